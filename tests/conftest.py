@@ -88,6 +88,8 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Nothing that a test does reaches the state or the settings of whoever runs it."""
     root = tmp_path_factory.mktemp("own")
     kept = dict(os.environ)
+    for name in ("COLUMNS", "LINES"):  # a runner of tests may set them
+        os.environ.pop(name, None)
     for name in [*os.environ]:
         if name.startswith("VAULTMEM_") or name in ("NO_COLOR", "FORCE_COLOR"):
             del os.environ[name]

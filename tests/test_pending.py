@@ -228,8 +228,8 @@ def test_a_line_begins_with_the_id_that_answers_take(vault: Path, write: Write) 
     bins, anne = value_of(vault)["today"]
     assert on(vault) == [
         "today",
-        f"  {bins['id']}  2026-03-10  bins (every week)  Tasks.md:2",
-        f"  {anne['id']}  2026-03-10 15:00  call Anne  Tasks.md:1",
+        f"  {bins['id']}  Tue 2026-03-10        bins (every week)  Tasks.md:2",
+        f"  {anne['id']}  Tue 2026-03-10 15:00  call Anne  Tasks.md:1",
     ]
 
 
@@ -244,7 +244,7 @@ def test_few_lines_unless_all_are_wanted(vault: Path, write: Write) -> None:
     lines = on(vault)
     assert lines[0] == "overdue"
     assert lines.pop() == "+40 overdue for more than two weeks: vaultmem pending --all"
-    assert lines[-1] == "+16 more: vaultmem pending --all"
+    assert lines[-1] == "20 of 36; vaultmem pending --all shows the others"
     assert lines.index("to review") == len(lines) - 7
     assert lines.index("preferences") == len(lines) - 5
     assert len(lines) == 3 + 20 + 1
@@ -262,7 +262,7 @@ def test_a_task_is_one_short_line(vault: Path, write: Write) -> None:
     synced(vault)
     title, first, second = on(vault)
     assert title == "overdue"
-    before, _, rest = first.partition("  2026-03-09  ")
+    before, _, rest = first.partition("  Mon 2026-03-09  ")
     text, _, place = rest.rpartition("  ")
     assert before.startswith("  vm-")
     assert text.startswith("long long")

@@ -42,7 +42,8 @@ def usage(*, everything: bool = False) -> str:
         lines += ["", f"{group}:", *_rows(own)] if own else []
         if group == LOOK_AFTER and everything:
             lines += _rows({_UPKEEP: f"run one step of the upkeep: {', '.join(upkeep())}"})
-    return "\n".join(lines) + "\n" + ("" if everything else _MORE) + _ENDING
+    text = "\n".join(lines) + "\n" + ("" if everything else _MORE) + _ENDING
+    return _folded(text)
 
 
 def upkeep() -> dict[str, str]:
@@ -51,7 +52,17 @@ def upkeep() -> dict[str, str]:
 
 
 def _rows(summaries: dict[str, str]) -> list[str]:
-    return [f"  {name:<13} {summary}" for name, summary in summaries.items()]
+    return [_folded(f"  {name:<13}  {summary}") for name, summary in summaries.items()]
+
+
+def _folded(text: str) -> str:
+    """Lines of help as wide as the terminal, or as COLUMNS says."""
+    from vaultmem import screen
+
+    if not (os.environ.get("COLUMNS") or sys.stdout.isatty()):
+        return text
+    width = screen.size(sys.stdout)[0]
+    return "\n".join(screen.fold(line, width) for line in text.split("\n"))
 
 
 def entry() -> NoReturn:
@@ -176,14 +187,16 @@ def _fail(words: list[str], message: str, code: int) -> int:
 
 
 def _run_command(one: Verb, name: str, words: list[str]) -> int:
+    from vaultmem.client import is_terminal
     from vaultmem.commands.parsing import parse, requested_format, run
     from vaultmem.errors import UsageError, VaultmemError
-    from vaultmem.output import Output
+    from vaultmem.output import Output, Paged
 
     output = Output(requested_format(words))
     try:
         args = parse(name, words)
-        output = Output(args.format)
+        is_paged = (one.agent or one.pages) and is_terminal(sys.stdout) and "--batch" not in words
+        output = Paged(args.format) if is_paged else Output(args.format)
         code = run(name, args, output)
         sys.stdout.flush()
     except VaultmemError as error:
@@ -204,6 +217,9 @@ def _run_command(one: Verb, name: str, words: list[str]) -> int:
             f"{_message(error)}; vaultmem doctor may know more, VAULTMEM_DEBUG=1 shows where"
         )
         return 1
+    finally:
+        if isinstance(output, Paged):
+            output.close()
     return code
 
 

@@ -17,9 +17,20 @@ TYPE_CHECKING = False  # as in text.values, without the price of another file
 if TYPE_CHECKING:
     import _socket
     from collections.abc import Callable, Iterator
-    from typing import TextIO
+    from typing import Protocol, TextIO
 
     from vaultmem.progress import Progress
+
+    class Writable(Protocol):
+        """What is needed to write texts to it."""
+
+        @property
+        def encoding(self) -> str | None:
+            """The encoding of its file, if it has one."""
+
+        def write(self, text: str, /) -> int:
+            """Write."""
+
 
 FIRST_BYTE = 5.0  # seconds; after them the caller does the work itself
 BY_MEANING = 32.0  # the model may have to be loaded first; the agent gives up after 30
@@ -33,6 +44,7 @@ _NOT_SETTINGS = (
     "VAULTMEM_VAULT",
     "VAULTMEM_STATE",
     "VAULTMEM_DEBUG",
+    "VAULTMEM_PAGER",
     "VAULTMEM_NOW",
     "VAULTMEM_TESTS",
 )
@@ -238,9 +250,17 @@ def _request(command: str, words: list[str]) -> dict[str, object]:
         "cwd": os.getcwd(),
         "terminal": terminal,
         "colour": wants_colour(sys.stdout),
+        **(_seen() if terminal else {}),
         "version": __version__,
         "environ": settings(),
     }
+
+
+def _seen() -> dict[str, object]:
+    """What the terminal is like."""
+    from vaultmem import screen
+
+    return {"columns": screen.size(sys.stdout)[0], "links": screen.has_links()}
 
 
 def settings() -> dict[str, str]:
@@ -258,19 +278,37 @@ def settings() -> dict[str, str]:
 
 def _show(out: str, err: str, turns: object) -> None:
     """Write both texts; on a terminal in the order of their parts."""
-    for stream, length in turns if isinstance(turns, list) else ():
+    if not isinstance(turns, list):
+        put(sys.stderr, err)
+        put(sys.stdout, out)
+        return
+    parts: list[tuple[str, str]] = []
+    for stream, length in turns:
         if stream == "err":
-            _put(sys.stderr, err[:length])
+            parts.append(("err", err[:length]))
             err = err[length:]
         else:
-            _put(sys.stdout, out[:length])
-            sys.stdout.flush()
+            parts.append(("out", out[:length]))
             out = out[length:]
-    _put(sys.stderr, err)
-    _put(sys.stdout, out)
+    show_parts(parts)
 
 
-def _put(stream: TextIO, text: str) -> None:
+def show_parts(parts: list[tuple[str, str]]) -> None:
+    """Write texts to the streams that they name, in their order; or all into a pager, where that is longer than the
+    screen."""
+    from vaultmem import screen
+
+    whole = "".join(text for _, text in parts)
+    if screen.wants_pager(whole) and screen.page(whole):
+        return
+    for name, text in parts:
+        stream = sys.stderr if name == "err" else sys.stdout
+        put(stream, text)
+        stream.flush()
+
+
+def put(stream: Writable, text: str) -> None:
+    """Write text as far as the encoding of the stream has its letters."""
     encoding = stream.encoding or "utf-8"
     stream.write(text.encode(encoding, "replace").decode(encoding))
 

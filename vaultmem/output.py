@@ -10,7 +10,8 @@ import sys
 import time
 from collections.abc import Iterable
 
-from vaultmem.client import is_terminal, wants_colour
+from vaultmem import screen
+from vaultmem.client import is_terminal, put, show_parts, wants_colour
 from vaultmem.text.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
@@ -38,6 +39,25 @@ class Streams:
     err: Stream
     terminal: bool
     colour: bool
+    columns: int = 0  # of the terminal; 0 where lines may be as long as they like
+    links: bool = False  # whether it shows OSC 8 links
+
+
+class Parts:
+    """A stream that only remembers: its texts go to a list that it shares with another one, in their order."""
+
+    encoding = "utf-8"
+
+    def __init__(self, name: str, parts: list[tuple[str, str]]) -> None:
+        self._name, self._parts = name, parts
+
+    def write(self, text: str, /) -> int:
+        """Add a text."""
+        self._parts.append((self._name, text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing: all is shown at the end."""
 
 
 JSON_VERSION = 1  # of what commands print with --json; docs/json.md says when it is raised
@@ -53,6 +73,9 @@ class Output:
         self.as_json = wanted == "json"
         colour = streams.colour if streams else wants_colour(sys.stdout)
         self.colour = colour and not self.as_json
+        self.columns = streams.columns if streams else client_columns()
+        self._links = self.colour and (streams.links if streams else screen.has_links())
+        self.root = ""  # the folder of the vault, for links to its files
 
     @property
     def _out(self) -> Stream:
@@ -64,16 +87,41 @@ class Output:
 
     def paint(self, text: str, *styles: str) -> str:
         """The text in colours, where colours are wanted."""
-        if not self.colour or not text:
+        if not (self.colour and text and styles):
             return text
         codes = ";".join(_CODES[style] for style in styles)
         return (
             f"\x01{_MARK};{codes}\x02{text}\x01{_MARK};0\x02"  # _write makes these escape sequences
         )
 
+    def link(self, text: str, uri: str) -> str:
+        """The text as a link, where the terminal has them."""
+        if not (self._links and text and _URI.fullmatch(uri)):
+            return text
+        return f"\x01{_MARK}|{uri}\x02{text}\x01{_MARK}|\x02"
+
+    def place(self, path: str, line: object = "", *, room: int = 0, style: str = "cyan") -> str:
+        """A file of the vault and a line in it: shortened in the middle to so many columns, and a link to the file."""
+        behind = f":{line}" if line else ""
+        text = screen.cut_middle(path, max(room - len(behind), 12)) if room else path
+        uri = f"file://{_quoted(f'{self.root}/{path}')}" if self.root and self._links else ""
+        return self.link(self.paint(text + behind, style), uri)
+
+    @staticmethod
+    def width_of(text: str) -> int:
+        """How many columns a text of paint(), link() and place() needs."""
+        return screen.columns(_bare(text))
+
+    def room(self, used: int = 0, least: int = 24) -> int:
+        """How many columns are left of a line; 0 where there is no end to it."""
+        return max(self.columns - used, least) if self.columns else 0
+
     def line(self, text: str = "") -> None:
         """A line of data for a person; a file name may hold line breaks, which make no new line."""
-        _write(self._out, text.replace("\n", "\ufffd") + "\n")
+        text = text.replace("\n", "\ufffd")
+        if self.columns:
+            text = screen.fold(text, self.columns, _bare)
+        _write(self._out, text + "\n")
 
     def script(self, text: str) -> None:
         """A text of many lines, of our own making."""
@@ -84,7 +132,7 @@ class Output:
         if self._terminal:
             _write(self._out, text)
         else:
-            _put(self._out, text)
+            put(self._out, text)
 
     def flush(self) -> None:
         """What was written is seen now."""
@@ -106,6 +154,8 @@ class Output:
 
     def remark(self, text: str) -> None:
         """Something to know that is not data."""
+        if self.columns:
+            text = "\n".join(screen.fold(line, self.columns, _bare) for line in text.split("\n"))
         _write(self._err, f"{text}\n")
 
     def error(self, text: str) -> None:
@@ -119,6 +169,24 @@ class Output:
         return Bar(shown=False) if self._streams else Bar()
 
 
+class Paged(Output):
+    """Shows all at once: in a pager, where it is longer than the screen."""
+
+    def __init__(self, wanted: str) -> None:
+        self._parts: list[tuple[str, str]] = []
+        out, err = Parts("out", self._parts), Parts("err", self._parts)
+        links, colour = screen.has_links(), wants_colour(sys.stdout)
+        super().__init__(wanted, Streams(out, err, True, colour, client_columns(), links))
+
+    def bar(self) -> Bar:
+        """Progress is seen at once."""
+        return Bar()
+
+    def close(self) -> None:
+        """Show what there is."""
+        show_parts(self._parts)
+
+
 class Captured(Output):
     """Keeps the value that a command would print as JSON, instead of printing it."""
 
@@ -130,6 +198,17 @@ class Captured(Output):
     def data(self, value: object) -> None:
         """The value of the command."""
         self.value = value
+
+
+def client_columns() -> int:
+    """The columns of our own terminal, 0 where there is none."""
+    return screen.size(sys.stdout)[0] if is_terminal(sys.stdout) else 0
+
+
+def _quoted(path: str) -> str:
+    from urllib.parse import quote
+
+    return quote(os.fsencode(path))
 
 
 def _plain(value: object) -> object:
@@ -146,6 +225,8 @@ _TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _CONTROL = dict.fromkeys([0, *range(3, 9), *range(11, 32), *range(127, 160), *_TURNING], "\ufffd")
 _MARK = os.urandom(4).hex()  # no note can hold what paint() writes
 _STYLE = re.compile(f"\x01{_MARK};([0-9;]{{1,8}})\x02")
+_LINK = re.compile(f"\x01{_MARK}\\|([!-~]*)\x02")
+_URI = re.compile(r"[a-z][a-z+.-]*:[!-~]+")
 # JSON may hold these as they are, but a terminal must not get them and a program must not lose them.
 _ESCAPED = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_TURNING)}
 
@@ -155,16 +236,16 @@ def json_text(value: object, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent, default=_plain).translate(_ESCAPED)
 
 
+def _bare(text: str) -> str:
+    """Without what paint() and link() put in."""
+    return _LINK.sub("", _STYLE.sub("", text))
+
+
 def _write(stream: Stream, text: str) -> None:
     """Write text with control characters made harmless, whatever the encoding of the stream."""
     safe = _STYLE.sub("\033[\\1m", text.translate(_CONTROL))
-    _put(stream, safe.replace("\x01", "\ufffd").replace("\x02", "\ufffd"))
-
-
-def _put(stream: Stream, text: str) -> None:
-    """Write text as far as the encoding of the stream has its letters."""
-    encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, "replace").decode(encoding))
+    safe = _LINK.sub("\033]8;;\\1\033\\\\", safe)
+    put(stream, safe.replace("\x01", "\ufffd").replace("\x02", "\ufffd"))
 
 
 class Bar:
@@ -221,10 +302,10 @@ def table(rows: Iterable[tuple[str, ...]]) -> list[str]:
     listed = list(rows)
     if not listed:
         return []
-    widths = [max(len(row[column]) for row in listed) for column in range(len(listed[0]) - 1)]
+    widths = [max(screen.columns(row[n]) for row in listed) for n in range(len(listed[0]) - 1)]
     return [
         "  ".join(
-            [cell.ljust(width) for cell, width in zip(row, widths, strict=False)] + [row[-1]]
+            [screen.pad(cell, width) for cell, width in zip(row, widths, strict=False)] + [row[-1]]
         ).rstrip()
         for row in listed
     ]

@@ -141,7 +141,9 @@ def _host(text: str) -> str:
 
 
 # Set by the environment alone, or told for one run.
-NO_SETTINGS = frozenset(("VAULTMEM_STATE", "VAULTMEM_DEBUG", "VAULTMEM_NOW", "VAULTMEM_TESTS"))
+NO_SETTINGS = frozenset(
+    ("VAULTMEM_STATE", "VAULTMEM_DEBUG", "VAULTMEM_NOW", "VAULTMEM_PAGER", "VAULTMEM_TESTS")
+)
 _NAMED = re.compile(r"(\w+\.)([a-z][\w-]*)(\.\w+)")
 _NAMED_VARIABLE = re.compile(r"VAULTMEM_([A-Z]+)_(\w+)_([A-Z]+)")
 

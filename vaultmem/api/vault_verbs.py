@@ -162,7 +162,7 @@ VERBS = {
         returns='entries, the newest first: "commit", "at", "by", "kind", "why", "files"',
     ),
     "diff": Verb(
-        "show what one entry of the history changed", LOOK_AFTER, (_COMMIT,), run="memories.past:diff", writes=False, slow=True, gives="diff: str",
+        "show what one entry of the history changed", LOOK_AFTER, (_COMMIT,), run="memories.past:diff", writes=False, slow=True, pages=True, gives="diff: str",
         show="upkeep_views:show_difference", returns="a unified diff",
     ),
     "undo": Verb(
@@ -236,7 +236,7 @@ VERBS = {
     "doctor": Verb(
         "find what is wrong, and how to mend it", LOOK_AFTER,
         (flag("all", "list all troubled notes, not the first 20 of a kind"),),
-        command="status_views:doctor",
+        command="status_views:doctor", pages=True,
     ),
     "serve": Verb(
         "run the sync agent in the foreground", SET_UP,

@@ -84,6 +84,7 @@ class Verb:
     apart = False  # takes no turn with those who write
     slow = False  # may take longer than the agent gives a request
     agent = False  # a command that the agent carries out, where one runs
+    pages = False  # its answer may be longer than a screen, as that of each of those
     first = False  # on the first screen of the help
     upkeep = False  # stands under `vaultmem maintain`
     same_as = ""  # the verb that this is another name of

@@ -18,7 +18,7 @@ from vaultmem.api.verbs import JSON, Param, commands, declared
 from vaultmem.commands import tool_calls
 from vaultmem.commands.parsing import Parser, from_params, parse, parser, run
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError, VaultmemError
-from vaultmem.output import Captured, Output, Streams
+from vaultmem.output import Captured, Output, Parts, Streams
 
 if TYPE_CHECKING:
     from vaultmem.agent.agent import Agent
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 Answer = Callable[[Request], object]
 Params = dict[str, object]
-Parts = list[tuple[str, str]]  # the name of a stream, and a text
+Texts = list[tuple[str, str]]  # the name of a stream, and a text
+MOST_COLUMNS = 10_000
 
 _NAME = Param("name", needed=True)
 _MEMORY = (Param("verb", needed=True), Param("params", kind="any"), Param("door"))
@@ -159,7 +160,7 @@ class _Dispatcher:
             stdin = params.get("given")
             stdin = stdin if isinstance(stdin, str) else None
             args.caller = request.text("cwd"), stdin or ""
-            parts: Parts = []
+            parts: Texts = []
             output = _output(parts, params, args.format)
             if name == "agent":
                 code = tool_calls.run_here(args, output, self._service(request), stdin)
@@ -215,30 +216,16 @@ def _refusal(why: str) -> RequestError:
     return RequestError(rpc.UNKNOWN_METHOD, f"ask yourself: {why}")
 
 
-class _Stream:
-    """One of the streams of a command, as Output writes to it: its texts go to the parts of both, in their order."""
-
-    encoding = "utf-8"
-
-    def __init__(self, name: str, parts: Parts) -> None:
-        self._name, self._parts = name, parts
-
-    def write(self, text: str, /) -> int:
-        """Add a text."""
-        self._parts.append((self._name, text))
-        return len(text)
-
-    def flush(self) -> None:
-        """Nothing: all is sent at the end."""
-
-
-def _output(parts: Parts, params: Params, wanted: str) -> Output:
+def _output(parts: Texts, params: Params, wanted: str) -> Output:
     """An Output into parts, for the terminal of the caller."""
-    terminal, colour = params.get("terminal") is True, params.get("colour") is True
-    return Output(wanted, Streams(_Stream("out", parts), _Stream("err", parts), terminal, colour))
+    terminal, colour, links = (params.get(one) is True for one in ("terminal", "colour", "links"))
+    columns = params.get("columns")
+    columns = columns if isinstance(columns, int) and 0 < columns < MOST_COLUMNS else 0
+    out, err = Parts("out", parts), Parts("err", parts)
+    return Output(wanted, Streams(out, err, terminal, colour, columns, links))
 
 
-def _reply(code: int, parts: Parts, params: Params) -> Params:
+def _reply(code: int, parts: Texts, params: Params) -> Params:
     """The result of `run`; for a terminal also how the two streams took turns."""
     reply: Params = {"code": code}
     for name in ("out", "err"):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 
-from vaultmem.commands.rendering import open_vault
+from vaultmem import screen
+from vaultmem.commands.rendering import open_vault, show_words
 from vaultmem.index.catalog_read import LinkView
 from vaultmem.output import Output
 from vaultmem.text.values import TYPE_CHECKING, plural
@@ -32,7 +33,8 @@ def links(args: Namespace, output: Output) -> int:
         output.remark(f"vaultmem: {path} has no links")
     for link in rows:
         several = f" (of {link.choices} with this name)" if link.choices > 1 else ""
-        target = output.paint(f"→ {link.target}", "green") + several
+        room = output.room(screen.columns(markup(link)) + 11 + len(several))
+        target = f"→ {output.place(str(link.target), room=room, style='green')}{several}"
         if link.target is None:
             target = output.paint("leads nowhere", "red")
         output.line(f"{link.line:>5}  {markup(link)}  {target}")
@@ -67,11 +69,13 @@ def backlinks(args: Namespace, output: Output) -> int:
     sources = plural(len({link.source for link in rows}), "note")
     output.remark(f"vaultmem: {plural(len(rows), 'link')} from {sources} to {path}")
     for link in rows:
-        output.line(f"{output.paint(f'{link.source}:{link.line}', 'cyan')}  {markup(link)}")
+        text = markup(link)
+        room = output.room(screen.columns(text) + 2)
+        output.line(f"{output.place(link.source, link.line, room=room)}  {text}")
     if args.mentions:
         output.remark(f"vaultmem: named {plural(len(mentions), 'time')} without a link")
     for one in mentions:
-        output.line(f"{output.paint(f'{one.path}:{one.line}', 'cyan')}  {one.text}")
+        show_words(f"{output.place(one.path, one.line, room=output.room(8))}  ", one.text, output)
     return 0
 
 
@@ -86,9 +90,10 @@ def related(args: Namespace, output: Output) -> int:
     if not rows:
         output.remark(f"vaultmem: nothing is near {path}")
     for one in rows:
-        title = f"{output.paint(one.title, 'bold')}  {output.paint(one.path, 'cyan')}"
+        room = output.room(screen.columns(one.title) + 8)
+        title = f"{output.paint(one.title, 'bold')}  {output.place(one.path, room=room)}"
         output.line(f"{title}  {one.score:.2f}")
-        output.line(output.paint(f"    {'; '.join(one.reasons)}", "dim"))
+        show_words("    ", "; ".join(one.reasons), output, "dim")
     return 0
 
 
@@ -102,7 +107,7 @@ def unresolved(args: Namespace, output: Output) -> int:
     elif args.ambiguous:
         output.remark(f"vaultmem: {plural(len(ambiguous), 'ambiguous link')}")
         for link in ambiguous:
-            place = output.paint(f"{link.source}:{link.line}", "cyan")
+            place = output.place(link.source, link.line, room=output.room(30))
             output.line(f"{place}  [[{link.path}]] → {link.target} (of {link.choices})")
     else:
         _show_unresolved(rows, output)
@@ -123,9 +128,10 @@ def _show_unresolved(rows: list[UnresolvedLink], output: Output) -> None:
         hint = f"  (an alias of {', '.join(owners)})" if owners else ""
         output.line(f"{output.paint(links[0].name, 'bold')}{hint}")
         for link in links[:MOST_PLACES]:
-            output.line(output.paint(f"    {link.source}:{link.line}", "dim"))
+            output.line(
+                "    " + output.place(link.source, link.line, room=output.room(4), style="dim")
+            )
         if len(links) > MOST_PLACES:
             output.line(output.paint(f"    and {len(links) - MOST_PLACES} more", "dim"))
     if tags:
-        names_ = " ".join(f"#{tag}" for tag in sorted(tags))
-        output.line(output.paint("tags without a page: ", "dim") + names_)
+        show_words("tags without a page: ", " ".join(f"#{tag}" for tag in sorted(tags)), output)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping
 
+from vaultmem import screen
 from vaultmem.commands.rendering import (
     count_of,
     place,
@@ -96,7 +97,8 @@ def show_memories(answer: Answer, args: Namespace, output: Output) -> None:
     rows = [
         (short(one["id"]), one["created_at"][:10], one["category"], _title(one)) for one in memories
     ]
-    for row in table(rows):
+    for full in table(rows):
+        row = screen.cut(full, output.columns) if output.columns else full
         output.line(output.paint(row[:8], "yellow") + row[8:])
 
 

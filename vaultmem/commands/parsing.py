@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 from argparse import Namespace
 from collections.abc import Collection, Mapping
 from itertools import islice, pairwise
 
+from vaultmem import screen
 from vaultmem.api import params
 from vaultmem.api.params import LISTS
 from vaultmem.api.verbs import COMMAND, JSON, Param, Verb, declared, resolve, resolve_command
@@ -66,7 +68,7 @@ def parser(name: str, *, add_help: bool = True) -> Parser:
     width = _width()
     made = Parser(
         prog=program(name),
-        description=one.summary[0].upper() + one.summary[1:] + ".",
+        description=screen.fold(one.summary[0].upper() + one.summary[1:] + ".", width),
         formatter_class=lambda prog: _Formatter(prog, width=width),
         allow_abbrev=False,
         add_help=add_help,
@@ -130,16 +132,13 @@ def _details(name: str) -> str | None:
 
     with open(os.path.join(os.path.dirname(__file__), "details.toml"), "rb") as file:
         details = tomllib.load(file)
-    return str(details.get(declared(name).same_as or name, "")) or None
+    text = str(details.get(declared(name).same_as or name, ""))
+    return screen.filled(text, _width()) or None
 
 
 def _width() -> int:
     """How wide help may be. Left to itself, argparse imports shutil to know, before any help is asked for."""
-    try:
-        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
-    except (ValueError, OSError):
-        columns = 80
-    return max(columns, 13) - 2
+    return min(screen.size(sys.stdout)[0], screen.MOST) - 2
 
 
 # --- arguments

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from vaultmem import now as clock
+from vaultmem import screen
 from vaultmem.commands.rendering import open_vault, show_diff, show_done, vault_of
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     Answer = dict[str, Any]
 
 MOST_ROWS = 20
+TWO_LINES = 48  # columns: with less room than that, text and place stand below each other
 # Lines at least, however much there is above them.
 ROOM = {"soon": 2, "overdue": 4, "review": 3, "preferences": 3}
 NAMES = {
@@ -43,13 +45,48 @@ def tasks(args: Namespace, output: Output) -> int:
         output.data({"tasks": [{"path": note, **task} for note, task in rows], "count": len(rows)})
         return 0
     output.remark(f"vaultmem: {plural(len(rows), 'task')}")
+    wide = max((len(_when(_date(task))) for _, task in rows), default=0)
     for note, task in rows:
-        date = output.paint(_date(task).replace("T", " ").ljust(16), "yellow")
+        date = output.paint(_when(_date(task)).ljust(wide), "yellow")
         mark = str(task.get("marker") or f"[{task.get('status', ' ')}]")
         again = f" 🔁 {task['recurrence']}" if task.get("recurrence") else ""
-        place = output.paint(f"{note}:{task['line']}", "dim")
-        output.line(f"{date} {mark} {task.get('text', '')}{again}  {place}")
+        text = f"{mark} {task.get('text', '')}{again}"
+        _show_row(date, wide, text, (note, str(task["line"])), output)
     return 0
+
+
+def _when(stamp: str) -> str:
+    """A day with its weekday, and the time where there is one."""
+    if not stamp:
+        return ""
+    from datetime import date
+
+    try:
+        weekday = date.fromisoformat(stamp[:10]).strftime("%a")
+    except ValueError:
+        return stamp.replace("T", " ")
+    return f"{weekday} {stamp.replace('T', ' ')}"
+
+
+def _show_row(
+    ahead: str, wide: int, text: str, source: tuple[str, str], output: Output
+) -> None:  # fmt: skip
+    """A row of a list: its columns ahead, its text, and where it comes from; as long as the terminal is wide."""
+    path, line = source
+    if not output.columns:
+        output.line(f"{ahead} {text}  {output.place(path, line, style='dim')}".rstrip())
+        return
+    room = output.room(wide + 1)
+    if room < TWO_LINES:
+        output.line(f"{ahead} {screen.cut(text, room)}".rstrip())
+        if path:
+            place = output.place(path, line, room=room, style="dim")
+            output.line(" " * (wide + 1) + place)
+        return
+    least = min(screen.columns(f"{path}:{line}"), max(room // 3, 16))
+    text = screen.cut(text, room - least - 2)
+    place = output.place(path, line, room=room - screen.columns(text) - 2, style="dim")
+    output.line(f"{ahead} {text}  {place}".rstrip())
 
 
 def _date(task: dict[str, object]) -> str:
@@ -112,6 +149,8 @@ def _show_sections(
         "review": ("to review",),
         "preferences": ("preferences",),
     }
+    every = [row for rows in sections.values() for row in rows]
+    wide = max((len(_when(row["due"] or "")) for row in every), default=0)
     room = {section: min(ROOM.get(section, 0), len(rows)) for section, rows in sections.items()}
     left = most - sum(room.values())
     hidden = 0
@@ -122,19 +161,23 @@ def _show_sections(
             title, *style = titles[section]
             output.line(output.paint(title, "bold", *style))
         for row in visible:
-            output.line(f"  {_row_line(row, output)}")
+            _show_pending(row, wide, output)
         left -= len(visible)
         hidden += len(rows) - len(visible)
     if hidden:
-        output.line(f"+{hidden:,} more: vaultmem pending --all")
+        count = sum(map(len, sections.values()))
+        output.line(f"{count - hidden:,} of {count:,}; vaultmem pending --all shows the others")
 
 
-def _row_line(row: Row, output: Output) -> str:
-    when = (row["due"] or "").replace("T", " ")
+def _show_pending(row: Row, wide: int, output: Output) -> None:
+    when = _when(row["due"] or "").ljust(wide)
     details = ", ".join(filter(None, [row["repeat"], row["author"] and f"by {row['author']}"]))
     text = f"{row['text']} ({details})" if details else row["text"]
-    parts = (output.paint(row["id"], "yellow"), when, text, output.paint(row["source"], "dim"))
-    return "  ".join(part for part in parts if part)
+    id_ = row["id"].ljust(9)
+    path, colon, line = row["source"].rpartition(":")
+    source = (path, line) if colon and line.isdigit() else (row["source"], "")
+    ahead = f"  {output.paint(id_, 'yellow')}  {f'{when} ' if wide else ''}"
+    _show_row(ahead, len(id_) + 4 + (wide + 1 if wide else 0), text, source, output)
 
 
 # --- answers

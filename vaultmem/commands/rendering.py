@@ -7,7 +7,7 @@ import stat
 import sys
 from argparse import Namespace
 
-from vaultmem import now
+from vaultmem import now, screen
 from vaultmem.api.verbs import COMMAND, JSON, declared, resolve_command
 from vaultmem.client import is_terminal
 from vaultmem.errors import UsageError, VaultmemError
@@ -110,6 +110,7 @@ def vault_of(args: Namespace, output: Output) -> Vault:
     from vaultmem.api import Vault  # a listing answers without it
 
     vault = args.vault if isinstance(args.vault, Vault) else Vault(args.vault)
+    output.root = vault.path
     if vault is not args.vault:
         now.use_zone(vault.config.text("notify.timezone"))
     warn(vault, output)
@@ -190,8 +191,8 @@ def local_time(stamp: str) -> str:
 
 def place(record: Answer, output: Output) -> str:
     """A memory in one line."""
-    id_, path = output.paint(short(record["id"]), "yellow"), output.paint(record["path"], "cyan")
-    return f"{record['title']} ({id_}) in {path}"
+    id_ = output.paint(short(record["id"]), "yellow")
+    return f"{record['title']} ({id_}) in {output.place(record['path'])}"
 
 
 def show_done(done: str, record: Answer, output: Output) -> None:
@@ -252,6 +253,20 @@ def _show_counts(report: Answer, output: Output) -> None:
         remarks.append(f"{report['left']:,} more {wait}: run it again")
     for remark in remarks:
         output.remark(f"vaultmem: {remark}")
+
+
+def show_words(ahead: str, text: str, output: Output, *styles: str, most: int = 3) -> None:
+    """Text behind some words ahead: on a terminal wrapped below itself, in so many lines; else one line."""
+    if not output.columns:
+        output.line(ahead + output.paint(text, *styles))
+        return
+    lines = screen.wrap([(word, word) for word in text.split()], output.room(4), most)
+    head = output.width_of(ahead)
+    if lines and head + screen.columns(lines[0]) > output.columns:
+        output.line(ahead.rstrip())
+        ahead = "    "
+    for number, line in enumerate(lines or [""]):
+        output.line((ahead if not number else "    ") + output.paint(line, *styles))
 
 
 def show_diff(text: str | None, output: Output) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from argparse import Namespace
 
 from vaultmem import now as clock
+from vaultmem import screen
 from vaultmem.api import BY_WORDS, OFF, Vault
 from vaultmem.commands.rendering import embed_first, open_vault, params_of
 from vaultmem.errors import StateError, UsageError, VaultmemError
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     Attributions = Mapping[str, str]
     Line = dict[str, object]
 
+MOST_SNIPPET = 3  # lines
+LONG_WORD = 48  # columns of an address
+_RULE = re.compile(r"\|?(?::?-{2,}:?\|?)+|\|{1,2}")  # of a table, and its bars
 _OWN = ("agent", "personality", "project", "type", "global", "created_at")
 _FILTERS = ("agent", "personality", "project", "type", "scope", "phase", "category", "path")
 # What a line of a batch of recall may have -> what recall calls it.
@@ -137,27 +142,56 @@ def _show_results(answer: Answer, whose: Attributions, output: Output) -> None:
         if number:
             output.line()
         heading = " > ".join(part for part in result.headings if part != result.title)
-        head = output.paint(result.title, "bold")
+        title = screen.cut(result.title, output.room(0)) if output.columns else result.title
+        head = output.link(output.paint(title, "bold"), result.uri)
+        if heading and output.columns:
+            heading = screen.cut(heading, output.room(screen.columns(title) + 2, 8))
         output.line(f"{head}  {output.paint(heading, 'cyan')}" if heading else head)
-        details = (
-            f"{result.path}:{result.line}-{result.end_line}",
+        details = [
             result.day,
             result.score and f"score {result.score:.1f}",
             whose.get(str(result.properties.get("id"))),
             result.archived and f"({result.archived})",
             result.original and "sync conflict copy",
             result.more and "also lines " + ", ".join(f"{a}-{b}" for a, b in result.more),
-        )
-        output.line("  " + output.paint("  ".join(str(one) for one in details if one), "dim"))
-        output.line("  " + _marked(result, output))
+        ]
+        behind = "  ".join(str(one) for one in details if one)
+        room = output.room(screen.columns(behind) + 4)
+        lines = f"{result.line}-{result.end_line}"
+        where = output.place(result.path, lines, room=room, style="dim")
+        output.line(f"  {where}  {output.paint(behind, 'dim')}".rstrip())
+        _show_snippet(result, output)
 
 
-def _marked(result: Hit, output: Output) -> str:
-    text, at = "", 0
-    for start, end in result.marks:
-        text += result.snippet[at:start] + output.paint(result.snippet[start:end], "bold", "yellow")
-        at = end
-    return text + result.snippet[at:]
+def _show_snippet(result: Hit, output: Output) -> None:
+    """The words around what was found; on a terminal in a few lines, with long addresses cut and rules of tables left
+    out."""
+    width = min(output.room(4), screen.MOST)
+    words: list[tuple[str, str]] = []
+    for match in re.finditer(r"\S+", result.snippet):
+        word = match[0]
+        if width and _RULE.fullmatch(word):
+            continue
+        if width and screen.columns(word) > LONG_WORD and "://" in word:
+            word = screen.cut_middle(word, LONG_WORD)
+            words.append((word, output.link(word, match[0])))
+        else:
+            words.append((word, _marked(result, match.span(), output)))
+    if not width:
+        output.line("  " + " ".join(painted for _, painted in words))
+    for line in screen.wrap(words, width, MOST_SNIPPET) if width else ():
+        output.line("  " + line)
+
+
+def _marked(result: Hit, span: tuple[int, int], output: Output) -> str:
+    """A word of the snippet; what of it was looked for stands out."""
+    text, at = "", span[0]
+    for mark in result.marks:
+        start, end = max(mark[0], span[0]), min(mark[1], span[1])
+        if start < end:
+            found = output.paint(result.snippet[start:end], "bold", "yellow")
+            text, at = text + result.snippet[at:start] + found, end
+    return text + result.snippet[at : span[1]]
 
 
 def _remark_age(vault: Vault, output: Output) -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 from argparse import Namespace
 
+from vaultmem import screen
 from vaultmem.api import Vault
 from vaultmem.client import is_terminal
 from vaultmem.commands.rendering import (
@@ -254,7 +255,11 @@ def _entry_line(one: Answer, output: Output) -> str:
     files = one.get("files") or ()
     many = f"  {output.paint(plural(len(files), 'file'), 'dim')}" if len(files) > 1 else ""
     commit, by = output.paint(short(one["commit"]), "yellow"), output.paint(one["by"], "cyan")
-    return f"{commit}  {local_time(one['at'])}  {by}  {one['why']}{many}"
+    ahead = f"{commit}  {local_time(one['at'])}  {by}  "
+    why = one["why"]
+    if output.columns:
+        why = screen.cut(why, output.room(output.width_of(ahead + many), 16))
+    return f"{ahead}{why}{many}"
 
 
 def show_difference(answer: Answer, _args: Namespace, output: Output) -> None:

@@ -1,0 +1,133 @@
+"""What a person at a terminal sees: nothing wider than the screen, links, a pager; and in a pipe none of it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from tests.cases import each_case
+from tests.cli_run import process
+from tests.index_dump import synced
+from vaultmem import screen
+
+LONG = """\
+--help
+help all
+search --help
+connect --help
+search damp wall
+search 泡菜
+backlinks Roof --mentions
+links Home
+related Roof
+unresolved
+tasks
+pending --all
+why damp House/Roof.md
+status
+doctor
+jobs
+history
+list
+"""
+_STEERS = re.compile(r"\033\[[0-9;]*[mK]|\033\]8;;[^\033]*\033\\")
+
+
+@pytest.fixture(scope="module")
+def indexed(sample: Path) -> Path:
+    synced(sample)
+    return sample
+
+
+def at_terminal(vault: Path, words: str, columns: int, rows: int = 999, **environ: str) -> str:
+    """What a person sees at a terminal of that size."""
+    own, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    env = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
+    env |= {"TERM": "xterm-256color", "VAULTMEM_VAULT": str(vault), **environ}
+    program = [sys.executable, "-m", "vaultmem", *words.split()]
+    with subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=theirs, env=env) as run:
+        os.close(theirs)
+        seen = b""
+        try:
+            while piece := os.read(own, 65_536):
+                seen += piece
+        except OSError:  # the other end is closed
+            pass
+        run.wait(60)
+    os.close(own)
+    return seen.decode().replace("\r\n", "\n")
+
+
+@each_case("words", LONG.splitlines())
+def test_nothing_is_wider_than_the_screen(indexed: Path, words: str) -> None:
+    shown = at_terminal(indexed, words, 60)
+    lines = [_STEERS.sub("", line.rpartition("\r")[2]) for line in shown.split("\n")]
+    assert len(lines) > 1
+    # A word alone may be: an address, a path without blanks, the usage line of argparse.
+    wide = [line for line in lines if screen.columns(line) > 60 and " " in line.strip()]
+    assert not [line for line in wide if len(line.split()) > 2], shown
+
+
+def test_a_path_is_a_link_where_the_terminal_has_them(indexed: Path) -> None:
+    link = f"\033]8;;file://{indexed}/People/Marek%20Nowak.md\033\\"
+    words = "backlinks Roof"
+    assert link in at_terminal(indexed, words, 100, FORCE_HYPERLINK="1")
+    assert "\033]8" not in at_terminal(indexed, words, 100, FORCE_HYPERLINK="0")
+    piped = process(*words.split(), VAULTMEM_VAULT=str(indexed), FORCE_HYPERLINK="1")
+    assert "\033" not in piped.out
+
+
+def test_a_long_answer_goes_to_the_pager_and_a_short_one_does_not(
+    indexed: Path, tmp_path: Path
+) -> None:
+    pager = tmp_path / "pager"
+    pager.write_text("#!/bin/sh\necho PAGED; cat\n")
+    pager.chmod(0o755)
+    how = {"VAULTMEM_PAGER": str(pager), "FORCE_HYPERLINK": "1"}
+    shown = at_terminal(indexed, "tasks", 100, rows=20, **how)
+    assert shown.startswith("PAGED")
+    assert "\033]8" not in shown  # an old less would print it
+    assert "PAGED" not in at_terminal(indexed, "tasks", 100, rows=200, **how)
+    assert "PAGED" not in process("tasks", VAULTMEM_VAULT=str(indexed), **how).out
+    missing = at_terminal(indexed, "tasks", 100, rows=20, VAULTMEM_PAGER="/no/such")
+    assert "Garlic in" in missing
+
+
+def test_pending_is_aligned_and_says_the_weekday(indexed: Path) -> None:
+    shown = process("pending", "--all", VAULTMEM_VAULT=str(indexed)).out
+    rows = [line for line in shown.splitlines() if re.match(r"  vm-\w{6} ", line)]
+    days = {match.start() for row in rows if (match := re.search(r"(?<=  )\w{3} 20\d\d-", row))}
+    assert len(rows) > 10
+    assert len(days) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "seen"),
+    [
+        ("House/Roof.md", 20, "House/Roof.md"),
+        ("Work/Projects/Combe Valley gauges.md", 30, "Work/P…/Combe Valley gauges.md"),
+        ("Garden/Plot 27B.sync-conflict-20261103.md", 20, "Garden…t-20261103.md"),
+        ("中文/很长的文件夹名字/HSK 三级.md", 20, "中文/很…/HSK 三级.md"),
+    ],
+)
+def test_a_path_is_shortened_in_the_middle(text: str, most: int, seen: str) -> None:
+    assert screen.cut_middle(text, most) == seen
+    assert screen.columns(seen) <= most
+
+
+def test_a_folded_line_stands_below_its_last_column() -> None:
+    assert screen.fold("  search    find notes by words, and by meaning", 30) == (
+        "  search    find notes by\n            words, and by\n            meaning"
+    )
+    assert screen.wrap([(one, one) for one in "aa bb cc dd".split()], 5, 1) == ["aa …"]
+    assert screen.columns("泡菜 a\u0301") == 6
