@@ -508,6 +508,24 @@ def test_a_budget_too_small_for_the_best_is_said(knowing: Path) -> None:
     assert "budget of 3" in told["remarks"][0]
 
 
+def test_the_budget_decides_how_much_is_told_and_the_rest_is_counted(
+    vault: Path, write: Write
+) -> None:
+    for at in range(30):
+        write(
+            f"vaultmem/knowledge/M{at}.md",
+            f"---\nid: m{at}\n---\nThe boiler, remark {at}: it hums\n",
+        )
+    with Vault(str(vault)) as opened:
+        opened.sync()
+        found = opened.recall("boiler remark", budget=90, **WORDS)  # type: ignore[misc]
+        told, room = found["memories"], 90 - found["tokens"]
+        assert len(told) > 5
+        assert room < min(one["tokens"] for one in told)
+        assert found["skipped"] == 30 - len(told)
+        assert len(opened.recall("boiler remark", **WORDS)["memories"]) == 30  # type: ignore[misc]
+
+
 def test_what_has_no_word_of_the_question_is_not_told_to_fill_up(vault: Path, write: Write) -> None:
     for name, text in {
         "Boiler": "The boiler is a Vaillant", "Knee": "Anne hurt her knee on the stairs",

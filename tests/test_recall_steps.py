@@ -275,7 +275,7 @@ def test_the_first_pick_is_the_best_and_none_is_lost(found: list[Candidate]) -> 
 
 @given(candidates)
 def test_where_nothing_is_alike_the_scores_decide(found: list[Candidate]) -> None:
-    picked = recall_candidate.diverse(found, lambda _one, _other: 0.0)
+    picked = recall_candidate.diverse(found, [[0.0] * len(found)] * len(found))
     assert [one.score for one in picked] == sorted((one.score for one in found), reverse=True)
 
 
@@ -289,12 +289,12 @@ def test_what_says_the_same_again_comes_later() -> None:
 def test_blocks_of_pages_are_not_held_against_each_other() -> None:
     page = Candidate("0.md", 1, 1, "likes apples", score=1.0, note=True)
     found = [page, page._replace(line=3, score=0.9), page._replace(line=5, score=0.8)]
-    like = recall_candidate.of_a_kind(found, recall_candidate.by_words(found))
-    assert [one.line for one in recall_candidate.diverse(found, like)] == [1, 3, 5]
-    assert like(0, 1) == 0.0
+    similar = recall_candidate.repeating(found, recall_candidate.by_words(found))
+    assert [one.line for one in recall_candidate.diverse(found, similar)] == [1, 3, 5]
+    assert similar[0][1] == 0.0
     mixed = [page, page._replace(path="m.md", note=False), page._replace(line=3, turn=True)]
-    like = recall_candidate.of_a_kind(mixed, recall_candidate.by_words(mixed))
-    assert (like(0, 1), like(0, 2), like(1, 2)) == (1.0, 1.0, 1.0)
+    similar = recall_candidate.repeating(mixed, recall_candidate.by_words(mixed))
+    assert (similar[0][1], similar[0][2], similar[1][2]) == (1.0, 1.0, 1.0)
 
 
 @given(candidates, st.integers(1, 9), st.integers(1, 200))

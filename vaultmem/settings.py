@@ -267,7 +267,7 @@ SETTINGS = {
         "how JSON is asked for: auto, json_schema, json_object, off (in words only)",
         _one_of("auto", "json_schema", "json_object", OFF)),
     "conversations.id": Setting("default", False, "the conversation of a request that names none", _conversation),
-    "conversations.top_k": Setting(5, False, "how many memories a request is given"),
+    "conversations.top_k": Setting(50, False, "how many memories a request is given at most"),
     "conversations.budget": Setting(1500, False, "how many tokens they and the summary may take"),
     "conversations.neighbours": Setting(10, False, "with how many known facts a new one is compared"),
     "conversations.max_entries": Setting(500, False,

@@ -25,7 +25,6 @@ from vaultmem.search.recall_candidate import (
     NEAR_OF_PAGES,
     Candidate,
     Chosen,
-    Likeness,
     Wanted,
 )
 from vaultmem.search.recall_sources import Look, Sources
@@ -36,6 +35,7 @@ from vaultmem.text.values import plural
 
 if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader
+    from vaultmem.search.recall_candidate import Similarities
     from vaultmem.search.rerank import Reranker
 
 LONGEST = 20_000  # characters of a question
@@ -247,6 +247,8 @@ class Run:
         bar = f"{NEAR}, of pages {NEAR_OF_PAGES}"
         text = f"left out {len(candidates) - len(fit)} with no telling word of the question and a cosine below {bar}"
         self._say("fit", text, fit)
+        if len(fit) < len(candidates):
+            self.left_out["of little relevance"] = len(candidates) - len(fit)
         return fit
 
     def _scored(self, candidates: list[Candidate]) -> list[Candidate]:
@@ -309,25 +311,23 @@ class Run:
         if not self._wants("mmr"):
             return recall_candidate.best_first(candidates)
         candidates = recall_candidate.best_first(candidates)
-        like, how = self._likeness(candidates)
+        similar, how = self._similarities(candidates)
         weight = self._recaller.fit
         candidates = recall_candidate.diverse(
-            candidates, recall_candidate.of_a_kind(candidates, like), weight
+            candidates, recall_candidate.repeating(candidates, similar), weight
         )
-        text = f"{weight:g} score - {1 - weight:g} likeness to what comes before, by {how}"
+        text = f"{weight:g} score - {1 - weight:g} similarity to what comes before, by {how}"
         self._say("mmr", text, candidates)
         return candidates
 
-    def _likeness(self, candidates: Sequence[Candidate]) -> tuple[Likeness, str]:
-        hashes = self._sources.hashes(self.look, candidates) if self.look.semantic else {}
-        if len(hashes) < len(candidates) or not candidates:
-            return recall_candidate.by_words(candidates), "shared words"
-        rows = self.look.searcher.meaning().likeness(list(hashes.values()))
-        order = [rows.get(hashes[one.key], {}) for one in candidates]
-        keys = [hashes[one.key] for one in candidates]
-        if any(key not in rows for key in keys):  # not embedded yet
-            return recall_candidate.by_words(candidates), "shared words"
-        return lambda one, other: max(0.0, order[one][keys[other]]), "cosine"
+    def _similarities(self, candidates: Sequence[Candidate]) -> tuple[Similarities, str]:
+        if self.look.semantic and candidates:
+            hashes = self._sources.hashes(self.look, candidates)
+            keys = [hashes[one.key] for one in candidates if one.key in hashes]
+            cosines = self.look.searcher.meaning().similarities(keys)
+            if cosines is not None and len(keys) == len(candidates):
+                return cosines, "cosine"
+        return recall_candidate.by_words(candidates), "shared words"
 
     def _budget(self, candidates: list[Candidate]) -> None:
         chosen = recall_candidate.within(candidates, self.wanted.top_k, self.wanted.room, _count)
@@ -339,7 +339,9 @@ class Run:
                 "preferences", "first, and what may contradict side by side, newest first", pinned
             )
         self.chosen = chosen
-        text = f"{chosen.tokens:,} of {self.wanted.room:,} tokens, {chosen.skipped} did not fit"
+        text = (
+            f"{chosen.tokens:,} of {self.wanted.room:,} tokens, {chosen.skipped} more had no place"
+        )
         self._say("budget", text if self._wants("budget") else f"{chosen.tokens:,} tokens", items)
         if chosen.too_long:
             size = plural(chosen.too_long, "token")

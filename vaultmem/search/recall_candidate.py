@@ -14,8 +14,8 @@ from vaultmem.memories.decay import recency
 from vaultmem.memories.model import DEFAULT_SCOPE
 from vaultmem.text import values
 
-BUDGET, TOP_K = 2000, 5
-CANDIDATES = 20  # at least
+BUDGET, TOP_K = 2000, 50
+LEAST_CANDIDATES, MOST_CANDIDATES = 20, 120
 TIMES_K = 4  # candidates for one that is wanted
 STEPS = ("meaning", "filters", "fit", "rerank", "recency", "confidence", "mmr", "preferences", "budget")  # fmt: skip
 
@@ -103,7 +103,8 @@ class Wanted(NamedTuple):
     @property
     def most(self) -> int:
         """How many candidates are looked at."""
-        return max(CANDIDATES, TIMES_K * self.top_k)
+        several = min(TIMES_K * self.top_k, MOST_CANDIDATES)
+        return max(LEAST_CANDIDATES, several, self.top_k)
 
     @property
     def viewer(self) -> access.Viewer:
@@ -225,8 +226,8 @@ LAMBDA = 0.7
 _WORDS = re.compile(r"[^\W\d_]{2,}|\d+")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
-Likeness = Callable[[int, int], float]  # of two candidates, by their places
 Count = Callable[[Candidate], int]
+Similarities = Sequence[Sequence[float]]  # of each candidate to each, in their order
 
 
 class Chosen(NamedTuple):
@@ -234,52 +235,57 @@ class Chosen(NamedTuple):
 
     items: list[tuple[Candidate, int]]
     tokens: int
-    skipped: int = 0  # what belongs to the answer, and does not fit
+    skipped: int = 0  # what answers the question, too, and has no place
     too_long: int = 0  # the tokens of the best one where that does not fit
 
 
 def diverse(
-    candidates: Sequence[Candidate], like: Likeness, weight: float = LAMBDA
+    candidates: Sequence[Candidate], similar: Similarities, weight: float = LAMBDA
 ) -> list[Candidate]:
     """All candidates in the order of maximal marginal relevance: a share of the score (0.7) less the rest of the
-    likeness to the likest that comes before. The best comes first, whatever the others are."""
-
-    def marginal(at: int) -> float:
-        return weight * candidates[at].score - (1 - weight) * nearest[at]
-
+    similarity to the most similar that comes before. The best comes first, whatever the others are."""
     left = sorted(range(len(candidates)), key=lambda at: (-candidates[at].score, at))
     nearest = [0.0] * len(candidates)
+    marginal = [weight * one.score for one in candidates]
     results: list[Candidate] = []
     while left:
-        at = max(left, key=marginal) if results else left[0]
+        at = max(left, key=marginal.__getitem__) if results else left[0]
         left.remove(at)
-        one = candidates[at]
-        results.append(one.scored(one.score, mmr=marginal(at)))
+        results.append(candidates[at].scored(candidates[at].score, mmr=marginal[at]))
         for other in left:
-            nearest[other] = max(nearest[other], like(at, other))
+            if (likeness := similar[at][other]) > nearest[other]:
+                nearest[other] = likeness
+                marginal[other] = weight * candidates[other].score - (1 - weight) * likeness
     return results
 
 
-def of_a_kind(candidates: Sequence[Candidate], like: Likeness) -> Likeness:
-    """The same likeness, but for two blocks of pages: they stand in their places, and each says what only it says.
+def repeating(candidates: Sequence[Candidate], similar: Similarities) -> Similarities:
+    """The same similarities, but for two blocks of pages: they stand in their places, and each says what only it says.
     Memories and turns of conversations repeat each other."""
+    pages = [one.is_page for one in candidates]
+    if not any(pages):
+        return similar
+    return [
+        [0.0 if is_page and other else value for value, other in zip(row, pages, strict=True)]
+        for row, is_page in zip(similar, pages, strict=True)
+    ]
 
-    def between(one: int, other: int) -> float:
-        both = candidates[one].is_page and candidates[other].is_page
-        return 0.0 if both else like(one, other)
 
-    return between
-
-
-def by_words(candidates: Sequence[Candidate]) -> Likeness:
-    """Likeness where there are no vectors: the share of words that two have in common."""
-    words = [_words(one.content) for one in candidates]
-
-    def like(one: int, other: int) -> float:
-        either = len(words[one] | words[other])
-        return len(words[one] & words[other]) / either if either else 0.0
-
-    return like
+def by_words(candidates: Sequence[Candidate]) -> Similarities:
+    """Similarity where there are no vectors: the share of words that two have in common."""
+    bits: dict[str, int] = {}
+    masks = [
+        sum(1 << bits.setdefault(word, len(bits)) for word in _words(one.content))
+        for one in candidates
+    ]
+    sizes = [mask.bit_count() for mask in masks]
+    rows = [[0.0] * len(masks) for _ in masks]
+    for one, mask in enumerate(masks):
+        for other in range(one + 1):
+            shared = (mask & masks[other]).bit_count()
+            either = sizes[one] + sizes[other] - shared
+            rows[one][other] = rows[other][one] = shared / either if either else 0.0
+    return rows
 
 
 def _words(text: str) -> frozenset[str]:
@@ -291,19 +297,17 @@ def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -
     """The best, as far as there are places and tokens. What does not fit is skipped and the next one tried; nothing is
     cut."""
     chosen: list[tuple[Candidate, int]] = []
-    skipped: list[tuple[Candidate, int]] = []
-    left = budget
+    too_long, left = 0, budget
     for one in ranked:
         if len(chosen) == top_k:
             break
         tokens = count(one)
-        if tokens > left:
-            skipped.append((one, tokens))
-            continue
-        chosen.append((one, tokens))
-        left -= tokens
-    is_first_lacking = bool(skipped) and skipped[0][0] is ranked[0]
-    return Chosen(chosen, budget - left, len(skipped), skipped[0][1] if is_first_lacking else 0)
+        if tokens <= left:
+            chosen.append((one, tokens))
+            left -= tokens
+        elif one is ranked[0]:
+            too_long = tokens
+    return Chosen(chosen, budget - left, len(ranked) - len(chosen), too_long)
 
 
 def arranged(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:

@@ -238,14 +238,14 @@ class Meaning:
         return mean / length if length else None
 
     @_steady
-    def likeness(self, hashes: list[bytes]) -> dict[bytes, dict[bytes, float]]:
-        """The cosines between texts, by their hashes; of those that have a vector."""
+    def similarities(self, hashes: list[bytes]) -> list[list[float]] | None:
+        """The cosine of each text to each, by their hashes; None where one has no vector yet."""
         known = self.store.known(dict.fromkeys(hashes))
-        vectors = self.store.matrix()[list(known.values())]
-        rows = (vectors @ vectors.T).tolist() if known else []
-        return {
-            one: dict(zip(known, row, strict=True)) for one, row in zip(known, rows, strict=True)
-        }
+        if len(known) < len(set(hashes)):
+            return None
+        vectors = self.store.matrix()[[known[key] for key in hashes]]
+        rows: list[list[float]] = (vectors @ vectors.T).tolist()
+        return rows
 
     def look(self, catalog: Catalog) -> None:
         """Find out which block has its vector where, so that the next search does not have to: the first
