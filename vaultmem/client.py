@@ -238,7 +238,7 @@ def vault_of(words: list[str]) -> str:
     if not chosen:
         from vaultmem import config
 
-        chosen = config.load(None).text("vault")
+        return config.choose_vault(None)
     return paths.choose_vault(chosen, None)
 
 

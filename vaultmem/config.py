@@ -103,6 +103,17 @@ def _known(raw: dict[str, object], source: str, unknown: list[str]) -> dict[str,
     return {key: value for key, value in raw.items() if declared(key)}
 
 
+def choose_vault(named: str | None) -> str:
+    """The vault that is named or meant, also by the settings, or by a dialect where nothing else says."""
+    return paths.choose_vault(named, load(None).text("vault"), _claimed)
+
+
+def _claimed(start: str) -> str | None:
+    from vaultmem.vault import dialects
+
+    return dialects.claimed_vault(start)
+
+
 def signature(vault: str) -> tuple[tuple[int, int, int] | None, ...]:
     """Another value when one of the files that load() reads has changed. A link in the vault is not read, so
     what it leads to does not count."""

@@ -11,6 +11,10 @@ import sys
 
 from vaultmem.errors import StateError, VaultNotFoundError
 
+TYPE_CHECKING = False  # as in text.values, without the price of another file
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 try:  # the same function; hashlib would load OpenSSL as well, a quarter of a bare start of Python
     from _blake2 import blake2b
 except ImportError:
@@ -141,20 +145,29 @@ def looks_like_vault(folder: str) -> bool:
 
 
 def find_vault(start: str) -> str | None:
-    """The nearest folder at or above `start` that looks like a vault."""
-    folder = os.path.abspath(start)
-    while True:
-        if looks_like_vault(folder):
-            return folder
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
+    """The nearest folder at or above `start` that looks like a vault, or has been one of ours."""
+    return next(
+        (each for each in at_and_above(start)
+         if looks_like_vault(each) or os.path.isdir(state_folder(each))), None,
+    )  # fmt: skip
 
 
-def choose_vault(named: str | None, configured: str | None) -> str:
-    """The vault to work on: --vault, VAULTMEM_VAULT, the folder above, or the user's config."""
+def at_and_above(folder: str) -> Iterator[str]:
+    """This folder, the one that it is in, and so on."""
+    folder, below = os.path.abspath(folder), ""
+    while folder != below:
+        yield folder
+        folder, below = os.path.dirname(folder), folder
+
+
+def choose_vault(
+    named: str | None, configured: str | None, claimed: Callable[[str], str | None] | None = None
+) -> str:
+    """The vault to work on: --vault, VAULTMEM_VAULT, the folder above, the user's config, or else what `claimed` finds
+    from the working directory."""
     chosen = named or os.environ.get("VAULTMEM_VAULT") or find_vault(os.getcwd()) or configured
+    if not chosen and claimed:
+        chosen = claimed(os.getcwd())
     if not chosen:
         raise VaultNotFoundError(
             "no vault here: name one with --vault FOLDER, set VAULTMEM_VAULT, or put "

@@ -121,7 +121,8 @@ class Rules(Protocol):
     dialect: str
     mention_style: str  # how unlinked mentions are bounded: "words" or "latin", see vault.dialects
     uri_template: (
-        str  # opens a note in its editor; {vault} {path} {title} are percent-encoded into it
+        str  # opens a note in its editor; {vault} {path} {title} and {abs}, the whole path with its
+        # slashes, are percent-encoded into it
     )
     page_style: str  # of new pages: "frontmatter", or "outline" (lines key:: value, then blocks)
     fingerprint: str  # another fingerprint means that every note is read again

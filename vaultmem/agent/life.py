@@ -33,11 +33,10 @@ class Life:
 
 def vault_of(named: str | None) -> str:
     """The vault that is meant; of one whose folder is gone, the agent can be ended all the same."""
-    configured = config.load(None).text("vault")
     try:
-        return paths.choose_vault(named, configured)
+        return config.choose_vault(named)
     except VaultNotFoundError:
-        named = named or os.environ.get("VAULTMEM_VAULT") or configured
+        named = named or os.environ.get("VAULTMEM_VAULT") or config.load(None).text("vault")
         folder = os.path.abspath(os.path.expanduser(named)) if named else ""
         if not folder or not os.path.isdir(paths.state_folder(folder)):
             raise

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from vaultmem import config as settings
-from vaultmem import paths
 from vaultmem.api.memory_vault import MemoryVault
 from vaultmem.errors import (
     DamagedError,
@@ -90,7 +89,7 @@ class Vault(MemoryVault):
     """
 
     def __init__(self, path: str | None = None) -> None:
-        self.path = paths.choose_vault(path, settings.load(None).text("vault"))
+        self.path = settings.choose_vault(path)
         self.config = settings.load(self.path)
         self.state = State(self.path)
         self._searcher: Searcher | None = None

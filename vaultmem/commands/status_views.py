@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 from vaultmem import config as settings
 from vaultmem import now as clock
-from vaultmem import paths
 from vaultmem.api import Vault
 from vaultmem.client import NO_ANSWER, UNKNOWN_METHOD, AgentError, call
 from vaultmem.commands.rendering import warn
@@ -284,7 +283,7 @@ def jobs(args: Namespace, output: Output) -> int:
 def _list_jobs(args: Namespace, output: Output) -> int:
     from vaultmem.agent import jobs as agent_jobs
 
-    vault = paths.choose_vault(args.vault, settings.load(None).text("vault"))
+    vault = settings.choose_vault(args.vault)
     reply = _ask(vault, "jobs", {}, timeout=ANSWER)
     pid = _ask(vault, "ping", {}, timeout=ANSWER).get("pid") if reply else None
     listed = reply.get("jobs")
@@ -340,7 +339,7 @@ def _ask(vault: str, method: str, params: Facts, timeout: float | None) -> Facts
 
 
 def _run_job(args: Namespace, job: Job, output: Output) -> int:
-    vault = paths.choose_vault(args.vault, settings.load(None).text("vault"))
+    vault = settings.choose_vault(args.vault)
     done = _ask(vault, "jobs.run", {"name": job.name}, timeout=None)
     done = done or _run_here(vault, job, output)
     if output.as_json:

@@ -101,7 +101,7 @@ def vault_of(named: str | None) -> str:
     try:
         return paths.choose_vault(named, None)
     except VaultNotFoundError:
-        return paths.choose_vault(named, config.load(None).text("vault"))
+        return config.choose_vault(named)
 
 
 def by_section(rows: list[Row], days: int, now: float) -> dict[str, list[Row]]:

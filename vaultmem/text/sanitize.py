@@ -197,12 +197,14 @@ _ENCODED = [chr(c) if c in _PLAIN else f"%{c:02X}" for c in range(256)]
 
 
 def fill(template: str, vault: str, path: str, title: str) -> str:
-    """The link for a note; `vault` is the folder's path, of which its name is used."""
-    name = vault.rstrip("/\\").replace("\\", "/").rpartition("/")[2]
+    """The link for a note; `vault` is the folder's path."""
+    folder = vault.replace("\\", "/").rstrip("/")
+    name = folder.rpartition("/")[2]
     parts = {"{vault}": name, "{path}": path, "{title}": title}
     for field, text in parts.items():
         template = template.replace(field, percent_encoded(text))
-    return template
+    whole = "/".join(map(percent_encoded, f"{folder}/{path}".split("/")))
+    return template.replace("{abs}", whole)
 
 
 def percent_encoded(text: str) -> str:

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, NamedTuple
 
+from vaultmem import paths
 from vaultmem.adapter import Completion, Dialect, Folder, FrontMatter, Note, Rules, Task
 from vaultmem.errors import ConfigError
 from vaultmem.vault import blocks as blocking
@@ -126,6 +127,15 @@ def installed() -> list[Dialect]:
         if hasattr(loaded, "claims"):
             dialects.append(loaded)
     return dialects
+
+
+def claimed_vault(start: str) -> str | None:
+    """The nearest folder at or above `start` in which a dialect finds its editor's own folder."""
+    for folder in paths.at_and_above(start):
+        root = files.Root(folder)
+        if any(dialect.claims(root) > 1 for dialect in installed()):
+            return folder
+    return None
 
 
 class Target(NamedTuple):
