@@ -267,7 +267,7 @@ def tree(vault: Path) -> dict[str, str]:
     return {
         path.relative_to(vault).as_posix(): path.read_text()
         for path in (vault / "vaultmem").rglob("*.md")
-        if path.name != "What changed.md"
+        if path.name not in ("What changed.md", "Memory.md")
     }
 
 

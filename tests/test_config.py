@@ -135,6 +135,7 @@ def test_every_setting_is_judged() -> None:
     assert harmless == {
         "dialect",
         "dream.report",
+        "memories.pages",
         "memory_folder",
         "pending.path",
         "search.limit",

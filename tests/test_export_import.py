@@ -97,7 +97,8 @@ def notes(vault: Path) -> dict[str, bytes]:
     found = {
         str(file.relative_to(root)): file.read_bytes() for file in root.rglob("*") if file.is_file()
     }
-    return {name: data for name, data in found.items() if name not in {*GENERATED, MARKER}}
+    made = {*GENERATED, MARKER, "Memories.base", "Pending.base"}
+    return {name: data for name, data in found.items() if name not in made}
 
 
 def on(vault: Path, *words: str, given: bytes = b"") -> Ran:

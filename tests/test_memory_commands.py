@@ -102,11 +102,11 @@ def refused(vault: Path, *words: str, code: int = 1) -> str:
 
 
 def files(vault: Path) -> list[str]:
-    """All files of the memory folder."""
+    """All files of the memory folder but the pages and views that are made of others."""
     return sorted(
         path.relative_to(vault).as_posix()
         for path in (vault / "vaultmem").rglob("*")
-        if path.is_file() and path.name != MARKER
+        if path.is_file() and path.name not in (MARKER, "Memory.md") and path.suffix != ".base"
     )
 
 

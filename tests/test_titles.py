@@ -242,7 +242,7 @@ def test_a_free_title_says_the_day_and_then_the_id() -> None:
         "Tea, 2026-11-22 a1b2c3",
         "Tea, 2026-11-22 a1b2c3d4",
     ]
-    assert free_title("", "2026-11-22", own, lambda _: False) == "Memory"
+    assert free_title("", "2026-11-22", own, lambda _: False) == "Untitled"
 
 
 @pytest.mark.parametrize(

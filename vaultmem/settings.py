@@ -217,6 +217,8 @@ SETTINGS = {
     "dream.deep_after": Setting("6h", False, "idle time after which dreams also look across all of them", _span),
     "dream.report": Setting("on", True,
         "whether What changed.md is kept in the memory folder: on or off", _one_of("on", OFF)),
+    "memories.pages": Setting("on", True,
+        "whether Memory.md, an index of memories, is kept in the memory folder: on or off", _one_of("on", OFF)),
     "pending.path": Setting("", True,
         "where pending.md is kept; empty: in the memory folder; off: nowhere", paths.page),
     "pending.complete_in_notes": Setting("ask", False,

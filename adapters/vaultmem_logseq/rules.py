@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from vaultmem_logseq.names import canonical, title_from_path
 from vaultmem_logseq.settings import CONFIG, Settings, from_config
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from vaultmem.adapter import Completion, Folder, FrontMatter, Note, Rules, Task
     from vaultmem_logseq.page import PageReader
@@ -115,3 +116,9 @@ class LogseqRules:
         from vaultmem_logseq.completing import completed
 
         return completed(path, text, task, done)
+
+    def views(self) -> Mapping[str, str]:
+        """A page of queries."""
+        path = os.path.join(os.path.dirname(__file__), "memories.page")
+        with open(path, encoding="utf-8") as file:
+            return {"Memories.md": file.read()}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from typing import TYPE_CHECKING
 
 from vaultmem_obsidian.settings import COMPARED, Habits, read_habits, read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from vaultmem.adapter import Completion, Folder, FrontMatter, Note, Task
     from vaultmem_obsidian.settings import Settings
@@ -35,6 +36,7 @@ class ObsidianRules:
     def __init__(self, settings: Settings, habits: Habits = NO_PLUGIN) -> None:
         self.settings = settings
         self.habits = habits
+        self.is_used = False  # whether Obsidian itself opens this folder
         self.fingerprint = f"{_VERSION}-{zlib.crc32(repr(settings).encode()):08x}"
 
     def kind(self, path: str) -> str:
@@ -82,6 +84,16 @@ class ObsidianRules:
 
         return Ticking(self.settings, self.habits).completed(text, task, done)
 
+    def views(self) -> Mapping[str, str]:
+        """Bases, where there is somebody to open them."""
+        names = ("Memories.base", "Pending.base") if self.is_used else ()
+        folder = os.path.dirname(__file__)
+        texts = {}
+        for name in names:
+            with open(os.path.join(folder, name.lower()), encoding="utf-8") as file:
+                texts[name] = file.read()
+        return texts
+
 
 class ObsidianDialect:
     """Obsidian, and any folder of Markdown notes that no other editor claims."""
@@ -95,4 +107,6 @@ class ObsidianDialect:
 
     def open(self, root: Folder) -> ObsidianRules:
         """The rules of this vault by the settings in its `.obsidian`."""
-        return ObsidianRules(read_settings(root), read_habits(root))
+        rules = ObsidianRules(read_settings(root), read_habits(root))
+        rules.is_used = root.exists(".obsidian")
+        return rules

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 
@@ -153,6 +153,15 @@ class Rules(Protocol):
         """The text with this task marked done as its editor does it, or moved on if it comes round again; all else
         as it was, with line ends of any kind. None where it is no longer this open task that stands on that
         line, or repeats by a rule that only its editor knows."""
+
+
+@runtime_checkable
+class Views(Protocol):
+    """What a dialect's rules may have beside: files of the editor's own that show memories."""
+
+    def views(self) -> Mapping[str, str]:
+        """Their text by the names under which they are written, once, into the memory folder. {folder} stands for that
+        folder, {days} for the days in which a memory fades."""
 
 
 class Dialect(Protocol):

@@ -158,7 +158,7 @@ class Reminders(threading.Thread):
         unshown = pending.notifier.problem  # it is in the log already
         self._problems = [*refreshed.problems, *([unshown] if unshown else [])]
         self._day, self._next, self._retry = now.date(), planned.next, RETRY
-        if pending.unsettled and not (self._settling and self._settling.is_alive()):
+        if not (self._settling and self._settling.is_alive()):
             # In a thread of its own: at the desk there may be a dream, and what is due does not wait for it.
             self._settling = threading.Thread(target=self._settle, name="settling", daemon=True)
             self._settling.start()
@@ -169,10 +169,14 @@ class Reminders(threading.Thread):
             self._next = again if self._next is None else min(self._next, again)
 
     def _settle(self) -> None:
-        """Carry out what was answered, and work once more: the page may have other things to say then."""
+        """Carry out what was answered, and work once more: the page may have other things to say then. Then list the
+        memories as they are now."""
+        settled: dict[str, object] = {}
         try:
             with self._lend() as vault:
-                settled = vault.ask("settle")
+                if self._pending().unsettled:
+                    settled = vault.ask("settle")
+                vault.ask("pages")
         except (VaultmemError, OSError) as error:
             self._skipped = True
             log.warning("answers are not carried out yet: %s", error)
@@ -180,6 +184,8 @@ class Reminders(threading.Thread):
             self._skipped = True
             log.exception("answers are not carried out yet")
         else:
+            if not settled:
+                return
             self._skipped = bool(settled["skipped"])
             if settled["done"] or settled["reopened"] or self._pending().unsettled:
                 self.changed()

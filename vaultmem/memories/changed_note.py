@@ -4,7 +4,6 @@ jobs from the history, and only when it says something new."""
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -14,23 +13,19 @@ from typing import NamedTuple
 from vaultmem.errors import VaultmemError
 from vaultmem.history.commits import FileChange
 from vaultmem.history.commits import Record as Commit
+from vaultmem.memories import generated
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, RESTORE, TO_ARCHIVE
 from vaultmem.memories.past import LONGEST_WHY, UNDO, is_said
-from vaultmem.memories.store import MemoryStore, Session
+from vaultmem.memories.store import Session
 from vaultmem.text.sanitize import LONGEST, quoted
-from vaultmem.vault import files, page_copies, pages, write
-from vaultmem.vault.files import decode
-from vaultmem.vault.moves import refuse_links
 from vaultmem.vault.places import ARCHIVE as ARCHIVE_FOLDER
 from vaultmem.vault.places import GENERATED
 
-GENERATED_BY = "vaultmem"  # the property `generated` of notes that are never read
 NAME = GENERATED[1]
 WEEKS = 8
 WEEK = 7 * 86_400.0
 MOST = 20  # titles in a line
 MOST_COMMITS = 10_000
-_LONGEST_COPY = 10_000_000  # bytes
 _VERBS = {
     CREATE: "wrote",
     EDIT: "changed",
@@ -42,7 +37,7 @@ _ORDER = {action: number for number, action in enumerate(_VERBS)}
 _READ = re.compile(r"read [\d,.]+ times?")  # by memories.dream
 _PLAIN = str.maketrans({"`": "'", "#": "＃", "<": "‹"})
 _HEAD = (
-    f"---\ngenerated: {GENERATED_BY}\n---\n"
+    f"---\ngenerated: {generated.BY}\n---\n"
     "Written by vaultmem after its jobs; changes made here are lost. `vaultmem history` knows more,"
     " and `vaultmem undo` takes any of it back."
 )
@@ -115,7 +110,7 @@ def keep(session: Session) -> bool:
     """Write the note, if it is wanted and what it says has changed; whether it was written."""
     desk = session.desk
     path = f"{desk.folder}/{NAME}"
-    _clear_copies(desk, path)
+    generated.clear_copies(desk, path)
     if desk.config.text("dream.report") == "off" or desk.history.trouble():
         return False
     desk.remember()
@@ -124,9 +119,9 @@ def keep(session: Session) -> bool:
     if not records:
         return False
     living = [memory.title for memory in desk.collection.live()]
-    text = what_changed(records, session.view.now.date(), living).encode()
+    text = what_changed(records, session.view.now.date(), living)
     try:
-        return _write(desk, path, text)
+        return generated.keep(desk, path, text)
     except VaultmemError as error:  # the note only tells what was done
         log.warning("%s", error)
         return False
@@ -184,39 +179,3 @@ def standing(commits: Iterable[Commit]) -> list[tuple[Commit, FileChange]]:
             elif not _READ.fullmatch(change.why):
                 changes.append((commit, change))
     return changes + [(undo.commit, undo.change) for undo in undos if undo.stands]
-
-
-def _clear_copies(desk: MemoryStore, path: str) -> None:
-    """Archive the copies that sync programs have left beside it: they say nothing that the history does not."""
-    for copy in page_copies.named_after(desk.vault, path):
-        try:
-            if _is_generated(files.content(f"{desk.vault}/{copy}", _LONGEST_COPY)[0]):
-                page_copies.put_away(desk.vault, copy, desk.folder)
-        except (OSError, ValueError, VaultmemError) as error:  # the next job tries again
-            log.warning("%s: %s", copy, error)
-
-
-def _is_generated(data: bytes) -> bool:
-    properties = pages.read("frontmatter", decode(data)[0]).properties
-    return properties.get("generated") == GENERATED_BY
-
-
-def _write(desk: MemoryStore, path: str, text: bytes) -> bool:
-    """Write it where nothing is, or over what was generated before: never through a link, and never over a note that a
-    person has given this name."""
-    refuse_links(desk.vault, path)
-    full = f"{desk.vault}/{path}"
-    if not os.path.lexists(full):
-        write.create(desk.vault, path, text)
-        return True
-    if not os.path.isfile(full):
-        raise VaultmemError(f"{path} is no file; what changed is not written down there")
-
-    def replace(before: bytes) -> bytes:
-        if not _is_generated(before):
-            raise VaultmemError(
-                f"{path} is a note of yours; what changed is not written down there"
-            )
-        return text
-
-    return write.change(desk.vault, path, replace, part=True)

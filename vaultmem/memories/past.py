@@ -90,9 +90,18 @@ def undo(session: Session, params: Arguments) -> Report:
         session.desk.remember()
         if any(one.kind == "job" for one in commits):
             _keep_undone(session, outcome)
+        _refresh_pages(session)
     refused += [{"path": path, "reason": reason} for path, reason in outcome.skipped]
     changes = [{"path": step.path, "target": step.target, "why": step.why} for step in outcome.done]
     return {"undone": rows, "dry_run": False, "changes": changes, "refused": refused}
+
+
+def _refresh_pages(session: Session) -> None:
+    from vaultmem.memories import changed_note, index_page  # the first of them reads this module
+
+    if session.desk.bytes_of(f"{session.desk.folder}/{changed_note.NAME}", 1) is not None:
+        changed_note.keep(session)  # what a job has told
+    index_page.keep(session)
 
 
 def _id(session: Session, data: bytes) -> str:

@@ -30,7 +30,7 @@ from vaultmem.vault import identity, pages
 from vaultmem.vault.batches import DOING, Batches, Header, Outcome, PlannedWrite
 from vaultmem.vault.dialects import Rulebook, open_rulebook
 from vaultmem.vault.files import Root, content, decode, digest
-from vaultmem.vault.places import is_our_page
+from vaultmem.vault.places import is_our_page, is_view
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,6 +117,7 @@ class MemoryStore:
         self.dreamt: dict[
             int, tuple[int, date]
         ] = {}  # by level, when there was nothing left to dream of
+        self.listed = -1  # the version of which Memory.md tells
         self.recent: list[str] = []  # paths written last, which the index may not know yet
         self._told = on_write or self._index
         self._lock = threading.RLock()
@@ -283,7 +284,7 @@ class MemoryStore:
             blobs = {
                 path: blob
                 for path, blob in self.collection.blobs().items()
-                if not is_our_page(path[inside:])
+                if not (is_our_page(path[inside:]) or is_view(path[inside:]))
             }
             return self.history.take_in(self.batches, blobs, self.now(), self.bytes_of)
 

@@ -10,7 +10,7 @@ from itertools import accumulate
 from vaultmem.text.sanitize import columns, graphemes, visible
 from vaultmem.text.values import ARCHIVE, CATEGORIES, ENTRIES, GENERATED, SYNC, lazy
 
-UNTITLED = "Memory"
+UNTITLED = "Untitled"
 MAX_CHARACTERS = 80
 MAX_BYTES = 180
 _COLUMNS = 60  # of a title that is taken from the content; a Chinese character has two
@@ -227,7 +227,7 @@ def _unmistaken(title: str) -> str:
         title = title.replace(".", " ", 1) if "." in device[0] else f"{title} memory"
     if title.lower() in _RESERVED:
         return f"{title} memory"
-    return f"{UNTITLED} of {title}" if _is_date(title) else title
+    return f"Memory of {title}" if _is_date(title) else title
 
 
 def _noted(match: re.Match[str]) -> str:

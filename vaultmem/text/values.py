@@ -121,7 +121,8 @@ CATEGORIES = {
 INBOX, REMINDERS = "inbox", "reminders"
 ARCHIVE, ENTRIES, SYNC = "archive", "entries", "sync"  # folders beside those of the categories
 GENERATED = (  # written by us in the memory folder, no memories
-    "pending.md", "What changed.md", "answers.md", "expectations.md",
+    "pending.md", "What changed.md", "answers.md", "expectations.md", "Memory.md",
+    "Memories.md",  # of queries, where an editor knows such
 )  # fmt: skip
 
 

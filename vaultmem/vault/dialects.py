@@ -11,13 +11,13 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem import paths
-from vaultmem.adapter import Completion, Dialect, Folder, FrontMatter, Note, Rules, Task
+from vaultmem.adapter import Completion, Dialect, Folder, FrontMatter, Note, Rules, Task, Views
 from vaultmem.errors import ConfigError
 from vaultmem.vault import blocks as blocking
 from vaultmem.vault import files, frontmatter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 # Unlinked mentions: where a text has a note's name or alias without linking to it.
@@ -173,6 +173,11 @@ class Rulebook:
     def page_style(self, path: str) -> str:
         """How vaultmem writes a page there, see vaultmem.adapter.Rules."""
         return self._at(path)[1].page_style
+
+    def views(self, path: str) -> Mapping[str, str]:
+        """What shows memories there in the editor, see vaultmem.adapter.Views; nothing, for a dialect without."""
+        rules = self._at(path)[1]
+        return rules.views() if isinstance(rules, Views) else {}
 
     def excluded(self, path: str) -> bool:
         """Whether the user hides the note from search."""

@@ -64,6 +64,11 @@ def is_our_page(inner: str) -> bool:
     return inner in GENERATED or inner.startswith(f"{SYNC}/")
 
 
+def is_view(inner: str) -> bool:
+    """Whether it is a view of memories that an editor keeps there: it is the person's, and tells of no memory."""
+    return "/" not in inner and inner.endswith(".base")
+
+
 # Which places in the memory folder no memory may have, however they are spelled: a disk may not tell cases apart.
 
 UNREAD = "node_modules"  # what editors do not look into

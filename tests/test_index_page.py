@@ -1,0 +1,151 @@
+"""Memory.md and the views beside it: what a person leafs through, and never a note of theirs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.conftest import Write
+from tests.index_dump import synced
+from vaultmem import Vault
+from vaultmem.api.rpc import Reader, carry_out
+from vaultmem.memories.store import MemoryStore
+
+PAGE, VIEWS = "vaultmem/Memory.md", ("vaultmem/Memories.base", "vaultmem/Pending.base")
+
+
+@pytest.fixture(autouse=True)
+def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+
+
+Ask = Callable[..., Any]
+
+
+@pytest.fixture
+def ask(vault: Path) -> Ask:
+    """Asks the store of the vault, which is indexed before."""
+    desks: list[tuple[MemoryStore, Vault]] = []
+
+    def asked(verb: str, **params: object) -> Any:
+        synced(vault)
+        if not desks:
+            opened = Vault(str(vault))
+            desks.append((MemoryStore(opened.state, opened.config), opened))
+        desk, opened = desks[0]
+        desk.touched_all()
+        return carry_out(desk, Reader(opened), verb, params)
+
+    return asked
+
+
+def remember(ask: Ask, *contents: str, **params: object) -> None:
+    for content in contents:
+        ask("write", content=content, **params)
+
+
+def test_memories_by_category_the_newest_first(vault: Path, write: Write, ask: Ask) -> None:
+    day = "created_at: '2026-11-{:02}T10:00:00Z'"
+    for number, (category, title, more) in enumerate(
+        [
+            ("people", "Anne lives in Porto", "agent: claude"),
+            ("people", "Bert lives in Lyon", ""),
+            ("inbox", "Something new", ""),
+            ("people", "A secret", "private: true"),
+            ("archive", "Long gone", ""),
+        ],
+        start=1,
+    ):
+        front = "\n".join(filter(None, (f"id: id-{number}", day.format(number), more)))
+        write(f"vaultmem/{category}/{title}.md", f"---\n{front}\n---\n{title}.\n")
+    (vault / "vaultmem" / "lessons").mkdir()
+    assert ask("pages") == {"written": True}
+    assert (vault / PAGE).read_text("utf-8") == (
+        "---\ngenerated: vaultmem\n---\n\n# Memory\n\n"
+        "3 memories; 1 more is private. vaultmem writes this page; changes made here are lost.\n\n"
+        "## People\n\n"
+        "- [[Bert lives in Lyon]] (2026-11-02)\n- [[Anne lives in Porto]] (2026-11-01, by claude)\n\n"
+        "## Inbox, not filed yet\n\n- [[Something new]] (2026-11-03)\n"
+    )
+    assert not (vault / "vaultmem" / "lessons").exists()
+    assert ask("pages") == {"written": False}
+
+
+def test_it_is_right_after_a_job_and_after_its_undo(vault: Path, ask: Ask) -> None:
+    remember(ask, "Decision: we chose PostgreSQL over MySQL")
+    ask("dream", level=1)
+    assert "## Decisions\n\n- [[Decision we chose PostgreSQL" in (vault / PAGE).read_text("utf-8")
+    changed = vault / "vaultmem" / "What changed.md"
+    assert "dream filed" in changed.read_text("utf-8")
+    ask("undo", last=True)
+    assert "## Inbox, not filed yet\n\n- [[Decision" in (vault / PAGE).read_text("utf-8")
+    assert "dream filed" not in changed.read_text("utf-8")
+    assert not (vault / "vaultmem" / "decisions").exists()
+
+
+def test_views_are_written_once_and_are_the_persons_then(vault: Path, ask: Ask) -> None:
+    remember(ask, "Anne lives in Porto")
+    ask("pages")
+    for path in VIEWS:
+        base = yaml.safe_load((vault / path).read_text("utf-8"))
+        names = [view["name"] for view in base["views"]]
+        assert len(names) == len(set(names)) > 2
+        assert '!file.inFolder("vaultmem/entries")' in base["filters"]["and"]
+        shown = {each for view in base["views"] for each in view["order"]}
+        used = {each.removeprefix("formula.") for each in shown if each.startswith("formula.")}
+        assert used <= base["formulas"].keys()
+    assert ask("history")["count"] == 1  # the writing: no person made these files
+    (vault / VIEWS[0]).write_text("mine", "utf-8")
+    (vault / VIEWS[1]).unlink()
+    remember(ask, "Bert lives in Lyon")
+    assert ask("pages") == {"written": True}
+    assert (vault / VIEWS[0]).read_text("utf-8") == "mine"
+    assert not (vault / VIEWS[1]).exists()
+
+
+def test_in_a_graph_of_logseq_it_is_an_outline_and_a_page_of_queries(
+    vault: Path, write: Write, ask: Ask
+) -> None:
+    shutil.rmtree(vault / ".obsidian")
+    write("logseq/config.edn", "{}")
+    remember(ask, "Anne lives in Porto")
+    ask("pages")
+    page = (vault / PAGE).read_text("utf-8")
+    assert page.startswith("generated:: vaultmem\n\n- 1 memory. ")
+    assert "- ## Inbox, not filed yet\n\t- [[Anne lives in Porto]] (" in page
+    queries = (vault / "vaultmem" / "Memories.md").read_text("utf-8")
+    assert "{{query (and (page-property category people)" in queries
+    (vault / "vaultmem" / "Memories.md").write_text("- mine", "utf-8")
+    remember(ask, "Bert lives in Lyon")
+    ask("pages")
+    assert (vault / "vaultmem" / "Memories.md").read_text("utf-8") == "- mine"
+
+
+@pytest.mark.parametrize("path", [PAGE, "Psychology/memory.md"])
+def test_a_note_of_this_name_stays_the_only_one(
+    vault: Path, write: Write, ask: Ask, path: str
+) -> None:
+    write(path, "How we remember.")
+    remember(ask, "Anne lives in Porto")
+    assert ask("pages") == {"written": False}
+    assert (vault / path).read_text("utf-8") == "How we remember."
+    assert (vault / PAGE).exists() == (path == PAGE)
+
+
+def test_nothing_is_written_where_there_is_nothing_to_list(vault: Path, ask: Ask) -> None:
+    assert ask("pages") == {"written": False}
+    assert not (vault / "vaultmem").exists()
+
+
+def test_nothing_is_written_where_nobody_wants_it(
+    vault: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_MEMORIES_PAGES", "off")
+    remember(ask, "Anne lives in Porto")
+    ask("dream", level=1)
+    assert not (vault / PAGE).exists()

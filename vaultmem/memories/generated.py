@@ -1,0 +1,72 @@
+"""Pages of the memory folder that vaultmem writes whole: never over a note of a person, and never through a link."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from collections.abc import Callable
+
+from vaultmem.errors import VaultmemError
+from vaultmem.memories.store import MemoryStore
+from vaultmem.vault import files, page_copies, pages, write
+from vaultmem.vault.files import decode
+from vaultmem.vault.moves import refuse_links
+
+BY = "vaultmem"  # the property `generated` of notes that are never read
+OUTLINE = "outline"
+_LONGEST_COPY = 10_000_000  # bytes
+log = logging.getLogger("vaultmem.memories")
+
+
+def head(style: str) -> str:
+    """What such a page begins with."""
+    return f"generated:: {BY}\n\n" if style == OUTLINE else f"---\ngenerated: {BY}\n---\n\n"
+
+
+def is_generated(data: bytes) -> bool:
+    """Whether it is such a page, in either style: a folder can be open in both editors."""
+    text = decode(data)[0]
+    styles = ("frontmatter", OUTLINE)
+    return any(pages.read(style, text).properties.get("generated") == BY for style in styles)
+
+
+def is_taken(desk: MemoryStore, path: str) -> bool:
+    """Whether a note of a person, or what is no file, has this name."""
+    full = f"{desk.vault}/{path}"
+    if not os.path.lexists(full):
+        return False
+    with contextlib.suppress(OSError, ValueError):
+        return not is_generated(files.content(full, _LONGEST_COPY)[0])
+    return True
+
+
+def keep(desk: MemoryStore, path: str, text: str) -> bool:
+    """Write the page where nothing is, or over what was generated before; whether that was needed."""
+    refuse_links(desk.vault, path)
+    full, data = f"{desk.vault}/{path}", text.encode()
+    if not os.path.lexists(full):
+        write.create(desk.vault, path, data)
+        return True
+    if not os.path.isfile(full):
+        raise VaultmemError(f"{path} is no file; move it away")
+    return write.change(desk.vault, path, _over_generated(path, data), part=True)
+
+
+def _over_generated(path: str, data: bytes) -> Callable[[bytes], bytes]:
+    def replace(before: bytes) -> bytes:
+        if not is_generated(before):
+            raise VaultmemError(f"{path} is a note of yours and stays as it is")
+        return data
+
+    return replace
+
+
+def clear_copies(desk: MemoryStore, path: str) -> None:
+    """Archive the copies that sync programs have left beside it: they say nothing that is not known."""
+    for copy in page_copies.named_after(desk.vault, path):
+        try:
+            if is_generated(files.content(f"{desk.vault}/{copy}", _LONGEST_COPY)[0]):
+                page_copies.put_away(desk.vault, copy, desk.folder)
+        except (OSError, ValueError, VaultmemError) as error:  # the next job tries again
+            log.warning("%s: %s", copy, error)
