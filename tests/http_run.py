@@ -111,6 +111,8 @@ def opened(folder: Path) -> Iterator[Door]:
         one = Door(f"http://127.0.0.1:{port}", port, tokens, folder)
         until(lambda: one.ask("search", query="boiler").data.get("count"))
         yield one
+    for token in store.all():  # other modules have doors of their own
+        store.revoke(token.name)
 
 
 @contextmanager

@@ -46,9 +46,9 @@ ASKED = {
 OF_THE_AGENT = {"serve", "start", "stop", "restart", "service", "jobs", "demo"}
 OF_HARNESSES = {"hook", "connect", "agent", "mcp"}
 OF_MEMORIES = {
-    "write", "remind", "ingest", "create", "read", "get", "list", "delete", "restore", "tag", "upgrade", "link", "unlink", "resolve-links",
+    "write", "remind", "ingest", "create", "read", "get", "list", "edit", "delete", "restore", "tag", "upgrade", "link", "unlink", "resolve-links",
     "reinforce", "dream", "compress", "expire", "decay", "consolidate", "review", "history", "diff", "undo",
-    "done", "drop", "snooze", "set", "unset", "notify", "recall", "export", "import", "approve", "add", "conversations", "chat", "proxy", "token", "backup", "expect",
+    "done", "drop", "snooze", "set", "unset", "notify", "recall", "export", "import", "approve", "add", "conversations", "chat", "proxy", "token", "backup", "expect", "ui",
 }  # fmt: skip
 BY_DAY = {"pending"}  # says something else every day; has tests of its own with a day that is given
 VOLATILE = re.compile(

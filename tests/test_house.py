@@ -32,6 +32,7 @@ IMPORT_NAMES = {
     "gitpython": "git",
     "httpx-sse": "httpx_sse",
     "json-repair": "json_repair",
+    "markdown-it-py": "markdown_it",
     "python-dateutil": "dateutil",
     "python-frontmatter": "frontmatter",
     "pyyaml": "yaml",
@@ -199,7 +200,7 @@ def test_a_dialect_imports_the_contract_and_nothing_else_of_the_engine(path: Pat
 
 def requirements() -> set[str]:
     optional = PROJECT["project"]["optional-dependencies"]
-    wanted = (optional[extra] for extra in sorted(optional.keys() - {"docs", "test"}))
+    wanted = (optional[extra] for extra in sorted(optional.keys() - {"browser", "docs", "test"}))
     listed = [*PROJECT["project"]["dependencies"], *(one for extra in wanted for one in extra)]
     return {re.split(r"[<>=~! ]", one)[0] for one in listed}
 

@@ -16,8 +16,8 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vaultmem import __version__, paths
@@ -28,6 +28,12 @@ from vaultmem_server.tokens import Caller
 
 if TYPE_CHECKING:
     from vaultmem_server.door import Door
+
+# What packages that are mounted at the door write their routes with: starlette has one owner here.
+__all__ = [
+    "ASGIApp", "BaseRoute", "HTTPException", "Message", "Middleware", "Mount", "Receive", "RedirectResponse", "Request",
+    "Response", "Route", "Scope", "Send", "StreamingResponse",
+]  # fmt: skip
 
 log = logging.getLogger("vaultmem.http")
 
@@ -122,6 +128,7 @@ class _Door:
             await self._app(scope, receive, send)
             return
         began, status = time.perf_counter(), 500
+        self._door.last_request = time.monotonic()
 
         async def counted(message: Message) -> None:
             nonlocal status

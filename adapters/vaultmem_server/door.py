@@ -6,10 +6,14 @@ import asyncio
 import contextlib
 import json
 import os
+import socket
 import ssl
+import time
 from argparse import Namespace
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 
@@ -19,6 +23,7 @@ from vaultmem.api.verbs import JSON
 from vaultmem.errors import UsageError
 from vaultmem.output import Output
 from vaultmem.proxy import guard, serving
+from vaultmem.text import times
 from vaultmem.text.values import plural
 from vaultmem_server import app
 from vaultmem_server.audit import Audit
@@ -26,7 +31,8 @@ from vaultmem_server.link import Companion, JsonObject, Link
 from vaultmem_server.metrics import Metrics
 from vaultmem_server.tokens import TokenStore
 
-ADDRESS = "door.json"  # below the state: where a door of this user listens
+_LOOK, _PATIENCE = 0.1, 1.0  # seconds
+_DOORS = "doors"  # below the state: a file for each door of this user that is open
 
 
 @dataclass
@@ -35,15 +41,21 @@ class Door:
 
     vaults: Mapping[str, str]
     url: str
-    names: frozenset[str]  # hosts that requests may name
+    names: set[str]  # hosts that requests may name; a package that is mounted may add its own
     is_private: bool  # whether only this machine reaches it
     tokens: TokenStore = field(default_factory=TokenStore)
     metrics: Metrics = field(default_factory=Metrics)
     audit: Audit = field(default_factory=Audit)
     links: dict[str, Link] = field(default_factory=dict)
+    last_request: float = field(default_factory=time.monotonic)
+    is_closing: bool = False  # streams end then: nothing else would stop while a page is open
 
     def __post_init__(self) -> None:
         self.links = {name: Link(folder) for name, folder in self.vaults.items()}
+
+    def is_idle(self, seconds: float | None) -> bool:
+        """Whether nobody has asked for so long."""
+        return seconds is not None and time.monotonic() - self.last_request > seconds
 
     async def ask(self, vault: str, verb: str, params: JsonObject) -> object:
         """The answer of a verb of memories. Raises LinkError in one clear line."""
@@ -66,15 +78,31 @@ def serve(args: Namespace, output: Output) -> int:
     port = listening.getsockname()[1]
     scheme = "https" if tls else "http"
     shown = f"[{host}]" if ":" in host else host
-    names = frozenset({*(name.lower() for name in args.name or ()), host.lower(), *guard.LOOPBACK})
+    names = {*(name.lower() for name in args.name or ()), host.lower(), *guard.LOOPBACK}
+    idle = _seconds(args.idle)
     door = Door(vaults, f"{scheme}://{shown}:{port}", names, guard.is_loopback(host))
     server = serving.server(app.build(door, _lifespan(door)), tls)
     output.remark(
         f"vaultmem: {door.url}/mcp and {door.url}/api/v1 answer who has a token (vaultmem token add NAME)"
     )
     output.remark(f"vaultmem: {plural(len(vaults), 'vault')}: {', '.join(vaults)}")
-    asyncio.run(server.serve(sockets=[listening]))
+    asyncio.run(_served(door, server, listening, idle))
     return 0
+
+
+async def _served(
+    door: Door, server: serving.Server, listening: socket.socket, idle: float | None
+) -> None:
+    """Serve until a signal comes, or nobody has asked for so long."""
+
+    async def watch() -> None:
+        while not (server.should_exit or door.is_idle(idle)):
+            await asyncio.sleep(_LOOK)
+        door.is_closing = server.should_exit = True
+
+    watching = asyncio.create_task(watch())
+    await server.serve(sockets=[listening])
+    watching.cancel()
 
 
 def _lifespan(door: Door) -> app.Lifespan:
@@ -84,10 +112,11 @@ def _lifespan(door: Door) -> app.Lifespan:
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         companions = [Companion(folder, _agent(folder)) for folder in door.vaults.values()]
         watching = [asyncio.create_task(each.watch()) for each in companions]
-        place = os.path.join(paths.make_private(paths.state_root()), ADDRESS)
-        _write_private(place, {"url": door.url, "pid": os.getpid(), "vaults": dict(door.vaults)})
+        place = os.path.join(_doors(), f"{os.getpid()}.json")
+        found = OpenDoor(door.url, os.getpid(), dict(door.vaults), door.is_private)
         try:
             await asyncio.gather(*(each.ready() for each in companions))
+            _write_private(place, found._asdict())
             yield
         finally:
             for task in watching:
@@ -101,6 +130,45 @@ def _lifespan(door: Door) -> app.Lifespan:
     return lifespan
 
 
+class OpenDoor(NamedTuple):
+    """A door that is open, as other programs of this user may know it."""
+
+    url: str
+    pid: int
+    vaults: dict[str, str]
+    is_private: bool
+
+
+def open_doors() -> list[OpenDoor]:
+    """The doors of this user. A file that a killed one left is removed."""
+    result = []
+    for name in sorted(os.listdir(_doors())):
+        place = os.path.join(_doors(), name)
+        with contextlib.suppress(OSError, ValueError, TypeError), open(place, "rb") as file:
+            one = OpenDoor(**json.load(file))
+            if _answers(one.url):
+                result.append(one)
+                continue
+        if not name.endswith(".tmp"):
+            with contextlib.suppress(OSError):
+                os.unlink(place)
+    return result
+
+
+def _doors() -> str:
+    return paths.make_private(os.path.join(paths.state_root(), _DOORS))
+
+
+def _answers(url: str) -> bool:
+    address = urlsplit(url)
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection((address.hostname or "", address.port or 0), _PATIENCE),
+    ):
+        return True
+    return False
+
+
 def _agent(vault: str) -> list[str]:
     return [*paths.program(), "serve", "--vault", vault]
 
@@ -110,6 +178,15 @@ def _address(text: str) -> tuple[str, int]:
     if not colon or not port.isascii() or not port.isdecimal() or int(port) > 65_535 or not host:
         raise UsageError("--http takes an address and a port, such as 127.0.0.1:8101")
     return host.strip("[]"), int(port)
+
+
+def _seconds(text: str | None) -> float | None:
+    if not text:
+        return None
+    try:
+        return float(times.duration_seconds(text))
+    except ValueError as error:
+        raise UsageError(f"--idle must be {error}") from error
 
 
 def _tls(args: Namespace) -> tuple[str, str] | None:

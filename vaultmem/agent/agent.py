@@ -15,14 +15,14 @@ from vaultmem import now as clock
 from vaultmem.agent.connection import Limits
 from vaultmem.agent.debounce import Listeners
 from vaultmem.agent.embedding import EmbeddingQueue
-from vaultmem.agent.events import END, LOOK, RESTART, Throttle, Wakeups
+from vaultmem.agent.events import END, LOOK, RESTART, Changes, Throttle, Wakeups
 from vaultmem.agent.memories import Memories
 from vaultmem.agent.pool import AgentVault, Pool
 from vaultmem.agent.reconciler import FIRST_BATCH, Reconciler
 from vaultmem.agent.reminders import Reminders
 from vaultmem.agent.server import Server
 from vaultmem.api import Embedded, Vault
-from vaultmem.api.rpc import UNKNOWN_METHOD, Request, RequestError
+from vaultmem.api.rpc import UNKNOWN_METHOD, Request, RequestError, only_reads
 from vaultmem.config import Config
 from vaultmem.errors import ConfigError, VaultmemError
 from vaultmem.index.state import State
@@ -69,6 +69,7 @@ class Agent:
         self._settings = in_force
         self._state = state
         self._throttle = Throttle()
+        self.changes = Changes()
         self._pool = Pool(folder, config)
         self._memories = Memories(state, config, self._written, self._hears_all)
         self._reminders = Reminders(
@@ -80,7 +81,8 @@ class Agent:
         listeners = Listeners(self._committed, self._replaced, self._touched)
         self.reconciler = Reconciler(self._state, config, self._throttle, listeners)
         self.embedding = EmbeddingQueue(self._state, self._pool, self._throttle, self._rules)
-        self.embedding.unload_after = _span(config.text("agent.unload"))
+        unload = config.text("agent.unload")
+        self.embedding.unload_after = times.duration_seconds(unload) if unload != "never" else None
         self._watching: Watching | None = None
         self._scheduler: Scheduler | None = None
         self._surroundings: Surroundings | None = None
@@ -177,6 +179,7 @@ class Agent:
 
     def _end(self) -> None:
         started = time.monotonic()
+        self.changes.close()
         self.index_writes(STOP_WITHIN / 2)
         self.reconciler.stop()
         self.embedding.stop()
@@ -188,9 +191,8 @@ class Agent:
             self._server.stop()
         if self._watching:
             self._watching.stop()
-        for thread in (self.reconciler, self._watching):
-            if thread:
-                thread.join(max(0.1, started + STOP_WITHIN - time.monotonic()))
+        for thread in filter(None, (self.reconciler, self._watching)):
+            thread.join(max(0.1, started + STOP_WITHIN - time.monotonic()))
         self._pool.close()
         log.info("ended")
 
@@ -213,6 +215,7 @@ class Agent:
         self._pool.changed()
         self.embedding.add(notes)
         self._reminders.changed()
+        self.changes.count("notes")
 
     def _touched(self, path: str) -> None:
         self._memories.touched(path)
@@ -263,7 +266,10 @@ class Agent:
 
     def memory(self, vault: Vault, verb: str, params: dict[str, object]) -> object:
         """Carry out a verb of memories."""
-        return self._memories.ask(vault, verb, params)
+        answer = self._memories.ask(vault, verb, params)
+        if not only_reads(verb):
+            self.changes.count("memories")
+        return answer
 
     def run_job(self, name: str) -> dict[str, object]:
         """Run a job now."""
@@ -282,6 +288,7 @@ class Agent:
                 return named(name).run(vault)
         finally:
             self._reminders.changed()  # jobs give notice and ask on the page
+            self.changes.count("jobs")
 
     def jobs(self) -> list[dict[str, object]]:
         """The jobs with their next and last runs."""
@@ -391,7 +398,3 @@ class Agent:
         log.info("awake again; comparing the whole vault")
         self.reconciler.look_at_all()
         self._reminders.woke()
-
-
-def _span(text: str) -> float | None:
-    return None if text == "never" else float(times.duration_seconds(text))

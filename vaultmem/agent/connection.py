@@ -35,7 +35,12 @@ class Limits:
     half_sent: float = 10.0  # a request that has begun must be complete by then
     unread: float = 10.0  # a client that reads nothing for so long is cut off
     answer: float = 30.0  # a request may take so long
-    slow_methods: tuple[str, ...] = ("sync", "jobs.run", "memory.job")  # but these take any time
+    slow_methods: tuple[str, ...] = (
+        "sync",
+        "jobs.run",
+        "memory.job",
+        "changes",
+    )  # but these take any time
     progress_gap: float = 0.1
 
 

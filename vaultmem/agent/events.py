@@ -11,7 +11,7 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from vaultmem.progress import Progress
@@ -62,6 +62,35 @@ class Wakeups:
         """Send no more."""
         os.close(self._out)
         os.close(self._in)
+
+
+class Changes:
+    """Counts what has changed, by kind, for those who wait to show it."""
+
+    KINDS = ("notes", "memories", "jobs")
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._counts = dict.fromkeys(self.KINDS, 0)
+        self._is_over = False
+
+    def count(self, kind: str) -> None:
+        """One more change of a kind."""
+        with self._changed:
+            self._counts[kind] += 1
+            self._changed.notify_all()
+
+    def wait(self, seen: Mapping[str, int], seconds: float) -> dict[str, int]:
+        """The counts, as soon as they are others than `seen`, and after so many seconds at the latest."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_over or self._counts != seen, seconds)
+            return dict(self._counts)
+
+    def close(self) -> None:
+        """Let nobody wait any more."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
 
 
 # What the agent is doing now, for status and for those who wait.

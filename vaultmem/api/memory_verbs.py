@@ -201,8 +201,8 @@ VERBS = {
         returns='"parts", each with its "result": new, known or skipped with the reason',
     ),
     "read": Verb(
-        "show one memory", REMEMBER, (ID, VIEWER, Param("scope", **_JSON_ONLY)), run="memories.filing:read", writes=False, agent=True,
-        first=True, gives="MemoryRecord", show="memory_views:show_memory", returns=f"{_RECORD}; being read is remembered",
+        "show one memory", REMEMBER, (ID, VIEWER, Param("scope", **_JSON_ONLY), flag("counts", doors="json", default=True)), run="memories.filing:read", writes=False, agent=True,
+        first=True, gives="MemoryRecord", show="memory_views:show_memory", returns=f"{_RECORD}; being read is remembered, unless `counts` is False",
         tool=Exposed("All of one memory or note.", {"id": "id, title or path", "scope": ""}, quiet="scope"),
     ),
     "get": Verb("show one memory (the same as read)", REMEMBER, (ID, VIEWER), agent=True, same_as="read"),
@@ -231,6 +231,15 @@ VERBS = {
     "restore": Verb(
         "bring a memory back from the archive", REMEMBER, (ID, *WRITES), run="memories.filing:restore", show="memory_views:show_restored",
         returns=_RECORD,
+    ),
+    "edit": Verb(
+        "give a memory another text", REMEMBER,
+        (
+            ID.but(help=WHICH, place="1"), WORDS.but(help="the new text; - reads it from stdin"),
+            Param("seen", "the content_hash that you saw: where the text is another one by now, nothing is changed", metavar="HASH"),
+            *WRITES,
+        ),
+        run="memories.filing:edit", show="memory_views:show_edited", returns=f'{_RECORD}, with "changed"',
     ),
     "tag": Verb(
         "add tags to a memory, or remove them", REMEMBER,

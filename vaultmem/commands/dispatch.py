@@ -29,7 +29,10 @@ Params = dict[str, object]
 Texts = list[tuple[str, str]]  # the name of a stream, and a text
 MOST_COLUMNS = 10_000
 
+CHANGES_WITHIN = 20.0  # seconds that a request waits for a change
+
 _NAME = Param("name", needed=True)
+_SEEN = Param("seen", kind="any")
 _MEMORY = (Param("verb", needed=True), Param("params", kind="any"), Param("door"))
 
 
@@ -60,6 +63,7 @@ class _Dispatcher:
             "memory.job": self._memory,
             "jobs": _plain(lambda: {"jobs": (listed := host.jobs()), "count": len(listed)}),
             "jobs.run": lambda request: host.run_job(str(_checked(request, _NAME)["name"])),
+            "changes": self._changes,
             "ping": _plain(lambda: {"version": __version__, "pid": os.getpid()}),
             "stop": _plain(self._stop),
             **dict.fromkeys(("tools/list", "tools/call", "prompt"), self._tool),
@@ -83,6 +87,13 @@ class _Dispatcher:
     def _stop(self) -> object:
         self._host.stop()
         return {"stopping": True, "pid": os.getpid()}
+
+    def _changes(self, request: Request) -> object:
+        """How often notes, memories and jobs have changed, as soon as that is more often than "seen" says."""
+        seen: object = _checked(request, _SEEN).get("seen") or {}
+        if not isinstance(seen, dict):
+            raise RequestError(rpc.WRONG_PARAMS, '"seen" must be an object')
+        return self._host.changes.wait(seen, CHANGES_WITHIN)
 
     def _memory(self, request: Request) -> object:
         """A verb of memories with its parameters; "memory.job" is for those that may take long."""

@@ -118,6 +118,11 @@ def show_restored(answer: Answer, _args: Namespace, output: Output) -> None:
     show_done("restored", answer, output)
 
 
+def show_edited(answer: Answer, _args: Namespace, output: Output) -> None:
+    """edit: the memory."""
+    output.line(f"{place(answer, output)}: {'changed' if answer['changed'] else 'as it was'}")
+
+
 def show_tags(answer: Answer, _args: Namespace, output: Output) -> None:
     """tag: the tags of the memory."""
     tags = " ".join(f"#{tag}" for tag in answer["tags"]) or "no tags"

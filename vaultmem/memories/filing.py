@@ -1,4 +1,4 @@
-"""Verbs on existing memories: read, list, delete, restore, tag, upgrade, link, reinforce."""
+"""Verbs on existing memories: read, list, edit, delete, restore, tag, upgrade, link, reinforce."""
 
 from __future__ import annotations
 
@@ -32,15 +32,16 @@ _NO_REINFORCING = {
 
 
 def read(session: Session, params: Arguments) -> dict[str, object]:
-    """One memory; each read is counted."""
+    """One memory; each read is counted, unless the caller says otherwise."""
     try:
         memory = session.find(params.needed("id"))
     except NoteNotFoundError as error:
         raise (
             not params.text("by") and _entry_hint(session, params.needed("id"))
         ) or error from None
-    with contextlib.suppress(StateError):  # to read is possible of a full disk
-        reads.add(session.desk.ledger, {memory.id: memory.stored_reads}, session.now)
+    if params.flag("counts", default=True):
+        with contextlib.suppress(StateError):  # to read is possible of a full disk
+            reads.add(session.desk.ledger, {memory.id: memory.stored_reads}, session.now)
     return {**session.record(memory)}
 
 
@@ -152,6 +153,21 @@ def _restored(session: Session, params: Arguments, change: Change) -> Report:
     title = change.target.rpartition("/")[2].removesuffix(".md")
     plan = Plan("restore", (change,))
     return _finish(session, params, plan, f"restore {title}") or _record_at(session, change.target)
+
+
+def edit(session: Session, params: Arguments) -> Report:
+    """Give a memory another text. With `seen`, the content_hash of the text that the person had before them, only where
+    it has not changed since."""
+    memory = session.find(params.needed("id"))
+    if (seen := params.text("seen")) and seen != memory.hash:
+        raise NoteChangedError(
+            f"{memory.title!r} was changed meanwhile; look at it again before you change it"
+        )
+    draft = session.draft()
+    draft.rewrite(memory, params.needed("content"), "text changed")
+    is_new = draft.see(memory).hash != memory.hash
+    plan = draft.plan("edit") if is_new else Plan("edit")
+    return _edited(session, params, plan, memory, f"edit {memory.title}")
 
 
 def tag(session: Session, params: Arguments) -> Report:

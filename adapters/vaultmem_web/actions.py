@@ -1,0 +1,177 @@
+"""What buttons do: each action is a verb or a few, and tells what takes it back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from vaultmem.errors import UsageError, VaultmemError
+from vaultmem_web.data import Reader, Record
+from vaultmem_web.sessions import Notice
+from vaultmem_web.texts import Translator
+
+Form = Mapping[str, str]
+_MOST = 2_000  # memories that one action changes
+
+
+async def act(name: str, reader: Reader, form: Form, t: Translator) -> Notice:
+    """Carry an action out. Raises VaultmemError."""
+    action = _ACTIONS.get(name)
+    if action is None:
+        raise UsageError(t("there is no such page"))
+    return await action(reader, form, t)
+
+
+async def _done(reader: Reader, text: str, count: int = 1) -> Notice:
+    """A notice with the commits of the last actions of the person."""
+    if not count:
+        return Notice(text)
+    past = await reader.ask("history", limit=4 * count + 20)
+    own = [one["commit"] for one in past["history"] if one["kind"] == "person"]
+    return Notice(text, "undo", {"commits": " ".join(own[:count])})
+
+
+async def _answer(reader: Reader, form: Form, t: Translator) -> Notice:
+    """Done, dropped or put off."""
+    state = _needed(form, "state")
+    params: dict[str, object] = {"id": _needed(form, "id"), "state": state}
+    if state == "snoozed":
+        params["until"] = _needed(form, "until")
+    await reader.ask("answer", **params)
+    texts = {"done": t("marked as done"), "dropped": t("dropped"), "snoozed": t("put off")}
+    undo = {"id": str(params["id"]), "state": "open"}
+    return Notice(texts[state], "answer", undo) if state in texts else Notice(t("taken back"))
+
+
+async def _approve(reader: Reader, form: Form, t: Translator) -> Notice:
+    for id_ in _ids(form):
+        await reader.ask("approve", id=id_)
+    return Notice(t("approved"))
+
+
+async def _delete(reader: Reader, form: Form, t: Translator) -> Notice:
+    return await _each(reader, form, "delete", t("forgotten"))
+
+
+async def _restore(reader: Reader, form: Form, t: Translator) -> Notice:
+    return await _each(reader, form, "restore", t("restored"))
+
+
+async def _reinforce(reader: Reader, form: Form, t: Translator) -> Notice:
+    return await _each(reader, form, "reinforce", t("confirmed as still true"))
+
+
+async def _file(reader: Reader, form: Form, t: Translator) -> Notice:
+    category = _needed(form, "category")
+    return await _each(reader, form, "upgrade", t("filed"), category=category)
+
+
+async def _tag(reader: Reader, form: Form, t: Translator) -> Notice:
+    add, remove = form.get("add", "").split(), form.get("remove", "").split()
+    return await _each(reader, form, "tag", t("tagged"), add=add, remove=remove)
+
+
+async def _each(reader: Reader, form: Form, verb: str, text: str, **params: object) -> Notice:
+    """One verb on each of some memories. What refuses is named, and the others are done."""
+    done, refused = 0, []
+    for id_ in _ids(form):
+        try:
+            answer = await reader.ask(verb, id=id_, **params)
+        except VaultmemError as error:
+            refused.append(str(error))
+            continue
+        done += int(bool(answer.get("changed", True)))
+    if refused and not done:
+        raise VaultmemError(refused[0])
+    note = await _done(reader, text if done < 2 else f"{text}: {done}", done)
+    if refused:
+        return Notice(f"{note.text}; {refused[0]}", note.undo, note.fields, is_problem=True)
+    return note
+
+
+async def _edit(reader: Reader, form: Form, t: Translator) -> Notice:
+    text = _needed(form, "content")
+    try:
+        answer = await reader.ask(
+            "edit", id=_needed(form, "id"), content=text, seen=form.get("seen", "")
+        )
+    except VaultmemError as error:
+        return Notice(str(error), is_problem=True, draft=text)
+    if not answer["changed"]:
+        return Notice(t("as it was"))
+    return await _done(reader, t("changed"))
+
+
+async def _merge(reader: Reader, form: Form, t: Translator) -> Notice:
+    """One memory gets the text, the others go to the archive."""
+    first, *others = _ids(form)
+    answer = await reader.ask(
+        "edit", id=first, content=_needed(form, "content"), seen=form.get("seen", "")
+    )
+    for id_ in others:
+        await reader.ask("delete", id=id_)
+    return await _done(reader, t("merged"), len(others) + int(bool(answer["changed"])))
+
+
+async def _decide(reader: Reader, form: Form, t: Translator) -> Notice:
+    verb = "accept" if form.get("accept") else "reject"
+    await reader.ask(verb, id=_needed(form, "id"))
+    if verb == "reject":
+        return Notice(t("not proposed again"))
+    return await _done(reader, t("accepted"))
+
+
+async def _undo(reader: Reader, form: Form, t: Translator) -> Notice:
+    """Take commits back, the newest first."""
+    refused: list[Record] = []
+    commits = _needed(form, "commits").split()[:_MOST]
+    for commit in commits:
+        answer = await reader.ask("undo", commit=commit)
+        refused += answer["refused"]
+    if refused:
+        first = f"{refused[0]['path']}: {refused[0]['reason']}"
+        return Notice(t("not taken back: {what}", what=first), is_problem=True)
+    return await _done(reader, t("taken back"), len(commits))
+
+
+async def _forget(reader: Reader, form: Form, t: Translator) -> Notice:
+    """Entries of a conversation, and what was made of them."""
+    ids = _ids(form)
+    for id_ in ids:
+        await reader.ask("forget", id=id_)
+    return await _done(reader, t("forgotten"), len(ids))
+
+
+async def _promote(reader: Reader, form: Form, t: Translator) -> Notice:
+    await reader.ask("promote-fact", id=_needed(form, "id"))
+    return await _done(reader, t("it is a memory now"))
+
+
+async def _job(reader: Reader, form: Form, t: Translator) -> Notice:
+    answer = await reader.call("jobs.run", name=_needed(form, "name"))
+    return Notice(f"{answer['name']}: {answer.get('last_result') or t('done')}")
+
+
+async def _sync(reader: Reader, _form: Form, t: Translator) -> Notice:
+    await reader.call("sync")
+    return Notice(t("the index is up to date"))
+
+
+_ACTIONS: dict[str, Callable[[Reader, Form, Translator], Awaitable[Notice]]] = {
+    "answer": _answer, "approve": _approve, "delete": _delete, "restore": _restore, "reinforce": _reinforce,
+    "file": _file, "tag": _tag, "edit": _edit, "merge": _merge, "decide": _decide, "undo": _undo, "forget": _forget,
+    "promote": _promote, "job": _job, "sync": _sync,
+}  # fmt: skip
+
+
+def _ids(form: Form) -> list[str]:
+    ids = _needed(form, "id").split("\n")
+    if len(ids) > _MOST:
+        raise UsageError(f"{_MOST} memories at once are the most")
+    return ids
+
+
+def _needed(form: Form, name: str) -> str:
+    value = form.get(name, "").strip()
+    if not value:
+        raise UsageError(f"the field {name!r} is empty")
+    return value

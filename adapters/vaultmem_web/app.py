@@ -1,0 +1,284 @@
+"""The addresses of the page below /ui who is let in, what a browser may load, and the stream
+of what changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from importlib import resources
+from urllib.parse import urlsplit
+
+from vaultmem_server.app import (
+    ASGIApp,
+    BaseRoute,
+    HTTPException,
+    Message,
+    Middleware,
+    Mount,
+    Receive,
+    RedirectResponse,
+    Request,
+    Response,
+    Route,
+    Scope,
+    Send,
+    StreamingResponse,
+)
+from vaultmem_server.link import LinkError
+
+from vaultmem.errors import VaultmemError
+from vaultmem_web import actions, around, health, memories, pages, steer, views
+from vaultmem_web.data import Door, Feed, Reader, Visit
+from vaultmem_web.sessions import COOKIE, Notice, Session, Sessions, host_name, spend_link
+from vaultmem_web.texts import LANGUAGES, Translator, language_of
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
+    " base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+ROOT, LANGUAGE = "/ui", "vaultmem_language"
+PAGES: dict[str, Callable[[Visit], Awaitable[views.Page]]] = {
+    "/": pages.today,
+    "/search": pages.search,
+    "/why": pages.why,
+    "/memories": memories.memories,
+    "/memories/rows": memories.rows,
+    "/memory": memories.memory,
+    "/merge": memories.merge,
+    "/review": steer.review,
+    "/tell": steer.tell,
+    "/note": around.note,
+    "/conversations": around.conversations,
+    "/conversation": around.conversation,
+    "/health": health.health,
+}
+_FREE = re.compile(r"/enter|/static/\w+\.\w+")
+_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_LOOK, _SIGN_OF_LIFE = 0.2, 15.0  # seconds
+
+
+def mount(door: Door) -> list[BaseRoute]:
+    """The page, where only this machine reaches the door."""
+    if not door.is_private:
+        return []
+    door.names.add(host_name())
+    site = _Site(door)
+    return [Mount(ROOT, routes=site.routes(), middleware=[Middleware(_Guard, site.sessions)])]
+
+
+class _Guard:
+    """Stands before the page: lets in who has a session, and tells browsers what they may load."""
+
+    def __init__(self, app: ASGIApp, sessions: Sessions) -> None:
+        self._app, self._sessions = app, sessions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def headed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message["headers"] = [*message.get("headers", ()), *own]
+            await send(message)
+
+        request = Request(scope)
+        path = scope["path"].removeprefix(ROOT)
+        session = self._sessions.of(request.cookies.get(COOKIE, ""), _host(request))
+        if session is not None:
+            scope["vaultmem.session"] = session
+        elif not _FREE.fullmatch(path):
+            await _entrance(request, 401)(scope, receive, headed)
+            return
+        await self._app(scope, receive, headed)
+
+
+class _Site:
+    """The endpoints. One feed for each vault that a page is open for."""
+
+    def __init__(self, door: Door) -> None:
+        self.sessions = Sessions()
+        self._door = door
+        self._feeds: dict[str, Feed] = {}
+
+    def routes(self) -> list[BaseRoute]:
+        """All addresses."""
+        return [
+            Route("/enter", self.enter, methods=["GET", "POST"]),
+            Route("/leave", self.leave, methods=["POST"]),
+            Route("/static/{name}", self.static),
+            Route("/events", self.events),
+            Route("/language", self.language, methods=["POST"]),
+            Route("/act/{name}", self.act, methods=["POST"]),
+            *(Route(path, self._endpoint(page)) for path, page in PAGES.items()),
+            Route("/{path:path}", self.nothing),
+        ]
+
+    async def enter(self, request: Request) -> Response:
+        """A page that sends on what stands behind the # of its address; and what it is sent to. Only a script of our
+        own page can set the header."""
+        if request.method == "GET":
+            return _entrance(request)
+        if request.headers.get("x-vaultmem") != "1":
+            return Response(status_code=403)
+        secret = (await request.body())[:200].decode("ascii", "replace")
+        folder = spend_link(secret)
+        names = [name for name, path in self._door.vaults.items() if path == folder]
+        if not names:
+            return Response(status_code=410)
+        response = Response(status_code=204)
+        cookie = self.sessions.open(names[0], _host(request))
+        response.set_cookie(COOKIE, cookie, path=ROOT, httponly=True, samesite="strict")
+        return response
+
+    async def leave(self, request: Request) -> Response:
+        """End the session."""
+        await self._checked(request)
+        self.sessions.close(request.cookies.get(COOKIE, ""))
+        response = _entrance(request)
+        response.delete_cookie(COOKIE, path=ROOT)
+        return response
+
+    async def static(self, request: Request) -> Response:
+        """The style sheet, the script and the icon."""
+        name = request.path_params["name"]
+        kind = _TYPES.get(name.rpartition(".")[2])
+        file = resources.files("vaultmem_web").joinpath("static", name)
+        if kind is None or "/" in name or not file.is_file():
+            return Response(status_code=404)
+        return Response(file.read_bytes(), media_type=kind)
+
+    async def nothing(self, request: Request) -> Response:
+        """No such page."""
+        return self._shown(request, views.trouble(_texts(request), "there is no such page"), 404)
+
+    async def language(self, request: Request) -> Response:
+        """Another language, until the next choice."""
+        form = await self._checked(request)
+        response = RedirectResponse(_back(form), 303)
+        if form.get("language") in LANGUAGES:
+            response.set_cookie(
+                LANGUAGE, form["language"], 31_536_000, path=ROOT, httponly=True, samesite="strict"
+            )
+        return response
+
+    async def act(self, request: Request) -> Response:
+        """Do something, and go back to where it was asked for."""
+        form = await self._checked(request)
+        session, t = _session(request), _texts(request)
+        reader = self._reader(session)
+        try:
+            session.notice = await actions.act(request.path_params["name"], reader, form, t)
+        except VaultmemError as error:
+            session.notice = Notice(str(error), is_problem=True)
+        self._feed(session.vault).forget()
+        return RedirectResponse(_back(form), 303)
+
+    async def events(self, request: Request) -> Response:
+        """What changes, as server-sent events: the kinds, one event at a time."""
+        feed = self._feed(_session(request).vault)
+
+        async def stream() -> AsyncIterator[str]:
+            yield "retry: 1000\n\n"
+            with feed.opened() as seen:
+                quiet = 0.0
+                while not self._door.is_closing:
+                    kinds = await seen.news(_LOOK)
+                    quiet = 0.0 if kinds else quiet + _LOOK
+                    if kinds:
+                        yield f"data: {' '.join(kinds)}\n\n"
+                    elif quiet >= _SIGN_OF_LIFE:
+                        quiet = 0.0
+                        yield ": still here\n\n"
+
+        return StreamingResponse(stream(), media_type="text/event-stream")
+
+    def _endpoint(
+        self, page: Callable[[Visit], Awaitable[views.Page]]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def shown(request: Request) -> Response:
+            session, t = _session(request), _texts(request)
+            query = request.query_params
+            several = {name: query.getlist(name) for name in query}
+            reader = self._reader(session)
+            visit = Visit(reader, dict(query), t, session.csrf, _below(request), several)
+            try:
+                return self._shown(request, await page(visit))
+            except VaultmemError as error:
+                status = error.status if isinstance(error, LinkError) else 500
+                return self._shown(request, views.trouble(t, str(error)), status)
+
+        return shown
+
+    def _shown(self, request: Request, page: views.Page, status: int = 200) -> Response:
+        session, t = _session(request), _texts(request)
+        if page.is_part:
+            return _html(views.part(page, t), status)
+        is_looked_up = (
+            request.headers.get("x-vaultmem") == "1"
+        )  # by the script, for a page that is open
+        notice = None if is_looked_up else session.take_notice()
+        frame = views.Frame(_below(request), session.csrf, session.vault, notice)
+        return _html(views.document(page, frame, t), status)
+
+    async def _checked(self, request: Request) -> dict[str, str]:
+        """The fields of a form of our own page; several values of one field are joined by blanks."""
+        body = (await request.body()).decode("utf-8", "replace")
+        form = views.fields_of(body)
+        if not _session(request).vouches(form.get("csrf", "")):
+            raise _wrong_form()
+        return form
+
+    def _feed(self, vault: str) -> Feed:
+        if vault not in self._feeds:
+            self._feeds[vault] = Feed(self._door, vault)
+        return self._feeds[vault]
+
+    def _reader(self, session: Session) -> Reader:
+        return Reader(self._door, session.vault, self._feed(session.vault))
+
+
+def _wrong_form() -> Exception:
+
+    return HTTPException(403, "this form is not of this session; open the page again")
+
+
+def _session(request: Request) -> Session:
+    session = request.scope["vaultmem.session"]
+    assert isinstance(session, Session)
+    return session
+
+
+def _texts(request: Request) -> Translator:
+    wanted = request.cookies.get(LANGUAGE) or request.headers.get("accept-language", "")
+    return Translator(language_of(wanted))
+
+
+def _entrance(request: Request, status: int = 200) -> Response:
+    return _html(views.entrance(_texts(request)), status)
+
+
+def _html(text: str, status: int = 200) -> Response:
+    return Response(text, status, media_type="text/html; charset=utf-8")
+
+
+def _below(request: Request) -> str:
+    """The address below /ui with its query, to come back to."""
+    query = f"?{request.url.query}" if request.url.query else ""
+    return request.url.path.removeprefix(ROOT) + query
+
+
+def _back(form: dict[str, str]) -> str:
+    """Where to go then: an address of ours, whatever the form says."""
+    address = urlsplit(form.get("back", ""))
+    if address.scheme or address.netloc or not address.path.startswith(f"{ROOT}/"):
+        return f"{ROOT}/"
+    return f"{address.path}?{address.query}" if address.query else address.path
+
+
+def _host(request: Request) -> str:
+    return request.headers.get("host", "").lower()

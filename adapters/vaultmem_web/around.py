@@ -1,0 +1,185 @@
+"""What stands around a note, and what was said in conversations."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Sequence
+
+import htpy as h
+
+from vaultmem_web import drawing
+from vaultmem_web.data import Record, Visit
+from vaultmem_web.prose import prose
+from vaultmem_web.views import (
+    Page,
+    form,
+    memory_link,
+    note_link,
+    url,
+    when,
+)
+
+_WORD = re.compile(r"\w{3,}")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_RELATED = 20
+
+
+# --- around a note
+
+
+async def note(visit: Visit) -> Page:
+    """What stands around a note: links, mentions, what is alike, and memories drawn from it."""
+    t, reader, named = visit.t, visit.reader, visit.text("path")
+    links, back, related, rows = await asyncio.gather(
+        reader.call("links", note=named),
+        reader.call("backlinks", note=named, mentions=True),
+        reader.call("related", note=named, limit=_RELATED),
+        reader.rows(),
+    )
+    path = str(links["note"])
+    title = path.rpartition("/")[2].removesuffix(".md")
+    out = {str(one["target"]) for one in links["links"] if one["target"]} - {path}
+    into = {str(one["source"]) for one in back["backlinks"]} - {path}
+    like = {str(one["path"]): str(one["title"]) for one in related["related"]}
+    near = [
+        drawing.Near(one, one.rpartition("/")[2].removesuffix(".md"), _kind(one, out, into))
+        for one in sorted(out | into)
+    ]
+    near += [drawing.Near(one, name, "like") for one, name in like.items() if one not in out | into]
+    drawn = [row for row in rows if row.source and (path in row.source or row.source == title)]
+    return Page(
+        title,
+        [
+            h.p(".labels")[path],
+            drawing.graph(title, near[: drawing.MOST_NODES], t),
+            _places(t("Linked from"), back["backlinks"], "source"),
+            _places(t("Mentioned without a link"), back.get("mentions", ()), "path"),
+            _places(t("Links to"), [one for one in links["links"] if one["target"]], "target"),
+            related["related"]
+            and h.section[
+                h.h2[t("Alike")],
+                h.ul(".rows")[
+                    (
+                        h.li(".row", tabindex="0")[
+                            h.div[note_link(one["path"], one["title"]), h.p(".labels")[", ".join(one["reasons"])]]
+                        ]
+                        for one in related["related"]
+                    )
+                ],
+            ],
+            bool(drawn) and h.section[h.h2[t("Memories drawn from it")], h.ul[(h.li[memory_link(row)] for row in drawn)]],
+        ],
+        "", "notes",
+    )  # fmt: skip
+
+
+def _kind(path: str, out: set[str], into: set[str]) -> str:
+    if path in out and path in into:
+        return "both"
+    return "out" if path in out else "in"
+
+
+def _places(heading: str, found: Iterable[Record], key: str) -> h.Node:
+    links = {f"{one[key]}:{one['line']}" if key != "target" else str(one[key]) for one in found}
+    return links and h.section[h.h2[heading], h.ul[(h.li[note_link(one)] for one in sorted(links))]]
+
+
+# --- conversations
+
+
+async def conversations(visit: Visit) -> Page:
+    """All conversations, the one that spoke last first."""
+    t = visit.t
+    answer = await visit.reader.ask("conversations")
+    listed = answer["conversations"]
+    return Page(
+        t("Conversations"),
+        h.ul(".rows")[
+            (
+                h.li(".row", tabindex="0", id=f"t-{one['conversation_id']}")[
+                    h.div[
+                        h.a(href=url("/conversation", id=one["conversation_id"]))[one["conversation_id"]],
+                        h.p(".labels")[
+                            t("{turns} turns, {facts} facts", turns=one.get("turns", 0), facts=one.get("facts", 0)),
+                            when(str(one.get("last") or one.get("updated_at") or "")),
+                        ],
+                    ]
+                ]
+                for one in listed
+            )
+        ]
+        if listed
+        else h.p(".empty")[t("No conversation was kept yet: vaultmem chat and the proxy keep them.")],
+        "/conversations", "notes memories",
+    )  # fmt: skip
+
+
+async def conversation(visit: Visit) -> Page:
+    """A transcript, with what was learned marked where it was said."""
+    t, name = visit.t, visit.text("id")
+    answer = await visit.reader.ask("entries", conversation=name)
+    entries = answer["entries"]
+    turns = [one for one in entries if one["role"] in ("user", "assistant")]
+    learned = _by_turn(turns, [one for one in entries if one["role"] == "memory"])
+    summaries = [one for one in entries if one["role"] == "summary"]
+    return Page(
+        name,
+        [
+            summaries and h.section[h.h2[t("In short")], h.div(".prose")[prose(str(summaries[-1]["content"]))]],
+            learned.get("") and h.section[h.h2[t("Learned")], _learned(visit, learned[""])],
+            h.ol(".turns")[(_turn(visit, one, learned.get(str(one["id"]), [])) for one in turns)],
+        ],
+        "/conversations", "notes memories",
+    )  # fmt: skip
+
+
+def _by_turn(turns: Sequence[Record], learned: Sequence[Record]) -> dict[str, list[Record]]:
+    """Facts by the turn they come from: among those before them, the one that shares most words."""
+    result: dict[str, list[Record]] = {}
+    for fact in learned:
+        words = _words(str(fact["content"]))
+        before = [one for one in turns if one["created_at"] <= fact["created_at"]]
+        best = max(before, key=lambda one: len(words & _words(str(one["content"]))), default=None)
+        is_from = best is not None and words & _words(str(best["content"]))
+        result.setdefault(str(best["id"]) if best is not None and is_from else "", []).append(fact)
+    return result
+
+
+def _turn(visit: Visit, one: Record, learned: Sequence[Record]) -> h.Element:
+    t = visit.t
+    marks = [_words(str(fact["content"])) for fact in learned]
+    pieces = [piece for piece in _SENTENCE.split(str(one["content"])) if piece] if learned else []
+    sources = {
+        max(pieces, key=lambda piece: len(_words(piece) & words)) for words in marks if pieces
+    }
+    ids = [str(one["id"]), *(str(fact["id"]) for fact in learned)]
+    return h.li(f".turn.{one['role']}", tabindex="0", id=f"e{one['id']}")[
+        h.p(".labels")[h.strong[t("you") if one["role"] == "user" else t("assistant")], when(one["created_at"])],
+        h.div(".prose")[
+            [[h.mark[piece] if piece in sources else piece, " "] for piece in pieces]
+            or prose(str(one["content"]))
+        ],
+        learned and _learned(visit, learned),
+        form(visit, "forget", h.button[t("Forget this and what was learned from it")], id="\n".join(ids)),
+    ]  # fmt: skip
+
+
+def _learned(visit: Visit, learned: Sequence[Record]) -> h.Element:
+    t = visit.t
+    return h.ul(".rows")[
+        (
+            h.li(".row", id=f"f{fact['id']}")[
+                h.div[h.strong[t("learned: ")], str(fact["content"])],
+                h.div(".buttons")[
+                    form(visit, "promote", h.button[t("Make it a memory")], id=str(fact["id"])),
+                    form(visit, "forget", h.button[t("Forget")], id=str(fact["id"])),
+                ],
+            ]
+            for fact in learned
+        )
+    ]
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}

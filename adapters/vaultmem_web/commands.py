@@ -1,0 +1,76 @@
+"""vaultmem ui: opens the page in the browser, and starts the door that serves it where none is open."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+import webbrowser
+from argparse import Namespace
+from urllib.parse import urlsplit
+
+from vaultmem_server import door
+
+from vaultmem import paths
+from vaultmem.api import Vault
+from vaultmem.errors import VaultmemError
+from vaultmem.output import Output
+from vaultmem_web import sessions
+
+PORT = 8101
+IDLE = "12h"  # after which a door that we started ends
+_START_WITHIN = 20.0
+_LOOK = 0.05
+
+
+def ui(args: Namespace, output: Output) -> int:
+    """Open the page of the vault."""
+    with Vault(args.vault) as vault:
+        folder = vault.path
+    url = _door_for(folder) or _opened(folder)
+    port = urlsplit(url).port
+    host = "127.0.0.1" if args.by_number else sessions.host_name()
+    address = f"http://{host}:{port}/ui/enter#{sessions.make_link(folder)}"
+    is_open = not args.print_url and not output.as_json and webbrowser.open(address)
+    if output.as_json:
+        output.data({"url": address, "seconds": sessions.LINK_SECONDS})
+    elif not is_open:
+        output.line(address)
+    output.remark(
+        "vaultmem: the page opens in your browser"
+        if is_open
+        else f"vaultmem: it lets one browser in, once, within {sessions.LINK_SECONDS / 60:.0f} minutes"
+    )
+    return 0
+
+
+def _door_for(folder: str) -> str | None:
+    """The address of a door on this machine with the page of this vault."""
+    for one in door.open_doors():
+        if one.is_private and folder in one.vaults.values():
+            return one.url
+    return None
+
+
+def _opened(folder: str) -> str:
+    """Open a door in the background, at its usual port if that is free."""
+    for port in (PORT, 0):
+        command = [
+            *paths.program(), "serve", "--vault", folder, "--http", f"127.0.0.1:{port}", "--idle", IDLE,
+        ]  # fmt: skip
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd=os.sep,
+        )
+        until = time.monotonic() + _START_WITHIN
+        while process.poll() is None and time.monotonic() < until:
+            if url := _door_for(folder):
+                return url
+            time.sleep(_LOOK)
+    raise VaultmemError(
+        "the door of the page does not open; vaultmem serve --http 127.0.0.1:0 says why"
+    )

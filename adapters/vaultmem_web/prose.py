@@ -1,0 +1,65 @@
+"""The text of notes and memories as HTML: Markdown without HTML of its own, and then a sanitiser (owner of markdown-it
+and nh3). What stands in a note is data, whoever wrote it."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+
+_SCHEMES = {"http", "https", "mailto", "obsidian", "logseq"}
+_TAGS = nh3.ALLOWED_TAGS - {"img", "map", "area", "center"}  # no image is loaded from anywhere
+_WIKILINK = re.compile(r"!?\[\[([^\[\]|#]+)(?:#[^\[\]|]*)?(?:\|([^\[\]]*))?\]\]")
+
+
+class Clean:
+    """HTML that was cleaned, as htpy takes it."""
+
+    def __init__(self, html: str) -> None:
+        self._html = html
+
+    def __html__(self) -> str:
+        return self._html
+
+
+def prose(text: str) -> Clean:
+    """A text as HTML that can do nothing."""
+    made = _markdown.render(text)
+    return Clean(nh3.clean(made, tags=_TAGS, url_schemes=_SCHEMES, link_rel="noopener noreferrer"))
+
+
+def _link_notes(state: StateCore) -> None:
+    """Wikilinks lead to what stands around the note."""
+    for block in state.tokens:
+        if block.type == "inline" and block.children:
+            block.children = [new for one in block.children for new in _parted(one)]
+
+
+def _parted(token: Token) -> list[Token]:
+    if token.type != "text" or "[[" not in token.content:
+        return [token]
+    parts: list[Token] = []
+    at = 0
+    for match in _WIKILINK.finditer(token.content):
+        name, shown = match[1].strip(), (match[2] or match[1]).strip()
+        opened = Token("link_open", "a", 1, attrs={"href": f"/ui/note?path={quote(name)}"})
+        parts += [
+            _text(token.content[at : match.start()]),
+            opened,
+            _text(shown),
+            Token("link_close", "a", -1),
+        ]
+        at = match.end()
+    return [*parts, _text(token.content[at:])]
+
+
+def _text(content: str) -> Token:
+    return Token("text", "", 0, content=content)
+
+
+_markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+_markdown.core.ruler.push("notes", _link_notes)

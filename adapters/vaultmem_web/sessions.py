@@ -1,0 +1,136 @@
+"""Who may use the page: a link lets one browser in, once, and the session that it gets lasts while it is used.
+
+A link is a file that only the user can write, named by the hash of its secret. The secret stands behind the # of the
+address, which browsers do not send; the page sends it on by itself, so that a preview of the link does not use it up.
+Cookies know no ports: that the page has a host name of its own keeps them from other servers of this machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from vaultmem import paths
+
+COOKIE = "vaultmem_session"
+LINK_SECONDS = 300.0
+IDLE_SECONDS = 12 * 3600.0
+_MOST = 50  # sessions
+_FOLDER, _HOST = "page-links", "page-host"
+
+
+def host_name() -> str:
+    """The name of the page's host, the same for all doors of this user, and known to nobody else."""
+    place = os.path.join(paths.make_private(paths.state_root()), _HOST)
+    name = f"vm-{secrets.token_hex(8)}.localhost"
+    with contextlib.suppress(FileExistsError), open(place, "x", opener=_private) as file:
+        file.write(name)
+    with open(place, encoding="ascii") as file:
+        return file.read().strip()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def make_link(vault: str) -> str:
+    """The secret of a new link to the page of a vault."""
+    secret = secrets.token_urlsafe(32)
+    with open(_place(secret), "x", encoding="utf-8", opener=_private) as file:
+        json.dump({"vault": vault, "until": time.time() + LINK_SECONDS}, file)
+    return secret
+
+
+def spend_link(secret: str) -> str | None:
+    """The vault that a link is for; None where it is none, is over, or was used. Of two who come at once only one
+    gets in: who renames the file."""
+    place = _place(secret)
+    mine = f"{place}.{secrets.token_hex(4)}"
+    try:
+        os.rename(place, mine)
+        with open(mine, encoding="utf-8") as file:
+            link = json.load(file)
+        os.unlink(mine)
+    except (OSError, ValueError):
+        return None
+    return str(link["vault"]) if time.time() < link["until"] else None
+
+
+def _place(secret: str) -> str:
+    folder = paths.make_private(os.path.join(paths.state_root(), _FOLDER))
+    return os.path.join(folder, _hash(secret))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass
+class Notice:
+    """What an action did, for the next page; the action `undo` with its fields takes it back. `draft`: a text that could
+    not be saved."""
+
+    text: str
+    undo: str = ""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    is_problem: bool = False
+    draft: str = ""
+
+
+@dataclass
+class Session:
+    """One browser that was let in. `host`: the only one that its cookie is good for."""
+
+    vault: str
+    host: str
+    csrf: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    used: float = field(default_factory=time.monotonic)
+    notice: Notice | None = None
+
+    def is_over(self) -> bool:
+        """Whether it was not used for too long."""
+        return time.monotonic() - self.used > IDLE_SECONDS
+
+    def vouches(self, token: str) -> bool:
+        """Whether a form was made by our page for this session."""
+        return hmac.compare_digest(token.encode(), self.csrf.encode())
+
+    def take_notice(self) -> Notice | None:
+        """What to show once."""
+        notice, self.notice = self.notice, None
+        return notice
+
+
+class Sessions:
+    """All that are open, by the hash of their cookie; they end with the process."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Session] = {}
+
+    def open(self, vault: str, host: str) -> str:
+        """Begin one; its cookie."""
+        self._open = {key: one for key, one in self._open.items() if not one.is_over()}
+        while len(self._open) >= _MOST:
+            self._open.pop(min(self._open, key=lambda key: self._open[key].used))
+        cookie = secrets.token_urlsafe(32)
+        self._open[_hash(cookie)] = Session(vault, host)
+        return cookie
+
+    def of(self, cookie: str, host: str) -> Session | None:
+        """The session of a cookie at a host."""
+        session = self._open.get(_hash(cookie))
+        if session is None or session.is_over() or session.host != host:
+            return None
+        session.used = time.monotonic()
+        return session
+
+    def close(self, cookie: str) -> None:
+        """End one."""
+        self._open.pop(_hash(cookie), None)

@@ -1,0 +1,222 @@
+// The page works without this. It makes it quick: forms without a new page, results while one types, long lists,
+// keys, and what changes elsewhere. Documents come by XMLHttpRequest, which parses HTML and runs nothing of it; no
+// string becomes HTML here, so the browser can forbid that for all of the page (Trusted Types).
+
+const one = (selector, root = document) => root.querySelector(selector);
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+function load(method, address, body) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open(method, address);
+    request.responseType = "document";
+    if (body) request.setRequestHeader("Content-Type", "application/x-www-form-urlencoded");
+    else request.setRequestHeader("X-Vaultmem", "1"); // the notice of an action is for the page that asked for it
+    request.onload = () => resolve(request);
+    request.onerror = () => reject(new Error("no answer"));
+    request.send(body);
+  });
+}
+
+// --- showing what came
+
+function put(into, from) {
+  if (!into || !from) return;
+  const id = document.activeElement?.id;
+  const opened = all("details[open][id], li[id] details[open]", into).map(handle);
+  into.replaceChildren(...[...from.childNodes].map((node) => document.adoptNode(node)));
+  for (const name of Object.keys(from.dataset)) into.dataset[name] = from.dataset[name];
+  for (const details of all("details", into)) if (opened.includes(handle(details))) details.open = true;
+  if (id && !one(":focus")) document.getElementById(id)?.focus();
+  ready(into);
+}
+
+function handle(details) {
+  const row = details.closest("[id]");
+  return `${row?.id}/${row ? all("details", row).indexOf(details) : 0}`;
+}
+
+function ready(root) {
+  for (const time of all("time[datetime]", root)) {
+    const moment = new Date(time.dateTime);
+    if (!Number.isNaN(+moment)) time.textContent = moment.toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+  }
+  for (const slider of all("input[type=range]", root)) {
+    slider.addEventListener("input", () => { slider.parentElement.querySelector("output").textContent = slider.value; });
+  }
+  for (const list of all(".list", root)) long(list);
+}
+
+async function refresh() {
+  const editing = one("#editor[open]") || document.activeElement?.closest("#content textarea, #content input, #content select");
+  if (editing || !one("#content")) return;
+  const answer = await load("GET", location.href).catch(() => null); // the door may be closing
+  if (answer?.status === 200) put(one("#content"), one("#content", answer.response));
+}
+
+// --- forms
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target, button = event.submitter;
+  if (form.method !== "post" || "whole" in form.dataset || "whole" in (button?.dataset ?? {})) return;
+  event.preventDefault();
+  const fields = new URLSearchParams(new FormData(form, button));
+  if (button) button.disabled = true;
+  try {
+    const row = form.closest(".row"), next = row?.nextElementSibling || row?.previousElementSibling;
+    const answer = await load("POST", button?.getAttribute("formaction") || form.action, fields);
+    const shown = answer.response;
+    const failed = one("#notice .problem", shown);
+    put(one("#notice"), one("#notice", shown));
+    if (failed && one("#editor[open]")) return; // what was typed stays where it is
+    if (one("#content", shown)) {
+      history.replaceState(null, "", answer.responseURL);
+      put(one("#content"), one("#content", shown));
+      if (next?.id) document.getElementById(next.id)?.focus();
+    }
+  } finally {
+    if (button) button.disabled = false;
+  }
+});
+
+let typed = 0;
+async function type(form) {
+  const turn = ++typed;
+  const address = `${form.action}?${new URLSearchParams(new FormData(form))}`;
+  const answer = await load("GET", address);
+  if (turn !== typed) return; // a later key was faster
+  history.replaceState(null, "", address);
+  put(one(form.dataset.typed), one(form.dataset.typed, answer.response));
+}
+for (const kind of ["input", "change"]) {
+  document.addEventListener(kind, (event) => {
+    const form = event.target.form;
+    if (form?.dataset.typed) type(form);
+  });
+}
+
+document.addEventListener("toggle", async (event) => {
+  const details = event.target;
+  if (!details.open || !details.dataset.part || details.dataset.loaded) return;
+  details.dataset.loaded = "1";
+  const answer = await load("GET", details.dataset.part);
+  details.append(...[...one("#content", answer.response).childNodes].map((node) => document.adoptNode(node)));
+}, true);
+
+// --- long lists: only what is near the window is there
+
+function long(list) {
+  const total = +list.dataset.total, first = list.firstElementChild;
+  if (!first || total <= list.children.length) return days(list);
+  list.classList.add("virtual");
+  const height = first.getBoundingClientRect().height;
+  list.style.height = `${total * height}px`;
+  const known = new Map(), asked = new Set();
+  const place = (row) => { row.style.top = `${row.dataset.at * height}px`; known.set(+row.dataset.at, row); };
+  all(".row", list).forEach(place);
+  const show = async () => {
+    if (!list.isConnected) return removeEventListener("scroll", show);
+    const top = -list.getBoundingClientRect().top / height;
+    const from = Math.max(0, Math.floor(top) - 20), to = Math.min(total, Math.ceil(top + innerHeight / height) + 20);
+    for (const [at, row] of known) {
+      const isNear = at >= from && at < to;
+      if (!isNear && row.isConnected && !row.contains(document.activeElement)) row.remove();
+      if (isNear && !row.isConnected) list.append(row);
+    }
+    const page = 100;
+    for (let start = Math.floor(from / page) * page; start < to; start += page) {
+      if (asked.has(start)) continue;
+      asked.add(start);
+      const query = list.dataset.rows.includes("?") ? "&" : "?";
+      const answer = await load("GET", `${list.dataset.rows}${query}start=${start}`);
+      for (const row of all(".row", answer.response)) {
+        if (known.has(+row.dataset.at)) continue;
+        place(document.adoptNode(row));
+        ready(row);
+      }
+      show();
+    }
+  };
+  addEventListener("scroll", show, { passive: true });
+  show();
+}
+
+function days(list) {
+  let day = "";
+  for (const row of list.children) {
+    row.toggleAttribute("data-first", row.dataset.day !== day);
+    day = row.dataset.day;
+  }
+}
+
+// --- keys
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const field = event.target.closest("input:not([type=checkbox]), textarea, select");
+  if (field) {
+    if (event.key === "Escape") field.blur();
+    return;
+  }
+  const rows = all("#content .row[tabindex], #content .turn");
+  const row = document.activeElement?.closest?.(".row, .turn");
+  const at = rows.indexOf(row);
+  const key = event.key;
+  if (key === "/") (one("#search input") || one("#find input"))?.focus();
+  else if (key === "j") rows[Math.min(rows.length - 1, at + 1)]?.focus();
+  else if (key === "k") rows[Math.max(0, at - 1)]?.focus();
+  else if (key === "x" && row) one("input[type=checkbox]", row)?.click();
+  else if (key === "e" && one("#editor")) {
+    one("#editor").open = true;
+    one("#editor textarea").focus();
+  } else if (key === "Enter" && row && event.target === row) one("a", row)?.click();
+  else if ("aersu".includes(key)) {
+    const button = (row && one(`[data-key=${key}]`, row)) || one(`#notice [data-key=${key}]`) || (!row && one(`#content [data-key=${key}]`));
+    if (!button) return;
+    button.click();
+  } else return;
+  event.preventDefault();
+});
+
+// --- what changes elsewhere: one stream for all tabs, since a browser has six connections to a server
+
+const waves = new BroadcastChannel("vaultmem");
+let waiting = 0;
+function changed(kinds) {
+  const live = one("#content")?.dataset.live?.split(" ") || [];
+  if (!kinds.some((kind) => live.includes(kind))) return;
+  clearTimeout(waiting);
+  waiting = setTimeout(refresh, 50);
+}
+waves.onmessage = (event) => changed(event.data);
+
+function listen() {
+  return new Promise((resolve) => {
+    const stream = new EventSource("/ui/events");
+    stream.onmessage = (event) => {
+      const kinds = event.data.split(" ");
+      changed(kinds);
+      waves.postMessage(kinds);
+    };
+    stream.onerror = () => { if (stream.readyState === EventSource.CLOSED) resolve(); };
+    addEventListener("pagehide", () => { stream.close(); resolve(); }, { once: true });
+  });
+}
+
+// --- coming in
+
+async function enter(place) {
+  const secret = location.hash.slice(1);
+  if (!secret) return;
+  history.replaceState(null, "", location.pathname);
+  const answer = await fetch("/ui/enter", { method: "POST", body: secret, headers: { "X-Vaultmem": "1" } });
+  if (answer.ok) location.replace("/ui/");
+  else place.textContent = place.dataset.used;
+}
+
+const entrance = one("#entrance");
+if (entrance) enter(entrance);
+else {
+  ready(document);
+  navigator.locks.request("vaultmem-events", listen);
+}

@@ -1,0 +1,198 @@
+"""To decide and to understand: what is proposed, and what an assistant would be told."""
+
+from __future__ import annotations
+
+import asyncio
+
+import htpy as h
+
+from vaultmem.assistants.programs import HARNESSES
+from vaultmem.search.recall_candidate import STEPS
+from vaultmem.search.recall_text import block, entry, held_back_line
+from vaultmem_web.data import Record, Visit
+from vaultmem_web.views import (
+    Page,
+    difference,
+    facts,
+    form,
+    note_link,
+    select,
+    url,
+)
+
+_SWITCHES = tuple(
+    step for step in STEPS if step in ("meaning", "recency", "confidence", "mmr", "preferences")
+)
+_DEFAULT_BUDGET = 2_000
+
+
+# --- review
+
+
+async def review(visit: Visit) -> Page:
+    """What dreams and models propose: accept or reject, one after the other."""
+    t = visit.t
+    answer, waiting = await asyncio.gather(
+        visit.reader.ask("proposals"), visit.reader.ask("waiting")
+    )
+    proposals = answer["proposals"]
+    return Page(
+        t("Review"),
+        [
+            h.ul(".rows")[(_proposal(visit, one) for one in proposals)]
+            if proposals
+            else h.p(".empty")[t("Nothing is proposed. Dreams look for something every night.")],
+            waiting["findings"]
+            and h.section[
+                h.h2[t("Noticed")], h.ul(".rows")[(_finding(visit, one) for one in waiting["findings"])]
+            ],
+        ],
+        "/review", "jobs memories",
+    )  # fmt: skip
+
+
+def _proposal(visit: Visit, one: Record) -> h.Element:
+    t, id_ = visit.t, str(one["id"])
+    return h.li(".row", tabindex="0", id=f"p{id_}")[
+        h.div[
+            h.strong[one["said"]],
+            h.p(".labels")[note_link(str(one["path"])), one.get("kind")],
+            difference(str(one["diff"]), t),
+            one.get("evidence") and h.details[h.summary[t("Why")], [h.p[text] for text in one["evidence"]]],
+        ],
+        h.div(".buttons")[
+            form(visit, "decide", h.button(data_key="a")[t("Accept")], id=id_, accept="1"),
+            form(visit, "decide", h.button(data_key="r")[t("Never")], id=id_),
+        ],
+    ]  # fmt: skip
+
+
+def _finding(visit: Visit, one: Record) -> h.Element:
+    """Two or more memories that may not both be true, beside each other."""
+    paths = [str(one["subject"]), *map(str, one.get("others", ()))]
+    return h.li(".row", tabindex="0")[
+        h.div[
+            h.strong[one["said"]],
+            h.div(".beside")[(_side(visit, path) for path in dict.fromkeys(paths))],
+        ]
+    ]
+
+
+def _side(visit: Visit, path: str) -> h.Element:
+    name = path.rpartition("/")[2].removesuffix(".md")
+    return h.article[
+        h.a(href=url("/memory", id=path))[name],
+        h.div(".buttons")[
+            form(visit, "delete", h.button[visit.t("Forget this one")], id=path),
+            form(visit, "reinforce", h.button[visit.t("Still true")], id=path),
+        ],
+    ]
+
+
+# --- what would be told
+
+
+async def tell(visit: Visit) -> Page:
+    """Exactly what an assistant would be told about a question, and what not, and why."""
+    t, query, reader = visit.t, visit.text("q"), visit.reader
+    rows = await reader.rows()
+    who = {
+        "": t("you"),
+        **{name: name for name in sorted({*HARNESSES, *(row.agent for row in rows if row.agent)})},
+    }
+    budget = int(visit.number("budget", _DEFAULT_BUDGET, 50, 20_000))
+    sure = visit.number("min_confidence", 0, 0, 1)
+    threshold = visit.number("score_threshold", 0, 0, 1)
+    without = [step for step in visit.several.get("without", []) if step in _SWITCHES]
+    shown: h.Node = h.p(".empty")[t("Type what an assistant would be asked.")]
+    if query:
+        params: dict[str, object] = {"by": visit.text("as")} if visit.text("as") else {}
+        if threshold:
+            params["score_threshold"] = threshold
+        answer = await reader.ask(
+            "recall", query=query, budget=budget, min_confidence=sure, without=without, explain=True, counts=False, **params
+        )  # fmt: skip
+        shown = _told(visit, answer, budget)
+    return Page(
+        t("What would you tell?"),
+        [
+            h.form("#tell", action="/ui/tell", data_typed="#told")[
+                h.label(".wide")[h.span[t("The question")], h.input(type="search", name="q", value=query, autofocus=True)],
+                select("as", t("asked by"), who, visit.text("as")),
+                _slider("budget", t("tokens at most"), budget, (50, 20_000, 50)),
+                _slider("min_confidence", t("confidence at least"), sure, (0, 1, 0.05)),
+                _slider("score_threshold", t("fits at least"), threshold, (0, 1, 0.05)),
+                h.fieldset[
+                    h.legend[t("leave out of the ranking")],
+                    (
+                        h.label[h.input(type="checkbox", name="without", value=step, checked=step in without), h.span[step]]
+                        for step in _SWITCHES
+                    ),
+                ],
+                h.button[t("Show")],
+            ],
+            h.div("#told", aria_live="polite")[shown],
+        ],
+        "/tell",
+    )  # fmt: skip
+
+
+def _slider(name: str, label: str, value: float, span: tuple[float, float, float]) -> h.Element:
+    """A number with bounds; `span`: the least, the most and the step."""
+    least, most, step = span
+    return h.label[
+        h.span[label],
+        h.input(type="range", name=name, min=f"{least:g}", max=f"{most:g}", step=f"{step:g}", value=f"{value:g}"),
+        h.output[f"{value:g}"],
+    ]  # fmt: skip
+
+
+def _told(visit: Visit, answer: Record, budget: int) -> h.Node:
+    t, told = visit.t, answer["memories"]
+    held_back = answer.get("held_back", ())
+    reasons = [
+        (name, t("{count} left out", count=number))
+        for name, number in answer["left_out"].items()
+        if number
+    ]
+    if answer["skipped"]:
+        reasons.append((t("budget"), t("{count} did not fit", count=answer["skipped"])))
+    return [
+        h.p(".count")[t("{count} tokens of {budget}", count=answer["tokens"], budget=f"{budget:,}")],
+        h.pre(tabindex="0", aria_label=t("the block"))[
+            block(map(entry, told)), held_back and f"\n{held_back_line(held_back)}"
+        ],
+        (reasons or held_back)
+        and h.section[
+            h.h2[t("Not told")], facts(reasons), h.ul[(_held(visit, one) for one in held_back)]
+        ],
+        h.section[
+            h.h2[t("Why these")],
+            h.table[
+                h.tr[(h.th(scope="col")[t(name)] for name in ("what", "score", "tokens", "parts"))],
+                (
+                    h.tr[
+                        h.td[
+                            h.a(href=url("/memory", id=one["id"]))[one["title"]]
+                            if one["id"]
+                            else note_link(f"{one['path']}:{one['line']}")
+                        ],
+                        h.td[f"{one['score']:.2f}"], h.td[str(one["tokens"])],
+                        h.td[", ".join(f"{name} {value:.2f}" for name, value in one["parts"].items())],
+                    ]
+                    for one in told
+                ),
+            ],
+            h.ol[(h.li[h.strong[step["step"]], ": ", step["did"]] for step in answer.get("explain", ()))],
+        ],
+    ]  # fmt: skip
+
+
+def _held(visit: Visit, one: Record) -> h.Element:
+    id_ = str(one.get("id") or "")
+    return h.li[
+        str(one.get("title") or id_ or one.get("path", "")),
+        " ",
+        str(one.get("reason") or one.get("attribution") or ""),
+        id_ and form(visit, "approve", h.button[visit.t("Approve")], id=id_),
+    ]

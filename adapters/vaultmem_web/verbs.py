@@ -1,0 +1,17 @@
+"""The command that this package brings."""
+
+from __future__ import annotations
+
+from vaultmem.api.memory_verbs import flag
+from vaultmem.api.verbs import SET_UP, Verb
+
+VERBS = {
+    "ui": Verb(
+        "open the page that shows what your assistants remember", SET_UP,
+        (
+            flag("print_url", "print its one-time address, and open nothing"),
+            flag("by_number", "an address with 127.0.0.1, for browsers that know no names below .localhost"),
+        ),
+        command="vaultmem_web.commands:ui",
+    ),
+}  # fmt: skip

@@ -1,0 +1,313 @@
+"""The frame of every page, and the pieces that several pages are made of (owner of htpy)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlencode
+
+import htpy as h
+
+from vaultmem_web.sessions import Notice
+from vaultmem_web.texts import LANGUAGES, Translator
+
+if TYPE_CHECKING:
+    from vaultmem_web.data import Row, Visit
+
+_SECTIONS = (
+    ("/", "Today"), ("/search", "Search"), ("/memories", "Memories"), ("/review", "Review"),
+    ("/tell", "What would you tell?"), ("/conversations", "Conversations"), ("/health", "Health"),
+)  # fmt: skip
+_MOST_OPTIONS = 60
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+_TERMS = re.compile(r"\w{2,}")
+
+
+@dataclass
+class Page:
+    """One page: what stands in it, where it belongs, and on which kinds of changes it is shown again. A part is no
+    whole page: the script puts it into one."""
+
+    title: str
+    content: h.Node
+    section: str = ""
+    live: str = ""
+    is_part: bool = False
+
+
+@dataclass
+class Frame:
+    """What every page of a session has around it."""
+
+    address: str
+    csrf: str
+    vault: str
+    notice: Notice | None
+
+
+def fields_of(body: str) -> dict[str, str]:
+    """The fields of a form; several values of one are joined by line breaks. Browsers send CRLF."""
+    form = parse_qs(body, keep_blank_values=True, max_num_fields=5_000)
+    return {name: "\n".join(values).replace("\r\n", "\n") for name, values in form.items()}
+
+
+def url(page: str, /, **query: object) -> str:
+    """An address of the page."""
+    filled = {name: value for name, value in query.items() if value not in ("", None)}
+    return f"/ui{page}?{urlencode(filled)}" if filled else f"/ui{page}"
+
+
+# --- the frame
+
+
+def document(page: Page, frame: Frame, t: Translator) -> str:
+    """A whole page."""
+    return _document(
+        t,
+        page.title,
+        h.a(".skip", href="#main")[t("to the content")],
+        h.header[
+            h.strong(".name")["vaultmem"],
+            h.nav(aria_label=t("pages"))[
+                (
+                    h.a(href=url(path), aria_current="page" if path == page.section else None)[
+                        t(name)
+                    ]
+                    for path, name in _SECTIONS
+                )
+            ],
+            h.form("#find", action="/ui/search", role="search")[
+                h.input(type="search", name="q", placeholder=t("Search  /"), aria_label=t("Search")),
+            ],
+        ],
+        h.main("#main", tabindex="-1")[
+            h.div("#notice", role="status")[_notice(frame, t)],
+            h.div("#content", data_live=page.live)[h.h1[page.title], page.content],
+        ],
+        h.footer[
+            h.p[t("Keys: / search · j k move · Enter open · e edit · x choose · a accept · r reject · u undo")],
+            h.p[t("Vault: {name}", name=frame.vault)],
+            h.form(action="/ui/language", method="post", data_whole=True)[
+                hidden(csrf=frame.csrf, back=f"/ui{frame.address}"),
+                (
+                    h.button(name="language", value=code, lang=code)[name]
+                    for code, name in LANGUAGES.items()
+                    if code != t.language
+                ),
+            ],
+            h.form(action="/ui/leave", method="post", data_whole=True)[
+                hidden(csrf=frame.csrf), h.button[t("Close this session")]
+            ],
+        ],
+    )  # fmt: skip
+
+
+def part(page: Page, t: Translator) -> str:
+    """A part of a page, in a document of its own."""
+    return _document(t, page.title, h.div("#content")[page.content])
+
+
+def entrance(t: Translator) -> str:
+    """What somebody sees who is not let in yet: the script sends on what stands behind the #."""
+    return _document(
+        t, "vaultmem",
+        h.main("#main")[
+            h.h1["vaultmem"],
+            h.p("#entrance", data_used=t("This link was used already, or it is too old."))[
+                t("Type vaultmem ui in a terminal: it opens this page with a link that lets this browser in.")
+            ],
+        ],
+    )  # fmt: skip
+
+
+def trouble(t: Translator, message: str) -> Page:
+    """What went wrong."""
+    return Page(t("That did not work"), h.p(".problem")[message])
+
+
+def _document(t: Translator, title: str, *body: h.Node) -> str:
+    return str(
+        h.html(lang=t.language)[
+            h.head[
+                h.meta(charset="utf-8"),
+                h.meta(name="viewport", content="width=device-width, initial-scale=1"),
+                h.title[title if title == "vaultmem" else f"{title} - vaultmem"],
+                h.link(rel="icon", href="/ui/static/icon.svg", type="image/svg+xml"),
+                h.link(rel="stylesheet", href="/ui/static/page.css"),
+                h.script(type="module", src="/ui/static/page.js"),
+            ],
+            h.body[body],
+        ]
+    )
+
+
+def _notice(frame: Frame, t: Translator) -> h.Node:
+    notice = frame.notice
+    if notice is None:
+        return None
+    return [
+        h.p(".problem" if notice.is_problem else ".done")[
+            notice.text,
+            notice.undo and form(frame, notice.undo, h.button(data_key="u")[t("Undo")], **notice.fields),
+        ],
+        notice.draft
+        and h.label[t("Your text, which is not saved:"), h.textarea(rows="6", readonly=True)[notice.draft]],
+    ]  # fmt: skip
+
+
+# --- forms
+
+
+def hidden(**fields: str) -> Iterator[h.VoidElement]:
+    """Fields that are only sent along."""
+    return (h.input(type="hidden", name=name, value=value) for name, value in fields.items())
+
+
+def form(at: Visit | Frame, action: str, *children: h.Node, **fields: str) -> h.Element:
+    """A form that does something, and comes back here unless `back` says where else."""
+    return h.form(".act", action=f"/ui/act/{action}", method="post")[
+        hidden(**{"csrf": at.csrf, "back": f"/ui{at.address}", **fields}), children
+    ]
+
+
+def select(name: str, label: str, options: Mapping[str, str], chosen: str = "") -> h.Element:
+    """A choice with its label."""
+    return h.label[
+        h.span[label],
+        h.select(name=name)[
+            (
+                h.option(value=value, selected=value == chosen)[text]
+                for value, text in options.items()
+            )
+        ],
+    ]
+
+
+def values_of(none: str, values: Iterable[str]) -> dict[str, str]:
+    """A choice among values, of many the most frequent ones, or of none of them."""
+    counted = Counter(value for value in values if value).most_common(_MOST_OPTIONS)
+    return {"": none, **{name: name for name in sorted(name for name, _ in counted)}}
+
+
+def field(name: str, label: str, value: str = "", **attributes: str) -> h.Element:
+    """A line to type into, with its label."""
+    return h.label[h.span[label], h.input(name=name, value=value, **attributes)]
+
+
+# --- what pages are made of
+
+
+def when(stamp: str) -> h.Node:
+    """A time as it is stored, for a person: the script shows it in the zone and manner of the browser."""
+    if not stamp:
+        return None
+    return h.time(datetime=stamp)[stamp.replace("T", " ")[:16]]
+
+
+def day(seconds: float | None) -> h.Node:
+    """A time in seconds since 1970."""
+    if not seconds:
+        return None
+    return when(datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds"))
+
+
+def note_link(path: str, text: str = "") -> h.Element:
+    """To what stands around a note; "path:line" names a line of it."""
+    bare = re.sub(r":\d+$", "", path)
+    return h.a(href=url("/note", path=bare))[text or path]
+
+
+def memory_link(row: Row) -> h.Element:
+    """To a memory."""
+    return h.a(href=url("/memory", id=row.id))[row.title]
+
+
+def labels(row: Row) -> h.Node:
+    """Category, author and tags of a memory."""
+    return h.p(".labels")[
+        h.a(href=url("/memories", category=row.category))[row.category],
+        row.agent and h.a(href=url("/memories", agent=row.agent))[row.agent],
+        [h.a(href=url("/memories", tag=tag))[f"#{tag}"] for tag in row.tags],
+        when(row.created),
+    ]
+
+
+def bar(value: float, label: str) -> h.Element:
+    """A share from 0 to 1."""
+    return h.meter(min="0", max="1", value=f"{value:.2f}", title=f"{label}: {value:.0%}", aria_label=label)[
+        f"{value:.0%}"
+    ]  # fmt: skip
+
+
+def marked(text: str, query: str) -> h.Node:
+    """A text in which the words of a query are marked."""
+    terms = sorted({term.lower() for term in _TERMS.findall(query)}, key=len, reverse=True)
+    if not terms:
+        return text
+    pattern = re.compile("|".join(map(re.escape, terms)), re.IGNORECASE)
+    return list(_with_marks(text, pattern))
+
+
+def _with_marks(text: str, pattern: re.Pattern[str]) -> Iterator[h.Node]:
+    at = 0
+    for match in pattern.finditer(text):
+        yield text[at : match.start()]
+        yield h.mark[match[0]]
+        at = match.end()
+    yield text[at:]
+
+
+def facts(rows: Iterable[tuple[str, h.Node]]) -> h.Element:
+    """Names with their values; what has none is left out."""
+    return h.dl[([h.dt[name], h.dd[value]] for name, value in rows if value)]
+
+
+# --- differences
+
+
+def difference(unified: str, t: Translator) -> h.Element:
+    """A unified diff, word by word."""
+    return h.div(".diff", role="group", aria_label=t("what changes"))[
+        list(_difference(unified.splitlines()))
+    ]
+
+
+def _difference(lines: Sequence[str]) -> Iterator[h.Node]:
+    old: list[str] = []
+    new: list[str] = []
+    for line in [*lines, ""]:
+        if line.startswith("-") and not line.startswith("---"):
+            old.append(line[1:])
+        elif line.startswith("+") and not line.startswith("+++"):
+            new.append(line[1:])
+        else:
+            yield from _changed(old, new)
+            old, new = [], []
+            if line.startswith("@@"):
+                yield h.hr
+            elif line and not line.startswith(("---", "+++", "\\", "diff ", "index ")):
+                yield h.p[line[1:] or " "]
+
+
+def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[h.Node]:
+    """Lines that became others: words that stay are shown once."""
+    if not (old and new):
+        yield from (h.p[h.del_[line or " "]] for line in old)
+        yield from (h.p[h.ins[line or " "]] for line in new)
+        return
+    before, after = (_WORDS.findall("\n".join(lines)) for lines in (old, new))
+    parts: list[h.Node] = []
+    for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind == "equal":
+            parts.append("".join(before[a:b]))
+            continue
+        if a < b:
+            parts.append(h.del_["".join(before[a:b])])
+        if c < d:
+            parts.append(h.ins["".join(after[c:d])])
+    yield h.p[parts]

@@ -1,0 +1,382 @@
+"""The page as a person sees it: a real Chromium, a real door, real agents. Skipped where Playwright or Chromium is missing;
+CI installs both and sets TESTS_NEED_BROWSER, where a skip is a failure."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+from vaultmem_web import sessions
+
+from tests.agent_run import _dies_with_us, until
+from tests.http_run import Door, opened
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+NEEDED = os.environ.get("TESTS_NEED_BROWSER")
+try:
+    from axe_playwright_python.sync_playwright import Axe
+    from playwright.sync_api import expect, sync_playwright
+except ImportError:
+    sync_playwright = None  # type: ignore[assignment]
+if not (NEEDED or (sync_playwright and CHROMIUM)):
+    pytest.skip("there is no Playwright with a Chromium", allow_module_level=True)
+
+PAGES = {
+    "today": "/", "search": "/search?q=boiler", "memories": "/memories", "table": "/memories?view=table",
+    "review": "/review", "tell": "/tell?q=who+services+the+boiler&as=claude", "note": "/note?path=Boiler",
+    "conversations": "/conversations", "conversation": "/conversation?id=default", "health": "/health",
+}  # fmt: skip
+FADES = {"content": "The scaffold stays until spring.", "decay": "reinforceable"}
+
+
+PROBLEMS: list[str] = []  # what browsers said of our pages
+
+
+@pytest.fixture(autouse=True)
+def nothing_objected_to() -> Iterator[None]:
+    """No script failed, and nothing was forbidden by the policy."""
+    PROBLEMS.clear()
+    yield
+    assert not PROBLEMS
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    with opened(tmp_path_factory.mktemp("browser")) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM)
+        yield browser
+        browser.close()
+
+
+def entered(context: BrowserContext, door: Door) -> Page:
+    """A page of the vault `home`; what the browser objects to fails the test."""
+    page = context.new_page()
+    page.on("pageerror", lambda error: PROBLEMS.append(str(error)))
+    page.on("console", lambda message: PROBLEMS.append(f"{message.type}: {message.text}"))
+    host = f"{sessions.host_name()}:{door.port}"
+    page.goto(f"http://{host}/ui/enter#{sessions.make_link(str(door.folder / 'home'))}")
+    page.wait_for_url("**/ui/")
+    return page
+
+
+@pytest.fixture
+def page(chromium: Browser, door: Door) -> Iterator[Page]:
+    context = chromium.new_context()
+    yield entered(context, door)
+    context.close()
+
+
+def at(page: Page, path: str) -> Page:
+    page.goto(page.url.partition("/ui")[0] + f"/ui{path}")
+    return page
+
+
+def live(page: Page) -> None:
+    """Wait until the stream of events is open: the lock is held and a first count is known."""
+    page.wait_for_function("navigator.locks.query().then(all => all.held.length > 0)")
+    time.sleep(0.5)
+
+
+# --- every page, for everybody
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        {"color_scheme": "light"},
+        {"color_scheme": "dark"},
+        {"forced_colors": "active"},
+        {"viewport": {"width": 360, "height": 740}},
+    ],
+)
+def test_every_page_is_accessible(chromium: Browser, door: Door, look: dict[str, object]) -> None:
+    made = door.ask("write", "me", **FADES).data
+    context = chromium.new_context(**look)  # type: ignore[arg-type] # as Playwright names them
+    page = entered(context, door)
+    for name, path in {**PAGES, "memory": f"/memory?id={made['id']}"}.items():
+        at(page, path)
+        page.wait_for_load_state()
+        found = [
+            one
+            for one in Axe().run(page).response["violations"]
+            if one["impact"] in ("serious", "critical")
+        ]
+        assert not found, (
+            name,
+            look,
+            [(one["id"], one["nodes"][0]["html"][:200]) for one in found],
+        )
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0, f"{name} scrolls sideways"
+    context.close()
+
+
+# --- acting
+
+
+def test_a_memory_is_corrected_forgotten_and_brought_back(page: Page, door: Door) -> None:
+    made = door.ask("write", content="The tide tables are in the top drawer.").data
+    at(page, f"/memory?id={made['id']}")
+    page.get_by_text("Edit", exact=True).click()
+    page.locator("#editor textarea").fill("The tide tables are in the chart chest.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#notice")).to_contain_text("changed")
+    expect(page.locator("#content > .prose")).to_have_text(
+        "The tide tables are in the chart chest."
+    )
+    page.locator("#notice").get_by_role("button", name="Undo").click()
+    expect(page.locator("#content > .prose")).to_have_text("The tide tables are in the top drawer.")
+    page.get_by_role("button", name="Forget", exact=True).click()
+    expect(page.locator("#notice")).to_contain_text("forgotten")
+    page.locator("#notice").get_by_role("button", name="Undo").click()
+    expect(page.locator("#notice")).to_contain_text("taken back")
+    assert door.ask("read", id=made["id"]).status == 200
+
+
+def test_several_are_tagged_and_merged_at_once(page: Page, door: Door) -> None:
+    for n in ("first", "second"):
+        door.ask("write", content=f"The {n} anchor is a plough anchor of nine kilos.")
+    at(page, "/memories?q=plough")
+    for box in page.locator(".row input[type=checkbox]").all():
+        box.check()
+    page.get_by_label("tags").fill("boat")
+    page.get_by_role("button", name="Tag", exact=True).click()
+    expect(page.locator("#notice")).to_contain_text("tagged: 2")
+    expect(page.locator(".row .labels a", has_text="#boat")).to_have_count(2)
+    for box in page.locator(".row input[type=checkbox]").all():
+        box.check()
+    page.get_by_role("button", name="Merge").click()
+    page.get_by_label("The one text").fill("Both anchors are plough anchors of nine kilos.")
+    page.get_by_role("button", name="Merge").click()
+    expect(page.locator("#notice")).to_contain_text("merged")
+    at(page, "/memories?q=plough")
+    expect(page.locator(".list .row")).to_have_count(1)
+
+
+def test_what_is_due_is_done_and_taken_back(page: Page, door: Door) -> None:
+    (door.folder / "home" / "Jobs.md").write_text("- [ ] Sweep the chimney 📅 2026-11-01\n")
+    at(page, "/")
+    until(
+        lambda: (
+            page.reload() and page.locator("#content .row", has_text="Sweep the chimney").count()
+        )
+    )
+    row = page.locator("#content .row", has_text="Sweep the chimney")
+    row = page.locator(f"#{row.first.get_attribute('id')}")
+    row.get_by_role("button", name="Done").click()
+    expect(page.locator("#notice")).to_contain_text("marked as done")
+    expect(row).to_have_count(0)
+    page.locator("#notice").get_by_role("button", name="Undo").click()
+    expect(page.locator("#notice")).to_contain_text("taken back")
+    expect(row).to_have_count(1)
+
+
+def test_results_come_while_one_types(page: Page) -> None:
+    at(page, "/search")
+    page.keyboard.type("boiler")
+    expect(page.locator("#results .row").first).to_contain_text("Boiler")
+    expect(page.locator("#results mark").first).to_have_text("Boiler")
+    page.locator("#results summary").first.click()
+    expect(page.locator("#results details table")).to_be_visible()
+
+
+def test_the_keyboard_is_enough(page: Page, door: Door) -> None:
+    made = door.ask("write", content="The winch handle is under the port seat.").data
+    page.keyboard.press("/")
+    page.keyboard.type("winch handle")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search?**")
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/memory?**")
+    page.keyboard.press("e")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("The winch handle is in the cockpit locker.")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#notice")).to_contain_text("changed")
+    page.keyboard.press("Escape")
+    page.locator("body").press("u")
+    expect(page.locator("#notice")).to_contain_text("taken back")
+    assert (
+        door.ask("read", id=made["id"]).data["content"]
+        == "The winch handle is under the port seat."
+    )
+
+
+def test_a_typed_text_survives_a_conflict(page: Page, door: Door) -> None:
+    """Two tabs and an assistant on one memory."""
+    made = door.ask("write", content="The mooring fee is due in March.").data
+    at(page, f"/memory?id={made['id']}")
+    page.get_by_text("Edit", exact=True).click()
+    page.locator("#editor textarea").fill("The mooring fee is due in April, says the club.")
+    page.keyboard.press("Shift+Tab")
+    door.ask("edit", "me", id=made["id"], content="The mooring fee is due in May.")
+    time.sleep(1)
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#notice")).to_contain_text("changed meanwhile")
+    expect(page.locator("#editor textarea")).to_have_value(
+        "The mooring fee is due in April, says the club."
+    )
+    assert door.ask("read", id=made["id"]).data["content"] == "The mooring fee is due in May."
+
+
+def test_it_works_without_the_script(chromium: Browser, door: Door) -> None:
+    made = door.ask("write", content="The bilge pump has a grey float.").data
+    context = chromium.new_context()
+    page = entered(context, door)
+    silent = chromium.new_context(java_script_enabled=False)
+    silent.add_cookies(context.cookies())
+    address, page = page.url, silent.new_page()
+    page.goto(f"{address}memory?id={made['id']}")
+    page.get_by_role("button", name="Forget", exact=True).click()
+    expect(page.locator("#notice")).to_contain_text("forgotten")
+    page.locator("#notice").get_by_role("button", name="Undo").click()
+    expect(page.locator("#notice")).to_contain_text("taken back")
+    page.goto(f"{address}search?q=bilge")
+    expect(page.locator("#results .row").first).to_contain_text("bilge")
+    context.close()
+    silent.close()
+
+
+# --- what changes elsewhere
+
+
+def test_what_others_write_is_shown_at_once_in_eight_tabs(page: Page, door: Door) -> None:
+    at(page, "/memories?q=quay")
+    live(page)
+    tabs = [page.context.new_page() for _ in range(7)]
+    for tab in tabs:
+        tab.goto(page.url)
+    door.ask("write", content="The quay is closed on Sundays.")
+    for tab in [page, *tabs]:
+        expect(tab.locator(".list .row")).to_have_count(1)
+    page.close()  # it had the stream; another tab takes over
+    live(tabs[0])
+    door.ask("write", content="The quay opens at seven.")
+    expect(tabs[-1].locator(".list .row")).to_have_count(2)
+
+
+def test_a_save_in_the_editor_is_shown(page: Page, door: Door) -> None:
+    (door.folder / "home" / "Harbour.md").write_text("# Harbour\n")
+    until(lambda: at(page, "/note?path=Harbour").locator("h1").inner_text() == "Harbour")
+    PROBLEMS.clear()  # it was no note at first
+    live(page)
+    (door.folder / "home" / "Pilot.md").write_text("The pilot boat waits off the [[Harbour]].\n")
+    expect(page.locator("#content")).to_contain_text("Linked from", timeout=15_000)
+
+
+def test_a_thousand_memories_scroll(page: Page, door: Door) -> None:
+    folder = door.folder / "home" / "vaultmem" / "skills"
+    folder.mkdir(parents=True, exist_ok=True)
+    for n in range(1_000):
+        (folder / f"Knot {n}.md").write_text(
+            f"---\nid: 00000000-0000-4000-8000-{n:012}\n---\nKnot {n} of the rope book\n"
+        )
+    until(lambda: door.ask("list", limit=2_000).data["count"] >= 1_000)
+    at(page, "/memories?q=rope&view=table")
+    expect(page.locator(".count")).to_contain_text("1,000")
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    expect(page.locator(".list .row[data-at='999']")).to_be_visible()
+    assert page.locator(".list .row").count() < 150
+    expect(page.locator(".list .row[data-at='999']")).to_have_attribute("aria-posinset", "1000")
+
+
+# --- traps
+
+
+def test_no_frame_no_foreign_image_no_other_site(page: Page, chromium: Browser, door: Door) -> None:
+    made = door.ask(
+        "write",
+        "me",
+        content="![x](http://127.0.0.1:9/x.png) and <img src=http://127.0.0.1:9/y.png> on the sail.",
+    ).data
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    at(page, f"/memory?id={made['id']}")
+    assert all(url.startswith(page.url.partition("/ui")[0]) for url in asked), asked
+    address = page.url
+    context = chromium.new_context()
+    context.add_cookies(page.context.cookies())
+    frame = context.new_page()
+    frame.set_content(f"<iframe src='{address}'></iframe>")
+    frame.wait_for_timeout(500)
+    assert "sail" not in "".join(one.content() for one in frame.frames[1:])
+    context.close()
+
+
+def test_a_link_in_a_mail_lets_in(chromium: Browser, door: Door, tmp_path: Path) -> None:
+    """A Strict cookie does not come with a redirect from another site; the entrance sends the secret by itself."""
+    host = f"{sessions.host_name()}:{door.port}"
+    mail = tmp_path / "mail.html"
+    mail.write_text(
+        f"<a href='http://{host}/ui/enter#{sessions.make_link(str(door.folder / 'home'))}'>open</a>"
+    )
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(f"file://{quote(str(mail))}")
+    page.click("a")
+    page.wait_for_url("**/ui/")
+    expect(page.locator("h1")).to_have_text("Today")
+    context.close()
+
+
+def test_the_door_ends_at_once_with_a_page_open(chromium: Browser, tmp_path: Path) -> None:
+    vault = tmp_path / "home"
+    (vault / ".obsidian").mkdir(parents=True)
+    (vault / "Note.md").write_text("# Note\n")
+    command = [
+        sys.executable,
+        "-m",
+        "vaultmem",
+        "serve",
+        "--vault",
+        str(vault),
+        "--http",
+        "127.0.0.1:0",
+    ]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=_dies_with_us) as process:  # noqa: PLW1509
+        assert process.stderr
+        port = int(process.stderr.readline().decode().partition("/mcp")[0].rpartition(":")[2])
+        until(_is_open(port))
+        context = chromium.new_context()
+        page = entered(context, Door("", port, {}, tmp_path))
+        live(page)
+        process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        process.wait(30)
+        assert time.monotonic() - began < 4, "streams would hold it for five seconds"
+        process.stderr.read()
+        context.close()
+    PROBLEMS.clear()  # nobody answered any more
+
+
+def _is_open(port: int) -> Callable[[], bool]:
+    def holds() -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            return False
+        return True
+
+    return holds
