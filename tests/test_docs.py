@@ -77,7 +77,9 @@ def test_the_design_has_a_short_section_for_each_package() -> None:
     assert text_of(DESIGN).count("```mermaid") == 4
 
 
-ENTRY_POINTS = {f"vaultmem.{name}" for name in ("adapters", "doors", "http", "tools", "verbs")}
+ENTRY_POINTS = {
+    f"vaultmem.{name}" for name in ("adapters", "doors", "http", "indexes", "tools", "verbs")
+}
 
 
 def test_modules_that_pages_name_exist() -> None:

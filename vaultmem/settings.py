@@ -27,7 +27,15 @@ MAY_BE_OFF = {
     "embedding.model", "embedding.key", "pending.path", "llm.key", "llm.schema", "conversations.summaries",
 }  # fmt: skip
 # Where a key may have been pasted, a wrong value is not repeated.
-UNTOLD = {"llm.base_url", "llm.key", "proxy.key", "embedding.base_url", "embedding.key"}
+UNTOLD = {
+    "index.chroma.url",
+    "index.chroma.token",
+    "llm.base_url",
+    "llm.key",
+    "proxy.key",
+    "embedding.base_url",
+    "embedding.key",
+}
 
 
 @value
@@ -179,6 +187,15 @@ SETTINGS = {
     "dialect": Setting("auto", True, "how notes are read: auto, obsidian, logseq"),
     "memory_folder": Setting("vaultmem", True, "the folder of the vault that vaultmem writes into", paths.inside),
     "index.max_note_bytes": Setting(4_000_000, False, "how much of a very large note is indexed"),
+    "index.backend": Setting("local", False, "where vectors are searched: local, or a shared index such as chroma"),
+    "index.chroma.url": Setting("", False,
+        "the Chroma server; empty: CHROMADB_HOST and CHROMADB_PORT, else http://127.0.0.1:8000", _endpoint),
+    "index.chroma.tenant": Setting("default_tenant", False, "the tenant there"),
+    "index.chroma.database": Setting("default_database", False, "the database there"),
+    "index.chroma.collection": Setting("", False, "the collection there; empty: COLLECTION_NAME, else vaultmem"),
+    "index.chroma.token": Setting(OFF, False, "where its token is: env:NAME, keyring:SERVICE/USER, off", _key),
+    "index.chroma.texts": Setting(OFF, False,
+        "whether texts of notes that are not private are kept there too: off or on", _one_of(OFF, "on")),
     "embedding.model": Setting("default", False,
         "default, off, a fastembed model name, a local folder; or a model of embedding.base_url"),
     "embedding.base_url": Setting("", False,

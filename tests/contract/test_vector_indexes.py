@@ -1,8 +1,9 @@
-"""What every VectorIndex promises, asked of the exact one and of the graph."""
+"""What every VectorIndex promises, asked of the exact one, of the graph and of a real Chroma server."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,13 +11,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.chroma_run import PLACE, Server, chroma, needs_chroma, shared
 from vaultmem.index.exact import ExactIndex, VectorIndex
 from vaultmem.index.hnsw import HnswIndex
+from vaultmem.index.shared_index import Health
 from vaultmem.index.vectors import VectorStore
 from vaultmem.vault.blocks import text_hash
 
 DIMENSIONS, ROWS = 24, 3000
 
+__all__ = ["chroma"]  # a fixture
+NUMBERS = itertools.count()
 Make = Callable[[VectorStore], VectorIndex]
 INDEXES: dict[str, Make] = {
     "exact": ExactIndex,
@@ -33,9 +38,25 @@ def hashes(start: int, end: int) -> list[bytes]:
     return [text_hash(f"text {number}") for number in range(start, end)]
 
 
-@pytest.fixture(params=INDEXES)
-def make(request: pytest.FixtureRequest) -> Make:
-    return INDEXES[request.param]
+@pytest.fixture(params=[*INDEXES, pytest.param("chroma", marks=needs_chroma)])
+def make(request: pytest.FixtureRequest) -> Iterator[Make]:
+    if request.param in INDEXES:
+        yield INDEXES[request.param]
+        return
+    with contextlib.ExitStack() as opened:
+        yield lambda store: opened.enter_context(
+            published(store, request.getfixturevalue("chroma"))
+        )
+
+
+@contextlib.contextmanager
+def published(store: VectorStore, server: Server) -> Iterator[VectorIndex]:
+    """All rows of a store on the server, in a collection of their own."""
+    with shared(store, server, f"test-{next(NUMBERS)}", narrow=50) as index:
+        known = store.known(hashes(0, ROWS))
+        index.publish(dict.fromkeys(known, PLACE), whole=True)
+        assert index.health() == Health(None, 0)
+        yield index
 
 
 @pytest.fixture

@@ -49,6 +49,7 @@ class EmbeddingQueue(threading.Thread):
         self._wanted = False  # whether somebody searches who would search by meaning
         self._generation: int | None = None  # of the vectors, when everything was looked at last
         self._said: str | None = None  # the trouble that stands in the log
+        self._again: float | None = None  # when the shared index is tried again
         self._something = threading.Condition()
 
     def add(self, notes: Iterable[int]) -> None:
@@ -131,6 +132,8 @@ class EmbeddingQueue(threading.Thread):
         with self._something:
             while not self._stopping:
                 now = time.monotonic()
+                if self._again is not None and self._again <= now:
+                    self._again, self._everything = None, True
                 if self._is_behind() and self._due <= now:
                     return self._take()
                 self._something.wait(self._pause(now))
@@ -153,6 +156,8 @@ class EmbeddingQueue(threading.Thread):
     def _pause(self, now: float) -> float | None:
         if self._is_behind():
             return self._due - now
+        if self._again is not None:
+            return max(0.0, self._again - now)
         if self.unload_after is None:
             return None
         if not self._is_loaded():  # a search may load the model at any time
@@ -214,6 +219,8 @@ class EmbeddingQueue(threading.Thread):
                 done = meaning.embed_pending(
                     catalog, self._rules(), self.stage, notes=notes or None, aside=self._aside
                 )
+                is_shared = meaning.publish(catalog, notes)
+        self._again = None if is_shared else time.monotonic() + RETRY_AFTER
         self._said = None
         self.embedded += done.blocks
         if self._wanted and len(meaning.store):

@@ -11,7 +11,7 @@ from vaultmem import now as clock
 from vaultmem.api import Vault
 from vaultmem.client import NO_ANSWER, UNKNOWN_METHOD, AgentError, call
 from vaultmem.commands.rendering import warn
-from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.errors import ModelError, UsageError, VaultmemError
 from vaultmem.output import Output, table
 from vaultmem.text.values import TYPE_CHECKING, plural
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Facts = dict[str, object]
     Rows = list[tuple[str, str]]
 
+UNHEALTHY = "unhealthy"
 SHOWN = 20  # places of a finding
 ANSWER = 5.0  # seconds; an agent that is silent for longer is as good as none
 _NO_MEMORIES: Facts = {
@@ -50,14 +51,18 @@ def status(args: Namespace, output: Output) -> int:
             output.data(facts)
             if problem:
                 output.remark(f"vaultmem: {problem}")
-            return 0
+            return _exit_code(facts)
         if "synced" in facts:
             _show_index(facts, vault, output)
         else:
             advice = "the agent is at it" if agent else "run vaultmem sync"
             output.line(f"{vault.path} is not indexed yet; {advice}")
     _show_rows([*_memory_rows(memories), *_chat_rows(facts), *agent_rows(agent, problem)], output)
-    return 0
+    return _exit_code(facts)
+
+
+def _exit_code(facts: Facts) -> int:
+    return int(facts["status"] == UNHEALTHY)
 
 
 def _agent(vault: Vault) -> tuple[Facts | None, str]:
@@ -71,8 +76,9 @@ def _agent(vault: Vault) -> tuple[Facts | None, str]:
 def _index_facts(vault: Vault) -> Facts:
     synced = vault.searcher().catalog.meta("synced")
     embedded, embeddable, problem = vault.embedded()
+    shared = _shared_index(vault)
     return {
-        "status": "healthy",
+        "status": UNHEALTHY if shared and shared["problem"] else "healthy",
         "vault": vault.path,
         "state": vault.state.folder,
         "synced": None if synced is None else int(synced),
@@ -83,7 +89,20 @@ def _index_facts(vault: Vault) -> Facts:
         "embeddable": embeddable,
         "model": vault.config["embedding.model"],
         "model_trouble": problem,
+        **({"shared_index": shared} if shared else {}),
     }
+
+
+def _shared_index(vault: Vault) -> Facts | None:
+    """How the index is that this vault shares with others; None where it has none."""
+    backend = vault.config.text("index.backend")
+    if backend == "local":
+        return None
+    try:
+        health = vault.searcher().meaning().health()
+    except ModelError as error:
+        return {"backend": backend, "problem": str(error), "waiting": 0}
+    return {"backend": backend, **health._asdict()} if health else None
 
 
 def folder_bytes(folder: str) -> int:
@@ -111,6 +130,11 @@ def _show_index(facts: Facts, vault: Vault, output: Output) -> None:
     )
     if facts["model_trouble"]:
         output.line(f"  {facts['model_trouble']}")
+    if shared := _part(facts, "shared_index"):
+        waiting = plural(int(_number(shared, "waiting")), "block")
+        _show_rows([("shared index", f"{shared['backend']}, {waiting} waiting")], output)
+        if shared["problem"]:
+            output.line(f"  {shared['problem']}")
 
 
 def _show_rows(rows: Iterable[tuple[str, str]], output: Output) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import wraps
-from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vaultmem.config import Config
-from vaultmem.errors import ModelError
+from vaultmem.errors import ConfigError, ModelError
 from vaultmem.index import ORD_BITS
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.exact import Allowed
@@ -21,12 +21,15 @@ from vaultmem.index.state import State
 from vaultmem.index.vectors import VectorStore, open_index
 from vaultmem.memories.access import is_private, says_private
 from vaultmem.progress import Progress, Silent
-from vaultmem.search import rank
+from vaultmem.search import publish, rank
 from vaultmem.search.search import Searcher
 from vaultmem.vault import blocks as note_facts
-from vaultmem.vault import files
+from vaultmem.vault import files, identity
 from vaultmem.vault.blocks import text_hash
 from vaultmem.vault.dialects import NoteRead, Rulebook, open_rulebook, read_note
+
+if TYPE_CHECKING:
+    from vaultmem.index.shared_index import Health, Place, SharedIndex
 
 BLOCKS_AT_ONCE = 512  # read, embed and store so many, then the next
 BLOCKS_ASIDE = 128  # the same where somebody may wait for the newest of them
@@ -87,10 +90,46 @@ class Meaning:
         self.store = VectorStore(state.path("vec", self.model.key), self.model.dimensions)
         self._threshold = config.number("vectors.hnsw_threshold")
         self._live = LiveRows(self.store)
+        self._config = config
+        self._shared, self._shared_problem = self._open_shared()
 
     def close(self) -> None:
         """Let go of the files."""
+        if self._shared:
+            self._shared.close()
         self.store.close()
+
+    def _open_shared(self) -> tuple[SharedIndex | None, str | None]:
+        """The index that the settings name in place of this machine's own, or why there is none."""
+        if self._config.text("index.backend") == "local":
+            return None, None
+        from vaultmem.index import shared_index  # few have one
+
+        name = identity.shared_name(self._folder, self._config.text("memory_folder"))
+        try:
+            setup = shared_index.Setup(self.store, self._config, name, self._text_at)
+            return shared_index.open_shared(setup), None
+        except ConfigError as error:
+            return None, str(error)
+
+    def _text_at(self, place: Place, digest: bytes) -> str:
+        rules = open_rulebook(files.Root(self._folder), self._config.text("dialect"))
+        return publish.text_at(rules, self._folder, place.path, self._cap, digest)
+
+    def health(self) -> Health | None:
+        """How the shared index is; None where there is none."""
+        if self._shared_problem:
+            return publish.Health(self._shared_problem, 0)
+        return self._shared.health() if self._shared else None
+
+    def publish(self, catalog: Catalog, notes: Collection[int] | None = None) -> bool:
+        """Give the shared index what it lacks (of `notes`, if any, in a vault so large that they are worth choosing);
+        whether it has all now."""
+        if self._shared is None:
+            return True
+        some = notes if notes and len(self.store) > self._threshold else None
+        self._shared.publish(publish.places(catalog, some), whole=some is None)
+        return self._shared.health() == publish.Health(None, 0)
 
     def is_loaded(self) -> bool:
         """Whether the embedding model is in memory."""
@@ -177,10 +216,14 @@ class Meaning:
 
     def tidy(self, catalog: Catalog) -> None:
         """Drop vectors of texts that are gone, when these are the most; make a graph when it pays."""
+        if self._shared:
+            self._shared.prepare()
+            self.publish(catalog)
         seen = len(self.store)
         live = [row[0] for row in catalog.db.execute("SELECT DISTINCT hash FROM blocks")]
         self.store.compact(live, seen)
-        open_index(self.store, self._threshold).prepare()
+        if not self._shared:
+            open_index(self.store, self._threshold).prepare()
 
     @_steady
     def nearest(self, catalog: Catalog, query: NDArray[np.float32], count: int,
@@ -195,7 +238,8 @@ class Meaning:
         )
         if not len(live.rows) or (allowed is not None and not len(allowed)):
             return {}
-        hits = dict(open_index(self.store, self._threshold).search(query, count, allowed))
+        index = self._shared or open_index(self.store, self._threshold)
+        hits = dict(index.search(query, count, allowed))
         return {
             block: hits[row]
             for block, row in live.at_rows(hits)

@@ -14,7 +14,7 @@ import uuid
 from typing import NamedTuple
 
 from vaultmem.errors import VaultGoneError
-from vaultmem.paths import state_folder
+from vaultmem.paths import state_folder, vault_id
 from vaultmem.vault.files import Root
 from vaultmem.vault.walk import identity
 
@@ -65,6 +65,11 @@ def mark(vault: str, memory_folder: str) -> None:
     known = _known(vault)
     if known is None or not known.id:
         remember(vault, memory_folder)
+
+
+def shared_name(vault: str, memory_folder: str) -> str:
+    """What the vault is called on all machines: by its marker; where it has none yet, a name of this machine alone."""
+    return _read(vault, f"{memory_folder}/{MARKER}") or vault_id(vault)
 
 
 def _known(vault: str) -> _Known | None:

@@ -1,0 +1,76 @@
+"""What of a vault a shared index is given: the places of its blocks with their facts, and nothing of private notes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from vaultmem.index.catalog import Catalog
+from vaultmem.index.shared_index import Fact, Health, Place
+from vaultmem.memories.access import is_private, scope_of
+from vaultmem.vault.blocks import embedded_text, text_hash
+from vaultmem.vault.dialects import Rulebook, read_note
+
+__all__ = ["Health", "places", "text_at"]
+
+# Properties of memories that a filter or a confidence needs.
+_FACTS = (
+    "agent", "created_at", "decay_policy", "expires_at", "importance", "last_reinforced_at", "memory_type", "phase",
+    "project",
+)  # fmt: skip
+
+
+def places(catalog: Catalog, notes: Iterable[int] | None = None) -> dict[bytes, Place | None]:
+    """Each text with the first place that it has; None for one that stands in a private note. Of some notes only, where
+    they are named."""
+    chosen = "" if notes is None else "AND b.note IN (SELECT value FROM json_each(?))"
+    statement = f"""SELECT b.note, b.hash, b.line, b.end_line, f.path, n.day, n.category, n.properties, n.error
+        FROM blocks b JOIN files f ON f.id = b.note JOIN notes n ON n.id = b.note
+        WHERE n.excluded = 0 {chosen} ORDER BY b.note, b.ordinal"""  # noqa: S608 - own text
+    rows = catalog.db.execute(statement, [] if notes is None else [json.dumps(list(notes))])
+    found: dict[bytes, Place | None] = {}
+    last, facts = None, None
+    for note, digest, line, end_line, path, day, category, properties, error in rows:
+        if note != last:
+            last = note
+            facts = None if error else _facts(properties, day, category, _tags(catalog, note))
+        if facts is None:
+            found[digest] = None
+        elif digest not in found:
+            found[digest] = Place(path, line, end_line, facts)
+    return found
+
+
+def _tags(catalog: Catalog, note: int) -> list[str]:
+    rows = catalog.db.execute("SELECT folded FROM tags WHERE note = ? ORDER BY folded", (note,))
+    return [row[0] for row in rows]
+
+
+def _facts(
+    properties: str | None, day: str | None, category: str | None, tags: Iterable[str]
+) -> Mapping[str, Fact] | None:
+    """What blocks of a note can be filtered by; None for a private one. One whose properties cannot be read may be."""
+    known: dict[str, object] = json.loads(properties) if properties else {}
+    if is_private(known):
+        return None
+    is_memory = "id" in known
+    facts: dict[str, Fact] = {"memory": is_memory, "scope": scope_of(known, memory=is_memory)}
+    if day:
+        facts["day"] = int(day.replace("-", "")[:8])
+    if category:
+        facts["category"] = category
+    for name in _FACTS if is_memory else ():
+        value = known.get(name)
+        if isinstance(value, (str, int, float)) and value != "":
+            facts[name] = value
+    return facts | {f"tag:{tag}": True for tag in tags}
+
+
+def text_at(rules: Rulebook, folder: str, path: str, cap: int, digest: bytes) -> str:
+    """The text with that hash in a note; "" where it has changed."""
+    note = read_note(rules, folder, path, None, cap)
+    for block in note.blocks:
+        text = embedded_text(note.note.title, block)
+        if text_hash(text) == digest:
+            return text
+    return ""
