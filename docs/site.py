@@ -45,7 +45,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     rest = sorted(path.stem for path in (docs / "guide").glob("*.md") if path.stem not in FIRST)
     decisions = [f"adr/{path.name}" for path in sorted((docs / "adr").glob("*.md"))]
     config.nav = [
-        {"vaultmem": ["index.md", {"Changelog": "changelog.md"}]},
+        {"vaultmem": ["index.md", "screens.md", "changelog.md"]},
         {"Guide": [f"guide/{name}.md" for name in (*FIRST, *rest)]},
         {"Reference": ["reference.md", "settings.md", "json.md", "words.md"]},
         {"Formats": ["format.md"]},
