@@ -81,10 +81,10 @@ def test_it_is_right_after_a_job_and_after_its_undo(vault: Path, ask: Ask) -> No
     ask("dream", level=1)
     assert "## Decisions\n\n- [[Decision we chose PostgreSQL" in (vault / PAGE).read_text("utf-8")
     changed = vault / "vaultmem" / "What changed.md"
-    assert "dream filed" in changed.read_text("utf-8")
+    assert "under decisions (by dream)" in changed.read_text("utf-8")
     ask("undo", last=True)
     assert "## Inbox, not filed yet\n\n- [[Decision" in (vault / PAGE).read_text("utf-8")
-    assert "dream filed" not in changed.read_text("utf-8")
+    assert "### Filed" not in changed.read_text("utf-8")
     assert not (vault / "vaultmem" / "decisions").exists()
 
 

@@ -12,46 +12,61 @@ from vaultmem.memories.changed_note import Record, what_changed
 TODAY = date(2026, 11, 22)  # a Sunday
 
 
-def test_weeks_with_who_did_what() -> None:
-    records = [
-        Record(TODAY, "dream", "move", "Dark mode", 'preferences: "prefers" +2'),
-        Record(date(2026, 11, 16), "claude", "create", "Dark mode"),
-        Record(date(2026, 11, 15), "decay", "archive", "Old", "never read in 31 days"),
-        Record(date(2026, 11, 15), "decay", "archive", "Old", "never read in 31 days"),
-        Record(date(2026, 9, 27), "you", "edit", "Too long ago"),
-        Record(TODAY + timedelta(1), "you", "edit", "Tomorrow"),
-    ]
-    assert what_changed(records, TODAY, ["dark Mode"]) == (
-        "---\ngenerated: vaultmem\n---\n"
-        "Written by vaultmem after its jobs; changes made here are lost. `vaultmem history` knows more,"
-        " and `vaultmem undo` takes any of it back.\n\n"
-        "## Week of 2026-11-16\n\n"
-        "- claude wrote 1: [[dark Mode]]\n"
-        '- dream filed 1: [[dark Mode]] (preferences: "prefers" +2)\n\n'
-        "## Week of 2026-11-09\n\n"
-        "- decay archived 1: “Old” (never read in 31 days)\n"
+RECORDS = [
+    Record(TODAY, "dream", "move", "Dark mode", 'preferences: "prefers" +2 (0.58)', "preferences"),
+    Record(date(2026, 11, 16), "claude", "create", "Dark mode", "written", "inbox"),
+    Record(date(2026, 11, 16), "dream", "edit", "Tea", "linked with “Dark mode” (0.91)"),
+    Record(date(2026, 11, 17), "you", "edit", "Tea", "tags changed"),
+    Record(date(2026, 11, 15), "decay", "archive", "Old", "never read in 31 days"),
+    Record(date(2026, 11, 15), "decay", "archive", "Old", "never read in 31 days"),
+    Record(date(2026, 9, 27), "you", "edit", "Too long ago"),
+    Record(TODAY + timedelta(1), "you", "edit", "Tomorrow"),
+]
+
+
+def test_weeks_with_what_was_done_to_which_memory() -> None:
+    text = what_changed(RECORDS, TODAY, ["dark Mode"])
+    assert text.startswith(
+        "---\ngenerated: vaultmem\n---\n\n# What changed\n\nvaultmem writes this page"
     )
+    assert text.partition("knows more.\n")[2] == (
+        "\n## Week of 16 November 2026\n\n"
+        "### New\n\n- [[dark Mode]] (by claude)\n\n"
+        "### Changed\n\n- “Tea”: linked with “Dark mode”; tags changed (by dream, you)\n\n"
+        "### Filed\n\n- [[dark Mode]] under preferences (by dream)\n\n"
+        "## Week of 9 November 2026\n\n"
+        "### Archived\n\n- “Old”: never read in 31 days (by decay)\n"
+    )
+
+
+def test_in_an_outline_each_line_is_a_block() -> None:
+    text = what_changed(RECORDS, TODAY, ["dark Mode"], "outline")
+    head, _, blocks = text.partition("\n\n")
+    assert head == "generated:: vaultmem"
+    assert all(line.lstrip("\t").startswith("- ") for line in blocks.splitlines())
+    assert "- ## Week of 16 November 2026\n\t- ### New\n\t\t- [[dark Mode]] (by claude)\n" in blocks
 
 
 def test_nothing_and_very_much() -> None:
     assert "Nothing in the last 8 weeks." in what_changed([], TODAY, [])
     many = [Record(TODAY, "dream", "edit", f"T{n:03}", "why") for n in range(50)]
-    (line,) = [line for line in what_changed(many, TODAY, []).split("\n") if line.startswith("- ")]
-    assert line.startswith("- dream changed 50: “T000”, “T001”")
-    assert line.endswith("“T019” and 30 more")
+    lines = [line for line in what_changed(many, TODAY, []).split("\n") if line.startswith("- ")]
+    assert lines[0] == "- “T000”: why (by dream)"
+    assert lines[19:] == ["- “T019”: why (by dream)", "- and 30 more"]
 
 
 def test_words_of_notes_steer_nothing() -> None:
     record = Record(TODAY, "dream\n# x", "edit", "[[A]]\x1b[2J\u202e #tag `code` <b>", "y" * 500)
     text = what_changed([record], TODAY, [])
     assert "[[" not in text
-    assert text.count("\n# ") == text.count("\x1b") == text.count("\u202e") == 0
+    assert text.count("\n# ") == 1
+    assert text.count("\x1b") == text.count("\u202e") == 0
     assert max(map(len, text.split("\n")[5:])) < 300
 
 
 def test_a_long_reason_ends_at_a_word() -> None:
     text = what_changed([Record(TODAY, "dream", "edit", "A", "reasonable " * 40)], TODAY, [])
-    assert "reasonable…)" in text
+    assert "reasonable… (by dream)" in text
 
 
 records = st.builds(

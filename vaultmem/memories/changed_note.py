@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
@@ -24,22 +24,25 @@ from vaultmem.vault.places import GENERATED
 NAME = GENERATED[1]
 WEEKS = 8
 WEEK = 7 * 86_400.0
-MOST = 20  # titles in a line
+MOST = 20  # memories of one week and kind
+_ITEM = 3  # how deep the line of a memory stands
 MOST_COMMITS = 10_000
-_VERBS = {
-    CREATE: "wrote",
-    EDIT: "changed",
-    MOVE: "filed",
-    TO_ARCHIVE: "archived",
-    RESTORE: "brought back",
+_HEADINGS = {
+    CREATE: "New",
+    EDIT: "Changed",
+    MOVE: "Filed",
+    TO_ARCHIVE: "Archived",
+    RESTORE: "Brought back",
 }
-_ORDER = {action: number for number, action in enumerate(_VERBS)}
-_READ = re.compile(r"read [\d,.]+ times?")  # by memories.dream
+_ORDER = {action: number for number, action in enumerate(_HEADINGS)}
+# What a program alone needs to know, by memories.dream, classify and decay.
+_SILENT = re.compile(r"read [\d,.]+ times?|judged: .*|reinforced")
+_SAYS_NOTHING = frozenset(["", "written"])
+_SCORES = re.compile(r"\s*\([01]\.\d+\)|\s[+-]\d+(?:\.\d+)?(?=[,;.\s]|$)")
 _PLAIN = str.maketrans({"`": "'", "#": "＃", "<": "‹"})
-_HEAD = (
-    f"---\ngenerated: {generated.BY}\n---\n"
-    "Written by vaultmem after its jobs; changes made here are lost. `vaultmem history` knows more,"
-    " and `vaultmem undo` takes any of it back."
+_ABOUT = (
+    "vaultmem writes this page after its jobs; changes made here are lost. `vaultmem undo` takes any of it back, and"
+    " `vaultmem history` knows more."
 )
 log = logging.getLogger("vaultmem.memories")
 
@@ -52,9 +55,12 @@ class Record(NamedTuple):
     action: str  # of memories.draft
     title: str
     why: str = ""
+    category: str = ""  # where it is filed now
 
 
-def what_changed(records: Iterable[Record], today: date, living: Iterable[str]) -> str:
+def what_changed(
+    records: Iterable[Record], today: date, living: Iterable[str], style: str = "frontmatter"
+) -> str:
     """Sections by week, newest first, from this week on. `living` are the titles that may be linked to."""
     titles = {title.lower(): title for title in living}
     first = _monday(today) - timedelta(weeks=WEEKS - 1)
@@ -62,38 +68,62 @@ def what_changed(records: Iterable[Record], today: date, living: Iterable[str]) 
     for record in records:
         if first <= record.day <= today:
             weeks[_monday(record.day)].add(record)
-    parts = [_HEAD, *(_week(monday, weeks[monday], titles) for monday in sorted(weeks, reverse=True))]  # fmt: skip
+    lines = [(0, _ABOUT)]
+    for monday in sorted(weeks, reverse=True):
+        lines.append((1, f"Week of {monday.day} {monday:%B %Y}"))
+        lines += _week(weeks[monday], titles)
     if not weeks:
-        parts.append(f"Nothing in the last {WEEKS} weeks.")
-    return "\n\n".join(parts) + "\n"
+        lines.append((0, f"Nothing in the last {WEEKS} weeks."))
+    shown = _as_outline(lines) if style == generated.OUTLINE else _as_note(lines)
+    return generated.head(style) + shown
+
+
+def _as_note(lines: Sequence[tuple[int, str]]) -> str:
+    """Paragraphs (0), headings of weeks (1) and of what was done (2), and items (3), as Markdown."""
+    text, before = "# What changed\n", 0
+    for depth, line in lines:
+        gap = "" if before == depth == _ITEM else "\n"
+        text += f"{gap}{('', '## ', '### ', '- ')[depth]}{line}\n"
+        before = depth
+    return text
+
+
+def _as_outline(lines: Sequence[tuple[int, str]]) -> str:
+    marks = ("- ", "- ## ", "\t- ### ", "\t\t- ")
+    return "".join(f"{marks[depth]}{line}\n" for depth, line in lines)
 
 
 def _monday(day: date) -> date:
     return day - timedelta(days=day.weekday())
 
 
-def _week(monday: date, records: set[Record], titles: Mapping[str, str]) -> str:
-    groups: dict[tuple[str, int, str], list[Record]] = defaultdict(list)
+def _week(records: set[Record], titles: Mapping[str, str]) -> list[tuple[int, str]]:
+    """What was done in one week: each memory once under what was done to it."""
+    groups: dict[str, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in sorted(records):
-        order = _ORDER.get(record.action, len(_ORDER))
-        groups[record.by, order, record.action].append(record)
-    lines = [_line(key[0], key[2], group, titles) for key, group in sorted(groups.items())]
-    return "\n".join([f"## Week of {monday.isoformat()}", "", *lines])
+        groups[record.action][record.title].append(record)
+    lines: list[tuple[int, str]] = []
+    for action in sorted(groups, key=lambda one: (_ORDER.get(one, len(_ORDER)), one)):
+        by_title = groups[action]
+        lines.append((2, _HEADINGS.get(action) or quoted(action).capitalize()))
+        lines += [(_ITEM, _item(by_title[title], titles)) for title in sorted(by_title)[:MOST]]
+        if len(by_title) > MOST:
+            lines.append((_ITEM, f"and {len(by_title) - MOST:,} more"))
+    return lines
 
 
-def _line(by: str, action: str, records: list[Record], titles: Mapping[str, str]) -> str:
-    """What one did of one kind: how often, and to what; of a few also why."""
-    whys: dict[str, str] = {}
-    for record in records:
-        whys.setdefault(record.title, record.why)
-    names = []
-    for title, why in sorted(whys.items()):
-        living = titles.get(title.lower())
-        reason = f" ({_plain(why)})" if why and len(whys) <= 3 else ""
-        names.append((f"[[{living}]]" if living else f"“{_plain(title)}”") + reason)
-    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-    verb = _VERBS.get(action, quoted(action))
-    return f"- {quoted(by)} {verb} {len(names)}: {', '.join(names[:MOST])}{more}"
+def _item(records: Sequence[Record], titles: Mapping[str, str]) -> str:
+    """One memory, what was done to it, for what reason and by whom."""
+    title = records[0].title
+    living = titles.get(title.lower())
+    name = f"[[{living}]]" if living else f"“{_plain(title)}”"
+    by = f" (by {_plain(', '.join(dict.fromkeys(one.by for one in records)))})"
+    if records[0].action == MOVE:
+        places = dict.fromkeys(one.category for one in records if one.category)
+        return f"{name} under {' and '.join(places)}{by}" if places else f"{name}{by}"
+    reasons = dict.fromkeys(_SCORES.sub("", one.why) for one in records)
+    why = _plain("; ".join(one for one in reasons if one not in _SAYS_NOTHING))
+    return f"{name}{f': {why}' if why else ''}{by}"
 
 
 def _plain(text: str) -> str:
@@ -119,7 +149,7 @@ def keep(session: Session) -> bool:
     if not records:
         return False
     living = [memory.title for memory in desk.collection.live()]
-    text = what_changed(records, session.view.now.date(), living)
+    text = what_changed(records, session.view.now.date(), living, desk.rules.page_style(path))
     try:
         return generated.keep(desk, path, text)
     except VaultmemError as error:  # the note only tells what was done
@@ -130,7 +160,10 @@ def keep(session: Session) -> bool:
 def _record(commit: Commit, change: FileChange, folder: str) -> Record:
     day = datetime.fromtimestamp(commit.at).astimezone().date()
     title = (change.target or change.path or "").rpartition("/")[2].removesuffix(".md")
-    return Record(day, commit.by, _action(change, folder), title, change.why or commit.why)
+    category = (change.target or "")[len(folder) + 1 :].partition("/")[0]
+    return Record(
+        day, commit.by, _action(change, folder), title, change.why or commit.why, category
+    )
 
 
 def _action(change: FileChange, folder: str) -> str:
@@ -176,6 +209,6 @@ def standing(commits: Iterable[Commit]) -> list[tuple[Commit, FileChange]]:
                 continue
             if commit.why.startswith(UNDO):
                 undos.append(_Undo(commit, change))
-            elif not _READ.fullmatch(change.why):
+            elif not _SILENT.fullmatch(change.why):
                 changes.append((commit, change))
     return changes + [(undo.commit, undo.change) for undo in undos if undo.stands]
