@@ -33,7 +33,7 @@ LONG = (
     "test_real_harnesses", "test_agent_process", "test_kill", "test_planted_bugs", "test_agent_kill", "test_batches", "test_worker", "test_demo",
     "test_undo", "test_benchmarks", "test_proxy_process", "test_doors", "test_memories_together", "test_llm_real",
     "test_page_bad", "test_pending_agent", "test_secrets", "test_dispatch", "test_docs", "test_sync_laws",
-    "test_conversation_verbs", "test_anthropic_memory", "test_proxy", "test_life",
+    "test_two_machines", "test_conversation_verbs", "test_anthropic_memory", "test_proxy", "test_life",
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.test_alarms import HEARD, MINUTE, due, heard_of, zone
 from vaultmem.reminders.alarms import Rules, plan
 from vaultmem.reminders.record import union
-from vaultmem.synclog.entries import Notified
+from vaultmem.synclog.log_entries import Notified
 
 
 @cache

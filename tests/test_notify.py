@@ -19,7 +19,7 @@ from vaultmem.index.state import State
 from vaultmem.reminders import notify
 from vaultmem.reminders.alarms import Alarm, Planned
 from vaultmem.reminders.notify import LocalZone, Notifier, notification_findings
-from vaultmem.synclog.entries import Notified
+from vaultmem.synclog.log_entries import Notified
 from vaultmem.vault.dialects import open_rulebook
 from vaultmem.vault.files import Root
 
@@ -185,7 +185,7 @@ KILLED = """
 import os, sys, time
 from vaultmem import config
 from vaultmem.reminders.alarms import Alarm, Planned
-from vaultmem.synclog.entries import Notified
+from vaultmem.synclog.log_entries import Notified
 from vaultmem.errors import NotificationError
 from vaultmem.reminders.notify import Notifier
 from vaultmem.reminders.record import Record

@@ -16,7 +16,7 @@ from vaultmem.memories.store import MemoryStore
 from vaultmem.reminders.due import TASK, Due
 from vaultmem.reminders.record import Entries
 from vaultmem.reminders.renames import KEEP_FOR, Renames, moved_entries
-from vaultmem.synclog.entries import Notified
+from vaultmem.synclog.log_entries import Notified
 
 AT = "2026-11-20T10:00:00Z"
 DAY = "2026-11-22"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaultmem.memories.item_answers import Answer, item_ids
-from vaultmem.synclog.entries import (
+from vaultmem.synclog.log_entries import (
     BEFORE,
     Decided,
     Entries,
@@ -20,6 +20,7 @@ from vaultmem.synclog.entries import (
     Page,
     Reads,
     Reinforced,
+    Written,
     collect,
     is_writable,
     merge_entries,
@@ -55,6 +56,7 @@ OTHERS: st.SearchStrategy[Entry] = st.one_of(
         st.integers(0, 999_999),
         st.sampled_from(["", "2026-11-22T09:00", "2026-11-22"]),
     ),
+    st.builds(Written, st.just("9f86d081884c7d65"), st.just(MACHINES[0]), WHEN, st.just("claude")),
     st.builds(Reinforced, st.sampled_from(MEMORIES), WHEN),
     st.builds(Decided, st.just("3f2a9c01b7de"), WHEN, st.sampled_from(["accepted", "rejected"])),
 )
@@ -103,8 +105,8 @@ class Machine:
         self.vault: dict[str, str] = {}  # texts of pages by file name
 
     def add(self, entries: Iterable[Entry]) -> None:
-        mine = [one for one in entries if not isinstance(one, Reads) or one.machine == self.name]
-        self.known = merge_entries(self.known, collect(mine))
+        own = [one for one in entries if getattr(one, "machine", self.name) == self.name]
+        self.known = merge_entries(self.known, collect(own))
 
     def settle(self) -> None:
         pages = [page for text in self.vault.values() if (page := read(text))]
@@ -114,7 +116,7 @@ class Machine:
         wanted = {
             key: one
             for key, one in self.known.items()
-            if not isinstance(one, Reads) or one.machine in (self.name, BEFORE)
+            if getattr(one, "machine", BEFORE) in (self.name, BEFORE)
         }
         page = Page(self.name, "", own_entries(wanted, own, of_others))
         self.vault[f"{self.name}.md"] = render(page, "frontmatter")
@@ -243,6 +245,7 @@ def test_the_page_can_be_read_by_people(style: str) -> None:
             Notified(ITEMS[1], AT, 3, "2026-11-22T09:00"),
             Reads(MEMORIES[0], MACHINES[0], 12, AT),
             Reads(MEMORIES[0], BEFORE, 40, AT),
+            Written("9f86d081884c7d65", MACHINES[0], AT, "claude"),
             Reinforced(MEMORIES[0], AT),
             Decided("3f2a9c01b7de", AT, "rejected"),
         ]
@@ -252,6 +255,7 @@ def test_the_page_can_be_read_by_people(style: str) -> None:
     assert f"- {ITEMS[1]} told {AT} 3x for 2026-11-22T09:00" in lines
     assert f"- {MEMORIES[0]} read 12x, last {AT}" in lines
     assert f"- {MEMORIES[0]} read 40x before, last {AT}" in lines
+    assert f"- 9f86d081884c7d65 written {AT} by claude" in lines
     assert f"- {MEMORIES[0]} reinforced {AT}" in lines
     assert f"- 3f2a9c01b7de proposal rejected {AT}" in lines
     assert any(MACHINES[0] in line for line in lines[:4])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.test_alarms import due
 from vaultmem.reminders.alarms import Rules, plan
 from vaultmem.reminders.due import Due
-from vaultmem.synclog.entries import Notified, Page, collect
+from vaultmem.synclog.log_entries import Notified, Page, collect
 from vaultmem.synclog.turn import ALONE, PATIENCE, Turn, sign_of_life, turn_of
 from vaultmem.text.times import stamp
 

@@ -160,7 +160,7 @@ VERBS = {
             flag("conversations", "also what conversations did: their turns, what was learned from them, summaries"), SINCE,
         ),
         run="memories.past:history", writes=False, slow=True, command="upkeep_views:history", gives="history: list[dict[str, Any]]",
-        returns='entries, the newest first: "commit", "at", "by", "kind", "why", "files"',
+        returns='entries, the newest first: "commit", "at", "by", "machine" (another one where it was done), "kind", "why", "files"',
     ),
     "diff": Verb(
         "show what one entry of the history changed", LOOK_AFTER, (_COMMIT,), run="memories.past:diff", writes=False, slow=True, pages=True, gives="diff: str",

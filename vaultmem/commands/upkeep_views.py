@@ -255,7 +255,8 @@ def _entry_line(one: Answer, output: Output) -> str:
     files = one.get("files") or ()
     many = f"  {output.paint(plural(len(files), 'file'), 'dim')}" if len(files) > 1 else ""
     commit, by = output.paint(short(one["commit"]), "yellow"), output.paint(one["by"], "cyan")
-    ahead = f"{commit}  {local_time(one['at'])}  {by}  "
+    machine = f" on {one['machine']}" if one.get("machine") else ""
+    ahead = f"{commit}  {local_time(one['at'])}  {by}{machine}  "
     why = one["why"]
     if output.columns:
         why = screen.cut(why, output.room(output.width_of(ahead + many), 16))

@@ -43,7 +43,10 @@ class Record(NamedTuple):
     kind: str  # assistant, job or person
     why: str
     files: tuple[FileChange, ...]
-    is_ours: bool = True  # False: what a person did in an editor, seen later
+    is_ours: bool = True  # False: what a person did in an editor, or another machine, seen later
+    contents: tuple[
+        str, ...
+    ] = ()  # the ids of what its files hold after it, see repository.short_id
 
 
 class Entry(NamedTuple):
@@ -196,7 +199,7 @@ def is_storable(path: str) -> bool:
 # What became of the files since the last commit, as commits: our batches, and what people did without us.
 
 _FOUND = "as it was found"
-_OUTSIDE = "outside vaultmem"
+OUTSIDE = "outside vaultmem"
 
 Read = Callable[[str], bytes | None]
 
@@ -282,7 +285,7 @@ class Intake:
             "moved": bool(moves),
             "removed": len(drops) > len(moves),
         }
-        why = f"{' and '.join(word for word, was in done.items() if was)} {_OUTSIDE}"
+        why = f"{' and '.join(word for word, was in done.items() if was)} {OUTSIDE}"
         notes = [path for path in puts if not path.startswith(self._inside)]
         if len(notes) == len(created) == len(puts) and not drops:
             why = _FOUND  # notes seen for the first time, because they are about to be changed

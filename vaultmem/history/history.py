@@ -23,7 +23,7 @@ from vaultmem.history.commits import (
     Record,
     Stream,
 )
-from vaultmem.history.repository import BRANCH, NO_GIT, Repository, is_there
+from vaultmem.history.repository import BRANCH, NO_GIT, SHORT, Repository, is_there
 from vaultmem.vault.batches import Batch, Batches
 
 log = logging.getLogger("vaultmem.memories")
@@ -278,11 +278,11 @@ class History:
 
     def _records(self, hashes: Sequence[str]) -> Iterator[Record]:
         for message, commit, entries in self._read(hashes):
-            files: tuple[FileChange, ...] = tuple(
-                one for one, _, _ in commits.changes_of(message, entries)
-            )
-            ours = bool(message.token)
-            yield Record(commit, message.at, message.by, message.kind, message.why, files, ours)
+            changes = commits.changes_of(message, entries)
+            files: tuple[FileChange, ...] = tuple(one for one, _, _ in changes)
+            contents = tuple(new[:SHORT] for _, _, new in changes if new)
+            what = (message.at, message.by, message.kind, message.why, files)
+            yield Record(commit, *what, bool(message.token), contents)
 
     def _read(self, hashes: Sequence[str]) -> Iterator[tuple[Message, str, list[Entry]]]:
         """Messages, hashes and files of commits."""

@@ -53,9 +53,17 @@ def is_there() -> bool:
     return bool(shutil.which("git") and shutil.which("env"))
 
 
+SHORT = 16  # digits of a name
+
+
 def blob_id(data: bytes) -> str:
     """The name that Git gives to these bytes."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def short_id(data: bytes) -> str:
+    """The first digits of that name: enough to know one content from another."""
+    return blob_id(data)[:SHORT]
 
 
 class Repository:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from vaultmem.adapter import Value
 from vaultmem.errors import (
@@ -17,7 +18,8 @@ from vaultmem.errors import (
     VaultmemError,
 )
 from vaultmem.history import undo as undoing
-from vaultmem.history.commits import Record
+from vaultmem.history.commits import OUTSIDE, Difference, Record
+from vaultmem.history.repository import short_id
 from vaultmem.memories import reads
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import is_talk, put_away
@@ -28,6 +30,9 @@ from vaultmem.vault import pages
 from vaultmem.vault.batches import Outcome, PlannedWrite
 from vaultmem.vault.files import decode
 from vaultmem.vault.places import ARCHIVE
+
+if TYPE_CHECKING:
+    from vaultmem.synclog.log_entries import Written
 
 log = logging.getLogger("vaultmem.memories")
 
@@ -45,7 +50,8 @@ def history(session: Session, params: Arguments) -> Report:
     every = bool(path or by or params.flag("conversations"))
     commits = session.desk.history.log(path, limit if every else ALL, by, _since(session, params))
     commits = [one for one in commits if every or not is_said(one)][:limit]
-    return {"history": [_commit_to_json(one) for one in commits], "count": len(commits)}
+    elsewhere = session.desk.pending.record.written_elsewhere()
+    return {"history": [_commit_to_json(one, elsewhere) for one in commits], "count": len(commits)}
 
 
 def diff(session: Session, params: Arguments) -> Report:
@@ -53,7 +59,8 @@ def diff(session: Session, params: Arguments) -> Report:
     _catch_up(session)
     history_ = session.desk.history
     commit = history_.resolve(params.needed("commit"))
-    return {**_commit_to_json(history_.show(commit)), "diff": history_.diff(commit)}
+    elsewhere = session.desk.pending.record.written_elsewhere()
+    return {**_commit_to_json(history_.show(commit), elsewhere), "diff": history_.diff(commit)}
 
 
 def undo(session: Session, params: Arguments) -> Report:
@@ -63,9 +70,9 @@ def undo(session: Session, params: Arguments) -> Report:
     commits = _chosen(session, params)
     who = header(params, "", session.now)
     subjects = ", ".join(one.why for one in commits)
-    past = session.desk.history
+    past, elsewhere = session.desk.history, session.desk.pending.record.written_elsewhere()
     undone = [
-        undoing.Undone(past.files(one.commit), past.moved_since(one.commit)) for one in commits
+        undoing.Undone(_files_of(session, one), past.moved_since(one.commit)) for one in commits
     ]
     why = f"{UNDO}{subjects}"[:LONGEST_WHY]
     means = undoing.Means(
@@ -77,9 +84,8 @@ def undo(session: Session, params: Arguments) -> Report:
         put_away,
     )
     writes, not_possible = undoing.planned_writes(undone, means, why)
-    rows = [
-        {"commit": one.commit, "by": one.by, "why": one.why, "at": stamp(one.at)} for one in commits
-    ]
+    kept = ("commit", "by", "why", "at", "machine")
+    rows = [{key: _commit_to_json(one, elsewhere)[key] for key in kept} for one in commits]
     refused = [{"path": path, "reason": reason} for path, reason in not_possible]
     if params.flag("dry_run"):
         changes = [_previewed(session, one) for one in writes]
@@ -175,6 +181,7 @@ def _chosen(session: Session, params: Arguments) -> list[Record]:
     if params.flag("last"):
         # A turn of a chat that came in meanwhile is not what is meant.
         own = [one for one in results if not is_said(one)][:1]
+        own = _last_elsewhere(session, done, own) or own
         if results and not own:
             raise VaultmemError(
                 "there is nothing to undo but what conversations did; vaultmem history --conversations shows it, and"
@@ -184,6 +191,31 @@ def _chosen(session: Session, params: Arguments) -> list[Record]:
     if not results:
         raise VaultmemError("there is nothing to undo; vaultmem history shows what was done")
     return results
+
+
+def _last_elsewhere(session: Session, done: list[Record], own: list[Record]) -> list[Record]:
+    """What vaultmem did last, if it did that on another machine: the files that it wrote there at once, of the commit
+    in which they were seen here."""
+    elsewhere = session.desk.pending.record.written_elsewhere()
+    seen = done[: done.index(own[0])] if own else done
+    marks = [(elsewhere[id_], one) for one in seen for id_ in one.contents if id_ in elsewhere]
+    if not marks:
+        return []
+    last, commit = max(marks, key=lambda pair: pair[0].at)
+    if own and last.at <= stamp(own[0].at):
+        return []
+    batch = tuple(
+        mark.id for mark, one in marks if one == commit and (mark.at, mark.by) == (last.at, last.by)
+    )
+    return [commit._replace(contents=batch)]
+
+
+def _files_of(session: Session, commit: Record) -> list[Difference]:
+    """What a commit did, as far as it is meant."""
+    files = session.desk.history.files(commit.commit)
+    if commit.is_ours or len(commit.contents) == sum(one.new is not None for one in files):
+        return files
+    return [one for one in files if one.new is not None and short_id(one.new) in commit.contents]
 
 
 def is_said(one: Record) -> bool:
@@ -214,9 +246,17 @@ def _path(session: Session, text: str) -> str:
         raise
 
 
-def _commit_to_json(record: Record) -> dict[str, object]:
+def _commit_to_json(record: Record, elsewhere: Mapping[str, Written]) -> dict[str, object]:
+    """A commit. What came from another machine has the name of that; and who did it there, where it is all theirs."""
+    known = () if record.is_ours else record.contents
+    marks = [elsewhere[id_] for id_ in known if id_ in elsewhere]
+    authors = {mark.by for mark in marks}
+    by, why = record.by, record.why
+    if len(authors) == 1 and len(marks) == len(known):
+        by, why = authors.pop(), why.removesuffix(f" {OUTSIDE}")
     files = [{"path": one.path, "target": one.target, "why": one.why} for one in record.files]
     return {
-        "commit": record.commit, "at": stamp(record.at), "by": record.by, "kind": record.kind,
-        "why": record.why, "files": files,
+        "commit": record.commit, "at": stamp(record.at), "by": by,
+        "machine": ", ".join(sorted({mark.machine for mark in marks})), "kind": record.kind, "why": why,
+        "files": files,
     }  # fmt: skip

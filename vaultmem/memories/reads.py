@@ -191,6 +191,41 @@ def _left(row: tuple[object, ...]) -> tuple[str, Left]:
     return id_, Left(path, hash_, category)
 
 
+# What vaultmem has written on this machine, by the ids that Git gives to contents: where one of these comes from
+# elsewhere, nobody did it by hand.
+
+MOST_WRITTEN = 500  # contents, the newest
+
+
+class Content(NamedTuple):
+    """The content of a file that vaultmem wrote."""
+
+    id: str  # the first digits of Git's
+    at: float
+    by: str
+
+
+def written(ledger: Ledger) -> list[Content]:
+    """The newest contents."""
+    if not ledger.has("written"):
+        return []
+    return ledger.rows(
+        "SELECT id, at, by FROM written",
+        lambda row: Content(str(row[0]), float(str(row[1])), str(row[2])),
+    )
+
+
+def note_written(ledger: Ledger, contents: Iterable[Content], now: float) -> None:
+    """Remember contents, and forget the oldest ones."""
+    if rows := list(contents):
+        with ledger.writing(now) as db:
+            db.executemany("INSERT OR REPLACE INTO written VALUES (?, ?, ?)", rows)
+            db.execute(
+                "DELETE FROM written WHERE id NOT IN (SELECT id FROM written ORDER BY at DESC LIMIT ?)",
+                (MOST_WRITTEN,),
+            )
+
+
 # Proposals with the decisions of the person, and findings of jobs.
 
 OPEN, ACCEPTED, REJECTED = "open", "accepted", "rejected"

@@ -20,10 +20,11 @@ from vaultmem.index.state import State
 from vaultmem.memories import access, item_answers, reads, records
 from vaultmem.memories.access import is_private
 from vaultmem.memories.collection import Collection
+from vaultmem.memories.conversation import is_talk
 from vaultmem.memories.draft import CREATE, TO_ARCHIVE, Change, Draft, Plan
 from vaultmem.memories.ledger import Ledger
 from vaultmem.memories.model import Memory, MemoryRecord
-from vaultmem.memories.reads import Left, ReadCount
+from vaultmem.memories.reads import Content, Left, ReadCount
 from vaultmem.memories.records import Known
 from vaultmem.text.similarity import content_hash
 from vaultmem.vault import identity, pages
@@ -286,7 +287,21 @@ class MemoryStore:
                 for path, blob in self.collection.blobs().items()
                 if not (is_our_page(path[inside:]) or is_view(path[inside:]))
             }
+            self._note_written()
             return self.history.take_in(self.batches, blobs, self.now(), self.bytes_of)
+
+    def _note_written(self) -> None:
+        """Let other machines tell what vaultmem wrote here from what a person did; turns of chats are too many."""
+        from vaultmem.history.repository import short_id
+
+        contents = (
+            Content(short_id(step.new), batch.header.at, batch.header.by)
+            for batch in self.batches.waiting()
+            for step in batch.steps
+            if not is_talk(batch.header.by)
+        )
+        if self.config.text("sync.log") == "on":
+            reads.note_written(self.ledger, contents, self.now())
 
     def bytes_of(self, path: str, most: int = WHOLE) -> bytes | None:
         """A file of the vault as it is now, or its first bytes; None where there is none."""

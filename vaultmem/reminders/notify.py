@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from vaultmem.errors import NotificationError
 from vaultmem.reminders.alarms import Alarm, Planned
-from vaultmem.synclog.entries import Notified
+from vaultmem.synclog.log_entries import Notified
 from vaultmem.text import sanitize
 from vaultmem.vault.places import page_path
 

@@ -28,7 +28,7 @@ from vaultmem.reminders.person_facts import Learned
 from vaultmem.reminders.record import Entries, open_record, union
 from vaultmem.reminders.renames import Renames
 from vaultmem.reminders.review_items import Context, Review
-from vaultmem.synclog.entries import BASELINE
+from vaultmem.synclog.log_entries import BASELINE
 from vaultmem.text.times import stamp
 from vaultmem.vault import files
 from vaultmem.vault.places import page_path

@@ -12,8 +12,7 @@ from vaultmem import now as clock
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.item_answers import Answer
 from vaultmem.memories.ledger import Ledger
-from vaultmem.synclog import entries as log_entries
-from vaultmem.synclog.entries import Key, Notified, Page, key_of_entry, merge_entries, of_kind, rank
+from vaultmem.synclog import log_entries
 from vaultmem.synclog.ledger_entries import (
     absorb,
     add_answers,
@@ -22,8 +21,18 @@ from vaultmem.synclog.ledger_entries import (
     forget_answers,
     machine_name,
 )
+from vaultmem.synclog.log_entries import (
+    Key,
+    Notified,
+    Page,
+    Written,
+    key_of_entry,
+    merge_entries,
+    of_kind,
+    rank,
+)
 from vaultmem.synclog.log_folder import LogFolder
-from vaultmem.synclog.turn import ALONE, Turn, sign_of_life, turn_of
+from vaultmem.synclog.turn import ALONE, Turn, signs_of_life, turn_of
 from vaultmem.text.times import seconds, stamp
 from vaultmem.vault.places import SYNC
 
@@ -92,6 +101,14 @@ class Record:
                 add_answers(self._ledger, new, now)
                 self._publish(set())
 
+    def written_elsewhere(self) -> dict[str, Written]:
+        """What vaultmem has written on other machines, by the ids of the contents; of one content, the first time."""
+        with self._lock:
+            pages = self._pages.others() if self._pages is not None else []
+            every = (one for page in pages for one in page.entries.values())
+            written = [one for one in every if isinstance(one, Written)]
+            return {one.id: one for one in sorted(written, key=lambda one: one.at, reverse=True)}
+
     def turn(self, now: float) -> Turn:
         """Whether this machine is the first to notify, among those that are awake."""
         with self._lock:
@@ -104,7 +121,7 @@ class Record:
         """Nobody has notified although it was their turn: do not wait for them until they show a sign of life."""
         with self._lock:
             others = self._pages.others() if self._pages is not None else []
-            self._silent |= {page.machine: sign_of_life(page) for page in others}
+            self._silent |= signs_of_life(others)
 
     def settle(self, current: set[str] | None, now: float) -> list[str]:
         """Let the ledger know what the pages say, and this machine's page what the ledger says; of items that are not

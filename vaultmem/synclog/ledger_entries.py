@@ -12,7 +12,7 @@ from vaultmem.memories import reads
 from vaultmem.memories.item_answers import Answer
 from vaultmem.memories.ledger import Ledger
 from vaultmem.memories.reads import ACCEPTED, EARLIER, HERE, REJECTED, Share
-from vaultmem.synclog.entries import (
+from vaultmem.synclog.log_entries import (
     BEFORE,
     Decided,
     Entries,
@@ -21,11 +21,13 @@ from vaultmem.synclog.entries import (
     Notified,
     Reads,
     Reinforced,
+    Written,
     collect,
     is_writable,
     merge_entries,
     of_kind,
     plain,
+    plain_name,
     rank,
 )
 from vaultmem.text.times import seconds, stamp
@@ -74,6 +76,9 @@ def _shared(ledger: Ledger, machine: str) -> list[Entry]:
         Reads(one.id, names[one.machine], min(one.number, _MOST_NUMBER), stamp(one.last))
         for one in reads.shares(ledger)
         if one.machine in names
+    ]
+    entries += [
+        Written(one.id, machine, stamp(one.at), plain_name(one.by)) for one in reads.written(ledger)
     ]
     entries += [Reinforced(id_, at) for id_, at in reads.reinforced(ledger).items()]
     entries += [

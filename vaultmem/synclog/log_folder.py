@@ -14,12 +14,15 @@ from typing import NamedTuple
 
 from vaultmem import now as clock
 from vaultmem.errors import VaultmemError
-from vaultmem.synclog.entries import (
+from vaultmem.memories.reads import MOST_WRITTEN
+from vaultmem.synclog.log_entries import (
     BASELINE,
     Entries,
+    Entry,
     Key,
     Page,
     Reads,
+    Written,
     key_of_entry,
     merge_entries,
     own_entries,
@@ -28,6 +31,7 @@ from vaultmem.synclog.entries import (
 )
 from vaultmem.text.times import stamp
 from vaultmem.vault import files, page_copies, write
+from vaultmem.vault.conflicts import conflict_original
 from vaultmem.vault.moves import refuse_links
 from vaultmem.vault.places import GENERATED, SYNC
 
@@ -125,7 +129,7 @@ class LogFolder:
         self, wanted: Entries, old: AbstractSet[Key] = frozenset(), awake: str = ""
     ) -> None:
         """Write this machine's page if it lacks something of what is wanted, or has what is `old`; for nothing but
-        reads only now and then. Raises VaultmemError where it cannot be written."""
+        what is counted only now and then. Raises VaultmemError where it cannot be written."""
         name, own, others = self.machine, self.path, self.others()
         of_others = merge_entries(*(page.entries for page in others))
         is_alone = not any(page.machine for page in others)
@@ -134,7 +138,7 @@ class LogFolder:
             held = {key: one for key, one in now.entries.items() if key not in old}
             mine = own_entries(merge_entries(wanted, held), now.entries, of_others)
             since = now.awake if is_alone else max(now.awake, awake)
-            return Page(name, since, _without_most_reads(mine))
+            return Page(name, since, _newest(mine))
 
         there = next((page for path, page in self.pages() if path == own), Page())
         new = compose(self.own())
@@ -146,7 +150,7 @@ class LogFolder:
         """Whether what has changed is worth a write now. A machine that only counts reads begins a page on its second
         day, and writes once a day as long as it is alone."""
         changed = [one for _, one in new.entries.items() ^ there.entries.items()]
-        if new.awake != there.awake or not all(isinstance(one, Reads) for one in changed):
+        if new.awake != there.awake or not all(isinstance(one, Reads | Written) for one in changed):
             return not (not there.machine and {one.id for one in changed} <= {BASELINE})
         now, stat = clock.seconds(), _stat(f"{self._vault}/{self.path}")
         if stat is None:
@@ -184,20 +188,28 @@ class LogFolder:
         """Move copies of this machine's page, and the page of all machines, to the archive; what was written into them
         meanwhile. What they say must be kept elsewhere already."""
         late, name, own = [], self.machine, self.path
-        for path, page in self.pages():
-            if path != own and page.machine in ("", name):
+        pages = dict(self.pages())
+        for path in self._paths():
+            page = pages.get(path)
+            is_copy = conflict_original(path) == own or (page and page.machine in ("", name))
+            if path != own and is_copy:
                 target = page_copies.put_away(self._vault, path, self._memories)
                 late.append(self._read(target, "") or Page())
                 self.forget_stats()
         return late
 
 
-def _without_most_reads(entries: Entries) -> Entries:
-    reads = sorted(
-        (one for one in entries.values() if isinstance(one, Reads)), key=lambda one: one.at
-    )
-    dropped = {key_of_entry(one) for one in reads[:-_MOST_READS]}
+def _newest(entries: Entries) -> Entries:
+    """Without the oldest of which a machine writes many."""
+    dropped: set[Key] = set()
+    for kind, most in ((Reads, _MOST_READS), (Written, MOST_WRITTEN)):
+        some = sorted((one for one in entries.values() if isinstance(one, kind)), key=_moment)
+        dropped |= {key_of_entry(one) for one in some[:-most]}
     return {key: one for key, one in entries.items() if key not in dropped}
+
+
+def _moment(entry: Entry) -> str:
+    return entry.at
 
 
 def _stat(full: str) -> _Stat | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from vaultmem.synclog.entries import Page
+from vaultmem.synclog.log_entries import Page
 from vaultmem.text.times import seconds
 
 PATIENCE = timedelta(minutes=10)
@@ -38,13 +38,7 @@ ALONE = Turn()
 def turn_of(own: Page, others: Iterable[Page], silent: Mapping[str, str], now: float) -> Turn:
     """The turn of a machine that is awake; `silent` has by name the last sign of life of those that left their turn
     out."""
-    alive = [
-        page
-        for page in others
-        if page.awake
-        and abs(now - (seconds(sign_of_life(page)) or 0.0)) < _GONE
-        and silent.get(page.machine) != sign_of_life(page)
-    ]
+    alive = [one for one in others if _is_awaited(one, silent.get(one.machine, ""), now)]
     woke = seconds(own.awake)
     if not alive or woke is None:
         return ALONE
@@ -53,6 +47,17 @@ def turn_of(own: Page, others: Iterable[Page], silent: Mapping[str, str], now: f
     return Turn(datetime.fromtimestamp(woke, UTC), is_first)
 
 
+def _is_awaited(page: Page, silent: str, now: float) -> bool:
+    """Whether a machine can notify, and neither was silent at its last sign of life nor has been for days."""
+    sign = sign_of_life(page)
+    return bool(page.awake) and sign != silent and abs(now - (seconds(sign) or 0.0)) < _GONE
+
+
 def sign_of_life(page: Page) -> str:
     """The last moment at which a machine is known to have been awake."""
     return max([page.awake, *(entry.at for entry in page.entries.values())])
+
+
+def signs_of_life(pages: Iterable[Page]) -> dict[str, str]:
+    """Those of machines by their names: nobody waits for them before there is a later one."""
+    return {page.machine: sign_of_life(page) for page in pages}

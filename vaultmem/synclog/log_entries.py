@@ -40,6 +40,15 @@ class Reads(NamedTuple):
     at: str  # the last one, UTC
 
 
+class Written(NamedTuple):
+    """That vaultmem has written a file of this content on a machine."""
+
+    id: str  # the first digits of Git's name of the content
+    machine: str
+    at: str
+    by: str
+
+
 class Reinforced(NamedTuple):
     """When the decay of a memory was reset last."""
 
@@ -55,15 +64,15 @@ class Decided(NamedTuple):
     state: str  # ACCEPTED or REJECTED
 
 
-Entry = Answer | Notified | Reads | Reinforced | Decided
+Entry = Answer | Notified | Reads | Written | Reinforced | Decided
 Key = tuple[str, str, str]
 Entries = Mapping[Key, Entry]
-E = TypeVar("E", Answer, Notified, Reads, Reinforced, Decided)
+E = TypeVar("E", Answer, Notified, Reads, Written, Reinforced, Decided)
 
 
 def key_of_entry(entry: Entry) -> Key:
     """What an entry is about: of two with one key, one counts."""
-    machine = entry.machine if isinstance(entry, Reads) else ""
+    machine = entry.machine if isinstance(entry, Reads | Written) else ""
     return type(entry).__name__, entry.id, machine
 
 
@@ -102,7 +111,7 @@ def own_entries(wanted: Entries, own: Entries, others: Entries) -> dict[Key, Ent
 
 
 def of_kind(entries: Entries, kind: type[E]) -> dict[str, E]:
-    """The entries of one kind by id; not for reads, of which a memory has several."""
+    """The entries of one kind by id; not for reads, of which a memory has several, one for each machine."""
     return {entry.id: entry for entry in entries.values() if isinstance(entry, kind)}
 
 
@@ -127,6 +136,9 @@ _NOTIFIED = lazy(
 _READS = lazy(
     rf"{_MEMORY} read (?P<times>\d{{1,6}})x(?P<before> before)?, last {_AT}[ \t]*", re.ASCII
 )
+_WRITTEN = lazy(
+    rf"[ \t]*[-*+] (?P<id>[0-9a-f]{{16}}) written {_AT} by (?P<by>[^:]+?)[ \t]*", re.ASCII
+)
 _REINFORCED = lazy(rf"{_MEMORY} reinforced {_AT}[ \t]*", re.ASCII)
 _DECIDED = lazy(rf"{_MEMORY} proposal (?P<state>{ACCEPTED}|{REJECTED}) {_AT}[ \t]*", re.ASCII)
 
@@ -134,10 +146,14 @@ _DECIDED = lazy(rf"{_MEMORY} proposal (?P<state>{ACCEPTED}|{REJECTED}) {_AT}[ \t
 @lru_cache(_REMEMBERED)
 def plain(answer: Answer) -> Answer:
     """The answer as its line says it: what both the page and the ledger keep."""
-    name = one_line(answer.by.replace(":", " "), _MOST_NAME)
-    name = name or ("somebody" if answer.text else "")
+    name = plain_name(answer.by) or ("somebody" if answer.text else "")
     until = answer.until if re.fullmatch(_TIME, answer.until, re.ASCII) else ""
     return answer._replace(by=name, until=until, text=one_line(answer.text))
+
+
+def plain_name(by: str) -> str:
+    """The name of who did something, as a line has it."""
+    return one_line(by.replace(":", " "), _MOST_NAME)
 
 
 def line_of(entry: Entry) -> str:
@@ -153,6 +169,8 @@ def line_of(entry: Entry) -> str:
     if isinstance(entry, Reads):
         before = " before" if entry.machine == BEFORE else ""
         return f"- {entry.id} read {entry.number}x{before}, last {entry.at}"
+    if isinstance(entry, Written):
+        return f"- {entry.id} written {entry.at} by {entry.by}"
     if isinstance(entry, Reinforced):
         return f"- {entry.id} reinforced {entry.at}"
     return f"- {entry.id} proposal {entry.state} {entry.at}"
@@ -160,7 +178,7 @@ def line_of(entry: Entry) -> str:
 
 def is_writable(entry: Entry) -> bool:
     """Whether a page can hold it."""
-    machine = entry.machine if isinstance(entry, Reads) else ""
+    machine = entry.machine if isinstance(entry, Reads | Written) else ""
     return entry_of_line(line_of(entry), machine) == entry
 
 
@@ -179,11 +197,17 @@ def _reads(fields: dict[str, str], machine: str) -> Reads | None:
     return Reads(fields["id"], who, int(fields["times"]), fields["at"]) if is_known else None
 
 
+def _written(fields: dict[str, str], machine: str) -> Written | None:
+    by = plain_name(fields["by"])
+    return Written(fields["id"], machine, fields["at"], by) if machine and by else None
+
+
 _Build = Callable[[dict[str, str], str], Entry | None]
 _FORMS: tuple[tuple[re.Pattern[str], _Build], ...] = (
     (_ANSWER, lambda fields, _: plain(Answer(**fields))),
     (_NOTIFIED, lambda f, _: Notified(f["id"], f["at"], int(f["times"]), f["moment"])),
     (_READS, _reads),
+    (_WRITTEN, _written),
     (_REINFORCED, lambda fields, _: Reinforced(**fields)),
     (_DECIDED, lambda fields, _: Decided(**fields)),
 )
