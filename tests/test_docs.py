@@ -78,7 +78,8 @@ def test_the_design_has_a_short_section_for_each_package() -> None:
 
 
 ENTRY_POINTS = {
-    f"vaultmem.{name}" for name in ("adapters", "doors", "http", "indexes", "tools", "verbs")
+    f"vaultmem.{name}"
+    for name in ("adapters", "doors", "editors", "http", "indexes", "tools", "verbs")
 }
 
 

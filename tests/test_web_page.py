@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +21,7 @@ from vaultmem_web.prose import prose
 from vaultmem_web.texts import Translator, language_of
 
 from tests import http_run
-from tests.cli_run import ran
+from tests.cli_run import ran, tree_hash
 from tests.http_run import Answer, Door
 from vaultmem import Vault, client
 from vaultmem.errors import NoteChangedError
@@ -404,3 +406,41 @@ def test_ui_prints_an_address_of_its_own_door(door: Door) -> None:
     address = json.loads(answer.out)["url"]
     assert address.startswith(f"http://{sessions.host_name()}:{door.port}/ui/enter#")
     assert Browser(door).enter(address.partition("#")[2]).status == 204
+
+
+# --- inside Obsidian
+
+
+def test_the_plugin_is_put_in_and_taken_out_without_another_byte(vault: Path) -> None:
+    settings = vault / ".obsidian"
+    other = settings / "plugins" / "other" / "main.js"
+    other.parent.mkdir(parents=True)
+    other.write_text("1")
+    (settings / "community-plugins.json").write_text('["other"]')
+    before = tree_hash(vault, times=False)
+    words = ("connect", "obsidian", "--vault", str(vault))
+    assert "main.js" in ran(*words, "--dry-run").out
+    assert tree_hash(vault, times=False) == before
+    assert ran(*words).code == 0
+    script = settings / "plugins" / "vaultmem" / "main.js"
+    assert "127.0.0.1" in script.read_text()
+    if node := shutil.which("node"):
+        subprocess.run([node, "--check", script], check=True)
+    written = tree_hash(vault)
+    assert ran(*words).out == ""
+    assert tree_hash(vault) == written
+    assert ran(*words, "--remove").code == 0
+    assert tree_hash(vault, times=False) == before
+
+
+def test_a_plugin_of_somebody_else_is_left_alone(vault: Path, tmp_path: Path) -> None:
+    folder = vault / ".obsidian" / "plugins" / "vaultmem"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text('{"author": "somebody"}')
+    words = ("connect", "obsidian", "--vault", str(vault))
+    assert "somebody else" in ran(*words).err
+    assert ran(*words, "--remove").out == ""
+    shutil.rmtree(folder)
+    folder.symlink_to(tmp_path)
+    assert "leads out of the vault" in ran(*words).err
+    assert not list(tmp_path.glob("*.js"))

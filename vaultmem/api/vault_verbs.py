@@ -296,9 +296,9 @@ VERBS = {
         command="chat:proxy",
     ),
     "connect": Verb(
-        "install or remove the integration with Claude Code, Codex and other assistants", ASSISTANTS,
+        "install or remove the integration with Claude Code, Codex and other assistants, or with Obsidian", ASSISTANTS,
         (
-            Param("harness", "the program", place="1", choices="assistants.programs:HARNESSES", needed=True),
+            Param("harness", "the program", place="1", choices="assistants.programs:NAMES", needed=True),
             flag("remove", "take it out again"),
             Param("instructions", "a line in this file of instructions, instead of the hook", metavar="FILE"),
             Param("mcp", "register the MCP server, too, or do not; unless said, a terminal asks", kind="switch"), DRY_RUN,

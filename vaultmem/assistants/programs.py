@@ -148,6 +148,11 @@ HARNESSES = {
     )
 }  # fmt: skip
 
+EDITORS = (
+    "obsidian",
+)  # programs that a package of the entry points vaultmem.editors is connected with
+NAMES = (*HARNESSES, *EDITORS)
+
 
 def answer(name: str, context: str) -> Json:
     """What the harness reads from its hook."""

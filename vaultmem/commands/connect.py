@@ -9,10 +9,11 @@ import os
 import shlex
 import sys
 from argparse import Namespace
+from importlib.metadata import entry_points
 
 from vaultmem import config, paths
 from vaultmem.assistants import context, hooks, servers
-from vaultmem.assistants.programs import HARNESSES
+from vaultmem.assistants.programs import EDITORS, HARNESSES
 from vaultmem.client import is_terminal
 from vaultmem.commands.rendering import show_diff
 from vaultmem.errors import VaultmemError
@@ -29,6 +30,8 @@ _QUESTION = "Register the MCP server with {}, too, so that it can call the tools
 
 def run(args: Namespace, output: Output) -> int:
     """Edit the files, or show what would be edited."""
+    if args.harness in EDITORS:
+        return _with_editor(args, output)
     vault = paths.check_vault(args.vault) if args.vault else ""
     work = _Connecting(args, vault, output)
     if args.instructions:
@@ -43,6 +46,13 @@ def run(args: Namespace, output: Output) -> int:
     edits = {name: parts[name]() for name in names}
     work.show({name: edits[name] for name in parts})
     return 1 if wants_server and edits["server"] is None else 0
+
+
+def _with_editor(args: Namespace, output: Output) -> int:
+    points = {point.name: point for point in entry_points(group="vaultmem.editors")}
+    if args.harness not in points:
+        raise VaultmemError(f"no package that connects {args.harness} is installed")
+    return int(points[args.harness].load()(args, output))
 
 
 class _Connecting:
