@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.output import Captured, Output, Streams, table
+from vaultmem.output import Captured, Output, Streams, json_text, table
 
 
 class Terminal(io.StringIO):
@@ -142,3 +142,9 @@ def test_a_value_can_be_captured(capsys: pytest.CaptureFixture[str]) -> None:
 def test_tables() -> None:
     assert table([("a", "b"), ("long", "c")]) == ["a     b", "long  c"]
     assert table([]) == []
+
+
+def test_json_escapes_what_steers_a_terminal_and_nothing_else() -> None:
+    for code in (*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)):
+        assert json_text(f"a{chr(code)}…") == f'"a\\u{code:04x}…"'
+    assert json_text("a é……\u200b") == '"a é……\u200b"'

@@ -25,7 +25,7 @@ from vaultmem.settings import (
     variable,
 )
 
-__all__ = ["SETTINGS", "Config", "load", "signature", "variable"]
+__all__ = ["SETTINGS", "Config", "keep", "load", "signature", "variable"]
 
 VAULT_FILE = ".vaultmem/config.yaml"
 MAX_BYTES = 65_536
@@ -112,6 +112,30 @@ def _claimed(start: str) -> str | None:
     from vaultmem.vault import dialects
 
     return dialects.claimed_vault(start)
+
+
+def keep(key: str, value: str) -> str:
+    """Write a setting into the user's own file, where nothing else changes; the path of that file. Raises ConfigError
+    where it stands there in a way that only a person can change."""
+    from vaultmem.vault.frontmatter_edit import set_property
+
+    path = paths.config_file()
+    text = _own_text(path)
+    before = _read(path, text, None)
+    frame = "---\n"
+    edited = set_property(
+        f"{frame}{text.removesuffix(chr(10))}\n{frame}" if text.strip() else "", key, value
+    )
+    new = edited.removeprefix(frame).removesuffix(frame)
+    is_nested = key in before and f"{key}:" not in text
+    if is_nested or _read(path, new, None) != {**before, key: value}:
+        raise ConfigError(f"set {key} to {value} in {path} yourself; its lines are not plain")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    fresh = f"{path}.{os.getpid()}.tmp"
+    with open(paths.keep_private(fresh), "w", encoding="utf-8") as file:
+        file.write(new)
+    os.replace(fresh, path)
+    return path
 
 
 def signature(vault: str) -> tuple[tuple[int, int, int] | None, ...]:

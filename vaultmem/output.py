@@ -230,10 +230,14 @@ _URI = re.compile(r"[a-z][a-z+.-]*:[!-~]+")
 # JSON may hold these as they are, but a terminal must not get them and a program must not lose them.
 _ESCAPED = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_TURNING)}
 
+_TO_ESCAPE = re.compile(f"[{''.join(map(chr, _ESCAPED))}]")
+
 
 def json_text(value: object, indent: int | None = None) -> str:
     """A value as JSON on one line (or indented): every letter as it is, and nothing that steers a terminal."""
-    return json.dumps(value, ensure_ascii=False, indent=indent, default=_plain).translate(_ESCAPED)
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=_plain)
+    # To translate walks letter by letter where anything is not ASCII, and every answer holds a "…".
+    return text.translate(_ESCAPED) if _TO_ESCAPE.search(text) else text
 
 
 def _bare(text: str) -> str:

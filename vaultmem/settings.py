@@ -197,7 +197,7 @@ SETTINGS = {
     "index.chroma.texts": Setting(OFF, False,
         "whether texts of notes that are not private are kept there too: off or on", _one_of(OFF, "on")),
     "embedding.model": Setting("default", False,
-        "default, off, a fastembed model name, a local folder; or a model of embedding.base_url"),
+        "default, multilingual, off, a fastembed model name, a local folder; or a model of embedding.base_url"),
     "embedding.base_url": Setting("", False,
         "the OpenAI-compatible service that embeds; empty: no text is sent anywhere for it", _endpoint),
     "embedding.key": Setting("env:OPENAI_API_KEY", False,

@@ -207,7 +207,8 @@ class EmbeddingQueue(threading.Thread):
         generation = self._state.generation()
         if generation is None:
             return
-        meaning = self._pool.shared.get()
+        serving = self._pool.shared.get()
+        meaning = serving.successor or serving
         if not notes:
             self._generation = meaning.store.generation
         started = time.monotonic()
@@ -220,17 +221,25 @@ class EmbeddingQueue(threading.Thread):
                     catalog, self._rules(), self.stage, notes=notes or None, aside=self._aside
                 )
                 is_shared = meaning.publish(catalog, notes)
+                is_complete = not done.left and (
+                    not meaning.pending(catalog) if serving.successor else not notes
+                )
         self._again = None if is_shared else time.monotonic() + RETRY_AFTER
         self._said = None
         self.embedded += done.blocks
-        if self._wanted and len(meaning.store):
-            meaning.embedder.query("")  # loads the model
+        if self._wanted and len(serving.store):
+            serving.embedder.query("")  # loads the model
             self._last_use = time.monotonic()
         self._wanted = False
         with self._something:
             self._left.update(done.left)
             if self._generation != meaning.store.generation:  # some were thrown away meanwhile
                 self._everything = True
+        if is_complete:
+            meaning.serve()
+            if serving.successor:
+                self._pool.shared.succeed()
+                self._cold = True
         if done.blocks:
             spent = time.monotonic() - started
             log.info("%s embedded in %.1f s", plural(done.blocks, "block"), spent)

@@ -46,15 +46,24 @@ class SharedMeaning:
                 if not self._config.text("embedding.base_url"):
                     # Says so when there is no model, without the 12 MB of numpy.
                     resolve_model(self._config.text("embedding.model"), self._state.models_folder())
-                from vaultmem.search.semantic import Meaning
+                from vaultmem.search.semantic import open_meaning
 
                 threads = self._config.number("agent.threads")
-                self._meaning = Meaning(self._state, self._config, threads=threads)
+                self._meaning = open_meaning(self._state, self._config, threads)
             return self._meaning
 
     def opened(self) -> Meaning | None:
         """Them, if they were opened."""
         return self._meaning
+
+    def succeed(self) -> None:
+        """Use those of the model that is set, now that they are complete. Whoever searches by the others still ends
+        with them."""
+        with self._lock:
+            if self._meaning and self._meaning.successor:
+                older, self._meaning = self._meaning, self._meaning.successor
+                older.successor = None
+                older.unload()
 
     def close(self) -> None:
         """Let go of the files."""

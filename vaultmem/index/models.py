@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from vaultmem.errors import ModelError
-from vaultmem.index import minilm
+from vaultmem.index import minilm, multilingual
 from vaultmem.index.embed import Embedder, TextEmbedder, first_line, quiet_fastembed
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vaultmem.llm.llm import Settings
 
 
-DEFAULT = "default"
+DEFAULT, MULTILINGUAL = "default", "multilingual"
 OFF = "off"
 
 
@@ -35,6 +35,7 @@ class Model(NamedTuple):
     sha256: str  # of the weights
     weights: str = "model.onnx"  # path of the weights inside the folder
     pooling: str = ""  # how token vectors become one: mean, cls, none; "" when fastembed knows
+    mean: float = minilm.MEAN  # cosine of texts that have nothing to do with each other
 
 
 def resolve_model(setting: str, models_dir: str) -> Model:
@@ -49,6 +50,8 @@ def resolve_model(setting: str, models_dir: str) -> Model:
         folder = minilm.prepare(models)
         key = model_key(minilm.NAME, minilm.SHA256)
         return Model(key, minilm.NAME, minilm.DIMENSIONS, str(folder), minilm.SHA256)
+    if setting == MULTILINGUAL:
+        return _multilingual(models)
     if setting == OFF:
         raise ModelError("Search by meaning is switched off. Set embedding.model to `default`.")
     # The two rarer ways cost more imports than most runs want to pay.
@@ -57,6 +60,14 @@ def resolve_model(setting: str, models_dir: str) -> Model:
     if path is None:
         return named_model(setting, models)
     return folder_model(path, models)
+
+
+def _multilingual(models: Path) -> Model:
+    one = multilingual
+    if not one.is_ready(models):
+        raise ModelError("The multilingual model is not here. Run: vaultmem model use multilingual")
+    key, folder = model_key(one.NAME, one.SHA256), str(one.folder_in(models))
+    return Model(key, one.NAME, one.DIMENSIONS, folder, one.SHA256, one.WEIGHTS, mean=one.MEAN)
 
 
 def model_key(name: str, *parts: str) -> str:
@@ -219,10 +230,11 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def open_embedder(settings: Settings, folder: str, threads: int) -> TextEmbedder:
-    """The one of the settings; `folder` holds what is known of models. Raises ModelError with what to do."""
-    if settings.text("embedding.base_url"):
+def open_embedder(settings: Settings, folder: str, threads: int, setting: str = "") -> TextEmbedder:
+    """The one of the settings, or of another value of embedding.model; `folder` holds what is known of models. Raises
+    ModelError with what to do."""
+    if settings.text("embedding.base_url") and not setting:
         from vaultmem.index.embedding_service import ServiceEmbedder, service_of
 
         return ServiceEmbedder(service_of(settings), folder)
-    return Embedder(resolve_model(settings.text("embedding.model"), folder), threads)
+    return Embedder(resolve_model(setting or settings.text("embedding.model"), folder), threads)

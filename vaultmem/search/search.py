@@ -92,9 +92,9 @@ class Searcher:
     def meaning(self) -> Meaning:
         """The vectors, loaded on first use. Raises ModelError when there is no model."""
         if self._meaning is None:
-            from vaultmem.search.semantic import Meaning
+            from vaultmem.search.semantic import open_meaning
 
-            self._meaning = Meaning(self.state, self.config)
+            self._meaning = open_meaning(self.state, self.config)
         return self._meaning
 
     @spoken()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
@@ -16,7 +18,8 @@ from vaultmem.index import ORD_BITS
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.exact import Allowed
 from vaultmem.index.live_rows import LiveRows
-from vaultmem.index.models import Model, open_embedder
+from vaultmem.index.minilm import MEAN
+from vaultmem.index.models import DEFAULT, Model, open_embedder
 from vaultmem.index.state import State
 from vaultmem.index.vectors import VectorStore, open_index
 from vaultmem.memories.access import is_private, says_private
@@ -35,7 +38,9 @@ BLOCKS_AT_ONCE = 512  # read, embed and store so many, then the next
 BLOCKS_ASIDE = 128  # the same where somebody may wait for the newest of them
 FIRST_BLOCKS = 32
 ORDINAL = (1 << ORD_BITS) - 1
+SERVING = "serving"  # beside the vectors: the setting of the model whose vectors were complete last
 T = TypeVar("T")
+Cosines = TypeVar("Cosines", float, NDArray[np.float32])
 P = ParamSpec("P")
 
 
@@ -76,13 +81,20 @@ def _steady(work: Callable[Concatenate[Meaning, P], T]) -> Callable[Concatenate[
 
 
 class Meaning:
-    """The vectors of one vault under the configured model. Raises ModelError when there is none."""
+    """The vectors of one vault under the configured model, or under that of another `setting`. Raises ModelError when
+    there is none."""
 
-    def __init__(self, state: State, config: Config, threads: int | None = None) -> None:
+    successor: Meaning | None = None  # of the model that is set, while its vectors are being made
+
+    def __init__(
+        self, state: State, config: Config, threads: int | None = None, setting: str = ""
+    ) -> None:
         self._folder = state.vault
         self._cap = config.number("index.max_note_bytes")
+        is_local = not config.text("embedding.base_url")
+        self.setting = setting or (config.text("embedding.model") if is_local else "")
         self.embedder = open_embedder(
-            config, state.models_folder(), threads or config.number("embedding.threads")
+            config, state.models_folder(), threads or config.number("embedding.threads"), setting
         )
         self.model: Model = self.embedder.model
         # No service gets a private note, unless its owner says so.
@@ -91,13 +103,22 @@ class Meaning:
         self._threshold = config.number("vectors.hnsw_threshold")
         self._live = LiveRows(self.store)
         self._config = config
-        self._shared, self._shared_problem = self._open_shared()
+        self._shared, self._shared_problem = self._open_shared() if not setting else (None, None)
+        self._serving = Path(state.path("vec", SERVING))
 
     def close(self) -> None:
         """Let go of the files."""
         if self._shared:
             self._shared.close()
         self.store.close()
+        if self.successor:
+            self.successor.close()
+
+    def serve(self) -> None:
+        """All blocks have their vectors: from now on searches use them."""
+        with contextlib.suppress(OSError):  # then those of the model before serve once more
+            if not self._serving.exists() or self._serving.read_text("utf-8") != self.setting:
+                self._serving.write_text(self.setting, "utf-8")
 
     def _open_shared(self) -> tuple[SharedIndex | None, str | None]:
         """The index that the settings name in place of this machine's own, or why there is none."""
@@ -138,6 +159,8 @@ class Meaning:
     def unload(self) -> None:
         """Give the memory of the embedding model back until the next use."""
         self.embedder.unload()
+        if self.successor:
+            self.successor.unload()
 
     def pending(self, catalog: Catalog, notes: Iterable[int] | None = None) -> list[Pending]:
         """The notes with blocks to embed (of `notes` only, if any), the most recently changed first."""
@@ -241,7 +264,7 @@ class Meaning:
         index = self._shared or open_index(self.store, self._threshold)
         hits = dict(index.search(query, count, allowed))
         return {
-            block: hits[row]
+            block: self._comparable(hits[row])
             for block, row in live.at_rows(hits)
             if notes is None or (block >> ORD_BITS in notes) is not all_but
         }
@@ -260,7 +283,7 @@ class Meaning:
         near = np.isin(blocks, np.concatenate([numbers - 1, numbers, numbers + 1]))
         keep = near | ((blocks & ORDINAL) < FIRST_BLOCKS)
         blocks, rows = blocks[keep], rows[keep]
-        cosines = self.store.matrix()[rows] @ query
+        cosines = self._comparable(self.store.matrix()[rows] @ query)
         _, note = np.unique(blocks >> ORD_BITS, return_inverse=True)
         whole = (np.bincount(note, cosines) / np.bincount(note))[note]
         known = dict(zip(blocks.tolist(), cosines.tolist(), strict=True))
@@ -288,13 +311,41 @@ class Meaning:
         if len(known) < len(set(hashes)):
             return None
         vectors = self.store.matrix()[[known[key] for key in hashes]]
-        rows: list[list[float]] = (vectors @ vectors.T).tolist()
+        rows: list[list[float]] = self._comparable(vectors @ vectors.T).tolist()
         return rows
+
+    def _comparable(self, cosines: Cosines) -> Cosines:
+        """Cosines as the default model would give them: its bars and weights mean nothing to a model whose cosines all
+        lie between 0.7 and 1."""
+        if self.model.mean == MEAN:
+            return cosines
+        return 1 - (1 - cosines) * ((1 - MEAN) / (1 - self.model.mean))
 
     def look(self, catalog: Catalog) -> None:
         """Find out which block has its vector where, so that the next search does not have to: the first
         look takes seconds in a very large vault."""
         self._live.look(catalog)
+
+
+def open_meaning(state: State, config: Config, threads: int | None = None) -> Meaning:
+    """The vectors that searches use: those of the model that is set; while these are being made, those of the model
+    before, of which these are the successor. Raises ModelError when there is no model."""
+    made = Meaning(state, config, threads)
+    try:
+        before = Path(state.path("vec", SERVING)).read_text("utf-8")
+    except (OSError, ValueError):
+        before = DEFAULT
+    if made.setting in ("", before):
+        return made
+    try:
+        older = Meaning(state, config, threads, before)
+    except ModelError:
+        return made
+    if not len(older.store):
+        older.close()
+        return made
+    older.successor = made
+    return older
 
 
 def _is_private(note: NoteRead) -> bool:
@@ -328,13 +379,15 @@ def embed(
 ) -> tuple[int, str | None, str | None]:
     """Embed what is missing; blocks embedded, the model's name, and why there is none."""
     try:
-        meaning = searcher.meaning()
+        serving = searcher.meaning()
     except ModelError as error:
         return 0, None, str(error)
+    meaning = serving.successor or serving
     rules = open_rulebook(files.Root(searcher.folder), searcher.config.text("dialect"))
     try:
         done = meaning.embed_pending(searcher.catalog, rules, progress or Silent()).blocks
     except ModelError as error:
         return 0, meaning.model.name, str(error)
+    meaning.serve()
     meaning.tidy(searcher.catalog)
     return done, meaning.model.name, meaning.store.notice

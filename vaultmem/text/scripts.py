@@ -1,0 +1,47 @@
+"""Whether a text is in the language that the default embedding model was trained on, which is English: by its letters,
+and by words that any English text has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vaultmem.text.values import lazy
+
+OTHER_LETTERS = 0.3  # share from which a text is not in Latin letters
+ENGLISH_WORDS = 0.04  # least share of the commonest words; English prose has 0.15 to 0.35
+FEWEST = 60  # words by which a language can be told
+_LATIN = lazy("[A-Za-z\u00c0-\u024f]")
+_OTHER = lazy(r"[^\W\d_A-Za-z\u00c0-\u024f]")
+_WORD = lazy("[A-Za-z\u00c0-\u024f]+")
+_CODE = lazy(r"(?s)```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|\[\[[^]\n]*\]\]|^---\n.*?\n---$")
+# None of them is a common word of another language.
+_FREQUENT = frozenset(
+    "the and of to are were it for with that this be from not you they but can have has or we if which".split()
+)
+
+
+ENGLISH, SCRIPT, OTHER = "English", "another script", "another language"
+# Shares of the notes from which another model is worth advising; a list of names may pass for another language.
+ENOUGH = {SCRIPT: 0.1, OTHER: 0.4}
+
+
+def language(text: str) -> str | None:
+    """ENGLISH, SCRIPT or OTHER; None where there is too little of a text to tell."""
+    prose = _CODE.sub(" ", text)
+    others, latin = len(_OTHER.findall(prose)), len(_LATIN.findall(prose))
+    if others >= FEWEST and others > OTHER_LETTERS * (others + latin):
+        return SCRIPT
+    words = [word.lower() for word in _WORD.findall(prose)]
+    if len(words) < FEWEST:
+        return None
+    is_english = sum(word in _FREQUENT for word in words) >= ENGLISH_WORDS * len(words)
+    return ENGLISH if is_english else OTHER
+
+
+def unknown_share(texts: Iterable[str]) -> tuple[int, int] | None:
+    """How many of how many texts the default model does not understand, where these are enough to matter."""
+    told = [one for one in map(language, texts) if one is not None]
+    most = max(ENOUGH, key=lambda kind: told.count(kind) / ENOUGH[kind])
+    if not told or told.count(most) < ENOUGH[most] * len(told):
+        return None
+    return len(told) - told.count(ENGLISH), len(told)
