@@ -88,6 +88,22 @@ def test_it_is_right_after_a_job_and_after_its_undo(vault: Path, ask: Ask) -> No
     assert not (vault / "vaultmem" / "decisions").exists()
 
 
+def test_a_machine_that_knows_less_does_not_write_over_what_another_wrote(
+    vault: Path, ask: Ask
+) -> None:
+    remember(ask, "Anne lives in Porto")
+    ask("pages")
+    theirs = (vault / PAGE).read_text("utf-8").replace("1 memory", "2 memories")
+    (vault / PAGE).write_text(theirs, "utf-8")  # with a memory that has not come here yet
+    remember(ask, "Anne lives in Porto")  # known already: nothing new to say
+    (vault / "vaultmem" / "Beside.md").write_text("no memory", "utf-8")
+    assert ask("pages") == {"written": False}
+    assert (vault / PAGE).read_text("utf-8") == theirs
+    remember(ask, "Bert lives in Lyon")
+    assert ask("pages") == {"written": True}
+    assert "[[Bert lives in Lyon]]" in (vault / PAGE).read_text("utf-8")
+
+
 def test_views_are_written_once_and_are_the_persons_then(vault: Path, ask: Ask) -> None:
     remember(ask, "Anne lives in Porto")
     ask("pages")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from vaultmem.vault.moves import refuse_links
 
 BY = "vaultmem"  # the property `generated` of notes that are never read
 OUTLINE = "outline"
+_SAID = "pages.json"  # in the state folder
 _LONGEST_COPY = 10_000_000  # bytes
 log = logging.getLogger("vaultmem.memories")
 
@@ -42,15 +44,42 @@ def is_taken(desk: MemoryStore, path: str) -> bool:
 
 
 def keep(desk: MemoryStore, path: str, text: str) -> bool:
-    """Write the page where nothing is, or over what was generated before; whether that was needed."""
+    """Write the page where nothing is, or over what was generated before; whether that was needed. It is, where this
+    machine has something else to say than it said last: two that know different things do not write in turns."""
     refuse_links(desk.vault, path)
     full, data = f"{desk.vault}/{path}", text.encode()
-    if not os.path.lexists(full):
-        write.create(desk.vault, path, data)
-        return True
-    if not os.path.isfile(full):
+    said = _said_last(desk)
+    is_there = os.path.lexists(full)
+    if is_there and said.get(path) == files.digest(data):
+        return False
+    if is_there and not os.path.isfile(full):
         raise VaultmemError(f"{path} is no file; move it away")
-    return write.change(desk.vault, path, _over_generated(path, data), part=True)
+    if is_there:
+        written = write.change(desk.vault, path, _over_generated(path, data), part=True)
+    else:
+        written = True
+        write.create(desk.vault, path, data)
+    _remember(desk, {**said, path: files.digest(data)})
+    return written
+
+
+def _said_last(desk: MemoryStore) -> dict[str, str]:
+    """The digests of what this machine wrote last, by path."""
+    try:
+        with open(desk.state.path(_SAID), encoding="utf-8") as file:
+            said = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _remember(desk: MemoryStore, said: dict[str, str]) -> None:
+    path = desk.state.path(_SAID)
+    part = f"{path}.{os.getpid()}.tmp"
+    with contextlib.suppress(OSError):  # then a page is written once more than needed
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            json.dump(said, file)
+        os.replace(part, path)
 
 
 def _over_generated(path: str, data: bytes) -> Callable[[bytes], bytes]:
