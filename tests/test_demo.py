@@ -141,7 +141,7 @@ def test_a_person_sees_commands_and_answers(told: tuple[Ran, Ran, Path, str]) ->
     assert "\x1b" not in ended.out
     answers = [line for line in ended.out.splitlines() if not line.startswith(("$ ", "# "))]
     assert len(answers) > 30
-    assert max(map(len, answers)) == 60
+    assert 50 < max(map(len, answers)) <= 60
 
 
 def test_only_a_reader_is_waited_for_and_not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,23 +49,23 @@ class Step:
 
 
 STORY = [
-    Step("Your notes are files, and stay so. A background process keeps an index of them.",
+    Step("Your notes stay files. A background process keeps an index of them.",
          ["vaultmem", "start"], "agent started"),
     Step("Claude is told something, and writes it down.",
          ["vaultmem", "write", "--by", "claude", "--category", "people", FACT], "written"),
     Step("The next moment, Codex knows it.",
-         ["vaultmem", "recall", "--by", "codex", "-k", "1", QUESTION], FACT),
-    Step("What they remember is a note in your vault. Read it, edit it, link it, delete it.",
+         ["vaultmem", "recall", "--by", "codex", "-k", "1", QUESTION], FACT, 3),
+    Step("What they remember is a note in your vault: edit it, link it, delete it.",
          ["cat", NOTE], FACT, 16),
     Step("Ask to be reminded …",
          ["vaultmem", "remind", "call Marek about the roof tomorrow at 9am"], "reminds on .*09:00"),
-    Step("… and tick it in any editor: it waits in pending.md, beside what your notes say is due.",
+    Step("… and tick it in any editor: pending.md has it, with all that is due.",
          ["grep", "Marek", "vaultmem/pending.md"], "- \\[ \\] call Marek", follows=True),
     Step("An assistant gets something wrong …",
          ["vaultmem", "write", "--by", "codex", "--category", "people", MISTAKE], "replaces"),
     Step("… and you take it back, to the byte.", ["vaultmem", "undo", "--last"], "undone"),
-    Step("", ["vaultmem", "recall", "--by", "codex", "-k", "1", QUESTION], FACT),
-    Step("Old notes answer by meaning: this one has none of the question's words.",
+    Step("", ["vaultmem", "recall", "--by", "codex", "-k", "1", QUESTION], FACT, 3),
+    Step("Old notes answer by meaning: this one has no word of the question.",
          ["vaultmem", "search", "--semantic", "--limit", "1", "moisture coming through upstairs"],
          "House/Damp quotes.md", follows=True),
 ]  # fmt: skip
@@ -100,7 +100,6 @@ class Show:
     def __init__(self, output: Output, *, paced: bool) -> None:
         self.output = output
         self.until = time.monotonic() + UNHURRIED if paced else 0.0
-        self.columns = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else 0
 
     def pause(self, seconds: float) -> None:
         """Leave time to read."""
@@ -127,15 +126,12 @@ class Show:
         if self.output.as_json:
             return
         for line in lines[: step.most]:
-            self.output.line(self._marked(self._short(line), step.mark))
+            self.output.line(self._marked(line, step.mark))
         more = plural(len(lines) - step.most, "more line")
         rest = f"… {more}, " if len(lines) > step.most else ""
         if step.words[0] == "vaultmem":
             self.output.line(self.output.paint(f"({rest}{seconds:.2f} s)", "dim"))
         self.pause(0.5 + 0.05 * min(len(lines), step.most))
-
-    def _short(self, line: str) -> str:
-        return line[: self.columns - 1] + "…" if 0 < self.columns < len(line) else line
 
     def _marked(self, line: str, mark: str) -> str:
         found = re.search(mark, line)
