@@ -517,7 +517,7 @@ BROKEN = [
     '{"id": ' + "9" * 5_000 + "}",
     line(path="Pending.md"), line(path="PENDING.MD"), line(path="pending.md. "), line(path="what changed.md"), line(path="ANSWERS.md"),
     line(path="an\u017fwers.md"), line(path="pending.sync-conflict-20261121-101500-ABCDEFG.md"),
-    line(path="pending (conflicted copy 2026-11-21).md"), line(path="Entries/a.md"), line(path="Archive/Notes/a.md"),
+    line(path="pending (conflicted copy 2026-11-21).md"), line(path="Entries/a.md"), line(path="Archive/Notes/a.md"), line(path="sync/a.md"), line(path="Sync/laptop-3fa2c1.md"),
     line(path="node_modules/a.md"), line(path="people/Node_Modules/a.md"), line(path=" people/a.md"), line(path="people/ a.md"),
     line(path="people/. ./a.md"), line(path="people/\u00a0/a.md"),
     line(content="a\0b"), line(content="bell\x07"), line(content="\x1b[2J"), line(content="del\x7f"), line(content="page\x0c"),

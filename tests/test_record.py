@@ -128,6 +128,22 @@ def test_a_later_answer_counts_whatever_the_clocks_say(machine: Machine) -> None
     assert machine.record.answers()[DONE.id].state == "open"
 
 
+def test_a_clock_that_is_off_by_a_year_loses_nothing_and_is_told(
+    machine: Machine, second: Machine
+) -> None:
+    now = time.time()
+    late = DONE._replace(at=stamp(now + 365 * DAY))
+    told = Notified(IDS[4], stamp(now + 365 * DAY))
+    second.record.add([late, SNOOZED], [told], now)
+    [problem] = machine.record.settle(set(IDS), now)
+    assert f"the clock of {second.pages.machine} is 365 days ahead" in problem
+    machine.record.add([DONE._replace(state="open", at=stamp(now))], [], now)
+    assert second.record.settle(set(IDS), now) == []
+    for one in (machine, second):
+        assert one.record.answers()[DONE.id].state == "open"
+        assert one.record.answers()[SNOOZED.id] == SNOOZED
+
+
 def test_of_two_answers_the_later_one_counts_in_any_order() -> None:
     early = Answer("vm-aaaaaa", "done", "2026-11-22T10:00:00Z")
     late = Answer("vm-aaaaaa", "open", "2026-11-22T10:00:01Z")

@@ -110,9 +110,9 @@ class Machine:
 
     def settle(self) -> None:
         pages = [page for text in self.vault.values() if (page := read(text))]
-        of_others = merge_entries(*(one.entries for one in pages if one.machine != self.name))
+        of_others = [one.entries for one in pages if one.machine != self.name]
         own = merge_entries(*(one.entries for one in pages if one.machine == self.name))
-        self.known = merge_entries(self.known, own, of_others)
+        self.known = merge_entries(self.known, own, *of_others)
         wanted = {
             key: one
             for key, one in self.known.items()

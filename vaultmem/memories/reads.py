@@ -80,9 +80,18 @@ class Share(NamedTuple):
 
 def shares(ledger: Ledger) -> list[Share]:
     """The shares of all machines, as far as this one has heard of them."""
+    return _all_shares(ledger)
+
+
+def own_shares(ledger: Ledger) -> list[Share]:
+    """Those that no other machine tells of."""
+    return _all_shares(ledger, f"WHERE machine IN ('{HERE}', '{EARLIER}')")
+
+
+def _all_shares(ledger: Ledger, condition: str = "") -> list[Share]:
     if not ledger.has("counted"):
         return []
-    return ledger.rows("SELECT id, machine, number, last FROM counted", _share)
+    return ledger.rows(f"SELECT id, machine, number, last FROM counted {condition}", _share)  # noqa: S608 - own names
 
 
 def take_shares(ledger: Ledger, heard: Iterable[Share], now: float) -> None:

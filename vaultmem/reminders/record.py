@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("vaultmem.reminders")
 
-# How long an answer to what is gone stays, in seconds: another machine may not know of it.
-KEEP_FOR = 60 * 86_400.0
+DAY = 86_400.0  # seconds
+KEEP_FOR = 60 * DAY  # how long an answer to what is gone stays: another machine may not know of it
 
 T = TypeVar("T", Answer, Notified)
 
@@ -131,21 +131,32 @@ class Record:
             if current is not None:
                 self._forgotten = _outdated(every, current, now)
             if self._pages is not None:
-                heard = {
-                    key: one
-                    for key, one in self._pages.everything().items()
-                    if key not in self._forgotten
-                }
-                absorb(self._ledger, heard, self._pages.machine, now)
+                heard = self._pages.everything()
+                fresh = {key: one for key, one in heard.items() if key not in self._forgotten}
+                absorb(self._ledger, fresh, self._pages.machine, now)
             if not self._forgotten.isdisjoint(answers_in(self._ledger)):
                 forget_answers(self._ledger, self._forgotten, now)
             self._put_copies_away()
             self._publish(self._forgotten)
-            return [self.problem] if self.problem else []
+            return [*([self.problem] if self.problem else []), *self._wrong_clocks(now)]
+
+    def _wrong_clocks(self, now: float) -> list[str]:
+        """What a person should know of machines that write in the future: nothing is lost by it, but they are always
+        right. Answers do not count, which are later than what they answer whatever the clock says."""
+        found = []
+        for page in self._pages.others() if self._pages is not None else []:
+            stamps = [one.at for one in page.entries.values() if not isinstance(one, Answer)]
+            ahead = (seconds(max([page.awake, *stamps])) or 0.0) - now
+            if ahead > DAY:
+                found.append(
+                    f"the clock of {page.machine} is {ahead / DAY:,.0f} days ahead of the clock here, and of two "
+                    "answers the later counts: set the wrong one right"
+                )
+        return found
 
     def _all(self) -> log_entries.Entries:
         with self._lock:
-            pages = self._pages.everything() if self._pages is not None else {}
+            pages = self._pages.about_items() if self._pages is not None else {}
             return merge_entries(answers_in(self._ledger), pages)
 
     def _publish(self, old: set[Key]) -> None:

@@ -74,8 +74,7 @@ def _shared(ledger: Ledger, machine: str) -> list[Entry]:
     names = {HERE: machine, EARLIER: BEFORE}
     entries: list[Entry] = [
         Reads(one.id, names[one.machine], min(one.number, _MOST_NUMBER), stamp(one.last))
-        for one in reads.shares(ledger)
-        if one.machine in names
+        for one in reads.own_shares(ledger)
     ]
     entries += [
         Written(one.id, machine, stamp(one.at), plain_name(one.by)) for one in reads.written(ledger)

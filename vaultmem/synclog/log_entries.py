@@ -7,7 +7,7 @@ in which order pages are merged, how often, or which of them were lost meanwhile
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
@@ -100,13 +100,13 @@ def merge_entries(*several: Entries) -> dict[Key, Entry]:
     return collect(entry for entries in several for entry in entries.values())
 
 
-def own_entries(wanted: Entries, own: Entries, others: Entries) -> dict[Key, Entry]:
+def own_entries(wanted: Entries, own: Entries, others: Sequence[Entries]) -> dict[Key, Entry]:
     """What belongs on this machine's page: what it has written there before and still holds, and what nobody else has
     written. So nothing is lost with a page, no page repeats another, and two machines never take turns at a line."""
     return {
         key: entry
         for key, entry in wanted.items()
-        if own.get(key) == entry or others.get(key) != entry
+        if own.get(key) == entry or all(other.get(key) != entry for other in others)
     }
 
 

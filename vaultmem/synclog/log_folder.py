@@ -14,15 +14,18 @@ from typing import NamedTuple
 
 from vaultmem import now as clock
 from vaultmem.errors import VaultmemError
+from vaultmem.memories.item_answers import Answer
 from vaultmem.memories.reads import MOST_WRITTEN
 from vaultmem.synclog.log_entries import (
     BASELINE,
     Entries,
     Entry,
     Key,
+    Notified,
     Page,
     Reads,
     Written,
+    collect,
     key_of_entry,
     merge_entries,
     own_entries,
@@ -39,7 +42,7 @@ ANSWERS = GENERATED[2]  # the one page of all machines, from before each had its
 BELIEVED = 2 * 366 * 86_400.0  # seconds by which the clock of another machine may be ahead
 ALONE, TOGETHER = 86_400.0, 300.0  # seconds between two writes for nothing but reads
 _MOST_PAGES = 200
-_MOST_READS = 5_000  # memories on a page, those that were read last
+_MOST_READS = 2_000  # memories on a page, those that were read last
 _LONGEST = 4_000_000  # bytes of a page that are read
 _TICK_NS = 20_000_000  # a file may be written twice in one tick of the file system's clock
 _Stat = tuple[int, int, int]
@@ -58,8 +61,9 @@ class LogFolder:
     def __init__(self, vault: str, folder: str, style: str, name: Callable[[], str]) -> None:
         self.folder = f"{folder}/{SYNC}"
         self._vault, self._memories, self._style, self._name = vault, folder, style, name
-        self._stats: dict[str, _Stat | None] | None = None
+        self._read_at: dict[str, tuple[_Stat, Page | None]] = {}  # by path, those that stand still
         self._found: list[Found] = []
+        self._about_items: Entries = {}
 
     @property
     def machine(self) -> str:
@@ -74,17 +78,23 @@ class LogFolder:
     # --- Reading
 
     def pages(self) -> list[Found]:
-        """All pages there are, also copies that sync programs made; read again when one of them has changed."""
-        paths = self._paths()
-        stats = {path: _stat(f"{self._vault}/{path}") for path in paths}
-        if self._stats is None or stats != self._stats:
-            latest = stamp(clock.seconds() + BELIEVED)
-            pages = ((path, self._read(path, latest)) for path in paths)
-            self._found = [Found(path, page) for path, page in pages if page is not None]
-            recent = time.time_ns() - _TICK_NS
-            settled = all(each is None or each[1] < recent for each in stats.values())
-            self._stats = stats if settled else None
+        """All pages there are, also copies that sync programs made; those are read again that have changed."""
+        stats = {path: _stat(f"{self._vault}/{path}") for path in self._paths()}
+        there = {path: stat for path, stat in stats.items() if stat is not None}
+        if there != {path: stat for path, (stat, _) in self._read_at.items()}:
+            latest, recent = stamp(clock.seconds() + BELIEVED), time.time_ns() - _TICK_NS
+            pages = {path: self._page(path, stat, latest) for path, stat in there.items()}
+            self._found = [Found(path, page) for path, page in pages.items() if page is not None]
+            self._read_at = {
+                path: (stat, pages[path]) for path, stat in there.items() if stat[1] < recent
+            }
+            every = (one for _, page in self._found for one in page.entries.values())
+            self._about_items = collect(one for one in every if isinstance(one, Answer | Notified))
         return self._found
+
+    def _page(self, path: str, stat: _Stat, latest: str) -> Page | None:
+        known = self._read_at.get(path)
+        return known[1] if known and known[0] == stat else self._read(path, latest)
 
     def own(self) -> Page:
         """What this machine has written, with the copies that were made of it."""
@@ -102,9 +112,14 @@ class LogFolder:
         """What all pages say."""
         return merge_entries(*(page.entries for _, page in self.pages()))
 
+    def about_items(self) -> Entries:
+        """What all pages say of answers and notifications, which is asked for all the time."""
+        self.pages()
+        return self._about_items
+
     def forget_stats(self) -> None:
         """Read all pages at the next look."""
-        self._stats = None
+        self._read_at = {}
 
     def _paths(self) -> list[str]:
         old = f"{self._memories}/{ANSWERS}"
@@ -119,8 +134,6 @@ class LogFolder:
         return [*beside, *(f"{self.folder}/{name}" for name in pages[:_MOST_PAGES])]
 
     def _read(self, path: str, latest: str) -> Page | None:
-        if not os.path.lexists(f"{self._vault}/{path}"):
-            return None
         return read(files.read(self._vault, path, _LONGEST).text, latest)
 
     # --- Writing
@@ -131,7 +144,7 @@ class LogFolder:
         """Write this machine's page if it lacks something of what is wanted, or has what is `old`; for nothing but
         what is counted only now and then. Raises VaultmemError where it cannot be written."""
         name, own, others = self.machine, self.path, self.others()
-        of_others = merge_entries(*(page.entries for page in others))
+        of_others = [page.entries for page in others]
         is_alone = not any(page.machine for page in others)
 
         def compose(now: Page) -> Page:
