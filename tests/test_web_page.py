@@ -281,6 +281,15 @@ def test_what_would_be_told_is_what_is_told(me: Browser) -> None:
             assert line.replace("&", "&amp;").replace("<", "&lt;") in shown
 
 
+def test_a_weight_is_for_one_question(me: Browser) -> None:
+    me.door.ask("write", content="The sails are stored in the loft of the boathouse.")
+    params = {"query": "sails in the loft", "notes": False, "without": ["confidence", "mmr"]}
+    for weight, part in ((0.0, "relevance"), (1.0, "recency")):
+        best = me.door.ask("recall", "me", recency_weight=weight, **params).data["memories"][0]
+        assert best["score"] == pytest.approx(best["parts"][part], abs=0.001)
+    assert me.door.ask("recall", "me", recency_weight=2, **params).status == 400
+
+
 # --- what stands in notes is data
 
 

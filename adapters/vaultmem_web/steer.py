@@ -7,7 +7,7 @@ import asyncio
 import htpy as h
 
 from vaultmem.assistants.programs import HARNESSES
-from vaultmem.search.recall_candidate import STEPS
+from vaultmem.search.recall_candidate import LAMBDA, RECENCY_WEIGHT, STEPS
 from vaultmem.search.recall_text import block, entry, held_back_line
 from vaultmem_web.data import Record, Visit
 from vaultmem_web.views import (
@@ -24,6 +24,12 @@ _SWITCHES = tuple(
     step for step in STEPS if step in ("meaning", "recency", "confidence", "mmr", "preferences")
 )
 _DEFAULT_BUDGET = 2_000
+_SHARES = {  # from 0 to 1: what it is called, and its usual value
+    "min_confidence": ("confidence at least", 0.0),
+    "score_threshold": ("fits at least", 0.0),
+    "recency_weight": ("weight of recency", RECENCY_WEIGHT),
+    "mmr_lambda": ("fit before variety", LAMBDA),
+}
 
 
 # --- review
@@ -96,23 +102,20 @@ async def tell(visit: Visit) -> Page:
     """Exactly what an assistant would be told about a question, and what not, and why."""
     t, query, reader = visit.t, visit.text("q"), visit.reader
     rows = await reader.rows()
-    who = {
-        "": t("you"),
-        **{name: name for name in sorted({*HARNESSES, *(row.agent for row in rows if row.agent)})},
-    }
+    authors = {row.agent for row in rows if row.agent}
+    who = {"": t("you"), **{name: name for name in sorted({*HARNESSES, *authors})}}
     budget = int(visit.number("budget", _DEFAULT_BUDGET, 50, 20_000))
-    sure = visit.number("min_confidence", 0, 0, 1)
-    threshold = visit.number("score_threshold", 0, 0, 1)
+    shares = {name: visit.number(name, usual, 0, 1) for name, (_, usual) in _SHARES.items()}
     without = [step for step in visit.several.get("without", []) if step in _SWITCHES]
     shown: h.Node = h.p(".empty")[t("Type what an assistant would be asked.")]
     if query:
-        params: dict[str, object] = {"by": visit.text("as")} if visit.text("as") else {}
-        if threshold:
-            params["score_threshold"] = threshold
-        answer = await reader.ask(
-            "recall", query=query, budget=budget, min_confidence=sure, without=without, explain=True, counts=False, **params
-        )  # fmt: skip
-        shown = _told(visit, answer, budget)
+        own: dict[str, object] = {"query": query, "budget": budget, "without": without}
+        own |= {name: value for name, value in shares.items() if name in visit.query}
+        if own.get("score_threshold") == 0:
+            del own["score_threshold"]  # none, which is not one of 0
+        if visit.text("as"):
+            own["by"] = visit.text("as")
+        shown = _told(visit, await reader.ask("recall", explain=True, counts=False, **own), budget)
     return Page(
         t("What would you tell?"),
         [
@@ -120,8 +123,10 @@ async def tell(visit: Visit) -> Page:
                 h.label(".wide")[h.span[t("The question")], h.input(type="search", name="q", value=query, autofocus=True)],
                 select("as", t("asked by"), who, visit.text("as")),
                 _slider("budget", t("tokens at most"), budget, (50, 20_000, 50)),
-                _slider("min_confidence", t("confidence at least"), sure, (0, 1, 0.05)),
-                _slider("score_threshold", t("fits at least"), threshold, (0, 1, 0.05)),
+                [
+                    _slider(name, t(label), shares[name], (0, 1, 0.05))
+                    for name, (label, _) in _SHARES.items()
+                ],
                 h.fieldset[
                     h.legend[t("leave out of the ranking")],
                     (

@@ -102,6 +102,8 @@ _RECALL = (
     Param("as_of", "what was known then; it tells what was replaced since, too", metavar="DAY"),
     Param("score_threshold", "leave out what fits less, from 0 to 1 (try 0.35 with a reranker)", kind="float", least=0, most=1),
     Param("without", "switch steps off: {known}", kind="texts", metavar="S1,S2", choices=_STEPS, known=_STEPS),
+    *(Param(name, f"the setting recall.{name} for this question", kind="float", least=0, most=1, **_JSON_ONLY)
+      for name in ("recency_weight", "mmr_lambda")),
     flag("explain", "say what each step did"),
     flag("batch", "many questions from stdin, see below", doors=COMMAND),
     flag("counts", doors="json", default=True),

@@ -77,6 +77,8 @@ def wanted_of(request: Arguments, config: Config, now: float) -> Wanted:
         None if threshold < 0 else threshold,
         frozenset(request.tags("without")),
         request.text("by"), _as_of(request, now),
+        request.number("recency_weight", config.share("recall.recency_weight")),
+        request.number("mmr_lambda", config.share("recall.mmr_lambda")),
     )  # fmt: skip
 
 
@@ -121,8 +123,6 @@ class Recaller:
     def __init__(self, desk: MemoryStore) -> None:
         self.sources = Sources(desk.vault, desk.folder, desk.rules.page_style)
         self.setting = setting = desk.config.text("recall.reranker")
-        self.recency = desk.config.share("recall.recency_weight")
-        self.fit = desk.config.share("recall.mmr_lambda")
         threads = desk.config.number("embedding.threads")
         models = str(desk.state.models_folder())
         self.reranker: Reranker | None = None
@@ -294,7 +294,7 @@ class Run:
     def _recency(self, candidates: list[Candidate]) -> list[Candidate]:
         if not self._wants("recency"):
             return candidates
-        weight = self._recaller.recency
+        weight = self.wanted.recency_weight
         candidates = recall_candidate.with_recency(candidates, self.look.now, weight)
         how = f"{1 - weight:g} relevance + {weight:g} exp(-age in days / 30)"
         self._say("recency", how, candidates)
@@ -312,7 +312,7 @@ class Run:
             return recall_candidate.best_first(candidates)
         candidates = recall_candidate.best_first(candidates)
         similar, how = self._similarities(candidates)
-        weight = self._recaller.fit
+        weight = self.wanted.mmr_lambda
         candidates = recall_candidate.diverse(
             candidates, recall_candidate.repeating(candidates, similar), weight
         )

@@ -74,6 +74,10 @@ class Candidate(NamedTuple):
         return self._replace(score=score, parts={**self.parts, **parts})
 
 
+LAMBDA = 0.7
+RECENCY_WEIGHT = 0.2
+
+
 class Wanted(NamedTuple):
     """What a recall wants."""
 
@@ -90,6 +94,8 @@ class Wanted(NamedTuple):
     without: frozenset[str] = frozenset()  # of STEPS
     by: str = ""  # the assistant that asks; "" for the person
     as_of: float | None = None  # what was known before that time
+    recency_weight: float = RECENCY_WEIGHT
+    mmr_lambda: float = LAMBDA
 
     def has(self, step: str) -> bool:
         """Whether a step is to be made."""
@@ -222,7 +228,6 @@ def _is_near(one: Candidate) -> bool:
 
 # Which of the candidates make the answer: the best that are not all alike, as far as the budget of tokens goes.
 
-LAMBDA = 0.7
 _WORDS = re.compile(r"[^\W\d_]{2,}|\d+")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
@@ -338,8 +343,6 @@ def _clash(one: Candidate, other: Candidate, clash: Callable[[str, str], bool]) 
 
 
 # How well candidates fit, as numbers from 0 to 1: relevance, recency, confidence.
-
-RECENCY_WEIGHT = 0.2
 
 
 def scaled(candidates: Sequence[Candidate]) -> list[Candidate]:
