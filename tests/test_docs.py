@@ -8,6 +8,7 @@ import runpy
 import shlex
 import subprocess
 import sys
+import tomllib
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -327,6 +328,12 @@ def test_every_dependency_has_its_reason() -> None:
     names = re.findall(r'"([\w-]+)', listed)
     assert len(names) > 5
     assert [name for name in names if f"| {name} " not in told] == []
+
+
+def test_every_extra_is_told() -> None:
+    extras = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]["optional-dependencies"]
+    rows = re.findall(r"^\| (`.*?`) \|", text_of(GUIDE / "install.md"), re.MULTILINE)
+    assert sorted(re.findall(r"\w+", " ".join(rows))) == sorted(extras)
 
 
 def test_words_are_told_once() -> None:
