@@ -26,7 +26,7 @@ from vaultmem.text.times import seconds
 from vaultmem.vault import files as vault
 from vaultmem.vault import pages
 from vaultmem.vault.conflicts import Places, conflicts
-from vaultmem.vault.places import ENTRIES
+from vaultmem.vault.places import ENTRIES, is_our_page
 from vaultmem.vault.walk import Entry as File
 from vaultmem.vault.walk import Look, Trouble, walk
 
@@ -95,7 +95,12 @@ class ConversationFiles:
     def _talk(self, name: str) -> Talk:
         place = f"{self.place}/{name}"
         passed: list[Trouble] = []
-        files = [file for file in self._files(place, passed) if file.path.lower().endswith(".md")]
+        start = len(self.place) - len(ENTRIES)
+        files = [
+            file
+            for file in self._files(place, passed)
+            if file.path.lower().endswith(".md") and not is_our_page(file.path[start:])
+        ]
         copies = conflicts(Places(file.path for file in files))
         with self._lock:
             self._forget_all_but(place, {file.path for file in files})

@@ -6,7 +6,7 @@ import contextlib
 import json
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.store import MemoryStore
@@ -44,23 +44,36 @@ def is_taken(desk: MemoryStore, path: str) -> bool:
 
 
 def keep(desk: MemoryStore, path: str, text: str) -> bool:
-    """Write the page where nothing is, or over what was generated before; whether that was needed. It is, where this
+    """Write one page, see keep_all()."""
+    return bool(keep_all(desk, {path: text}))
+
+
+def keep_all(desk: MemoryStore, texts: Mapping[str, str]) -> int:
+    """Write pages where nothing is, or over what was generated before; how many needed it. Those do, of which this
     machine has something else to say than it said last: two that know different things do not write in turns."""
-    refuse_links(desk.vault, path)
-    full, data = f"{desk.vault}/{path}", text.encode()
     said = _said_last(desk)
-    is_there = os.path.lexists(full)
-    if is_there and said.get(path) == files.digest(data):
-        return False
-    if is_there and not os.path.isfile(full):
-        raise VaultmemError(f"{path} is no file; move it away")
-    if is_there:
-        written = write.change(desk.vault, path, _over_generated(path, data), part=True)
-    else:
-        written = True
-        write.create(desk.vault, path, data)
-    _remember(desk, {**said, path: files.digest(data)})
+    before, written = dict(said), 0
+    try:
+        for path, text in texts.items():
+            data = text.encode("utf-8", "replace")
+            if said.get(path) != files.digest(data) or not os.path.lexists(f"{desk.vault}/{path}"):
+                written += _write(desk, path, data)
+                said[path] = files.digest(data)
+    finally:
+        if said != before:
+            _remember(desk, said)
     return written
+
+
+def _write(desk: MemoryStore, path: str, data: bytes) -> bool:
+    refuse_links(desk.vault, path)
+    full = f"{desk.vault}/{path}"
+    if not os.path.lexists(full):
+        write.create(desk.vault, path, data)
+        return True
+    if not os.path.isfile(full):
+        raise VaultmemError(f"{path} is no file; move it away")
+    return write.change(desk.vault, path, _over_generated(path, data), part=True)
 
 
 def _said_last(desk: MemoryStore) -> dict[str, str]:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from vaultmem.errors import VaultmemError
-from vaultmem.memories import generated
+from vaultmem.memories import generated, transcript
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.item_answers import author_of
@@ -80,6 +80,7 @@ def keep(session: Session) -> bool:
     if desk.config.text("memories.pages") == "off" or desk.listed == desk.version:
         return False
     _clear_empty_folders(desk)
+    _keep_transcripts(session)
     path = f"{desk.folder}/{NAME}"
     live = desk.collection.live()
     is_first = not os.path.lexists(f"{desk.vault}/{path}")
@@ -95,6 +96,13 @@ def keep(session: Session) -> bool:
         return False
     desk.listed = desk.version
     return written
+
+
+def _keep_transcripts(session: Session) -> None:
+    try:
+        transcript.keep(session)
+    except (VaultmemError, OSError) as error:  # the entries have all that was said
+        log.warning("%s", error)
 
 
 def _is_name_taken(session: Session, path: str) -> bool:

@@ -24,6 +24,10 @@ ARCHIVED_NOTES = (
 )
 
 
+CHAT = "Chat"  # how the name of the page of a conversation begins
+_TRANSCRIPT = re.compile(rf"{CHAT} \d{{4}}-\d\d-\d\d .*\.md\Z", re.IGNORECASE)
+
+
 def category_of(inner: str, value: object) -> str:
     """The category of the file at `inner`, its path in the memory folder, with that property. A person who moves
     it into the folder of a category means that; in the inbox, or in a folder of no category, its word counts."""
@@ -61,7 +65,13 @@ def ours_as(path: str, folder: str, page: str = "") -> str:
 
 def is_our_page(inner: str) -> bool:
     """Whether what is at a path in the memory folder is a page of ours, in our own spelling, and no memory."""
-    return inner in GENERATED or inner.startswith(f"{SYNC}/")
+    return inner in GENERATED or inner.startswith(f"{SYNC}/") or _is_transcript(inner)
+
+
+def _is_transcript(inner: str) -> bool:
+    """Whether it is the page of a conversation, which is made of its entries."""
+    parts = inner.split("/")
+    return len(parts) == 3 and parts[0] == ENTRIES and bool(_TRANSCRIPT.match(parts[2]))
 
 
 def is_view(inner: str) -> bool:
