@@ -233,6 +233,9 @@ class Searcher:
         if not len(meaning.store) and self.keyword.block_count():
             raise ModelError("no block is embedded yet; run vaultmem sync")
         vector = meaning.embedder.query(question.text)
+        from vaultmem.search.at_once import embed_best  # who has vectors has loaded it
+
+        embed_best(meaning, self.catalog, keyword)
         query = question.query
         wanted = set(keyword)
         if query.words and not (query.must or query.excluded or query.groups):

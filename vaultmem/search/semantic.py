@@ -89,8 +89,9 @@ class Meaning:
     def __init__(
         self, state: State, config: Config, threads: int | None = None, setting: str = ""
     ) -> None:
-        self._folder = state.vault
-        self._cap = config.number("index.max_note_bytes")
+        self.folder = state.vault
+        self.cap = config.number("index.max_note_bytes")
+        self.dialect = config.text("dialect")
         is_local = not config.text("embedding.base_url")
         self.setting = setting or (config.text("embedding.model") if is_local else "")
         self.embedder = open_embedder(
@@ -126,7 +127,7 @@ class Meaning:
             return None, None
         from vaultmem.index import shared_index  # few have one
 
-        name = identity.shared_name(self._folder, self._config.text("memory_folder"))
+        name = identity.shared_name(self.folder, self._config.text("memory_folder"))
         try:
             setup = shared_index.Setup(self.store, self._config, name, self._text_at)
             return shared_index.open_shared(setup), None
@@ -134,8 +135,8 @@ class Meaning:
             return None, str(error)
 
     def _text_at(self, place: Place, digest: bytes) -> str:
-        rules = open_rulebook(files.Root(self._folder), self._config.text("dialect"))
-        return publish.text_at(rules, self._folder, place.path, self._cap, digest)
+        rules = open_rulebook(files.Root(self.folder), self.dialect)
+        return publish.text_at(rules, self.folder, place.path, self.cap, digest)
 
     def health(self) -> Health | None:
         """How the shared index is; None where there is none."""
@@ -220,7 +221,7 @@ class Meaning:
     ) -> Iterator[list[str]]:
         texts: dict[bytes, str] = {}
         for one in pending:
-            note = read_note(rules, self._folder, one.path, one.raw, self._cap)
+            note = read_note(rules, self.folder, one.path, one.raw, self.cap)
             if not self._tells_all and _is_private(note):
                 continue
             for block in note.blocks:
@@ -292,6 +293,11 @@ class Meaning:
             block: rank.Closeness(known[block], _around(known, block), mean)
             for block, mean in zip(blocks[inside].tolist(), whole[inside].tolist(), strict=True)
         }
+
+    def lacking(self, catalog: Catalog, blocks: Iterable[int]) -> dict[int, bytes]:
+        """Those of the blocks that have no vector yet, each with its hash."""
+        self._live.look(catalog)
+        return self._live.lacking(blocks)
 
     @_steady
     def note_vector(self, catalog: Catalog, note: int) -> NDArray[np.float32] | None:
