@@ -48,7 +48,7 @@ OF_HARNESSES = {"hook", "connect", "agent", "mcp"}
 OF_MEMORIES = {
     "write", "remind", "ingest", "create", "read", "get", "list", "edit", "delete", "restore", "tag", "upgrade", "link", "unlink", "resolve-links",
     "reinforce", "dream", "compress", "expire", "decay", "consolidate", "review", "history", "diff", "undo",
-    "done", "drop", "snooze", "set", "unset", "notify", "recall", "export", "import", "approve", "add", "conversations", "chat", "proxy", "token", "backup", "expect", "ui", "model",
+    "done", "drop", "snooze", "set", "unset", "notify", "recall", "export", "import", "approve", "add", "conversations", "chat", "proxy", "token", "backup", "expect", "ui", "model", "setup",
 }  # fmt: skip
 BY_DAY = {"pending"}  # says something else every day; has tests of its own with a day that is given
 VOLATILE = re.compile(

@@ -82,7 +82,13 @@ def agent_command(vault: str) -> list[str]:
 
 def kept_environment(environ: dict[str, str]) -> dict[str, str]:
     """What a service must know of this shell: where the state is, and the settings made by variables."""
-    not_kept = ("VAULTMEM_VAULT", "VAULTMEM_DEBUG", "VAULTMEM_NOW", "VAULTMEM_TESTS")
+    not_kept = (
+        "VAULTMEM_VAULT",
+        "VAULTMEM_DEBUG",
+        "VAULTMEM_PAGER",
+        "VAULTMEM_NOW",
+        "VAULTMEM_TESTS",
+    )
     places = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TZ")
     variables = {
         name: text

@@ -184,6 +184,17 @@ VERBS = {
         ),
         command="set_up:sync",
     ),
+    "setup": Verb(
+        "find your notes and assistants, and connect them, step by step", SET_UP,
+        (
+            Param("path", "the vault (default: one of those that are found)", place="?", metavar="PATH"),
+            Param("yes", "do every step without asking", kind="flag", flag="-y", section="(how)"),
+            flag("undo", "take back what it did", section="(how)"),
+            Param("service", "start the agent at login, too", kind="switch", default=True),
+            _trial("show every step, and do nothing"),
+        ),
+        first=True, command="first_steps:run",
+    ),
     "init": Verb(
         "look at a vault for the first time", SET_UP,
         (
@@ -191,7 +202,7 @@ VERBS = {
             flag("write_config", "put a .vaultmem/config.yaml into the vault"),
             _trial("say what would be written, and write nothing"),
         ),
-        first=True, command="set_up:init",
+        command="set_up:init",
     ),
     "backup": Verb(
         "back up history, ledger and tokens; verify or restore a backup", LOOK_AFTER,

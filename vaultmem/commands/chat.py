@@ -40,6 +40,8 @@ def run(args: Namespace, output: Output) -> int:
         raise UsageError("there is nothing to say; give some text")
     with open_vault(args, output) as vault:
         folder = vault.path
+        if not (args.upstream or vault.config.text("llm.base_url")):
+            args.upstream, args.model = _offered(output, args.model)
     learned: queue.SimpleQueue[Learned] = queue.SimpleQueue()
     with MemoryClient(
         folder, base_url=args.upstream or "", model=args.model or "", on_learned=learned.put
@@ -57,6 +59,21 @@ def run(args: Namespace, output: Output) -> int:
         )
         talk.sit()
     return 0
+
+
+def _offered(output: Output, model: str | None) -> tuple[str | None, str | None]:
+    """The address and the name of a model that runs here, if the person wants it."""
+    from vaultmem.llm import nearby
+
+    def wants(question: str) -> bool:
+        output.prompt(question)
+        is_wanted = sys.stdin.readline().lower() in ("\n", "y\n", "yes\n")
+        if is_wanted:
+            output.remark("vaultmem: vaultmem setup puts it into your settings")
+        return is_wanted
+
+    can_ask = is_terminal(sys.stdin) and is_terminal(sys.stdout)
+    return nearby.offered(model, wants if can_ask else None)
 
 
 def _check(client: MemoryClient) -> None:
@@ -188,9 +205,11 @@ def proxy(args: Namespace, output: Output) -> int:
 
     if args.port is not None and not 0 <= args.port <= LARGEST["proxy.port"]:
         raise UsageError(f"--port must be from 0 to {LARGEST['proxy.port']}")
-    overrides = Overrides(args.host, args.port, args.upstream, args.conversation, args.notes)
     with open_vault(args, output) as vault:
         folder = vault.path
+        if not (args.upstream or vault.config.text("llm.base_url")):
+            args.upstream, _ = _offered(output, None)
+        overrides = Overrides(args.host, args.port, args.upstream, args.conversation, args.notes)
         config = in_force(folder, overrides)
     host = config.text("proxy.host")
     port = config.number("proxy.port") if args.port is None else args.port

@@ -33,7 +33,7 @@ def run(args: Namespace, output: Output) -> int:
     if args.harness in EDITORS:
         return _with_editor(args, output)
     vault = paths.check_vault(args.vault) if args.vault else ""
-    work = _Connecting(args, vault, output)
+    work = Connecting(args, vault, output)
     if args.instructions:
         work.show({"line": work.line()})
         return 0
@@ -55,7 +55,7 @@ def _with_editor(args: Namespace, output: Output) -> int:
     return int(points[args.harness].load()(args, output))
 
 
-class _Connecting:
+class Connecting:
     """One harness, and the parts of the integration with it."""
 
     def __init__(self, args: Namespace, vault: str, output: Output) -> None:
@@ -239,7 +239,7 @@ class _Connecting:
             state = "not there" if args.remove else "there already"
             self._output.line(f"{title}: the {what} is {state}: {edited.path}")
         elif args.dry_run:
-            show_diff(_diff(edited), self._output)
+            show_diff(diff_of(edited), self._output)
         else:
             done = "is no longer in" if args.remove else "is in"
             self._output.line(f"{title}: the {what} {done} {edited.path}")
@@ -256,10 +256,11 @@ def _is_connected(name: str) -> bool:
 
 def _to_json(edited: Edited) -> dict[str, object]:
     changed = edited.before != edited.after
-    return {"path": edited.path, "changed": changed, "diff": _diff(edited)}
+    return {"path": edited.path, "changed": changed, "diff": diff_of(edited)}
 
 
-def _diff(edited: Edited) -> str:
+def diff_of(edited: Edited) -> str:
+    """What an edit changes, as a unified diff."""
     before, after = (text.splitlines(keepends=True) for text in (edited.before, edited.after))
     lines = difflib.unified_diff(before, after, edited.path, edited.path)
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)

@@ -1,0 +1,159 @@
+"""vaultmem setup: what it finds, what it does after a yes, and that --undo leaves everything as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import one_line, process, tree_hash
+from tests.scripted_llm import ScriptedLlm
+from vaultmem import paths
+from vaultmem.agent import life
+from vaultmem.commands import first_steps, setup_record
+from vaultmem.errors import VaultmemError
+from vaultmem.llm import nearby
+
+SETTINGS = '{\n  "model": "opus",\n  "hooks": {}\n}\n'
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with a vault that Obsidian lists, a graph of Logseq, and two assistants."""
+    folder = tmp_path / "home"
+    notes, graph = folder / "Notes", folder / "My graph"
+    (notes / ".obsidian").mkdir(parents=True)
+    (notes / "Tasks.md").write_text("- [ ] call Anne 📅 2020-01-01\n")
+    (graph / "logseq").mkdir(parents=True)
+    lists = folder / ".config/obsidian"
+    lists.mkdir(parents=True)
+    known = {"a": {"path": str(notes)}, "b": {"path": str(folder / "gone")}}
+    (lists / "obsidian.json").write_text(json.dumps({"vaults": known}))
+    graphs = folder / ".logseq/graphs"
+    graphs.mkdir(parents=True)
+    (graphs / f"logseq_local_{str(graph).replace('/', '++')}.transit").touch()
+    (folder / ".claude").mkdir()
+    (folder / ".claude/settings.json").write_text(SETTINGS)
+    (folder / ".codex").mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("PATH", str(tmp_path))  # no assistant is found by its program
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / ".config"))
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)  # no service manager to ask
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    return folder
+
+
+def contents(home: Path) -> dict[str, bytes]:
+    """All files but what the agent writes for the person."""
+    files = (each for each in home.rglob("*") if each.is_file())
+    own = home / "Notes" / "vaultmem"
+    return {str(each): each.read_bytes() for each in files if own not in each.parents}
+
+
+def typed(words: str, answers: str) -> str:
+    """What a person sees who types these answers."""
+    own, theirs = pty.openpty()
+    program = [sys.executable, "-m", "vaultmem", *words.split()]
+    with subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=theirs) as run:
+        os.write(own, answers.encode())
+        os.close(theirs)
+        seen = b""
+        try:
+            while piece := os.read(own, 4_096):
+                seen += piece
+        except OSError:  # the other end is closed
+            pass
+        run.wait(60)
+    os.close(own)
+    return seen.decode()
+
+
+def test_it_finds_vaults_and_assistants(home: Path) -> None:
+    assert first_steps.vaults(str(home)) == [str(home / "Notes"), str(home / "My graph")]
+    assert first_steps.assistants() == ["claude", "codex"]
+
+
+def test_a_dry_run_shows_every_change_and_makes_none(home: Path) -> None:
+    before = tree_hash(home)
+    shown = process("setup", "--dry-run")
+    assert shown.code == 0, shown.err
+    assert f'+vault: "{home}/Notes"' in shown.out
+    assert "connect Claude Code" in shown.out
+    assert "+vaultmem" not in shown.err
+    assert "hook session-start --harness claude" in shown.out
+    steps = process("setup", "--dry-run", "--json").data["steps"]
+    assert len(steps) == 4
+    assert (tree_hash(home), setup_record.recorded()) == (before, [])
+
+
+def test_all_of_it_is_done_and_taken_back(home: Path) -> None:
+    before = contents(home)
+    done = process("setup", "--yes")
+    try:
+        assert done.code == 0, done.err
+        assert "1 overdue" in done.out
+        assert life.ping(str(home / "Notes"))
+        assert "call Anne" in process("pending", "--all").out  # with no vault named
+        assert "vaultmem" in (home / ".claude.json").read_text()
+        assert "hook session-start" in (home / ".claude/settings.json").read_text()
+        again = process("setup", "--yes")
+        assert "nothing had to be done" in again.out, again.out
+    finally:
+        undone = process("setup", "--undo")
+    assert undone.out.count("undone: ") == 4, undone.err
+    assert not life.ping(str(home / "Notes"))
+    assert contents(home) == before
+    assert "nothing that could be undone" in process("setup", "--undo").err
+
+
+def test_a_person_chooses_the_vault_and_each_step(home: Path) -> None:
+    shown = typed(
+        "setup", "2\ny\nn\nn\ny\n"
+    )  # the graph: default yes, agent no, Claude no, Codex yes
+    assert "Which one is it? [1-2" in shown
+    assert [(one.kind, one.name) for one in setup_record.recorded()] == [
+        ("setting", ""), ("assistant", "codex"),
+    ]  # fmt: skip
+    config = Path(paths.config_file())
+    assert config.read_text() == f'vault: "{home}/My graph"\n'
+    assert (home / ".claude/settings.json").read_text() == SETTINGS
+    config.write_text(config.read_text() + "search.limit: 5\n")
+    assert process("setup", "--undo").code == 0
+    assert config.read_text() == "search.limit: 5\n"  # what is the person's stays
+
+
+@pytest.mark.usefixtures("home")
+def test_nobody_to_ask_is_no_yes() -> None:
+    ended = process("setup")
+    assert ended.code == 2
+    assert "--yes" in one_line(ended)
+
+
+def test_a_setting_takes_the_place_of_its_line() -> None:
+    with_setting = setup_record.with_setting
+    assert with_setting("a: 1\nvault: /x\nb: 2\n", "vault", "/y") == 'a: 1\nvault: "/y"\nb: 2\n'
+    assert with_setting("a: 1", "vault", 'q"\\') == 'a: 1\nvault: "q\\"\\\\"\n'
+    with pytest.raises(VaultmemError, match="by hand"):
+        with_setting("a: [\n", "vault", "/y")
+
+
+def test_a_model_that_runs_here_is_found_by_its_port(scripted_llm: ScriptedLlm) -> None:
+    scripted_llm.models = ["nomic-embed-text", "llama3.2"]
+    port = int(scripted_llm.url.rpartition(":")[2].partition("/")[0])
+    (one,) = nearby.models({"Nothing": 1, "Ollama": port})
+    assert (one.program, one.address, one.model) == (
+        "Ollama",
+        scripted_llm.url.replace("localhost", "127.0.0.1"),
+        "llama3.2",
+    )
+    scripted_llm.models_status = 500
+    assert nearby.models({"Ollama": port}) == []

@@ -1,0 +1,94 @@
+"""What vaultmem setup has done, in <state root>/setup.json, for its --undo; and lines in the person's own settings."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import NamedTuple
+
+from vaultmem import paths
+from vaultmem.errors import VaultmemError
+
+RECORD = "setup.json"
+
+
+class Done(NamedTuple):
+    """A step that was done, as far as it has to be known to take it back: no content of anybody's settings."""
+
+    kind: str  # setting, assistant, service, agent
+    what: str
+    vault: str = ""
+    name: str = ""  # of the assistant
+    parts: tuple[str, ...] = ()  # of its integration, that were not there before
+    lines: tuple[
+        tuple[str, str], ...
+    ] = ()  # of the settings: before ("" where there was none), and now
+
+
+def _record_file() -> str:
+    return os.path.join(paths.state_root(), RECORD)
+
+
+def recorded() -> list[Done]:
+    """What earlier runs have done and nobody has taken back, the first first."""
+    try:
+        with open(_record_file(), encoding="utf-8") as file:
+            steps = json.load(file)["steps"]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise VaultmemError(
+            f"{_record_file()} cannot be read, which says what setup did: {error}"
+        ) from error
+    return [
+        Done(**{**one, "parts": tuple(one["parts"]), "lines": tuple(map(tuple, one["lines"]))})
+        for one in steps
+    ]
+
+
+def keep(steps: list[Done]) -> None:
+    """Write the record anew, whole or not at all."""
+    folder = paths.make_private(paths.state_root())
+    fresh = os.path.join(folder, f".{RECORD}.{os.getpid()}")
+    with open(
+        fresh, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)
+    ) as file:
+        json.dump({"steps": [one._asdict() for one in steps]}, file, ensure_ascii=False, indent=1)
+    os.replace(fresh, _record_file())
+
+
+# --- settings
+
+
+def line_of(text: str, key: str) -> str:
+    """The line of a setting, "" where it has none."""
+    return next((one for one in text.splitlines() if one.startswith(f"{key}:")), "")
+
+
+def with_setting(before: str, key: str, text: str) -> str:
+    """The settings with one more, or with another value of it. Raises VaultmemError where a line cannot say that."""
+    from vaultmem.vault import frontmatter
+
+    line, former = f"{key}: {json.dumps(text, ensure_ascii=False)}", line_of(before, key)
+    if former:
+        after = "".join(
+            f"{line}\n" if one.rstrip("\n") == former else one
+            for one in before.splitlines(keepends=True)
+        )
+    else:
+        after = f"{before}{'' if before.endswith(chr(10)) or not before else chr(10)}{line}\n"
+    try:
+        value = frontmatter.read_yaml(after).properties.get(key)
+    except (frontmatter.UnreadableError, ValueError):
+        value = None
+    if value != text:
+        file = paths.config_file()
+        raise VaultmemError(f"{file} was left alone; put this into it by hand: {line}")
+    return after
+
+
+def former(text: str, lines: tuple[tuple[str, str], ...]) -> str:
+    """The settings with their former lines; those that were changed since stay."""
+    for before, now in lines:
+        text = text.replace(f"{now}\n", f"{before}\n" if before else "", 1)
+    return text
