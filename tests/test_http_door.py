@@ -20,7 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from vaultmem_server import rest
 from vaultmem_server.tokens import ADMIN, READ, TokenStore
 
-from tests.http_run import Door, opened, request, serving
+from tests.http_run import Answer, Door, opened, request, serving
 from vaultmem.api.verbs import every
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
@@ -113,6 +113,24 @@ def test_a_token_names_its_vaults(door: Door) -> None:
     )
 
 
+def test_one_search_goes_over_several_vaults(door: Door) -> None:
+    def search(token: str, **params: object) -> Answer:
+        return door.send("POST", "/api/v1/search", {"query": "boiler", **params}, token)
+
+    both = search("claude", vaults="*").data
+    assert {one["vault"] for one in both["results"]} == {"home", "work"}
+    assert not [one for one in both["results"] if "Secret" in one["path"]]
+    mine = search("me", vaults=["work", "home"]).data
+    assert {one["path"] for one in mine["results"]} == {"Boiler.md", "Secret.md"}
+    assert len(search("me", vaults="*", limit=1).data["results"]) == 1
+    # A token finds where it may; who names another vault hears no more than that it is not theirs.
+    assert {one["vault"] for one in search("home", vaults="*").data["results"]} == {"home"}
+    assert search("home", vaults=["home", "work"]).status == 404
+    for wrong in ([], "home", 7, None, [7]):
+        assert search("me", vaults=wrong).status == 400, wrong
+    assert search("me", vaults="*", vault="home").status == 400
+
+
 def test_every_write_leaves_a_line(door: Door) -> None:
     trail = Path(TokenStore().path).with_name("audit.log")
     before = len(trail.read_text().splitlines()) if trail.exists() else 0
@@ -138,6 +156,10 @@ def test_metrics_count_requests_and_know_the_agents(door: Door) -> None:
     text = door.send("GET", "/metrics", token="reader").body.decode()
     assert re.search(r'vaultmem_http_requests_total\{route="/api/v1",status="200"\} \d+', text)
     assert 'vaultmem_up{vault="home"} 1' in text
+    assert 'vaultmem_recalls_skipped{vault="home"} 0' in text
+    age = re.search(r'vaultmem_index_age_seconds\{vault="home"\} ([-+0-9.e]+)', text)
+    assert age
+    assert 0 <= float(age[1]) < 3_600
     assert all(
         re.fullmatch(r"#.*|[a-z_]+(\{[^}]*\})? [-+0-9.e]+", line) for line in text.splitlines()
     )

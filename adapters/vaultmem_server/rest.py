@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from vaultmem import __version__
+from vaultmem import __version__, paths
 from vaultmem.api.params import object_of
 from vaultmem.api.verbs import JSON, Param, Verb, every
+from vaultmem_server import several
 from vaultmem_server.app import known, require, vault_for
 from vaultmem_server.link import JsonObject, LinkError
 from vaultmem_server.metrics import CONTENT_TYPE
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 API = "/api/v1"
 VAULT = Param("vault", "the vault, where the door has several")
+VAULTS = Param(several.NAMES, f'several vaults instead, by name, or "{several.ALL}"', kind="any")
+_SKIPPED = ("slow", "busy", "failed")  # why the proxy passed a chat on without memory
 _UNTOLD = ("by",)  # who asks is the holder of the token
 
 
@@ -69,6 +73,8 @@ def routes(door: Door) -> list[BaseRoute]:
             )
         require(caller, scope_of(verb))
         params = await _params(request)
+        if name == several.VERB and several.NAMES in params:
+            return _Json(await _search_several(door, caller, params))
         vault = vault_for(door, caller, str(params.pop("vault", "")))
         status = 500
         try:
@@ -87,9 +93,12 @@ def routes(door: Door) -> list[BaseRoute]:
 
     async def vaults(request: Request) -> Response:
         caller = known(request)
-        mine = [name for name in door.vaults if _opens(door, caller, name)]
         return _Json(
-            {"vaults": mine, "scope": caller.token.scope, "client": caller.client or "you"}
+            {
+                "vaults": _opened(door, caller),
+                "scope": caller.token.scope,
+                "client": caller.client or "you",
+            }
         )
 
     async def metrics(_: Request) -> Response:
@@ -140,11 +149,22 @@ async def _params(request: Request) -> JsonObject:
     return params
 
 
-def _opens(door: Door, caller: Caller, name: str) -> bool:
-    try:
-        return vault_for(door, caller, name) == name
-    except HTTPException:
-        return False
+def _opened(door: Door, caller: Caller) -> list[str]:
+    """The vaults that a token opens."""
+    return [
+        name for name, folder in door.vaults.items() if caller.token.opens(paths.vault_id(folder))
+    ]
+
+
+async def _search_several(door: Door, caller: Caller, params: JsonObject) -> JsonObject:
+    if "vault" in params:
+        raise HTTPException(400, f'say "vault" or "{several.NAMES}", not both')
+    names = several.chosen(params.pop(several.NAMES), _opened(door, caller))
+
+    async def ask(vault: str, own: JsonObject) -> object:
+        return await _ask(door, vault, caller, several.VERB, own)
+
+    return await several.search(ask, names, params)
 
 
 async def _gauges(door: Door) -> dict[str, tuple[str, dict[str, float]]]:
@@ -153,10 +173,12 @@ async def _gauges(door: Door) -> dict[str, tuple[str, dict[str, float]]]:
     for name, link in door.links.items():
         try:
             status = await door.call(name, "agent")
+            fresh = await door.call(name, "freshness")
         except LinkError:
             facts[name] = {"up": 0.0}
             continue
         assert isinstance(status, dict)
+        assert isinstance(fresh, dict)
         facts[name] = {
             "up": 1.0,
             "requests_waiting": float(link.in_flight),
@@ -165,12 +187,16 @@ async def _gauges(door: Door) -> dict[str, tuple[str, dict[str, float]]]:
             "embedding_waiting": _count(_inner(status, "embedding", "waiting")),
             "agent_memory_bytes": _count(status.get("memory_bytes")),
             "agent_requests": _count(status.get("requests")),
+            "index_age_seconds": max(0.0, time.time() - _count(fresh.get("synced"))),
+            "recalls_skipped": sum(_count(_inner(fresh, "recalls", one)) for one in _SKIPPED),
         }
     about = {
         "up": "Whether the agent answers", "requests_waiting": "Requests that the agent has not answered yet",
         "index_current": "Whether the index knows all of the vault", "index_waiting": "Notes to be indexed",
         "embedding_waiting": "Blocks to be embedded", "agent_memory_bytes": "Memory of the agent",
         "agent_requests": "Requests that the agent has answered",
+        "index_age_seconds": "Time since the index was last compared with the notes",
+        "recalls_skipped": "Chats that the proxy passed on without memory: too slow, too busy or failed",
     }  # fmt: skip
     return {
         f"vaultmem_{key}": (text, {vault: own[key] for vault, own in facts.items() if key in own})
@@ -195,7 +221,8 @@ def description(verbs: Mapping[str, Verb]) -> JsonObject:
     paths: JsonObject = {}
     for name, verb in sorted(verbs.items()):
         scope = scope_of(verb)
-        schema = _plain(object_of([*params_for(verb, scope), VAULT]))
+        own = [VAULT, VAULTS] if name == several.VERB else [VAULT]
+        schema = _plain(object_of([*params_for(verb, scope), *own]))
         paths[f"{API}/{name}"] = {
             "post": {
                 "operationId": name,

@@ -6,14 +6,18 @@ import os
 import shlex
 import stat
 from collections.abc import Iterator
+from contextlib import closing, suppress
 
 from vaultmem import __version__, paths
 from vaultmem import now as clock
 from vaultmem.agent import log, service
 from vaultmem.agent.life import holder
 from vaultmem.api import Vault
+from vaultmem.chat import turn_queue
 from vaultmem.doctor import Finding
 from vaultmem.errors import StateError, VaultmemError
+from vaultmem.index.catalog import Catalog, spoken
+from vaultmem.index.state import State
 from vaultmem.reminders.notify import notification_findings
 from vaultmem.text.values import plural, value
 
@@ -202,6 +206,21 @@ def _load(seen: Seen) -> Iterator[Finding]:
     if folders > limit * 0.9:
         what = f"the vault has {folders:,} folders, and the system lets a person watch {limit:,}"
         yield Finding("warning", what, _more_watches(max(524_288, folders * 2)), [])
+
+
+def freshness(state: State) -> dict[str, object]:
+    """When the index was last compared with the notes, in seconds since 1970, and how recalls of the proxy ended."""
+    synced = None
+    generation = state.generation()
+    if generation:
+        with (
+            suppress(StateError),
+            spoken(),
+            closing(Catalog(f"{generation}/catalog.db")) as catalog,
+        ):
+            synced = catalog.meta("synced")
+    recalls = turn_queue.read_counts(state.folder)
+    return {"synced": int(synced) if synced else None, "recalls": recalls}
 
 
 def _watch_limit() -> int | None:

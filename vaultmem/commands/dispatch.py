@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from vaultmem import __version__
+from vaultmem.agent.health import freshness
 from vaultmem.api import params as declared_params
 from vaultmem.api import rpc
 from vaultmem.api.rpc import Request, RequestError
@@ -18,6 +19,7 @@ from vaultmem.api.verbs import JSON, Param, commands, declared
 from vaultmem.commands import tool_calls
 from vaultmem.commands.parsing import Parser, from_params, parse, parser, run
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError, VaultmemError
+from vaultmem.index.state import State
 from vaultmem.output import Captured, Output, Parts, Streams
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class _Dispatcher:
             ),
             "index-writes": _plain(lambda: {"indexed": host.index_writes()}),
             "agent": _plain(host.status),
+            "freshness": _plain(lambda: freshness(State(host.folder))),
             "memory": self._memory,
             "memory.job": self._memory,
             "jobs": _plain(lambda: {"jobs": (listed := host.jobs()), "count": len(listed)}),

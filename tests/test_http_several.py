@@ -1,0 +1,53 @@
+"""How what several vaults find is merged."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from vaultmem_server import several
+from vaultmem_server.link import JsonObject, LinkError
+
+SCORES = st.lists(st.floats(0, 1e6), max_size=8).map(lambda some: sorted(some, reverse=True))
+
+
+def merged(
+    vaults: dict[str, list[float]], down: tuple[str, ...] = (), **params: object
+) -> JsonObject:
+    async def ask(vault: str, _: JsonObject) -> object:
+        if vault in down:
+            raise LinkError(-1, f"{vault} is away")
+        return {
+            "results": [{"path": f"{n}.md", "score": one} for n, one in enumerate(vaults[vault])]
+        }
+
+    return asyncio.run(several.search(ask, list(vaults), dict(params)))
+
+
+@given(st.dictionaries(st.sampled_from("abc"), SCORES, min_size=1), st.integers(1, 20))
+def test_each_vault_keeps_its_order_and_none_is_drowned_by_another(
+    vaults: dict[str, list[float]], limit: int
+) -> None:
+    answer = merged(vaults, limit=limit)
+    results = answer["results"]
+    assert isinstance(results, list)
+    assert len(results) == answer["count"] == min(limit, sum(map(len, vaults.values())))
+    for name, scores in vaults.items():
+        own = [one["score"] for one in results if one["vault"] == name]
+        assert own == scores[: len(own)]
+    shares = [one["score"] / max(vaults[one["vault"]][0], 5e-324) for one in results]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_a_vault_that_is_away_is_named_and_the_others_answer() -> None:
+    vaults = {"home": [12.0, 3.0], "work": [900.0, 450.0]}
+    answer = merged(vaults)
+    assert isinstance(answer["results"], list)
+    assert [(one["vault"], one["score"]) for one in answer["results"]] == [
+        ("work", 900.0), ("home", 12.0), ("work", 450.0), ("home", 3.0),
+    ]  # fmt: skip
+    assert merged(vaults, ("work",))["missing"] == {"work": "work is away"}
+    with pytest.raises(LinkError, match="home is away"):
+        merged(vaults, ("work", "home"))
