@@ -25,6 +25,8 @@ from vector_samples import (
     vectors_of,
 )
 
+if sys.version_info >= (3, 13):  # it has no wheel there
+    pytest.importorskip("hnswlib")
 from vaultmem.index import exact, hnsw
 from vaultmem.index.exact import nearest
 from vaultmem.index.hnsw import HnswIndex

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 
 from tests.chroma_run import PLACE, Server, chroma, needs_chroma, shared
 from vaultmem.index.exact import ExactIndex, VectorIndex
+
+if sys.version_info >= (3, 13):  # hnswlib has no wheel there
+    pytest.importorskip("hnswlib")
 from vaultmem.index.hnsw import HnswIndex
 from vaultmem.index.shared_index import Health
 from vaultmem.index.vectors import VectorStore
