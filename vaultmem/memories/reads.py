@@ -301,12 +301,17 @@ def forget(ledger: Ledger, ids: Iterable[str], now: float) -> None:
 
 
 def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:
-    """Store the decision of the person, also on what was not proposed on this machine yet."""
+    """Store the decision of the person."""
+    take_decisions(ledger, [(id_, now, state)], now)
+
+
+def take_decisions(ledger: Ledger, made: Iterable[tuple[str, float, str]], now: float) -> None:
+    """Store decisions, each with id, time and state, also on what was not proposed on this machine yet."""
     with ledger.writing(now) as db:
-        db.execute(
+        db.executemany(
             "INSERT INTO proposals VALUES (?1, ?2, ?3, '{}')"
             " ON CONFLICT DO UPDATE SET state = ?3, at = ?2",
-            (id_, now, state),
+            made,
         )
 
 

@@ -158,6 +158,8 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> Done:
     job, dry_run = name.partition(" ")[0], params.flag("dry_run")
     is_unattended = params.flag("unattended") or params.flag("only_news")
     _count_listed(session)
+    if not dry_run:
+        _hear_other_machines(session)
     notices = leaving.notices(session) if is_unattended and not dry_run else None
     draft = session.draft(params.whole("limit", session.desk.config.number("dream.max_changes")))
     draft.notices = notices
@@ -197,6 +199,12 @@ def _count_listed(session: Session) -> None:
     ledger = session.desk.ledger
     with suppress(StateError, OSError):  # then the next job does it
         session.desk.pending.count_listed(lambda times: reads.use(ledger, times, session.now))
+
+
+def _hear_other_machines(session: Session) -> None:
+    """What was read, reinforced and rejected there counts here; without an agent nobody else hears of it."""
+    with suppress(VaultmemError, OSError):  # then the next job does it
+        session.desk.pending.record.settle(None, session.now)
 
 
 # What a job asks a person before it does it, because nobody watches: age is computed by a clock that may be wrong.

@@ -96,8 +96,9 @@ def absorb(ledger: Ledger, heard: Entries, machine: str, now: float) -> None:
     fresh = newer(heard, known)
     if moments := {one.id: one.at for one in of_kind(fresh, Reinforced).values()}:
         reads.reinforce(ledger, moments, now)
-    for one in of_kind(fresh, Decided).values():
-        reads.decide(ledger, one.id, one.state, seconds(one.at) or 0.0)
+    decided = of_kind(fresh, Decided).values()
+    if made := [(one.id, seconds(one.at) or 0.0, one.state) for one in decided]:
+        reads.take_decisions(ledger, made, now)
     held = {(one.id, one.machine): one.number for one in reads.shares(ledger)}
     names = {machine: HERE, BEFORE: EARLIER}
     heard_of = [

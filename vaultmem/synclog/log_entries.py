@@ -72,8 +72,12 @@ E = TypeVar("E", Answer, Notified, Reads, Written, Reinforced, Decided)
 
 def key_of_entry(entry: Entry) -> Key:
     """What an entry is about: of two with one key, one counts."""
-    machine = entry.machine if isinstance(entry, Reads | Written) else ""
-    return type(entry).__name__, entry.id, machine
+    return type(entry).__name__, entry.id, machine_of(entry)
+
+
+def machine_of(entry: Entry) -> str:
+    """The machine of which an entry tells; "" where it is the same for all."""
+    return entry.machine if isinstance(entry, Reads | Written) else BEFORE
 
 
 def rank(entry: Entry) -> tuple[str, str]:
@@ -178,8 +182,7 @@ def line_of(entry: Entry) -> str:
 
 def is_writable(entry: Entry) -> bool:
     """Whether a page can hold it."""
-    machine = entry.machine if isinstance(entry, Reads | Written) else ""
-    return entry_of_line(line_of(entry), machine) == entry
+    return entry_of_line(line_of(entry), machine_of(entry)) == entry
 
 
 def entry_of_line(line: str, machine: str) -> Entry | None:

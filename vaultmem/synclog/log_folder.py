@@ -18,6 +18,7 @@ from vaultmem.memories.item_answers import Answer
 from vaultmem.memories.reads import MOST_WRITTEN
 from vaultmem.synclog.log_entries import (
     BASELINE,
+    BEFORE,
     Entries,
     Entry,
     Key,
@@ -27,6 +28,7 @@ from vaultmem.synclog.log_entries import (
     Written,
     collect,
     key_of_entry,
+    machine_of,
     merge_entries,
     own_entries,
     read,
@@ -148,8 +150,12 @@ class LogFolder:
         is_alone = not any(page.machine for page in others)
 
         def compose(now: Page) -> Page:
-            held = {key: one for key, one in now.entries.items() if key not in old}
-            mine = own_entries(merge_entries(wanted, held), now.entries, of_others)
+            held = {
+                key: one
+                for key, one in now.entries.items()
+                if key not in old and machine_of(one) in (name, BEFORE)
+            }
+            mine = own_entries(merge_entries(wanted, held), held, of_others)
             since = now.awake if is_alone else max(now.awake, awake)
             return Page(name, since, _newest(mine))
 
@@ -181,10 +187,7 @@ class LogFolder:
             raise VaultmemError(
                 f"{self.path} is no file, so other machines do not hear of answers; move it away"
             )
-        if (
-            os.path.lexists(full)
-            and read(files.read(self._vault, self.path, _LONGEST).text) is None
-        ):
+        if os.path.lexists(full) and self._read(self.path, "") is None:
             page_copies.put_away(self._vault, self.path, self._memories)  # whatever it was
         if not os.path.lexists(full):
             data = render(compose(self.own()), self._style).encode()
@@ -203,9 +206,10 @@ class LogFolder:
         late, name, own = [], self.machine, self.path
         pages = dict(self.pages())
         for path in self._paths():
-            page = pages.get(path)
-            is_copy = conflict_original(path) == own or (page and page.machine in ("", name))
-            if path != own and is_copy:
+            page, is_log = pages.get(path), path.startswith(f"{self.folder}/")
+            # A page that says nothing yet may be on its way from another machine.
+            is_copy = page is not None and (page.machine == name or not is_log)
+            if path != own and (is_copy or conflict_original(path) == own):
                 target = page_copies.put_away(self._vault, path, self._memories)
                 late.append(self._read(target, "") or Page())
                 self.forget_stats()
