@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "screens.md"
 WIDTHS = (60, 100, 160)
-LINES = 34  # of an answer
+LINES = 40  # of an answer
 SETUP = [
     "vaultmem sync",
     "vaultmem write --category people Femi is allergic to hazelnuts",
@@ -28,6 +28,7 @@ SETUP = [
 ]
 SHOWN = [
     "vaultmem",
+    "vaultmem setup --dry-run",
     "vaultmem search boiler service",
     "vaultmem why 'bedroom wall damp' 'Damp quotes'",
     "vaultmem backlinks Roof",

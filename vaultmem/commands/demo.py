@@ -166,7 +166,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
         output.line()
         output.flush()
         output.remark(f"vaultmem: {len(steps)} steps in {seconds:.1f} s{rest}")
-        output.remark("vaultmem: now your own notes: vaultmem init FOLDER")
+        output.remark("vaultmem: now your own notes: vaultmem setup")
     return 0
 
 
