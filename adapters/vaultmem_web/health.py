@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import htpy as h
 from vaultmem_server.tokens import TokenStore
 
+from vaultmem.assistants import hooks
+from vaultmem.assistants.programs import HARNESSES
 from vaultmem_web.data import Record, Visit
 from vaultmem_web.views import (
     Page,
@@ -47,6 +49,7 @@ async def health(visit: Visit) -> Page:
                 form(visit, "sync", h.button[t("Compare now")]),
             ],
             h.section[h.h2[t("Jobs")], _jobs(visit, jobs["jobs"])],
+            h.section[h.h2[t("Connected assistants")], _connected(visit)],
             h.section[h.h2[t("Who may come in")], _tokens(visit)],
         ],
         "/health", "jobs",
@@ -86,6 +89,13 @@ def _jobs(visit: Visit, jobs: Sequence[Record]) -> h.Element:
             for job in jobs
         ),
     ]  # fmt: skip
+
+
+def _connected(visit: Visit) -> h.Node:
+    titles = [one.title for one in HARNESSES.values() if hooks.is_connected(one)]
+    if not titles:
+        return h.p(".empty")[visit.t("None: vaultmem connect claude, or another.")]
+    return h.ul[(h.li[title] for title in titles)]
 
 
 def _tokens(visit: Visit) -> h.Node:

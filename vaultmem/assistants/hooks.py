@@ -261,6 +261,14 @@ def edit(path: str, change: Edit, *, dry_run: bool = False, spare: bool = True) 
     return result
 
 
+def is_connected(harness: Harness) -> bool:
+    """Whether our hook is in the settings of a harness."""
+    try:
+        return tag(harness) in read(harness.path())
+    except VaultmemError:
+        return False
+
+
 def read(real: str) -> str:
     """The text of a file, "" of one that is not there."""
     try:

@@ -74,7 +74,7 @@ class Connecting:
             if servers.is_registered(hooks.read(harness.servers_path()), harness):
                 return True  # to be renewed
         can_ask = is_terminal(sys.stdin) and is_terminal(sys.stdout) and not self._output.as_json
-        if can_ask and not args.dry_run and not _is_connected(args.harness):
+        if can_ask and not args.dry_run and not hooks.is_connected(harness):
             self._output.prompt(_QUESTION.format(harness.title))
             return sys.stdin.readline().strip().lower() in ("", "y", "yes")
         return False
@@ -159,7 +159,7 @@ class Connecting:
         users = ", ".join(
             one.title
             for one in HARNESSES.values()
-            if one != harness and context.path_of(one) == path and _is_connected(one.name)
+            if one != harness and context.path_of(one) == path and hooks.is_connected(one)
         )
         try:
             if former != path and context.is_ours(hooks.read(former)):
@@ -243,15 +243,6 @@ class Connecting:
         else:
             done = "is no longer in" if args.remove else "is in"
             self._output.line(f"{title}: the {what} {done} {edited.path}")
-
-
-def _is_connected(name: str) -> bool:
-    """Whether our hook is in the settings of a harness."""
-    harness = HARNESSES[name]
-    try:
-        return hooks.tag(harness) in hooks.read(harness.path())
-    except VaultmemError:
-        return False
 
 
 def _to_json(edited: Edited) -> dict[str, object]:
