@@ -141,7 +141,7 @@ PLANTED = [
     ),
     (
         "vaultmem/reminders/record.py",
-        "if before is None or (before.at, before) < (one.at, one):",
+        "if before is None or rank(before) < rank(one):",
         "if before is None:",
         "tests/test_record.py",
     ),
