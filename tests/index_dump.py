@@ -38,7 +38,7 @@ _TABLES = {
     "files": "SELECT path, kind, size, mtime_ns, raw, hash FROM files",
     "notes": "SELECT f.path, x.dialect, x.title, x.day, x.category, x.excluded, x.journal, x.namespace, x.error,"
     " x.properties, x.anchors FROM notes x LEFT JOIN files f ON f.id = x.id",
-    "blocks": "SELECT f.path, x.ordinal, x.line, x.end_line, x.headings, x.label, hex(x.hash)"
+    "blocks": "SELECT f.path, x.ordinal, x.line, x.end_line, x.headings, x.label, hex(x.hash), x.size"
     " FROM blocks x LEFT JOIN files f ON f.id = x.note",
     "links": "SELECT f.path, x.ordinal, x.kind, x.path, x.subpath, x.display, x.line, x.key, t.path,"
     " x.target IS NULL, x.choices FROM links x LEFT JOIN files f ON f.id = x.source"

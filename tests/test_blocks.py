@@ -20,6 +20,7 @@ from vaultmem.vault.blocks import (
     count_tokens,
     group,
     neighbour_text,
+    size,
 )
 
 LETTERS = st.text("ab .!?\nAB这。é", min_size=1, max_size=60)
@@ -136,6 +137,19 @@ def test_who_speaks_in_list_items_or_by_number_is_heard_where_nobody_else_is() -
         heard_in(*[("text", "Speaker 1"), ("text", "Speaker 2")] * 2)
         == ["Speaker 1", "Speaker 2"] * 2
     )
+
+
+@pytest.mark.parametrize(("text", "label", "words", "asks"), [
+    ("**You:** How was the wedding? ^t3", "You", 1, False),
+    ("**You:** And how was your wedding, really?", "You", 3, True),
+    ("And how was your wedding, really?", None, 3, False),
+    ("**安：** 周六的婚礼怎么样？", "安", 5, True),
+    ("**You:** " + "word " * 10 + "?", "You", 10, False),
+    ("long " * 500, None, 10, False),
+])  # fmt: skip
+def test_how_much_a_block_says(text: str, label: str | None, words: int, asks: bool) -> None:
+    block = Block(text, 1, 1, (), label)
+    assert size(block) == (words, asks)
 
 
 def test_a_long_turn_has_no_text_of_its_neighbours() -> None:

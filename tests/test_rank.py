@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vaultmem.index import ASKS
 from vaultmem.index.keyword import TEXT_FIELDS, analyzer, words
 from vaultmem.search import rank
 
@@ -55,7 +56,7 @@ def test_function_characters_weigh_little() -> None:
 
 
 BITS = 2  # a note has up to four blocks here
-closeness = st.builds(rank.Closeness, block=cosines, around=cosines, whole=cosines)
+closeness = st.builds(rank.Closeness, block=cosines, joined=cosines, whole=cosines)
 scored = st.dictionaries(st.integers(0, 20), points)
 close = st.dictionaries(st.integers(0, 20), closeness)
 
@@ -84,7 +85,7 @@ def test_the_share_of_the_note_counts_once_and_a_copy_half(
     for block in keyword.keys() | meaning.keys():
         own[block] = keyword.get(block, 0.0)
         if near := meaning.get(block):
-            own[block] += rank.COSINE_WEIGHT * near.block + rank.AROUND_WEIGHT * near.around
+            own[block] += rank.COSINE_WEIGHT * near.block + rank.JOINED_WEIGHT * near.joined
             own[block] += rank.WHOLE_WEIGHT * near.whole
         own[block] += rank.estimates(keyword, meaning).get(block, 0.0)
     for block, score in own.items():
@@ -108,6 +109,19 @@ def test_what_is_not_embedded_yet_stands_above_what_fits_the_words_no_better(
         score = ranking.ranked(block).score
         assert all(score >= ranking.ranked(one).score - 1e-9 for one in no_better)
         assert bool(no_better) == ("meaning, not embedded yet" in ranking.ranked(block).parts)
+
+
+@given(keyword=scored, meaning=close, words=st.integers(0, 10))
+def test_what_says_more_stands_higher_and_a_short_question_lower(
+    keyword: dict[int, float], meaning: dict[int, rank.Closeness], words: int
+) -> None:
+    for block in keyword.keys() | meaning.keys():
+        scores = [
+            rank.Ranking(keyword, meaning, 0, sizes={block: size}).ranked(block).score
+            for size in (words + 1, words, words + ASKS)
+        ]
+        assert scores == sorted(scores, reverse=True)
+        assert len(set(scores)) == 3
 
 
 @given(st.integers(0, 5), cosines, cosines, points)

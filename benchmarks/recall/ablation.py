@@ -94,7 +94,9 @@ STEPS = (
     Step("without CJK characters alone", {"CHARACTER_WEIGHT": 0.0}),
     Step("without days", {"DATE_WEIGHT": 0.0, "WHEN_WEIGHT": 0.0}),
     Step("without the note's score", {"NOTE_WEIGHT": 0.0}),
-    Step("without cosine of neighbours", {"AROUND_WEIGHT": 0.0}, ("hybrid",)),
+    Step("without cosine of neighbours", {"JOINED_WEIGHT": 0.0}, ("hybrid",)),
+    Step("without length", {"SIZE_POINTS": [0.0] * 32}),
+    Step("questions like others", {"SIZE_POINTS": 2 * rank.SIZE_POINTS[:16]}),
     Step("without cosine of the note", {"WHOLE_WEIGHT": 0.0}, ("hybrid",)),
     Step("cosine of the block halved", {"COSINE_WEIGHT": rank.COSINE_WEIGHT / 2}, ("hybrid",)),
 )

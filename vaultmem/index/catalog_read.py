@@ -61,6 +61,7 @@ _NOTES = """CROSS JOIN files f ON f.id = b.note CROSS JOIN notes n ON n.id = b.n
 _PLACES = f"SELECT json_group_array({_PLACE}) FROM {_WANTED} {_NOTES}"  # noqa: S608 - own text
 _RANGE = "json_array(b.note, b.ordinal, b.line, b.end_line)"
 _RANGES = f"SELECT json_group_array({_RANGE}) FROM {_WANTED}"  # noqa: S608 - own text
+_SIZES = f"SELECT json_group_array(json_array(w.value, b.size)) FROM {_WANTED}"  # noqa: S608 - own text
 
 _BY_PATH = """SELECT f.path FROM files f JOIN notes n ON n.id = f.id WHERE f.path IN (?, ?)
     ORDER BY f.path"""
@@ -316,6 +317,12 @@ def changed_notes(catalog: Catalog, since: int | None) -> tuple[int, set[int] | 
     if since is None or (last > since and (first is None or first > since + 1)):
         return int(last), None  # of the oldest changes, the list no longer tells
     return int(last), set(json.loads(f"[{notes or ''}]"))
+
+
+def block_sizes(catalog: Catalog, blocks: Iterable[int]) -> dict[int, int]:
+    """How much some blocks say (their sizes)."""
+    rows: list[tuple[int, int]] = _one_answer(catalog, _SIZES, json.dumps(list(blocks)))
+    return dict(rows)
 
 
 def block_hashes(

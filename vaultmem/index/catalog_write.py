@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from vaultmem.adapter import Link, Note, Task
+from vaultmem.index import ASKS
 from vaultmem.index.catalog import Catalog
 from vaultmem.languages import when_words
 from vaultmem.text.values import value
@@ -41,6 +42,7 @@ class BlockRow(NamedTuple):
     headings: tuple[str, ...]
     label: str | None
     hash: bytes
+    size: int  # its words as far as they count, and ASKS
 
 
 class NoteRow(NamedTuple):
@@ -89,7 +91,7 @@ BLOCK, TASK, SAID, OPENING = 0, 1, 2, 3  # OPENING: of a note that is due itself
 _INSERTS = {
     "names": "INSERT INTO names VALUES (?, ?)",
     "notes": "INSERT INTO notes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    "blocks": "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?)",
+    "blocks": "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     "links": "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
     "tags": "INSERT OR IGNORE INTO tags VALUES (?, ?, ?)",
     "aliases": "INSERT OR IGNORE INTO aliases VALUES (?, ?, ?)",
@@ -121,7 +123,7 @@ class Batch:
              note.frontmatter_error, _json(note.properties), _json(note.anchors))
         )  # fmt: skip
         self._rows["blocks"] += [
-            (file, n, b.line, b.end_line, "\n".join(b.headings) or None, b.label, b.hash)
+            (file, n, b.line, b.end_line, "\n".join(b.headings) or None, b.label, b.hash, b.size)
             for n, b in enumerate(row.blocks)
         ]
         self._rows["links"] += [
@@ -337,12 +339,16 @@ class Entry:
     texts: dict[str, str]
     day: int
     temporal: bool
+    size: int = 0
 
 
 def block_row(title: str, block: blocking.Block) -> BlockRow:
-    """A block's place, and the hash of the text that is embedded for it."""
+    """A block's place, and the hash of the text that is embedded for it, and how much it says."""
     digest = text_hash(blocks.embedded_text(title, block))
-    return BlockRow(block.line, block.end_line, block.headings, block.label, digest)
+    words, asks = blocks.size(block)
+    return BlockRow(
+        block.line, block.end_line, block.headings, block.label, digest, words + ASKS * asks
+    )
 
 
 def index_entries(path: str, record: NoteRow, grouped: list[blocking.Block]) -> Iterator[Entry]:
@@ -362,4 +368,5 @@ def index_entries(path: str, record: NoteRow, grouped: list[blocking.Block]) -> 
             "label": block.label or "",
             **whole,
         }
-        yield Entry(number, texts, day, when_words.is_temporal(block.text))
+        temporal = when_words.is_temporal(block.text)
+        yield Entry(number, texts, day, temporal, record.blocks[number].size)

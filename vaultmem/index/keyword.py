@@ -80,7 +80,8 @@ def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for name in TEXT_FIELDS:
         builder = builder.add_text_field(name, tokenizer_name=ANALYZER, index_option="position")
-    builder = builder.add_unsigned_field("block", fast=True)
+    for name in ("block", "size"):
+        builder = builder.add_unsigned_field(name, fast=True)
     builder = builder.add_unsigned_field("note", indexed=True)
     for name in ("day", "monthday", "temporal"):
         builder = builder.add_unsigned_field(name, indexed=True)
@@ -192,6 +193,7 @@ class KeywordWriter:
                 document.add_text(name, words(text))
         document.add_unsigned("note", note)
         document.add_unsigned("block", note << ORD_BITS | entry.ordinal)
+        document.add_unsigned("size", entry.size)
         if entry.day:
             document.add_unsigned("day", entry.day)
             document.add_unsigned("monthday", entry.day % 10000)

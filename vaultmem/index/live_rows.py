@@ -140,3 +140,17 @@ class LiveRows:
 
 def _rising(notes: Iterable[int] | Numbers) -> Numbers:
     return np.unique(np.fromiter(notes, dtype=np.int64))
+
+
+def joined_vectors(
+    vectors: NDArray[np.float32], blocks: Numbers, at: Numbers, shares: tuple[float, float]
+) -> NDArray[np.float32]:
+    """The vectors of the blocks at some places, each with a share of those just before and after it, normalised. The
+    blocks are in rising order."""
+    result = vectors[at].copy()
+    for step, share in zip((-1, 1), shares, strict=True):
+        beside = np.clip(at + step, 0, len(blocks) - 1)
+        is_next = blocks[beside] == blocks[at] + step
+        result += np.where(is_next, share, 0.0).astype(np.float32)[:, None] * vectors[beside]
+    result /= np.maximum(np.linalg.norm(result, axis=1, keepdims=True), 1e-9)
+    return result

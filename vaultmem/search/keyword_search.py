@@ -8,7 +8,14 @@ from itertools import pairwise
 
 import tantivy  # the second half of keyword.py, which owns it
 
-from vaultmem.index.keyword import MAX_WORD, analyzer, normal, open_to_read, spoken, words
+from vaultmem.index.keyword import (
+    MAX_WORD,
+    analyzer,
+    normal,
+    open_to_read,
+    spoken,
+    words,
+)
 from vaultmem.languages import when_words
 from vaultmem.search import rank
 from vaultmem.search.query import Query, Term
@@ -20,6 +27,7 @@ _PHRASE_FIELDS = ("body", "title", "heading")
 _SPOKEN_FIELDS = ("body", "near")
 _CHARACTER_FIELDS = ("body", "title")
 _SUFFIXES = ("", "e", "s", "ed", "ing", "er", "al", "y", "ation", "ations", "ment", "able", "ity")
+Sized = tuple[int, float, int]  # a block, its score, and how much it says
 _T = tantivy.Query
 _MUST, _SHOULD, _NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.MustNot
 
@@ -108,11 +116,13 @@ class KeywordSearcher:
 
     @spoken()
     def search(self, question: Question, limit: int) -> dict[int, float]:
-        """The best blocks: block number -> score.
+        """The best blocks: block number -> score."""
+        return {block: score for block, score, _ in self.sized(question, limit)}
 
-        Stop words only add points to what the other words find, unless that is too little: nearly
-        every block has some, and looking at all of them takes most of the time in a large vault.
-        """
+    @spoken()
+    def sized(self, question: Question, limit: int) -> list[Sized]:
+        """The best blocks, each with its score and how much it says. Stop words only add points to what others find,
+        unless that is too little: looking at all blocks that have some takes most of the time in a large vault."""
         telling, weak = self._by_weight(question.query.words)
         result = self._run(self._whole(question, rank.FIELDS, telling, weak), limit)
         if weak and len(result) < limit:
@@ -126,15 +136,16 @@ class KeywordSearcher:
         parts = {}
         for field in rank.FIELDS:
             query = self._whole(only, (field,), question.query.words, extras=False)
-            parts[field] = {b: s for b, s in self._run(query, 1000).items() if s > 0}
-        dates = self._filtered([(_SHOULD, q) for q in self._date_clauses(question.text)], only)
-        parts["date"] = {b: s for b, s in self._run(dates, 1000).items() if s > 0}
-        return parts
+            parts[field] = {b: s for b, s, _ in self._run(query, 1000) if s > 0}
+        found = self._day_clauses(question.text) + self._when_clause(question.text)
+        dates = self._run(self._filtered([(_SHOULD, q) for q in found], only), 1000)
+        return {**parts, "date": {b: s for b, s, _ in dates if s > 0}}
 
-    def _run(self, query: tantivy.Query, limit: int) -> dict[int, float]:
+    def _run(self, query: tantivy.Query, limit: int) -> list[Sized]:
         hits = self._searcher.search(query, limit, count=False).hits
-        blocks = self._searcher.fast_field_values("block", [address for _, address in hits])
-        return {int(block or 0): score for block, (score, _) in zip(blocks, hits, strict=True)}
+        column, places = self._searcher.fast_field_values, [place for _, place in hits]
+        rows = zip(hits, column("block", places), column("size", places), strict=True)
+        return [(int(block or 0), score, int(size or 0)) for (score, _), block, size in rows]
 
     def _whole(
         self,
@@ -177,9 +188,6 @@ class KeywordSearcher:
         elif day_clauses := self._day_clauses(text):
             clauses += [(_SHOULD, q) for q in day_clauses]
         return clauses + [(_SHOULD, q) for q in self._when_clause(text)]
-
-    def _date_clauses(self, text: str) -> list[tantivy.Query]:
-        return self._day_clauses(text) + self._when_clause(text)
 
     def _day_clauses(self, text: str) -> list[tantivy.Query]:
         results = []

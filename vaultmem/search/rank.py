@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 
+from vaultmem.index import ASKS
 from vaultmem.text.values import value
 
 # field of the keyword index -> weight of its BM25 score
@@ -38,9 +39,14 @@ NAME_SHARE = 0.9  # at most so much of a speaker's name is taken from what he an
 
 DATE_WEIGHT = 8.0  # a note of the day, month or year that the question names
 WHEN_WEIGHT = 2.0  # a block that speaks of days, when the question asks for one
-COSINE_WEIGHT = 14.0
-AROUND_WEIGHT = 4.0  # mean cosine of the blocks before and after
+COSINE_WEIGHT = 12.0
+JOINED_WEIGHT = 14.0  # cosine of the block joined with the blocks before and after
+JOINED_SHARES = (0.5, 0.2)  # how much of the block before and of the block after
 WHOLE_WEIGHT = 8.0  # mean cosine of the note's blocks
+LENGTH_WEIGHT = 3.0  # times ln(1 + words): what says little answers little
+QUESTION_COST = 3.0  # of a turn that only asks something
+SIZE_POINTS = [LENGTH_WEIGHT * math.log1p(size) for size in range(ASKS)]
+SIZE_POINTS += [points - QUESTION_COST for points in SIZE_POINTS]  # by the size of a block
 NEAR_ENOUGH = 0.25  # a lower cosine means nothing with this kind of model, unless filters leave nothing nearer
 NOTE_SHARE = (1.0, 0.5, 0.25)  # how a note's best, second and third block count for the note
 NOTE_WEIGHT = 0.1  # how much of its note's score a block gets on top of its own
@@ -107,10 +113,10 @@ def character_weight(character: str) -> float:
 
 @value
 class Closeness:
-    """Cosines to the question: of a block, of the blocks beside it, of its note (means)."""
+    """Cosines to the question: of a block, of it joined with the blocks beside it, of its note (the mean)."""
 
     block: float
-    around: float
+    joined: float
     whole: float
 
 
@@ -146,7 +152,8 @@ def is_cut_in_a_tie(scores: Collection[float], limit: int) -> bool:
 class Ranking:
     """Blocks by the weighted sum of keyword score and cosines and a share of their note's score, best
     first; ties by block number. `copies` are notes that shall stand below their originals. Works on plain
-    pairs: of hundreds of blocks only a few are in the answer and need their parts.
+    pairs: of hundreds of blocks only a few are in the answer and need their parts. `sizes` say how much
+    each block says (its size in the index).
     """
 
     def __init__(
@@ -155,15 +162,19 @@ class Ranking:
         meaning: dict[int, Closeness],
         note_bits: int,
         copies: Collection[int] = (),
+        sizes: Mapping[int, int] | None = None,
     ) -> None:
+        self._sizes = sizes or {}
         self._keyword = keyword
         self._meaning = meaning
         self._bits = note_bits
         self._copies = copies
         self._estimates = estimates(keyword, meaning)
-        near = meaning.keys() | self._estimates.keys()
-        own = [(-self._own_score(block), block) for block in near]
-        own += [(-score, block) for block, score in keyword.items() if block not in near]
+        if meaning:
+            blocks = keyword.keys() | meaning.keys()
+            own = [(-self._own_score(block), block) for block in blocks]
+        else:
+            own = [(-score - self._size_points(block), block) for block, score in keyword.items()]
         own.sort()
         totals = note_scores([(block >> note_bits, -lost) for lost, block in own])
         self._shares = {note: NOTE_WEIGHT * total for note, total in totals.items()}
@@ -193,7 +204,19 @@ class Ranking:
         return lost * CONFLICT_WEIGHT if lost < 0 and self._is_copy(block) else lost
 
     def _own_score(self, block: int) -> float:
-        return sum(self._own_parts(block).values())
+        """The sum of the parts, without their names: it is asked for hundreds of blocks."""
+        score = self._keyword.get(block, 0.0)
+        if close := self._meaning.get(block):
+            score += COSINE_WEIGHT * close.block
+            score += JOINED_WEIGHT * close.joined
+            score += WHOLE_WEIGHT * close.whole
+        else:
+            score += self._estimates.get(block, 0.0)
+        return score + self._size_points(block)
+
+    def _size_points(self, block: int) -> float:
+        size = self._sizes.get(block)
+        return 0.0 if size is None else SIZE_POINTS[size]
 
     def _own_parts(self, block: int) -> dict[str, float]:
         parts = {}
@@ -203,13 +226,16 @@ class Ranking:
             parts |= _points(close)
         elif block in self._estimates:
             parts["meaning, not embedded yet"] = self._estimates[block]
+        if block in self._sizes:
+            size = self._sizes[block]
+            parts["length" if size < ASKS else "short question"] = SIZE_POINTS[size]
         return parts
 
 
 def _points(close: Closeness) -> dict[str, float]:
     return {
         "meaning": COSINE_WEIGHT * close.block,
-        "meaning around it": AROUND_WEIGHT * close.around,
+        "meaning with what is around it": JOINED_WEIGHT * close.joined,
         "meaning of the note": WHOLE_WEIGHT * close.whole,
     }
 

@@ -15,7 +15,7 @@ from vaultmem.memories import access, decay
 from vaultmem.search import cache, rank, snippet
 from vaultmem.search import query as language
 from vaultmem.search.cache import CatalogCache, Pair
-from vaultmem.search.keyword_search import KeywordSearcher, Question
+from vaultmem.search.keyword_search import KeywordSearcher, Question, Sized
 from vaultmem.search.query import Answer, Ask, Hit
 from vaultmem.search.snippet import NoteTexts, cut_lines
 from vaultmem.text.values import TYPE_CHECKING
@@ -186,14 +186,18 @@ class Searcher:
 
     def _best(self, ask: Ask, question: Question, result: _Blocks) -> None:
         """What fits the words best, and with a search by meaning the meaning, too."""
-        keyword = self._keyword_hits(ask, question)
+        hits = self._keyword_hits(ask, question)
+        keyword = {block: score for block, score, _ in hits}
         meaning: dict[int, rank.Closeness] = {}
         if ask.semantic:
             try:
                 meaning = self._closeness(ask, question, keyword)
             except (ModelError, StateError) as error:
                 result.remarks.append(f"keyword results only: {error}")
-        ranking = rank.Ranking(keyword, meaning, ORD_BITS, result.known.copies)
+        sizes = {block: size for block, _, size in hits}
+        if others := meaning.keys() - sizes.keys():
+            sizes |= catalog_read.block_sizes(self.catalog, others)
+        ranking = rank.Ranking(keyword, meaning, ORD_BITS, result.known.copies, sizes)
         paths = partial(catalog_read.paths_of, self.catalog)
         blocks = rank.in_order(ranking.scored, paths, ORD_BITS)
         if ask.group == "note":
@@ -212,17 +216,17 @@ class Searcher:
             notes = [note for note in notes if note in left]
         return [rank.Ranked(note << ORD_BITS, 0.0, {"newest": 0.0}) for note in notes[: ask.limit]]
 
-    def _keyword_hits(self, ask: Ask, question: Question) -> dict[int, float]:
+    def _keyword_hits(self, ask: Ask, question: Question) -> list[Sized]:
         """The best blocks; more of them while one long note keeps the others out."""
         most = max(1, self.keyword.block_count())
         wanted = min(most, max(CANDIDATES, 4 * ask.limit))
         while True:
-            scores = self.keyword.search(question, wanted)
-            notes = {block >> ORD_BITS for block in scores}
+            hits = self.keyword.sized(question, wanted)
+            notes = {block >> ORD_BITS for block, _, _ in hits}
             enough = ask.group != "note" or len(notes) >= ask.limit
-            enough = enough and not rank.is_cut_in_a_tie(scores.values(), ask.limit)
-            if enough or wanted == most or len(scores) < wanted:
-                return scores
+            enough = enough and not rank.is_cut_in_a_tie([score for _, score, _ in hits], ask.limit)
+            if enough or wanted == most or len(hits) < wanted:
+                return hits
             wanted = min(most, 10 * wanted)
 
     def _closeness(

@@ -17,7 +17,7 @@ from vaultmem.errors import ConfigError, ModelError
 from vaultmem.index import ORD_BITS
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.exact import Allowed
-from vaultmem.index.live_rows import LiveRows
+from vaultmem.index.live_rows import LiveRows, joined_vectors
 from vaultmem.index.minilm import MEAN
 from vaultmem.index.models import DEFAULT, Model, open_embedder
 from vaultmem.index.state import State
@@ -284,14 +284,16 @@ class Meaning:
         near = np.isin(blocks, np.concatenate([numbers - 1, numbers, numbers + 1]))
         keep = near | ((blocks & ORDINAL) < FIRST_BLOCKS)
         blocks, rows = blocks[keep], rows[keep]
-        cosines = self._comparable(self.store.matrix()[rows] @ query)
+        vectors = self.store.matrix()[rows]
+        cosines = self._comparable(vectors @ query)
         _, note = np.unique(blocks >> ORD_BITS, return_inverse=True)
         whole = (np.bincount(note, cosines) / np.bincount(note))[note]
-        known = dict(zip(blocks.tolist(), cosines.tolist(), strict=True))
-        inside = np.isin(blocks, numbers)
+        at = np.flatnonzero(np.isin(blocks, numbers))
+        joined = self._comparable(joined_vectors(vectors, blocks, at, rank.JOINED_SHARES) @ query)
+        parts = zip(cosines[at].tolist(), joined.tolist(), whole[at].tolist(), strict=True)
         return {
-            block: rank.Closeness(known[block], _around(known, block), mean)
-            for block, mean in zip(blocks[inside].tolist(), whole[inside].tolist(), strict=True)
+            block: rank.Closeness(*three)
+            for block, three in zip(blocks[at].tolist(), parts, strict=True)
         }
 
     def lacking(self, catalog: Catalog, blocks: Iterable[int]) -> dict[int, bytes]:
@@ -369,12 +371,6 @@ class _Going:
         """Step aside, then say whether to go on."""
         self.ended = self.ended or (self._aside is not None and not self._aside())
         return not self.ended
-
-
-def _around(cosines: dict[int, float], block: int) -> float:
-    """The mean cosine of the blocks just before and after; a block alone stands in for them."""
-    beside = [cosines[near] for near in (block - 1, block + 1) if near in cosines]
-    return sum(beside) / len(beside) if beside else cosines[block]
 
 
 # Give blocks their vectors: after a sync, in portions, going on where the last run stopped.

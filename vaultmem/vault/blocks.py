@@ -242,6 +242,31 @@ def _word_count(text: str) -> int:
     return count_tokens(text) * 3 // 4
 
 
+# How much a block says, for the ranking.
+
+ENOUGH_WORDS = 10  # of four letters and more; what has more of them says no less
+_LONG_WORD = re.compile(r"[^\W_]{4,}")
+_QUESTION_END = re.compile(r"[?？][*_\"'”’)\s]*\Z")
+
+
+def size(block: Block) -> tuple[int, bool]:
+    """How many words of four letters and more it has, at most ENOUGH_WORDS; of CJK texts, pairs of characters. And
+    whether it is a short turn that only asks: that is near to every question and answers none."""
+    text = _words_of(block)
+    if len(text) > 40 * ENOUGH_WORDS:
+        return ENOUGH_WORDS, False
+    wide = 0 if text.isascii() else (len(text.encode("utf-8", "replace")) - len(text)) // 4
+    words = len(_LONG_WORD.findall(text)) + wide
+    if words >= ENOUGH_WORDS:
+        return ENOUGH_WORDS, False
+    return words, bool(block.label and _QUESTION_END.search(text))
+
+
+def _words_of(block: Block) -> str:
+    """Its text without the name of who speaks."""
+    return re.split("[:：]", block.text, maxsplit=1)[-1] if block.label else block.text
+
+
 # Facts about a note that follow from what was read: its day, its category, the text to embed.
 
 _DATE_KEYS = (
