@@ -52,7 +52,7 @@ OF_MEMORIES = {
 }  # fmt: skip
 BY_DAY = {"pending"}  # says something else every day; has tests of its own with a day that is given
 VOLATILE = re.compile(
-    r"(?<=score )[\d.]+|[\d.]+(?= s\b)|(?<=[\d ])\d+\.\d+ MB|\d+\.\d\d$", re.MULTILINE
+    r"(?<=score )[\d.]+|[\d.]+(?= s\b)|(?<=[\d ])\d+\.\d+ MB|\d+\.\d\d(?=\)?$)", re.MULTILINE
 )
 
 

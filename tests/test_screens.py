@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import pty
 import re
@@ -15,9 +16,12 @@ from pathlib import Path
 import pytest
 
 from tests.cases import each_case
-from tests.cli_run import process
+from tests.cli_run import one_line, process
 from tests.index_dump import synced
 from vaultmem import screen
+from vaultmem.commands import upkeep_views
+from vaultmem.commands.rendering import show_diff
+from vaultmem.output import Output, Streams
 
 LONG = """\
 --help
@@ -131,3 +135,48 @@ def test_a_folded_line_stands_below_its_last_column() -> None:
     )
     assert screen.wrap([(one, one) for one in "aa bb cc dd".split()], 5, 1) == ["aa …"]
     assert screen.columns("泡菜 a\u0301") == 6
+
+
+def test_a_diff_shows_which_words_differ() -> None:
+    out = io.StringIO()
+    diff = (
+        "--- a\n+++ b\n@@ -1 +1 @@\n-Anne likes tea\n+Anne likes coffee\n x\n-one\n-two\n+three\n"
+    )
+    show_diff(diff, Output("text", Streams(out, out, terminal=True, colour=True)))
+    shown = out.getvalue()
+    assert "\033[31mAnne likes \033[0m\033[31;7mtea\033[0m\n" in shown
+    assert "\033[32mAnne likes \033[0m\033[32;7mcoffee\033[0m\n" in shown
+    assert "\033[31m-one\033[0m\n\033[31m-two\033[0m\n\033[32m+three\033[0m\n" in shown
+    assert _STEERS.sub("", shown) == diff
+
+
+def test_a_review_takes_a_single_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, theirs = pty.openpty()
+    with open(theirs, encoding="utf-8") as keys:
+        monkeypatch.setattr(sys, "stdin", keys)
+        before = termios.tcgetattr(theirs)
+        os.write(own, b"xr")  # no Enter; x is none of the keys
+        assert upkeep_views._ask(Output()) == "r"
+        assert termios.tcgetattr(theirs) == before
+    os.close(own)
+
+
+def test_what_was_meant_is_named() -> None:
+    assert "did you mean claude?" in one_line(process("connect", "clade"))
+
+
+def test_where_nothing_opens_links_the_editor_opens_the_note(indexed: Path, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text(f"#!/bin/sh\necho \"$2\" > '{tmp_path}/opened'\n")
+    editor.chmod(0o755)
+    words = ("search", "damp quotes", "--keyword", "--open", "--vault", str(indexed))
+    how = {"PATH": str(tmp_path), "VISUAL": "", "EDITOR": f"{editor} -n"}
+    assert process(*words, **how).code == 0
+    assert (tmp_path / "opened").read_text() == f"{indexed}/House/Damp quotes.md\n"
+    assert "EDITOR" in process(*words, **{**how, "EDITOR": ""}).err
+
+
+def test_why_says_which_word_stands_where(indexed: Path) -> None:
+    shown = process("why", "damp bedroom", "House/Damp quotes.md", VAULTMEM_VAULT=str(indexed)).out
+    assert re.search(r"matches 'damp' in the title \(\+\d+\.\d\d\)", shown), shown
+    assert re.search(r"matches 'damp', 'bedroom' in the text \(\+", shown), shown

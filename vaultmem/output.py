@@ -61,7 +61,15 @@ class Parts:
 
 
 JSON_VERSION = 1  # of what commands print with --json; docs/json.md says when it is raised
-_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_CODES = {
+    "bold": "1",
+    "dim": "2",
+    "reverse": "7",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "cyan": "36",
+}
 
 
 class Output:

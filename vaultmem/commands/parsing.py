@@ -27,6 +27,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "repeated": {"action": "append"}, "maybe": {"nargs": "?", "const": "-"}, "int": {"type": int},
     "float": {"type": float},
 }  # fmt: skip
+_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from ([^)]*)\)")
 _OPTION = re.compile(r"--[a-z][a-z-]*(?:=|\Z)|(-[a-z])\d*\Z")
 
 
@@ -41,7 +42,13 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
-        """Not the usage and an exit, but an error like others."""
+        """Not the usage and an exit, but an error like others, with what was meant."""
+        if wrong := _CHOICE.search(message):
+            from difflib import get_close_matches
+
+            known = re.findall(r"[\w-]+", wrong[2])
+            near = get_close_matches(wrong[1], known, 1)
+            message += f" (did you mean {near[0]}?)" if near else ""
         raise UsageError(f"{message}; see {self.prog} --help")
 
 

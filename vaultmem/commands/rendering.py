@@ -270,7 +270,49 @@ def show_words(ahead: str, text: str, output: Output, *styles: str, most: int = 
 
 
 def show_diff(text: str | None, output: Output) -> None:
-    """A unified diff, if there is one: in colours on a terminal, and exact elsewhere."""
-    for line in text.removesuffix("\n").split("\n") if text else ():
-        style = "bold" if line.startswith(("+++", "---")) else _COLOURS.get(line[:1])
-        output.text((output.paint(line, style) if style else line) + "\n")
+    """A unified diff, if there is one: in colours on a terminal, where the words that differ stand out; exact
+    elsewhere."""
+    lines = text.removesuffix("\n").split("\n") if text else []
+    for number, line in enumerate(lines):
+        pair = _pair(lines, number) if output.colour else None
+        if pair is not None:
+            painted = _words_that_differ(line, pair, output)
+        else:
+            style = "bold" if line.startswith(("+++", "---")) else _COLOURS.get(line[:1])
+            painted = output.paint(line, style) if style else line
+        output.text(painted + "\n")
+
+
+def _pair(lines: list[str], number: int) -> str | None:
+    """The line that took the place of this one, or the other way round, where that is one line for one."""
+    signs = "".join(line[:1] or " " for line in lines[max(number - 2, 0) : number + 3])
+    at = min(number, 2)
+    own, other = lines[number], 1 if lines[number][:1] == "-" else -1
+    if own.startswith(("+++", "---")) or signs[at : at + 1] not in "+-":
+        return None
+    first = at if other == 1 else at - 1  # where the line that was taken out stands
+    ahead = signs[first - 1] if first > 0 else " "
+    if (
+        first < 0
+        or signs[first : first + 2] != "-+"
+        or ahead == "-"
+        or signs[first + 2 : first + 3] == "+"
+    ):
+        return None
+    pair = lines[number + other]
+    return None if pair.startswith(("+++", "---")) else pair
+
+
+def _words_that_differ(line: str, other: str, output: Output) -> str:
+    """A line of a diff with the words that the other line does not have turned round."""
+    import re
+    from difflib import SequenceMatcher
+
+    colour = _COLOURS[line[0]]
+    own, theirs = (re.findall(r"\s+|\w+|[^\w\s]", one[1:]) for one in (line, other))
+    text, at = output.paint(line[0], colour), 0
+    for start, _, size in SequenceMatcher(None, own, theirs, autojunk=False).get_matching_blocks():
+        text += output.paint("".join(own[at:start]), colour, "reverse")
+        text += output.paint("".join(own[start : start + size]), colour)
+        at = start + size
+    return text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import sys
 from argparse import Namespace
@@ -15,7 +16,7 @@ from vaultmem.commands.rendering import embed_first, open_vault, params_of
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.memories.access import Viewer, viewer
 from vaultmem.memories.decay import policy
-from vaultmem.output import Output, table
+from vaultmem.output import Output
 from vaultmem.search.query import Answer, Ask, Filter, Hit
 from vaultmem.text.values import TYPE_CHECKING, plural
 
@@ -28,6 +29,17 @@ if TYPE_CHECKING:
     Attributions = Mapping[str, str]
     Line = dict[str, object]
 
+# What a score is made of, in words.
+_PARTS = {
+    "keyword": "it has the words", "note": "the rest of the note fits, too", "newest": "nothing but its date counts",
+    "meaning": "its meaning is near", "meaning around it": "what stands around it is near in meaning",
+    "meaning of the note": "the whole note is near in meaning", "conflict copy": "it is a copy of another note",
+    "meaning, not embedded yet": "its meaning is not known yet, and is guessed by its words",
+}  # fmt: skip
+_FIELD_WORDS = {
+    "body": "in the text", "near": "close together", "title": "in the title", "heading": "in a heading",
+    "label": "in its label", "tag": "in a tag", "path": "in the path", "date": "as its date",
+}  # fmt: skip
 MOST_SNIPPET = 3  # lines
 LONG_WORD = 48  # columns of an address
 _RULE = re.compile(r"\|?(?::?-{2,}:?\|?)+|\|{1,2}")  # of a table, and its bars
@@ -67,7 +79,8 @@ def search(args: Namespace, output: Output) -> int:
             _show_results(answer, whose, output)
             _remark_age(vault, output)
         if args.open and answer.results:
-            _open(answer.results[0].uri)
+            first = answer.results[0]
+            _open(first.uri, os.path.join(vault.path, first.path))
     return 0
 
 
@@ -204,17 +217,26 @@ def _remark_age(vault: Vault, output: Output) -> None:
         )
 
 
-def _open(uri: str) -> None:
-    """Open the note's link; only links of our own making, never text from a note."""
+def _open(uri: str, path: str) -> None:
+    """Open the note's link, or its file in the person's editor where nothing opens links; only links of our own making,
+    never text from a note."""
+    import shlex
+    import shutil
     import subprocess
 
     opener = {"darwin": "open", "win32": "explorer"}.get(sys.platform, "xdg-open")
+    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
     try:
-        subprocess.Popen([opener, uri], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if shutil.which(opener):
+            subprocess.Popen([opener, uri], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        elif editor:
+            subprocess.run([*editor, path], check=False)
+        else:
+            raise VaultmemError(
+                f"cannot open {uri}: {opener} is missing, and EDITOR names no editor; open it by hand"
+            )
     except OSError as error:
-        raise VaultmemError(
-            f"cannot open {uri}: {opener} is missing; follow the link by hand"
-        ) from error
+        raise VaultmemError(f"{path} cannot be opened: {error.strerror or error}") from error
 
 
 def recall(args: Namespace, output: Output) -> int:
@@ -346,10 +368,13 @@ def _show_why(answer: Why, output: Output) -> None:
     else:
         where = f"lines {answer.line}-{answer.end_line}, score {answer.score:.2f}"
         output.line(f"  number {answer.rank} of {answer.of}, {where}")
-    rows = [(f"  {name}", f"{points:+.2f}") for name, points in answer.parts.items()]
-    rows += [(f"    of keyword: {name}", f"{points:.2f}") for name, points in answer.fields.items()]
-    for row in table(rows):
-        output.line(row)
+    for name, points in answer.parts.items():
+        output.line(f"  {_PARTS.get(name, name)} ({points:+.2f})")
+        for field, own in answer.fields.items() if name == "keyword" else ():
+            words = ", ".join(f"'{word}'" for word in answer.words.get(field, ())) or "the query"
+            output.line(
+                f"    matches {words} {_FIELD_WORDS.get(field, f'in its {field}')} ({own:+.2f})"
+            )
     if answer.confidence is not None and answer.confidence < 1:
         output.line(f"  confidence {answer.confidence}")
     for remark in answer.remarks:

@@ -213,15 +213,34 @@ def _go_through(vault: Vault, proposals: list[Answer], args: Namespace, output: 
 
 
 def _ask(output: Output) -> str:
-    """One of a, r, s, q. The end of the input is q."""
+    """One of a, r, s, q, by a single key. The end of the input is q."""
     while True:
         output.prompt(_QUESTION)
-        line = sys.stdin.readline()
-        if not line:
+        key = _key()
+        output.prompt("\n" if key and is_terminal(sys.stdin) else "")
+        if not key:
             return "q"
-        answer = line.strip().lower()[:1]
+        answer = key.strip().lower()[:1]
         if answer and answer in "arsq":
             return answer
+
+
+def _key() -> str:
+    """The next key at a terminal, without Enter; else the next line. Ctrl-C is as always."""
+    try:
+        import termios
+        import tty
+
+        handle = sys.stdin.fileno()
+        before = termios.tcgetattr(handle)
+    except (ImportError, OSError, ValueError, AttributeError):
+        return sys.stdin.readline()
+    try:
+        tty.setcbreak(handle, termios.TCSADRAIN)
+        key = os.read(handle, 1).decode("ascii", "replace")
+    finally:
+        termios.tcsetattr(handle, termios.TCSADRAIN, before)
+    return "" if key == "\x04" else key
 
 
 # --- history

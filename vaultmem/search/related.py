@@ -221,6 +221,7 @@ class Why:
     score: float | None
     parts: dict[str, float]  # what the score is the sum of
     fields: dict[str, float]  # what each field gave to the keyword part of the best block
+    words: dict[str, list[str]]  # which words of the query are in each of these fields
     line: int | None
     end_line: int | None
     confidence: float | None
@@ -236,6 +237,7 @@ def why(
     result = answer.results[place] if place is not None else None
     remarks = [*answer.remarks, *_reasons_against(searcher, text, path, result, to)]
     note = catalog_read.note_id(searcher.catalog, path)
+    fields = _fields(searcher, text, note, result)
     return Why(
         path=path,
         title=catalog_read.note_heads(searcher.catalog, [note])[note].title,
@@ -243,7 +245,8 @@ def why(
         of=len(answer.results),
         score=result.score if result else None,
         parts=result.parts if result else {},
-        fields=_fields(searcher, text, note, result),
+        fields=fields,
+        words=_words_by_field(searcher, text, note, result) if fields else {},
         line=result.line if result else None,
         end_line=result.end_line if result else None,
         confidence=result.confidence if result else None,
@@ -262,6 +265,17 @@ def _fields(searcher: Searcher, text: str, note: int, result: Hit | None) -> dic
         for name, blocks in parts.items()
     }
     return {name: round(points, 4) for name, points in best.items() if points}
+
+
+def _words_by_field(
+    searcher: Searcher, text: str, note: int, result: Hit | None
+) -> dict[str, list[str]]:
+    query = language.parse(text)
+    found: dict[str, list[str]] = {}
+    for term in [*query.words, *query.must, *(one for group in query.groups for one in group)]:
+        for field in _fields(searcher, term.text, note, result):
+            found.setdefault(field, []).append(term.text)
+    return found
 
 
 def _reasons_against(
