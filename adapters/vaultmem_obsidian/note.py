@@ -283,6 +283,10 @@ class _Reader:
             self._close_text(begin, end)
 
     def _close_text(self, begin: int, end: int) -> None:
+        whole = "\n".join(self.lines[begin:end])
+        if not self.names and "**" not in whole:
+            self._add(whole, begin, end, "text")
+            return
         for first, last, label in turns(self.lines, begin, end, self.names):
             self._add("\n".join(self.lines[first:last]), first, last, "text", label)
 

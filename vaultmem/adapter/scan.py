@@ -81,6 +81,10 @@ def _indented(text: str, start: int) -> list[Hidden]:
     in_list, after_empty, begin = False, False, start
     for line in text[start:].split("\n"):
         end = begin + len(line)
+        if line[:1].isalpha():  # most lines: prose, neither code nor an item
+            in_list, after_empty = in_list and not after_empty, False
+            begin = end + 1
+            continue
         goes_on = bool(results) and results[-1].end == begin - 1
         if not line.strip():
             after_empty = True

@@ -74,6 +74,8 @@ class Indexer:
         self.breathe: Callable[[], None] = _nothing
         self.committed: Callable[[Iterable[int]], None] = _nothing
         self.check: Callable[[str, Diff], None] = compare.check_vanished
+        self._memory_folder, page = config.text("memory_folder"), config.text("pending.path")
+        self._page, self._cap = page_path(self._memory_folder, page), config.number("index.max_note_bytes")  # fmt: skip
         self.reads_on = False
         self.batch_notes = BATCH_NOTES
         self.fresh_paths: set[str] = set()  # read so soon after a change that the next may not show
@@ -216,10 +218,7 @@ class Indexer:
     def _kind(self, path: str) -> str:
         """What a file is to us."""
         kind = self.rules.kind(path)
-        if kind != "note":
-            return kind
-        folder = self.config.text("memory_folder")
-        return ours_as(path, folder, page_path(folder, self.config.text("pending.path")))
+        return ours_as(path, self._memory_folder, self._page) if kind == "note" else kind
 
     def _remove(self, gone: dict[int, str]) -> None:
         orphans = self.catalog.orphans()
@@ -279,7 +278,7 @@ class Indexer:
         if kind != "note":
             self._put_other(entry)
             return None
-        read = vault.read(self.folder, entry.raw, self.config.number("index.max_note_bytes"))
+        read = vault.read(self.folder, entry.raw, self._cap)
         age = time.time_ns() - read.mtime_ns
         racy = age < vault.SETTLED_NS
         if racy and age > -vault.SETTLED_NS:  # a time in the future would be as fresh at every look
@@ -338,7 +337,7 @@ class Indexer:
             note,
             self.rules.dialect(row.path),
             blocks.note_day(row.path, note.properties, note.journal),
-            blocks.category(row.path, note.properties, self.config.text("memory_folder")),
+            blocks.category(row.path, note.properties, self._memory_folder),
             self.rules.excluded(row.path),
             [block_row(note.title, block) for block in grouped],
             sentences(note, text),
@@ -392,7 +391,7 @@ class Indexer:
             )
 
     def _text(self, path: str) -> str:
-        return vault.read(self.folder, path, self.config.number("index.max_note_bytes")).text
+        return vault.read(self.folder, path, self._cap).text
 
 
 def _batches(entries: list[File], size: int) -> Iterator[list[File]]:
