@@ -179,6 +179,10 @@ def test_who_shares_a_word_stays_and_no_order_changes(
 def test_what_fits_much_worse_than_the_best_is_left_out_where_meaning_has_judged() -> None:
     best = near(Candidate("a.md", 1, 1, "x", score=10.0), 0.6)
     fair, poor = (best._replace(path=f"{score}.md", score=score) for score in (4.0, 3.9))
+    long = poor._replace(
+        path="long.md", score=poor.score + 7.2, parts={**poor.parts, "length": 7.2}
+    )
+    assert recall_candidate.relevant([best, long]) == [best]  # length is no answer
     assert recall_candidate.relevant([best, fair, poor]) == [best, fair]
     assert recall_candidate.relevant([fair, poor]) == [fair, poor]
     words = [one._replace(parts={}) for one in (best, fair, poor)]

@@ -109,8 +109,7 @@ class Wanted(NamedTuple):
     @property
     def most(self) -> int:
         """How many candidates are looked at."""
-        several = min(TIMES_K * self.top_k, MOST_CANDIDATES)
-        return max(LEAST_CANDIDATES, several, self.top_k)
+        return max(LEAST_CANDIDATES, min(TIMES_K * self.top_k, MOST_CANDIDATES), self.top_k)
 
     @property
     def viewer(self) -> access.Viewer:
@@ -215,11 +214,12 @@ def held_back(candidates: Iterable[Candidate], wanted: Wanted) -> list[Candidate
 
 def relevant(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Those that share a telling word with the question, or are not far from it in meaning, and that do not
-    fit much worse than the best. Something always comes first in a search; that does not make it an answer."""
+    fit much worse than the best, length apart. Something always comes first in a search; that makes it no answer."""
     results = [one for one in candidates if one.shares or _is_near(one)]
-    judged = [one.score for one in results if "similarity" in one.parts]
-    least = FLOOR * max(judged, default=0.0)
-    return [one for one in results if "similarity" not in one.parts or one.score >= least]
+    judged = [one for one in results if "similarity" in one.parts]
+    fits = {id(one): one.score - one.parts.get("length", 0.0) for one in judged}
+    least = FLOOR * max(fits.values(), default=0.0)
+    return [one for one in results if fits.get(id(one), least) >= least]
 
 
 def _is_near(one: Candidate) -> bool:

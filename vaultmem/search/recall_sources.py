@@ -280,7 +280,8 @@ def _shares(searcher: Searcher, words: frozenset[str], hit: Hit, text: str) -> b
 
 def _scored(one: Candidate, hit: Hit, is_memory: bool) -> Candidate:
     """A candidate with how well it fits."""
-    parts = {"search": hit.score}
+    length = hit.parts.get("length", 0.0) + hit.parts.get("short question", 0.0)
+    parts = {"search": hit.score, "length": length}
     if hit.similarity is not None:
         parts["similarity"] = hit.similarity
     sure = hit.confidence if is_memory else 1.0
