@@ -629,13 +629,21 @@ def bash_completes(*words: str) -> list[str]:
 def test_bash_completion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = ran("completion", "bash").out
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
-    assert bash_completes("vaultmem", "se") == ["search", "set", "serve", "service"]
+    assert sorted(bash_completes("vaultmem", "se")) == [
+        "search",
+        "serve",
+        "service",
+        "set",
+        "setup",
+    ]
     shown = [name for name, one in commands().items() if not one.upkeep]
     assert bash_completes("vaultmem", "") == [*shown, "maintain"]
     assert bash_completes("vaultmem", "maintain", "e") == ["expire"]
     assert "--dry-run" in bash_completes("vaultmem", "maintain", "expire", "--")
     assert "--rebuild" in bash_completes("vaultmem", "sync", "--")
     assert bash_completes("vaultmem", "sync", "--format", "j") == ["json"]
+    assert bash_completes("vaultmem", "connect", "c") == ["claude", "codex", "copilot", "cursor"]
+    assert bash_completes("vaultmem", "service", "") == ["install", "uninstall"]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes").mkdir()
     assert bash_completes("vaultmem", "sync", "--vault", "no") == ["notes"]

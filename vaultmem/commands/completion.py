@@ -20,7 +20,11 @@ _ENDS = {
         "complete -F _vaultmem vaultmem\n",
         "alias {alias}={program}\ncomplete -F _vaultmem vaultmem {alias}\n",
     ),
-    "zsh": ('_vaultmem "$@"\n', "alias {alias}={program}\ncompdef _vaultmem vaultmem {alias}\n"),
+    # Read from $fpath the file is the body of the function; after `source` it only has to be registered.
+    "zsh": (
+        'if [ "$funcstack[1]" = "_vaultmem" ]; then _vaultmem "$@"; else compdef _vaultmem vaultmem; fi\n',
+        "alias {alias}={program}\ncompdef _vaultmem vaultmem {alias}\n",
+    ),
     "fish": ("", "alias {alias} {program}\ncomplete -c {alias} -w vaultmem\n"),
 }
 
@@ -60,12 +64,17 @@ def _actions() -> dict[tuple[str, str], str]:
     """What may follow a word of a command, beside the values of options."""
     from vaultmem.agent.jobs import JOBS
 
-    what = next(one for one in declared("conversations").params if one.name == "what")
+    chosen = {
+        (name, name): _words(resolve(param.choices))
+        for name, one in commands().items()
+        for param in one.of(COMMAND)
+        if param.place and param.choices
+    }
     return {
+        **chosen,
         ("maintain", "maintain"): _words(name for name, one in commands().items() if one.upkeep),
         ("jobs", "jobs"): "run",
         ("jobs", "run"): _words(JOBS),
-        ("conversations", "conversations"): _words(resolve(what.choices)),
     }
 
 
