@@ -21,6 +21,8 @@ SHARED = 0.8  # of each vector, against a random part of length 1: cosines lie a
 class StandIn:
     """Embeds a question at once: the shared direction and a random one that its text decides."""
 
+    is_local = False  # gives no vectors to blocks
+
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
 
