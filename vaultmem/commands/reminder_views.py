@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
 
 from vaultmem import now as clock
@@ -59,13 +60,12 @@ def _when(stamp: str) -> str:
     """A day with its weekday, and the time where there is one."""
     if not stamp:
         return ""
-    from datetime import date
-
-    try:
-        weekday = date.fromisoformat(stamp[:10]).strftime("%a")
-    except ValueError:
+    try:  # without the module datetime: what is pending is shown by a light command
+        year, month, day = map(int, stamp[:10].split("-"))
+        noon = time.localtime(time.mktime((year, month, day, 12, 0, 0, 0, 0, -1)))
+    except (ValueError, OverflowError):
         return stamp.replace("T", " ")
-    return f"{weekday} {stamp.replace('T', ' ')}"
+    return f"{time.strftime('%a', noon)} {stamp.replace('T', ' ')}"
 
 
 def _show_row(
