@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vaultmem.commands import search_views
 from vaultmem.index import ASKS
 from vaultmem.index.keyword import TEXT_FIELDS, analyzer, words
 from vaultmem.search import rank
@@ -109,6 +110,16 @@ def test_what_is_not_embedded_yet_stands_above_what_fits_the_words_no_better(
         score = ranking.ranked(block).score
         assert all(score >= ranking.ranked(one).score - 1e-9 for one in no_better)
         assert bool(no_better) == ("meaning, not embedded yet" in ranking.ranked(block).parts)
+
+
+def test_every_part_of_a_score_is_explained_in_words() -> None:
+    near = rank.Closeness(0.5, 0.5, 0.5)
+    ranking = rank.Ranking(
+        {1: 4.0, 2: 3.0, 3: 5.0}, {1: near, 2: near}, BITS, {0}, {1: 10, 2: ASKS}
+    )
+    names = {name for block in (1, 2, 3) for name in ranking.ranked(block).parts}
+    assert {"length", "short question", "conflict copy", "meaning, not embedded yet"} < names
+    assert names <= search_views._PARTS.keys()
 
 
 @given(keyword=scored, meaning=close, words=st.integers(0, 10))

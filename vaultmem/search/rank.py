@@ -235,7 +235,7 @@ class Ranking:
 def _points(close: Closeness) -> dict[str, float]:
     return {
         "meaning": COSINE_WEIGHT * close.block,
-        "meaning with what is around it": JOINED_WEIGHT * close.joined,
+        "meaning around it": JOINED_WEIGHT * close.joined,
         "meaning of the note": WHOLE_WEIGHT * close.whole,
     }
 
