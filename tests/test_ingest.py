@@ -64,7 +64,9 @@ def opened(vault: Path) -> Iterator[Vault]:
 def memories(vault: Path) -> dict[str, tuple[dict[str, Any], str]]:
     """The properties and the content of all memories, by their paths."""
     found = {}
-    for path in sorted((vault / "vaultmem").rglob("*.md")):
+    for path in sorted(
+        (vault / "vaultmem").glob("*/**/*.md")
+    ):  # not the pages that are made of them
         text = path.read_text()
         front = split(text)
         found[path.relative_to(vault / "vaultmem").as_posix()] = (
