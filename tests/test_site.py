@@ -40,7 +40,7 @@ class Page(HTMLParser):
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
     site = tmp_path_factory.mktemp("site")
     built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(site)],
+        [sys.executable, "-m", "mkdocs", "build", "-f", ".ci/mkdocs.yml", "--quiet", "--strict", "--site-dir", str(site)],
         cwd=ROOT, env={**os.environ, **NO_WAY_OUT, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
