@@ -2,7 +2,7 @@
 
     python benchmarks/languages.py [--model default] [--models FOLDER] [--among FOLDER_OF_NOTES]
 
-The questions of pairs/questions-cjk.tsv share almost no word with their passages; each is compared with all
+The questions of recall/questions-cjk.tsv share almost no word with their passages; each is compared with all
 passages of the file and with the paragraphs of the notes of a folder, if one is given. Also printed: mean and deviation
 of the cosines of pairs that do not belong together, by which models are made comparable, and the time a text takes.
 """
@@ -18,13 +18,13 @@ import numpy as np
 from vaultmem.index.embed import Embedder
 from vaultmem.index.models import resolve_model
 
-PAIRS = Path(__file__).parent / "pairs"
+HERE = Path(__file__).parent
 LONGEST = 600  # characters of a paragraph
 
 
 def pairs_in(name: str) -> list[tuple[str, str]]:
     """Questions with their passages."""
-    lines = (PAIRS / name).read_text("utf-8").splitlines()
+    lines = (HERE / name).read_text("utf-8").splitlines()
     parts = [line.split("\t") for line in lines if line and not line.startswith("#")]
     return [(one[-2], one[-1]) for one in parts if one[0] != "other"]
 
@@ -63,7 +63,11 @@ def main() -> None:
     embedder = Embedder(resolve_model(options.model, options.models))
     embedder.query("made ready")
     among = paragraphs(options.among) if options.among else []
-    for name in ("questions-cjk.tsv", "paraphrases-chinese.tsv", "paraphrases-english.tsv"):
+    for name in (
+        "recall/questions-cjk.tsv",
+        "pairs/paraphrases-chinese.tsv",
+        "pairs/paraphrases-english.tsv",
+    ):
         print(f"{name}: {measure(embedder, pairs_in(name), among)}")
 
 

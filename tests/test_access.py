@@ -369,10 +369,10 @@ def test_what_an_assistant_writes_with_its_name_as_source_is_told_with_its_name(
         )
         ran("approve", ids[held][:8], "--vault", vault.path)
         assert held in asks("codex")
-    every = ", ".join(
-        ids[held][:8] for held in ("zebra crossing", "zebra from nobody", "zebra of the web")
-    )
-    assert asks("codex").endswith(f"</memory>\nids of the memories, in this order: {every}")
+    told, _, last = asks("codex").partition("</memory>\nids of the memories, in this order: ")
+    assert sorted(last.split(", ")) == sorted(id_[:8] for id_ in ids.values())
+    by_place = sorted(ids, key=told.index)
+    assert last.split(", ") == [ids[content][:8] for content in by_place]
 
 
 @pytest.mark.parametrize("name", ["memory_search", "memory_smart_search", "memory_list"])
