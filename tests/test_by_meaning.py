@@ -10,6 +10,7 @@ from tests.agent_run import agent_on, until
 from tests.cli_run import ran
 from tests.conftest import Write
 from vaultmem import Filter, Vault
+from vaultmem.search import at_once
 
 QUESTION = "python CLI preferences"
 OF_FOO = {"Deploys wait for Thursday after lunch", "The user likes Typer more than Click"}
@@ -70,8 +71,11 @@ def test_without_an_agent_it_is_by_words_and_says_so_once(projects: Path) -> Non
     assert ran("search", "--keyword", "--semantic", "x", *where).code == 2
 
 
-def test_what_was_just_written_comes_before_what_resembles_it(projects: Path) -> None:
-    """Though it has no vector yet, and all of them have."""
+def test_what_was_just_written_comes_before_what_resembles_it(
+    projects: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it has no vector yet, and all of them have: also where a search has no time to give it one."""
+    monkeypatch.setattr(at_once, "MOST", 0)
     with Vault(str(projects)) as opened:
         for name in ("brovix", "calumet", "dorvane", "estrilo", "fandrel", "gwimbo"):
             opened.write(f"The {name} valve is in the cellar")

@@ -202,7 +202,9 @@ def _last_elsewhere(session: Session, done: list[Record], own: list[Record]) -> 
     if not marks:
         return []
     last, commit = max(marks, key=lambda pair: pair[0].at)
-    if own and last.at <= stamp(own[0].at):
+    if own and last.at < stamp(
+        own[0].at
+    ):  # within one second what was seen here later is the later one
         return []
     batch = tuple(
         mark.id for mark, one in marks if one == commit and (mark.at, mark.by) == (last.at, last.by)
