@@ -340,7 +340,7 @@ def test_a_vault_in_a_shared_index_from_the_command_line(
     monkeypatch.chdir(vault)
 
     def status() -> Ran:
-        return ran("status", "--vault", str(vault))
+        return ran("status", "--json", "--vault", str(vault))
 
     try:
         assert ran("sync", "--vault", str(vault)).code == 0
@@ -355,7 +355,9 @@ def test_a_vault_in_a_shared_index_from_the_command_line(
         server.kill()
         write("Heron.md", "# Heron\n\nA heron stands at the weir.")
         assert ran("sync", "--vault", str(vault)).code == 0
-        found = ran("search", "--semantic", "who looks after the heating", "--vault", str(vault))
+        found = ran(
+            "search", "--json", "--semantic", "who looks after the heating", "--vault", str(vault)
+        )
         assert found.data["results"][0]["title"] == "Boiler"
         sick = status()
         assert (sick.code, sick.data["status"]) == (1, "unhealthy")

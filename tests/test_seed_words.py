@@ -63,7 +63,7 @@ def test_weights_of_recall_are_settings(vault: Path, monkeypatch: pytest.MonkeyP
         said = opened.recall("boiler", explain=True)
     steps = {str(one["step"]): str(one["did"]) for one in said["explain"]}
     assert steps["recency"] == "0.5 relevance + 0.5 exp(-age in days / 30)"
-    assert steps["mmr"].startswith("0.9 score - 0.1 likeness")
+    assert steps["mmr"].startswith("0.9 score - 0.1 similarity")
     assert len(said["memories"]) == 1
 
 

@@ -404,7 +404,9 @@ def test_what_was_said_in_a_conversation_is_found_only_by_who_asks_for_it(
 def test_smart_search_weighs_tags_links_and_recency(box: Toolbox, opened: Vault) -> None:
     found = results(call(box, opened, "memory_smart_search", query="oolong"))
     by_path = {one["path"]: one["score"] for one in found}
-    assert by_path["Cups.md"] > by_path["Tea.md"]  # which links to it
+    plain = {hit.path: hit.score for hit in opened.search("oolong")}
+    share = by_path["Cups.md"] - plain["Cups.md"] / max(plain.values())
+    assert share == pytest.approx(memory_tools.LINK_SHARE, abs=0.01)  # Tea.md links to it
     scores = [one["score"] for one in found]
     assert scores == sorted(scores, reverse=True)
     call(box, opened, "memory_write", content="oolong is for Sundays", tags=["hill"])

@@ -205,6 +205,7 @@ def test_the_keyboard_is_enough(page: Page, door: Door) -> None:
     page.keyboard.type("winch handle")
     page.keyboard.press("Enter")
     page.wait_for_url("**/search?**")
+    expect(page.locator("#search input").first).to_be_focused()
     page.keyboard.press("Escape")
     page.keyboard.press("j")
     page.keyboard.press("Enter")

@@ -196,7 +196,7 @@ def _result(visit: Visit, query: str, one: Record) -> h.Element:
     return h.li(".row", tabindex="0", id=f"r{abs(hash(place))}")[
         h.div[
             h.a(href=url("/memory", id=one["id"]) if is_memory else url("/note", path=path))[one["title"]],
-            h.p[marked(one.get("snippet", ""), query)],
+            h.p[marked(one.get("snippet") or one.get("content", ""), query)],
             h.p(".labels")[(h.span[text] for key in ("day", "category", "agent") if (text := one.get(key))), h.span[place]],
             h.details(data_part=url("/why", q=query, note=path))[h.summary[t("Why is this here?")]],
         ],

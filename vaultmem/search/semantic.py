@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from vaultmem import paths
 from vaultmem.config import Config
 from vaultmem.errors import ConfigError, ModelError
 from vaultmem.index import ORD_BITS
@@ -119,7 +120,7 @@ class Meaning:
         """All blocks have their vectors: from now on searches use them."""
         with contextlib.suppress(OSError):  # then those of the model before serve once more
             if not self._serving.exists() or self._serving.read_text("utf-8") != self.setting:
-                self._serving.write_text(self.setting, "utf-8")
+                Path(paths.keep_private(str(self._serving))).write_text(self.setting, "utf-8")
 
     def _open_shared(self) -> tuple[SharedIndex | None, str | None]:
         """The index that the settings name in place of this machine's own, or why there is none."""
