@@ -84,7 +84,7 @@ def keep(session: Session) -> bool:
     path = f"{desk.folder}/{NAME}"
     live = desk.collection.live()
     is_first = not os.path.lexists(f"{desk.vault}/{path}")
-    if (is_first and not live) or _is_name_taken(session, path):
+    if generated.is_taken(desk, path) or (is_first and (not live or _is_name_taken(session, path))):
         return False
     generated.clear_copies(desk, path)
     try:
@@ -107,8 +107,7 @@ def _keep_transcripts(session: Session) -> None:
 
 def _is_name_taken(session: Session, path: str) -> bool:
     """Whether a note of a person is called so: a link to it shall not become ambiguous."""
-    title = path.rpartition("/")[2].removesuffix(".md")
-    return session.view.target(title) is not None or generated.is_taken(session.desk, path)
+    return session.view.target(path.rpartition("/")[2].removesuffix(".md")) is not None
 
 
 def _write_views(session: Session) -> None:
