@@ -61,6 +61,7 @@ def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    expect.set_options(timeout=30_000)  # the machine may be busy
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM)
         yield browser
@@ -192,6 +193,7 @@ def test_what_is_due_is_done_and_taken_back(page: Page, door: Door) -> None:
 
 def test_results_come_while_one_types(page: Page) -> None:
     at(page, "/search")
+    expect(page.locator("#search input").first).to_be_focused()
     page.keyboard.type("boiler")
     expect(page.locator("#results .row").first).to_contain_text("Boiler")
     expect(page.locator("#results mark").first).to_have_text("Boiler")
@@ -207,6 +209,7 @@ def test_the_keyboard_is_enough(page: Page, door: Door) -> None:
     page.wait_for_url("**/search?**")
     expect(page.locator("#search input").first).to_be_focused()
     page.keyboard.press("Escape")
+    expect(page.locator("#search input").first).to_have_value("winch handle")
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     page.wait_for_url("**/memory?**")

@@ -155,7 +155,9 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const field = event.target.closest("input:not([type=checkbox]), textarea, select");
   if (field) {
-    if (event.key === "Escape") field.blur();
+    if (event.key !== "Escape") return;
+    event.preventDefault(); // a field for searching would be emptied, and the results with it
+    field.blur();
     return;
   }
   const rows = all("#content .row[tabindex], #content .turn");
