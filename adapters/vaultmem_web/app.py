@@ -3,6 +3,7 @@ of what changes."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib import resources
@@ -130,6 +131,8 @@ class _Site:
         names = [name for name, path in self._door.vaults.items() if path == folder]
         if not names:
             return Response(status_code=410)
+        with contextlib.suppress(VaultmemError):
+            await self._feed(names[0]).rows(deleted=False)  # the first page need not wait for them
         response = Response(status_code=204)
         cookie = self.sessions.open(names[0], _host(request))
         response.set_cookie(COOKIE, cookie, path=ROOT, httponly=True, samesite="strict")

@@ -20,6 +20,7 @@ Record = Mapping[str, Any]  # an answer as JSON
 MOST = 1_000_000
 _EXCERPT = 240  # characters
 _AGAIN = 1.0  # seconds after which to ask an agent that did not answer
+_LINGER = 60.0  # seconds
 
 
 class Door(Protocol):
@@ -73,35 +74,57 @@ class Feed:
         self._listeners: set[Listener] = set()
         self._task: asyncio.Task[None] | None = None
         self._rows: dict[bool, list[Row]] = {}
+        self._round = 0  # how often they were forgotten
+        self._knows = asyncio.Event()  # the counts that later ones are compared with
+        self._ending: asyncio.TimerHandle | None = None
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Listener]:
         """Listen for a while."""
         one = Listener()
         self._listeners.add(one)
-        if self._task is None:
-            self._task = asyncio.create_task(self._listen())
+        self._begin()
         try:
             yield one
         finally:
             self._listeners.discard(one)
-            if not self._listeners and self._task:
-                self._task.cancel()
-                self._task = None
-                self.forget()
+            self._end_later()
+
+    def _begin(self) -> None:
+        if self._task is None:
+            self._knows = asyncio.Event()
+            self._task = asyncio.create_task(self._listen())
+
+    def _end_later(self) -> None:
+        """End when no page is open for a while: from one page to the next nobody listens for a moment."""
+        if self._ending:
+            self._ending.cancel()
+        self._ending = asyncio.get_running_loop().call_later(_LINGER, self._end)
+
+    def _end(self) -> None:
+        if not self._listeners and self._task:
+            self._task.cancel()
+            self._task = None
+            self.forget()
 
     def forget(self) -> None:
         """Ask for the memories anew."""
         self._rows.clear()
+        self._round += 1
 
     async def rows(self, *, deleted: bool) -> list[Row]:
         """All memories that live, or all that do not, the newest first."""
+        self._begin()
+        self._end_later()
+        with contextlib.suppress(TimeoutError):  # what changes from now on is heard of
+            await asyncio.wait_for(self._knows.wait(), _AGAIN)
         if deleted in self._rows:
             return self._rows[deleted]
+        asked_in = self._round
         answer = await self._door.ask(self._vault, "list", {"limit": MOST, "deleted": deleted})
         assert isinstance(answer, dict)
         rows = [row_of(one) for one in answer["memories"]]
-        if self._task is not None:  # else nobody tells when they are out of date
+        if self._knows.is_set() and asked_in == self._round:  # else they may be out of date already
             self._rows[deleted] = rows
         return rows
 
@@ -115,12 +138,12 @@ class Feed:
                 continue
             assert isinstance(counts, dict)
             kinds = sorted(kind for kind, number in counts.items() if seen.get(kind) != number)
-            if kinds:
+            if seen and kinds:
                 self.forget()
-            if seen:
                 for one in self._listeners:
                     one.hear(kinds)
             seen = counts
+            self._knows.set()
 
 
 class Listener:
