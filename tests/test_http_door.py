@@ -20,6 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from vaultmem_server import rest
 from vaultmem_server.tokens import ADMIN, READ, TokenStore
 
+from tests.cli_run import one_line, ran
 from tests.http_run import Answer, Door, opened, request, serving
 from vaultmem.api.verbs import every
 
@@ -225,6 +226,29 @@ def test_what_is_no_request_gets_no_answer(door: Door) -> None:
         door.mcp(request("ping"), "claude", session, Mcp_Protocol_Version="1999-01-01").status
         == 400
     )
+
+
+def test_an_assistant_is_connected_with_a_door_that_knows_its_token(
+    door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    refusals = {
+        ("over", ""): "does not know this token",
+        ("claude", ""): "this token opens: home, work",
+        ("home", "/mcp/work"): "this token opens: home",
+    }
+    for (token, path), says in refusals.items():
+        words = ("--remote", door.url + path, "--token", door.tokens[token])
+        refused = ran("connect", "claude", *words)
+        assert refused.code == 1
+        assert says in one_line(refused)
+        assert not list(tmp_path.iterdir())
+    for token, path in (("home", ""), ("claude", "/mcp/work")):
+        words = ("--remote", door.url + path, "--token", door.tokens[token])
+        assert ran("connect", "claude", *words).err == ""
+    entry = json.loads((tmp_path / ".claude.json").read_text())["mcpServers"]["vaultmem"]
+    assert entry["url"] == f"{door.url}/mcp/work"
 
 
 # --- attacks

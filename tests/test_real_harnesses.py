@@ -1,4 +1,5 @@
-"""The real programs, connected by `vaultmem connect`, offline, with a scripted model: what reaches the model.
+"""The real programs, connected by `vaultmem connect`, offline, with a scripted model: what reaches the model. And the
+official clients of the Model Context Protocol in TypeScript, at the HTTP door.
 
 They come from npm (.ci/package.json); TESTS_HARNESSES names the folder with their commands:
 
@@ -18,13 +19,14 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from tests.cli_run import process, ran
+from tests.http_run import Door, opened
 from tests.scripted_model import TEXT, Model, offers, serving, words
 from vaultmem.api.memory_tools import TOOLS
 
@@ -110,11 +112,32 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def sessions(vault: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
     """One session of each program, in a home where all of them are connected."""
-    home = tmp_path_factory.mktemp("home")
+    words = ("--mcp", "--vault", str(vault))
+    return sessions_in(tmp_path_factory.mktemp("home"), dict.fromkeys(PROGRAMS, words))
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    with opened(tmp_path_factory.mktemp("door")) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def far_sessions(door: Door, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
+    """One session of each program, in a home without a vault, where all of them are connected with a door."""
+    url, token = f"{door.url}/mcp/home", door.tokens["claude"]
+    named = {name: token if name in ("claude", "codex") else "env:TOKEN" for name in PROGRAMS}
+    words = {name: ("--remote", url, "--token", one) for name, one in named.items()}
+    return sessions_in(tmp_path_factory.mktemp("far"), words, TOKEN=token)
+
+
+def sessions_in(
+    home: Path, connecting: Mapping[str, tuple[str, ...]], **more: str
+) -> dict[str, Seen]:
     environ = {
         "HOME": str(home), "PATH": f"{Path(shutil.which('node') or 'node').parent}:/usr/bin:/bin", "TERM": "dumb",
         "VAULTMEM_STATE": os.environ["VAULTMEM_STATE"], "CI": "1",
-        "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1",
+        "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1", **more,
     }  # fmt: skip
     found: dict[str, Seen] = {}
     with serving(Model("memory_search", {"query": "boiler"})) as model:
@@ -125,7 +148,7 @@ def sessions(vault: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
                 (home / file).write_text(text)
         for name in PROGRAMS:
             ended = process(
-                "connect", name, "--mcp", "--vault", str(vault), HOME=str(home), XDG_CONFIG_HOME=""
+                "connect", name, *connecting[name], HOME=str(home), XDG_CONFIG_HOME="", **more
             )
             assert ended.code == 0, ended.err
         for name, run in runs.items():
@@ -182,3 +205,60 @@ def test_the_model_is_offered_all_tools_and_one_works(sessions: dict[str, Seen],
     assert FACT not in first
     assert FACT in second
     assert TEXT in seen.out
+
+
+# --- the memory of another machine
+
+
+@ALL
+def test_through_a_door_a_tool_works_with_a_token(far_sessions: dict[str, Seen], name: str) -> None:
+    seen = far_sessions[name]
+    offered = [one for one in offers(seen.requests[0]) if "vaultmem" in one]
+    assert len(offered) == len(TOOLS)
+    first, second = ("\n".join(words(one)) for one in seen.requests)
+    assert "Ansah" not in first
+    assert "Mr Ansah services the boiler at home" in second
+    assert TEXT in seen.out
+
+
+CLIENT = """
+const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
+const { StreamableHTTPClientTransport } = require("@modelcontextprotocol/sdk/client/streamableHttp.js");
+(async () => {
+  const [url, token] = process.argv.slice(1);
+  const requestInit = { headers: { Authorization: `Bearer ${token}` } };
+  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit });
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(transport);
+  const { tools } = await client.listTools();
+  const answer = await client.callTool({ name: "memory_recall", arguments: { query: "who services the boiler?" } });
+  await transport.terminateSession();
+  await client.close();
+  console.log(JSON.stringify({ tools: tools.map((one) => one.name), text: answer.content[0].text }));
+})();
+"""
+
+
+def node(*words: str, code: int = 0) -> str:
+    environ = {**os.environ, "NODE_PATH": str(Path(FOLDER).parent)}
+    ended = subprocess.run(
+        [*words], env=environ, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert (ended.returncode != 0) == (code != 0), ended.stderr
+    return ended.stdout if not code else ended.stderr
+
+
+def test_the_typescript_sdk_gets_along(door: Door) -> None:
+    seen = json.loads(node("node", "-e", CLIENT, f"{door.url}/mcp/home", door.tokens["claude"]))
+    assert sorted(seen["tools"]) == sorted(one.name for one in TOOLS)
+    assert "Ansah" in seen["text"]
+    assert "401" in node("node", "-e", CLIENT, f"{door.url}/mcp/home", "vmt_0_0", code=1)
+
+
+def test_the_inspector_gets_along(door: Door) -> None:
+    program = [str(Path(FOLDER) / "mcp-inspector"), "--cli", f"{door.url}/mcp/home"]
+    head = ["--transport", "http", "--header", f"Authorization: Bearer {door.tokens['reader']}"]
+    listed = json.loads(node(*program, *head, "--method", "tools/list"))["tools"]
+    assert {"memory_search", "memory_recall"} <= {one["name"] for one in listed}
+    call = ["--method", "tools/call", "--tool-name", "memory_search", "--tool-arg", "query=boiler"]
+    assert "Boiler.md" in node(*program, *head, *call)

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from tests.cli_run import Ran, process, ran
+from tests.cli_run import Ran, one_line, process, ran
 from tests.test_connect import BLANK, odd_json, wrapped
 from vaultmem.assistants import servers
 from vaultmem.assistants.programs import HARNESSES, Harness
 
+URL, TOKEN = "https://notes.example.org/mcp/home", "vmt_0123456789ab_" + "Ab-_" * 10
 COMMAND = ["/opt/vaultmem", "mcp", "--vault", '/Anne\'s "notes"']
 FILES = {
     "claude": ".claude.json",
@@ -59,18 +60,27 @@ def entry_in(text: str, harness: Harness) -> Any:
     return load(text.removeprefix("\ufeff"), harness.name)[harness.servers.key]["vaultmem"]
 
 
+def entries(harness: Harness) -> list[Any]:
+    """Our server in all forms: started by two commands, at a door with a token, with a variable that holds it."""
+    own = harness.servers
+    return [
+        own.entry(COMMAND), own.entry(["/new/vaultmem", "mcp"]), own.remote.entry(URL, TOKEN),
+        own.remote.entry(URL, "env:TOKEN"), own.entry(COMMAND),
+    ]  # fmt: skip
+
+
 def check(harness: Harness, before: str) -> None:
-    """In, renewed, out: the entry is right, everything else is as it was, and out gives back every byte."""
+    """In, in every other form, out: the entry is right, everything else is as it was, and out gives back every byte."""
     there = load(before.removeprefix("\ufeff"), harness.name) if before else {}
-    once = servers.registered(before, harness, COMMAND)
-    assert entry_in(once, harness) == harness.servers.entry(COMMAND)
-    left = load(once.removeprefix("\ufeff"), harness.name)
-    del left[harness.servers.key]["vaultmem"]
-    assert left == {**there, harness.servers.key: there.get(harness.servers.key, {})}
-    assert servers.registered(once, harness, COMMAND) == once
-    renewed = servers.registered(once, harness, ["/new/vaultmem", "mcp"])
-    assert entry_in(renewed, harness) == harness.servers.entry(["/new/vaultmem", "mcp"])
-    for text in (once, renewed):
+    text = before
+    for entry in entries(harness):
+        text = servers.registered(text, harness, entry)
+        assert entry_in(text, harness) == entry
+        left = load(text.removeprefix("\ufeff"), harness.name)
+        del left[harness.servers.key]["vaultmem"]
+        assert left == {**there, harness.servers.key: there.get(harness.servers.key, {})}
+        assert servers.registered(text, harness, entry) == text
+        assert servers.is_registered(text, harness)
         assert servers.unregistered(text, harness) == before
     assert servers.unregistered(before, harness) == before
 
@@ -124,7 +134,8 @@ def test_what_follows_in_toml_meanwhile_stays(before: str) -> None:
     own = "[mcp_servers.vaultmem.tools.memory_write]\napproval_mode = 'approve'\n"
     mine = "\n# mine\n[other]\nx = 1\n"
     for more in (mine, own + mine):
-        left = servers.unregistered(servers.registered(before, codex, COMMAND) + more, codex)
+        made = servers.registered(before, codex, codex.servers.entry(COMMAND))
+        left = servers.unregistered(made + more, codex)
         assert load(left, "codex") == {**load(before, "codex"), "other": {"x": 1}}
         assert left.endswith(mine)
         assert left.startswith(before)
@@ -133,15 +144,14 @@ def test_what_follows_in_toml_meanwhile_stays(before: str) -> None:
 @ALL
 def test_what_a_person_adds_to_our_entry_stays(name: str) -> None:
     harness = HARNESSES[name]
-    text = servers.registered("", harness, COMMAND)
+    text = servers.registered("", harness, harness.servers.entry(COMMAND))
     if name == "codex":
         text += "startup_timeout_sec = 20\n"
     else:
         text = text.replace('"vaultmem": {', '"vaultmem": {"startup_timeout_sec": 20, ')
-    renewed = servers.registered(text, harness, ["/new/vaultmem", "mcp"])
-    assert entry_in(renewed, harness) == {
-        **harness.servers.entry(["/new/vaultmem", "mcp"]), "startup_timeout_sec": 20,
-    }  # fmt: skip
+    for entry in entries(harness)[1:]:
+        text = servers.registered(text, harness, entry)
+        assert entry_in(text, harness) == {**entry, "startup_timeout_sec": 20}
 
 
 REFUSED = {
@@ -160,7 +170,7 @@ REFUSED = {
 @pytest.mark.parametrize(("name", "before"), [(n, text) for n, all_ in REFUSED.items() for text in all_])  # fmt: skip
 def test_what_cannot_be_edited_safely_is_refused(name: str, before: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        servers.registered(before, HARNESSES[name], COMMAND)
+        servers.registered(before, HARNESSES[name], HARNESSES[name].servers.entry(COMMAND))
 
 
 # --- the command
@@ -217,6 +227,81 @@ def test_the_one_server_of_a_person_stays_and_the_rest_is_done(home: Path) -> No
     assert ended.data["changed"]
     ran("connect", "codex", "--remove")
     assert file.read_text() == mine
+
+
+# --- the door of another machine
+
+AWAY = "http://127.0.0.1:9/mcp"  # where nobody answers, so that nothing is known of the token
+
+
+@ALL
+def test_a_door_is_registered_for_the_owner_alone_and_goes_again(home: Path, name: str) -> None:
+    harness, file = HARNESSES[name], home / FILES[name]
+    words = ("--remote", AWAY.removesuffix("/mcp"), "--token", TOKEN)
+    seen = [connect(name, *words, "--dry-run", "--format", "text")]
+    assert not file.exists()
+    seen.append(connect(name, *words, "--json"))
+    assert seen[-1].data["path"] == str(file)
+    assert entry_in(file.read_text(), harness) == harness.servers.remote.entry(AWAY, TOKEN)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [each for each in home.rglob("*") if each.is_file()] == [file]
+    assert not connect(name, *words, "--json").data["changed"]
+    connect(name, "--json")  # a hook for the vaults of this machine, too
+    assert entry_in(file.read_text(), harness) == harness.servers.remote.entry(AWAY, TOKEN)
+    seen.append(connect(name, "--remove", "--format", "text"))
+    assert not [each for each in home.rglob("*") if each.is_file()]
+    assert not [one for one in seen if TOKEN in one.out + one.err]
+    assert "cannot be reached" in seen[1].err
+
+
+def test_settings_that_others_read_are_closed_before_a_token_is_in_them(home: Path) -> None:
+    file = put(home, "gemini", '{"a": 1}')
+    file.chmod(0o644)
+    connect("gemini", "--remote", AWAY, "--token", "env:TOKEN")
+    assert "Bearer ${TOKEN}" in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o644
+    ended = ran("connect", "gemini", "--remote", AWAY, given=f"{TOKEN}\n".encode())
+    assert ended.code == 0, ended.err
+    assert TOKEN in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_token_goes_into_no_repository(home: Path) -> None:
+    dotfiles = home / "dotfiles"
+    dotfiles.mkdir()
+    subprocess.run(["git", "init", "-q", str(dotfiles)], check=True)
+    (dotfiles / "codex.toml").write_text("model = 1\n")
+    (home / ".codex").mkdir()
+    (home / FILES["codex"]).symlink_to("../dotfiles/codex.toml")
+    words = ("connect", "codex", "--remote", AWAY, "--token")
+    refused = ran(*words, TOKEN)
+    assert refused.code == 1
+    assert "Git repository" in one_line(refused)
+    assert (dotfiles / "codex.toml").read_text() == "model = 1\n"
+    assert ran(*words, "env:TOKEN").code == 0
+    assert 'bearer_token_env_var = "TOKEN"' in (dotfiles / "codex.toml").read_text()
+    (dotfiles / ".gitignore").write_text("codex.toml\n")
+    assert ran(*words, TOKEN).code == 0
+    assert TOKEN in (dotfiles / "codex.toml").read_text()
+
+
+WRONG: list[tuple[list[str], str]] = [
+    (["--remote", "http://notes.example.org/mcp", "--token", TOKEN], "https"),
+    (["--remote", "notes.example.org", "--token", TOKEN], "the address of a door"),
+    (["--remote", AWAY, "--token", 'a"b'], "--token takes"),
+    (["--remote", AWAY, "--token", ""], "--token takes"),
+    (["--remote", AWAY, "--token", TOKEN, "--remove"], "--remove alone"),
+    (["--token", TOKEN], "goes with --remote"),
+]
+
+
+@pytest.mark.parametrize(("words", "says"), WRONG)
+def test_what_is_no_door_is_said_in_one_line(home: Path, words: list[str], says: str) -> None:
+    ended = ran("connect", "claude", *words)
+    assert ended.code == 2
+    assert says in ended.err
+    assert TOKEN not in ended.err
+    assert not list(home.iterdir())
 
 
 def at_terminal(home: Path, answer: str, *words: str) -> str:

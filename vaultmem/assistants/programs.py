@@ -41,20 +41,45 @@ Json = dict[str, object]
 
 
 @value
+class Remote:
+    """How a harness writes down an MCP server at a URL that wants a token."""
+
+    fields: Json  # what an entry says beside the rest
+    url: str = "url"
+    headers: str = "headers"
+    variable: str = "${%s}"  # how a header names a variable of the environment
+    by_name: str = ""  # the field that names the variable instead, where headers cannot
+
+    def entry(self, url: str, token: str) -> Json:
+        """The entry of a server. A token env:NAME stays where it is: the entry names the variable."""
+        kind, _, name = token.partition(":")
+        if kind == "env" and self.by_name:
+            return {**self.fields, self.url: url, self.by_name: name}
+        shown = self.variable % name if kind == "env" else token
+        return {**self.fields, self.url: url, self.headers: {"Authorization": f"Bearer {shown}"}}
+
+
+@value
 class Servers:
     """Where a harness keeps its MCP servers, and in which form."""
 
     file: str  # in the folder of the harness
     key: str  # the object or table that holds them, by name
     fields: Json  # what an entry says beside its command
+    remote: Remote
     one_list: bool = False  # the command is a list with its arguments
     above: bool = False  # the file is beside that folder, where no variable moves it
 
     def entry(self, command: list[str]) -> Json:
-        """The entry of a server."""
+        """The entry of a server that is started by a command."""
         if self.one_list:
             return {**self.fields, "command": command}
         return {**self.fields, "command": command[0], "args": command[1:]}
+
+    def alternatives(self) -> frozenset[str]:
+        """The fields that say where a server is, of which an entry has those of one form."""
+        remote = self.remote
+        return frozenset(("command", "args", remote.url, remote.headers, remote.by_name))
 
 
 @value
@@ -116,34 +141,44 @@ HARNESSES = {
         Harness(
             "claude", "Claude Code", ".claude", "CLAUDE_CONFIG_DIR", "settings.json", "SessionStart", True, "command",
             {**_COMMAND, "timeout": 10}, {}, "",
-            Servers(".claude.json", "mcpServers", {"type": "stdio"}, above=True), own_skills=True,
+            Servers(".claude.json", "mcpServers", {"type": "stdio"}, Remote({"type": "http"}), above=True),
+            own_skills=True,
         ),
         Harness(
             "codex", "Codex", ".codex", "CODEX_HOME", "hooks.json", "SessionStart", True, "command",
             {**_COMMAND, "timeout": 10}, {}, "Codex runs it once you have trusted it: /hooks in Codex",
-            Servers("config.toml", "mcp_servers", {}),
+            Servers(
+                "config.toml", "mcp_servers", {},
+                Remote({}, headers="http_headers", by_name="bearer_token_env_var"),
+            ),
         ),
         Harness(
             "gemini", "Gemini CLI", ".gemini", "", "settings.json", "SessionStart", True, "command",
             {"name": "vaultmem", **_COMMAND, "timeout": 10_000}, {}, "",
-            Servers("settings.json", "mcpServers", {}),
+            Servers("settings.json", "mcpServers", {}, Remote({}, url="httpUrl")),
         ),
         Harness(
             "copilot", "Copilot CLI", ".copilot", "COPILOT_HOME", "hooks/vaultmem.json", "sessionStart", False, "bash",
             {**_COMMAND, "timeoutSec": 10}, {"version": 1},
             "older versions of Copilot CLI run it without telling the assistant; see --instructions",
-            Servers("mcp-config.json", "mcpServers", {"type": "local", "tools": ["*"]}),
+            Servers(
+                "mcp-config.json", "mcpServers", {"type": "local", "tools": ["*"]},
+                Remote({"type": "http", "tools": ["*"]}),
+            ),
         ),
         Harness(
             "cursor", "Cursor", ".cursor", "", "hooks.json", "sessionStart", False, "command",
             {"timeout": 10}, {"version": 1},
             "Cursor runs it in ~/.cursor; without --vault the vault of your settings is meant",
-            Servers("mcp.json", "mcpServers", {}),
+            Servers("mcp.json", "mcpServers", {}, Remote({}, variable="${env:%s}")),
         ),
         Harness(
             "opencode", "opencode", ".config", "XDG_CONFIG_HOME", "opencode/plugins/vaultmem.js", "", False, "",
             {}, {}, "when opencode first runs a plugin, it fetches a package of its own from npm, and waits for that",
-            Servers("opencode/opencode.json", "mcp", {"type": "local", "enabled": True}, one_list=True),
+            Servers(
+                "opencode/opencode.json", "mcp", {"type": "local", "enabled": True},
+                Remote({"type": "remote", "enabled": True}, variable="{env:%s}"), one_list=True,
+            ),
         ),
     )
 }  # fmt: skip

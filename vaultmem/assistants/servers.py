@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from vaultmem.assistants.programs import Harness, Json
@@ -16,20 +16,25 @@ from vaultmem.text.json_text import Node, added, parse, removed
 
 NAME = "vaultmem"
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
+_DOOR = re.compile(r"/mcp(?:/[^/?#]+)?/?\Z")
 _ODD = "it has a form that cannot be edited safely"
 
 
-def registered(text: str, harness: Harness, command: list[str]) -> str:
-    """The settings with our server, once; those of a new file for "". Raises ValueError where that cannot be done
-    safely."""
-    entry, key = harness.servers.entry(command), harness.servers.key
-    there = _entry(text, harness)
-    if there is not None and not _is_command_of_ours(there):
+def registered(text: str, harness: Harness, entry: Json) -> str:
+    """The settings with our server, once; those of a new file for "". What a person has added to it stays. Raises
+    ValueError where that cannot be done safely."""
+    there, key = _entry(text, harness), harness.servers.key
+    if there is not None and not _is_ours(there, harness):
         raise ValueError(f"another server there is called {NAME}")
-    if there == {**(there or {}), **entry}:
+    stale = harness.servers.alternatives() - entry.keys()
+    wanted = {**{k: v for k, v in (there or {}).items() if k not in stale}, **entry}
+    if there == wanted:
         return text
-    after = _form(harness).put(text, key, entry)
-    if _loaded(after, harness) != _with(_loaded(text, harness), key, {**(there or {}), **entry}):
+    form, after = _form(harness), text
+    if there is not None and not stale.isdisjoint(there):
+        after, entry = form.cut(text, key, stale), wanted
+    after = form.put(after, key, entry)
+    if _loaded(after, harness) != _with(_loaded(text, harness), key, wanted):
         raise ValueError(_ODD)
     return after
 
@@ -49,15 +54,21 @@ def unregistered(text: str, harness: Harness) -> str:
 def is_registered(text: str, harness: Harness) -> bool:
     """Whether our server is there. Raises ValueError where the settings cannot be read."""
     there = _entry(text, harness)
-    return there is not None and _is_command_of_ours(there)
+    return there is not None and _is_ours(there, harness)
+
+
+def is_remote(text: str, harness: Harness) -> bool:
+    """Whether the server of our name is on another machine. Raises ValueError as above."""
+    return harness.servers.remote.url in (_entry(text, harness) or {})
 
 
 class _Form(NamedTuple):
-    """A syntax of settings: how it is read, and how our entry goes in and out."""
+    """A syntax of settings: how it is read, how our entry goes in and out, and how fields of it are dropped."""
 
     load: Callable[[str], object]
     put: Callable[[str, str, Json], str]
     take: Callable[[str, str], str]
+    cut: Callable[[str, str, Collection[str]], str]
 
 
 def _form(harness: Harness) -> _Form:
@@ -86,8 +97,11 @@ def _with(settings: Json, key: str, entry: Json | None) -> Json:
     return {**settings, key: left if entry is None else {**left, NAME: entry}}
 
 
-def _is_command_of_ours(entry: Json) -> bool:
-    """Whether an entry starts vaultmem as a server."""
+def _is_ours(entry: Json, harness: Harness) -> bool:
+    """Whether an entry starts vaultmem as a server, or leads to a door."""
+    url = entry.get(harness.servers.remote.url)
+    if isinstance(url, str):
+        return bool(_DOOR.search(url))
     raw = [entry.get("command"), entry.get("args")]
     words = [str(w) for one in raw for w in (one if isinstance(one, list) else [one])]
     places = [n for n, word in enumerate(words) if word == "mcp"]
@@ -132,6 +146,11 @@ def _take_json(text: str, key: str) -> str:
     return removed(text, root, root.names.index(key))
 
 
+def _cut_json(text: str, key: str, _: Collection[str]) -> str:
+    """Without our entry: it is put in again as a whole, on one line."""
+    return _take_json(text, key)
+
+
 def _at(text: str, *names: str) -> Node:
     node = parse(text)
     for name in names:
@@ -152,17 +171,20 @@ def _on_one_line(value: object) -> str:
 
 # --- TOML
 
+_FIELD = re.compile(r"(\w+)[ \t]*=")
+
 
 def _put_toml(text: str, key: str, entry: Json) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
-    lines = {name: f"{name} = {_on_one_line(value)}" for name, value in entry.items()}
+    lines = {name: f"{name} = {_as_toml(value)}" for name, value in entry.items()}
     start, end, all_lines = _table(text, key)
     if start < end:
-        names = (re.match(r"(\w+)[ \t]*=", line) for line in all_lines[start:end])
+        old = [(_FIELD.match(line), line) for line in all_lines[start:end]]
         new = [
-            lines[result[1]] + newline if result and result[1] in lines else line
-            for line, result in zip(all_lines[start:end], names, strict=True)
+            lines.pop(name[1], line.rstrip("\r\n")) + newline if name else line
+            for name, line in old
         ]
+        new[1:1] = [line + newline for line in lines.values()]
         return "".join([*all_lines[:start], *new, *all_lines[end:]])
     table = [f"[{key}.{NAME}]", *lines.values(), ""]
     return text + (newline if text else "") + newline.join(table)
@@ -175,6 +197,25 @@ def _take_toml(text: str, key: str) -> str:
     if not after or before.endswith(("\n\n", "\n\r\n")):
         before = before.removesuffix("\n").removesuffix("\r")
     return before + after
+
+
+def _cut_toml(text: str, key: str, fields: Collection[str]) -> str:
+    start, end, lines = _table(text, key)
+    names = (_FIELD.match(line) for line in lines[start:end])
+    kept = [
+        line
+        for line, name in zip(lines[start:end], names, strict=True)
+        if not name or name[1] not in fields
+    ]
+    return "".join([*lines[:start], *kept, *lines[end:]])
+
+
+def _as_toml(value: object) -> str:
+    """A value on one line."""
+    if isinstance(value, dict):
+        inner = (f"{name} = {_as_toml(one)}" for name, one in value.items())
+        return f"{{ {', '.join(inner)} }}"
+    return _on_one_line(value)
 
 
 def _table(text: str, key: str) -> tuple[int, int, list[str]]:
@@ -191,5 +232,5 @@ def _table(text: str, key: str) -> tuple[int, int, list[str]]:
     return start, end, lines
 
 
-_JSON = _Form(_load_json, _put_json, _take_json)
-_TOML = _Form(tomllib.loads, _put_toml, _take_toml)
+_JSON = _Form(_load_json, _put_json, _take_json, _cut_json)
+_TOML = _Form(tomllib.loads, _put_toml, _take_toml, _cut_toml)

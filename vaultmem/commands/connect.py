@@ -12,18 +12,20 @@ from argparse import Namespace
 from importlib.metadata import entry_points
 
 from vaultmem import config, paths
-from vaultmem.assistants import context, hooks, servers
+from vaultmem.assistants import context, hooks, remote, servers
 from vaultmem.assistants.programs import EDITORS, HARNESSES
 from vaultmem.client import is_terminal
 from vaultmem.commands.rendering import show_diff
-from vaultmem.errors import VaultmemError
+from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output, json_text
+from vaultmem.text import secrets
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vaultmem.assistants.hooks import Edited
+    from vaultmem.assistants.programs import Json
 
 _QUESTION = "Register the MCP server with {}, too, so that it can call the tools of memory? [Y/n] "
 
@@ -32,8 +34,12 @@ def run(args: Namespace, output: Output) -> int:
     """Edit the files, or show what would be edited."""
     if args.harness in EDITORS:
         return _with_editor(args, output)
+    if args.token is not None and args.remote is None:
+        raise UsageError("--token goes with --remote")
     vault = paths.check_vault(args.vault) if args.vault else ""
     work = Connecting(args, vault, output)
+    if args.remote is not None:
+        return _with_door(args, work)
     if args.instructions:
         work.show({"line": work.line()})
         return 0
@@ -46,6 +52,16 @@ def run(args: Namespace, output: Output) -> int:
     edits = {name: parts[name]() for name in names}
     work.show({name: edits[name] for name in parts})
     return 1 if wants_server and edits["server"] is None else 0
+
+
+def _with_door(args: Namespace, work: Connecting) -> int:
+    """Only the server is registered: hook and skill are about the vaults of this machine."""
+    if args.remove or args.instructions or args.vault or args.mcp is False:
+        raise UsageError(
+            "--remote registers the MCP server of another machine and nothing else; --remove alone removes it"
+        )
+    work.show({"server": work.door(remote.door(args.remote, args.token))})
+    return 0
 
 
 def _with_editor(args: Namespace, output: Output) -> int:
@@ -71,8 +87,9 @@ class Connecting:
         if args.mcp is not None:
             return bool(args.mcp)
         with contextlib.suppress(ValueError, VaultmemError):
-            if servers.is_registered(hooks.read(harness.servers_path()), harness):
-                return True  # to be renewed
+            text = hooks.read(harness.servers_path())
+            if servers.is_registered(text, harness):  # to be renewed, if it is of this machine
+                return not servers.is_remote(text, harness)
         can_ask = is_terminal(sys.stdin) and is_terminal(sys.stdout) and not self._output.as_json
         if can_ask and not args.dry_run and not hooks.is_connected(harness):
             self._output.prompt(_QUESTION.format(harness.title))
@@ -132,24 +149,41 @@ class Connecting:
 
     def server(self) -> Edited | None:
         """The MCP server. Settings that cannot be edited safely stay as they are, and the rest is done all the same."""
+        entry = self._harness.servers.entry([*paths.program(), "mcp", *self._vault_option])
+        try:
+            return self._register(entry)
+        except VaultmemError as error:
+            self._output.remark(f"vaultmem: {error}")
+        return None
+
+    def door(self, door: remote.Door) -> Edited:
+        """The MCP server of another machine. A file that holds its token is for the owner alone."""
+        problem = door.problem()
+        entry = self._harness.servers.remote.entry(*door)
+        if door.has_secret() and not self._args.dry_run:
+            self._register(entry, dry_run=True)  # raises before anything is done to the file
+            remote.make_private(self._harness.servers_path())
+        edited = self._register(entry)
+        if problem:
+            self._output.remark(f"vaultmem: {problem}")
+        return edited
+
+    def _register(self, entry: Json, *, dry_run: bool = False) -> Edited:
+        """Raises VaultmemError where the settings cannot be edited safely, with what to do by hand."""
         harness, path = self._harness, self._harness.servers_path()
-        command = [*paths.program(), "mcp", *self._vault_option]
 
         def change(text: str) -> str:
             if self._args.remove:
                 return servers.unregistered(text, harness)
-            return servers.registered(text, harness, command)
+            return servers.registered(text, harness, entry)
 
         try:
-            return self._edited(path, change, spare=False)
+            return hooks.edit(path, change, dry_run=dry_run or self._args.dry_run, spare=False)
         except ValueError as error:
             advice = "Remove the server vaultmem by hand"
             if not self._args.remove:
-                advice = f"Add this by hand:\n{servers.registered('', harness, command)}"
-            self._output.remark(f"vaultmem: {path} was left alone: {error}. {advice}")
-        except VaultmemError as error:
-            self._output.remark(f"vaultmem: {error}")
-        return None
+                advice = f"Add this by hand:\n{masked(servers.registered('', harness, entry))}"
+            raise VaultmemError(f"{path} was left alone: {error}. {advice}") from error
 
     def skill(self) -> Edited | None:
         """The skill beside the hook. A foreign one of that name stays, and one that the person has changed."""
@@ -221,7 +255,7 @@ class Connecting:
             return
         for name, edited in made:
             self._show_part("MCP server" if name == "server" else name, edited)
-        if args.remove or args.instructions:
+        if args.remove or args.instructions or args.remote is not None:
             return
         if "server" not in edits and args.mcp is None:
             output.remark("vaultmem: the MCP server is not registered; --mcp does that")
@@ -251,7 +285,12 @@ def _to_json(edited: Edited) -> dict[str, object]:
 
 
 def diff_of(edited: Edited) -> str:
-    """What an edit changes, as a unified diff."""
+    """What an edit changes, as a unified diff in which no token is shown."""
     before, after = (text.splitlines(keepends=True) for text in (edited.before, edited.after))
     lines = difflib.unified_diff(before, after, edited.path, edited.path)
-    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    return masked("".join(line if line.endswith("\n") else f"{line}\n" for line in lines))
+
+
+def masked(text: str) -> str:
+    """The text with a mark in place of each key and token."""
+    return secrets.known_forms(text, [])
