@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import random
 import shutil
 import signal
 import stat
@@ -38,8 +39,13 @@ LONG = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """To look at one row of a table, see tests/tables.py."""
+    """To look at one row of a table, see tests/tables.py, and to see that no test needs another."""
     parser.addoption("--rows", action="store_true", help="each row of a table is a test of its own")
+    parser.addoption(
+        "--shuffle",
+        metavar="SEED",
+        help="run files, and tests of a file, in an order made from SEED",
+    )
 
 
 def pytest_pycollect_makemodule(
@@ -51,10 +57,28 @@ def pytest_pycollect_makemodule(
     return tables.Module.from_parent(parent, path=module_path)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long files before the others."""
-    rank = {name: number for number, name in enumerate(LONG)}
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
+    """What was chosen: the long files before the others, the rows of a table together."""
+    yield
+    rank = {name: float(number) for number, name in enumerate(LONG)}
+    if not config.getoption("rows"):
+        items[:] = tables.joined(items)
+    if seed := config.getoption("shuffle"):
+        chance = random.Random(seed)
+        chance.shuffle(items)
+        rank = {name: chance.random() for name in sorted({item.path.stem for item in items})}
     items.sort(key=lambda item: rank.get(item.path.stem, len(LONG)))
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Rows of a table."""
+    if not isinstance(item, tables.Table):
+        return None
+    tables.run(item, nextitem)
+    return True
 
 
 def pytest_collection_finish() -> None:

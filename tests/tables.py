@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 Test = Callable[..., None]
 Row = dict[str, object]
@@ -93,3 +95,66 @@ def _folded(test: Test) -> Test:
     whole.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]
     whole.pytestmark = [one for one in test.pytestmark if one.name != "parametrize"]  # type: ignore[attr-defined]
     return whole
+
+
+class Table(pytest.Item):
+    """One test of all rows that a function has left: each gets its own fixtures, by pytest's own protocol."""
+
+    def __init__(self, rows: list[pytest.Item], **given: Any) -> None:
+        super().__init__(**given)
+        self.rows = rows
+
+    def reportinfo(self) -> Any:
+        """Where the function stands."""
+        return self.rows[0].reportinfo()
+
+    def runtest(self) -> None:
+        """Not called: `run` has each row run by itself."""
+        raise AssertionError(self.nodeid)
+
+
+def joined(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The items, with one table for the rows of a function wherever these stand together."""
+    groups = [[*rows] for _, rows in itertools.groupby(items, _function)]
+    times = Counter(_function(rows[0]) for rows in groups)
+    found: list[pytest.Item] = []
+    for rows in groups:
+        first = rows[0]
+        if len(rows) == 1 or times[_function(first)] > 1:
+            found += rows
+        else:
+            name = getattr(first, "originalname", first.name)
+            found.append(Table.from_parent(first.parent, name=name, rows=rows))
+    return found
+
+
+def _function(item: pytest.Item) -> tuple[object, str]:
+    has_rows = hasattr(item, "callspec")
+    return item.parent, getattr(item, "originalname", "") if has_rows else item.nodeid
+
+
+def run(table: Table, following: pytest.Item | None) -> None:
+    """Run each row. One that fails or is skipped is reported as such; all others together are one test that passes."""
+    hook = table.ihook
+    hook.pytest_runtest_logstart(nodeid=table.nodeid, location=table.location)
+    passed: dict[str, pytest.TestReport] = {}
+    has_failed = False
+    for row, after in itertools.zip_longest(table.rows, table.rows[1:], fillvalue=following):
+        assert row is not None
+        reports = runtestprotocol(row, log=False, nextitem=after)
+        has_failed |= any(report.failed for report in reports)
+        is_odd = any(not report.passed for report in reports)
+        for report in reports:
+            report.nodeid = table.nodeid  # the title of what failed has the row
+            if is_odd:
+                hook.pytest_runtest_logreport(report=report)
+            elif known := passed.get(report.when):
+                known.duration += report.duration
+            else:
+                passed[report.when] = report
+        if table.session.shouldfail or table.session.shouldstop:
+            break
+    for report in passed.values() if not has_failed else ():
+        report.location = table.location
+        hook.pytest_runtest_logreport(report=report)
+    hook.pytest_runtest_logfinish(nodeid=table.nodeid, location=table.location)
