@@ -16,12 +16,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from vaultmem_chroma.mirror import ChromaIndex
 
 from tests.agent_run import _dies_with_us, until
 from vaultmem.config import Config
 from vaultmem.index.shared_index import Place, Setup
 from vaultmem.index.vectors import VectorStore
+from vaultmem_chroma.mirror import ChromaIndex
 
 PROGRAM = os.environ.get("TESTS_CHROMA") or shutil.which("chroma") or ""
 needs_chroma = pytest.mark.skipif(

@@ -12,7 +12,9 @@ import stat
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Generator, Iterator
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -105,6 +107,28 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.basetemp is None and not hasattr(config, "workerinput"):
         config.option.basetemp = tempfile.mkdtemp(prefix="vm-")
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
+
+
+def _not_installed() -> list[str]:
+    """The entry points of pyproject.toml that the installed package does not have, or has elsewhere."""
+    project = tomllib.loads((SAMPLE.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    installed = {
+        (each.group, each.name): each.value for each in distribution("vaultmem").entry_points
+    }
+    return [
+        f"{group} {name}"
+        for group, points in project["entry-points"].items()
+        for name, value in points.items()
+        if installed.get((group, name)) != value
+    ]
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Says so, and what to type, where the checkout has moved on since it was installed."""
+    if not hasattr(session.config, "workerinput") and (missing := _not_installed()):
+        pytest.exit(
+            f"install again: pip install --no-deps -e . (entry points: {', '.join(missing)})", 4
+        )
 
 
 @pytest.fixture(scope="session", autouse=True)

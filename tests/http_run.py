@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vaultmem_server.tokens import ADMIN, READ, WRITE, TokenStore
-
 from tests.agent_run import _dies_with_us, until
 from vaultmem import paths
+from vaultmem_server.tokens import ADMIN, READ, WRITE, TokenStore
 
 PROTOCOL = "2025-11-25"
 

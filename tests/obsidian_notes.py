@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from vaultmem.vault.frontmatter import split
 from vaultmem_obsidian import dialect
 
-from vaultmem.vault.frontmatter import split
-
 if TYPE_CHECKING:
-    from vaultmem_obsidian.rules import ObsidianRules
-
     from vaultmem.adapter import Note
+    from vaultmem_obsidian.rules import ObsidianRules
 
 
 class Settings:

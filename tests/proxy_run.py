@@ -14,9 +14,10 @@ import openai
 
 from tests.agent_run import until
 from tests.scripted_llm import ScriptedLlm
-from vaultmem.chat.turn_queue import Item
-from vaultmem.proxy import proxy, serving
-from vaultmem.proxy.proxy import Overrides, Proxy
+from vaultmem_chat.proxy import proxy
+from vaultmem_chat.proxy.proxy import Overrides, Proxy
+from vaultmem_chat.turn_queue import Item
+from vaultmem_server import serving
 
 HEADERS = {"Content-Type": "application/json"}
 
@@ -108,7 +109,7 @@ class Proxied:
 
 
 def _told(told: tuple[str, ...]) -> Any:
-    from vaultmem.chat.memory_context import compose
+    from vaultmem_chat.memory_context import compose
 
     return compose("", [("memory", one) for one in told], ())
 

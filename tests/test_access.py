@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 from tests.agent_run import agent_on
 from tests.cli_run import ran
 from vaultmem import Vault
-from vaultmem.anthropic_memory import MemoryFiles
 from vaultmem.api.mcp import Protocol, Settled
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox, ToolService
-from vaultmem.assistants.programs import HARNESSES
-from vaultmem.chat import memory_context
 from vaultmem.errors import VaultmemError
 from vaultmem.memories import access
 from vaultmem.memories.access import ALL, CONNECTED, OWN, Origin, viewer
 from vaultmem.search.query import Ask
 from vaultmem.settings import SETTINGS
+from vaultmem_assistants.anthropic_memory import MemoryFiles
+from vaultmem_assistants.programs import HARNESSES
+from vaultmem_chat import memory_context
 
 SCOPES = ("global", "agent:claude", "agent:codex", "conversation:c1", "user:anne", "private")
 # Who asks, and the scope that they name, if any; what of SCOPES they see.

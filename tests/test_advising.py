@@ -28,10 +28,10 @@ from tests.scripted_llm import (
 from vaultmem import Vault, config
 from vaultmem.agent import jobs
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.llm import llm
-from vaultmem.llm.request import BATCH, MOST_OF_ONE, REASON, Advice, Doubt, question, read
 from vaultmem.memories.model import CATEGORIES, Memory
 from vaultmem.memories.view import View
+from vaultmem_chat.llm import llm
+from vaultmem_chat.llm.request import BATCH, MOST_OF_ONE, REASON, Advice, Doubt, question, read
 
 Write = Callable[..., Path]
 ODD = "zzz qqq xyzzy"  # no rule can be sure what that is

@@ -19,11 +19,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.agent_run import agent_on
 from vaultmem import Vault
-from vaultmem.anthropic_memory import MemoryFiles, VaultMemoryTool
-from vaultmem.assistants import memory_tool, tool_files
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.item_answers import approval_id
 from vaultmem.vault.identity import MARKER
+from vaultmem_assistants import memory_tool, tool_files
+from vaultmem_assistants.anthropic_memory import MemoryFiles, VaultMemoryTool
 
 FOLDER = "Memory"
 DIRECTORY = re.compile(r"^\S+(?=\t/memories(?:/\S*/)?$)", re.MULTILINE)

@@ -7,13 +7,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from vaultmem_server.tokens import READ, TokenStore
 
 from tests.cli_run import one_line, ran, tree_hash
 from tests.conftest import Write
 from vaultmem import paths
 from vaultmem.index.state import State
 from vaultmem.memories import backup
+from vaultmem_server.tokens import READ, TokenStore
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.llm import replies
-from vaultmem.llm.replies import Answer
-from vaultmem.llm.wire import MOST_EVENT, Events
+from vaultmem_chat.llm import replies
+from vaultmem_chat.llm.replies import Answer
+from vaultmem_chat.llm.wire import MOST_EVENT, Events
 
 
 def events(*pieces: bytes) -> list[str]:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.chat import bodies
-from vaultmem.chat.bodies import Chat, read, with_memory
-from vaultmem.chat.memory_context import HEAD, MOST_SUMMARY, Context, compose, harmless
 from vaultmem.text.json_text import parts
+from vaultmem_chat import bodies
+from vaultmem_chat.bodies import Chat, read, with_memory
+from vaultmem_chat.memory_context import HEAD, MOST_SUMMARY, Context, compose, harmless
 
 
 def chat(*messages: object, **more: object) -> bytes:

@@ -19,8 +19,6 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from vaultmem_chroma.mirror import ChromaIndex
-from vaultmem_chroma.remote import Address, Remote
 
 from tests.chroma_run import PLACE, Server, chroma, needs_chroma, shared
 from tests.cli_run import Ran, ran
@@ -31,6 +29,8 @@ from vaultmem.index.exact import ExactIndex
 from vaultmem.index.models import open_embedder
 from vaultmem.index.shared_index import Health, Place
 from vaultmem.index.vectors import VectorStore
+from vaultmem_chroma.mirror import ChromaIndex
+from vaultmem_chroma.remote import Address, Remote
 
 __all__ = ["chroma"]  # a fixture
 pytestmark = needs_chroma

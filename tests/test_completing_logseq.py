@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vaultmem_logseq.rules import LogseqRules
-from vaultmem_logseq.settings import Settings
 
 from vaultmem.adapter import Completion, Note, Task
-from vaultmem.languages.recurrence import next_day
+from vaultmem.text.recurrence import next_day
 from vaultmem.vault.frontmatter import split
+from vaultmem_logseq.rules import LogseqRules
+from vaultmem_logseq.settings import Settings
 
 DONE = Completion("2026-11-22T10:00", next_day)
 RULES = LogseqRules(Settings())

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vaultmem_obsidian.rules import ObsidianDialect, ObsidianRules
 
 from vaultmem.adapter import Completion, FrontMatter, Note, Task
-from vaultmem.languages.recurrence import is_over, next_day
+from vaultmem.text.recurrence import is_over, next_day
 from vaultmem.vault.frontmatter import split
+from vaultmem_obsidian.rules import ObsidianDialect, ObsidianRules
 
 DONE = Completion("2026-11-22T10:00", next_day)
 PLUGIN = ".obsidian/plugins/obsidian-tasks-plugin/data.json"

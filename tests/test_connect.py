@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from tests.cases import each_case
 from tests.cli_run import one_line, process, ran
-from vaultmem.assistants import context, hooks
-from vaultmem.assistants.programs import HARNESSES, Harness
 from vaultmem.text.json_text import parse
+from vaultmem_assistants import context, hooks
+from vaultmem_assistants.programs import HARNESSES, Harness
 
 FILES = {
     "claude": ".claude/settings.json",

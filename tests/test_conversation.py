@@ -34,8 +34,8 @@ from vaultmem.memories.conversation import (
     role_in,
     scope_of,
 )
-from vaultmem.proxy.chats import Chats
 from vaultmem.settings import SETTINGS
+from vaultmem_chat.proxy.chats import Chats
 
 HOSTILE = (
     "../../x", "a/b", "a\\b", "..", ".", "-", "CON", "con.txt", "nul", "com1", "LPT9.md", "Chat", "chat", "CHAT", "a.", "a ", ".hidden",

@@ -12,7 +12,7 @@ from tests.conftest import Write
 from vaultmem import Vault
 from vaultmem.api.tool import ASSISTANT, Call, client_name
 from vaultmem.api.toolbox import Toolbox
-from vaultmem.chat import memory_context
+from vaultmem_chat import memory_context
 
 
 @pytest.fixture(params=["obsidian", "logseq"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.languages.when_words import (
+from vaultmem_languages.when_words import (
     MONTHS,
     DaySpan,
     asks_when,

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.adapter import Note, Piece, Task
-from vaultmem.languages import intentions
 from vaultmem.reminders import schedules
 from vaultmem.reminders.due import NOTE, TASK, Due, Identified, Schedule, with_id
 from vaultmem.reminders.schedules import BEGAN, Place, Source, Written, names_day
 from vaultmem.vault.conflicts import numbered_original, stem
+from vaultmem_languages import intentions
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
 PIECES = st.sampled_from(

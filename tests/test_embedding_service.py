@@ -13,9 +13,9 @@ from tests.cli_run import ran
 from tests.scripted_embeddings import ScriptedEmbeddings, embeddings
 from vaultmem import Vault
 from vaultmem.errors import EmbeddingServiceError, ModelError
-from vaultmem.index import embedding_service
-from vaultmem.index.embedding_service import AT_ONCE, LONGEST, REST, Service, ServiceEmbedder
-from vaultmem.llm.llm import Patience
+from vaultmem_chat.llm import embedding_service
+from vaultmem_chat.llm.embedding_service import AT_ONCE, LONGEST, REST, Service, ServiceEmbedder
+from vaultmem_chat.llm.llm import Patience
 
 NOTES = {
     "Boat.md": "The dinghy lies in Bergen",

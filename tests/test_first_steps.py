@@ -15,9 +15,9 @@ from tests.cli_run import one_line, process, tree_hash
 from tests.scripted_llm import ScriptedLlm
 from vaultmem import paths
 from vaultmem.agent import life
-from vaultmem.commands import first_steps, setup_record
 from vaultmem.errors import VaultmemError
-from vaultmem.llm import nearby
+from vaultmem_assistants import first_steps, setup_record
+from vaultmem_chat.llm import nearby
 
 SETTINGS = '{\n  "model": "opus",\n  "hooks": {}\n}\n'
 

@@ -21,11 +21,11 @@ from tests.stand_in_agent import agent_for
 from tests.test_listing import aged
 from vaultmem import Vault, paths
 from vaultmem.api import BY_WORDS
-from vaultmem.assistants.context import context
 from vaultmem.memories.item_answers import DONE, Answer, approval_id
 from vaultmem.memories.ledger import Ledger
 from vaultmem.reminders import listing
 from vaultmem.reminders.record import Record
+from vaultmem_assistants.context import context
 
 HARNESSES = ("claude", "codex", "gemini", "copilot", "cursor", "opencode")
 NOW = time.mktime((2026, 11, 22, 12, 0, 0, 0, 0, -1))
@@ -381,14 +381,14 @@ def test_a_surprise_is_an_empty_context(vault: Path, monkeypatch: pytest.MonkeyP
     def surprise(*_: object) -> None:
         raise RuntimeError("what\nis this")
 
-    monkeypatch.setattr("vaultmem.commands.hook.context", surprise)
+    monkeypatch.setattr("vaultmem_assistants.hook.context", surprise)
     assert empty(asked(vault)) == "vaultmem: what is this"
 
 
 def test_what_fails_in_the_agent_is_done_by_whoever_asked(
     remembering: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vaultmem.commands import hook
+    from vaultmem_assistants import hook
 
     alone = asked(remembering)
     real, calls = context, []

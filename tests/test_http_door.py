@@ -17,12 +17,12 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
-from vaultmem_server import rest
-from vaultmem_server.tokens import ADMIN, READ, TokenStore
 
 from tests.cli_run import one_line, ran
 from tests.http_run import Answer, Door, opened, request, serving
 from vaultmem.api.verbs import every
+from vaultmem_server import rest
+from vaultmem_server.tokens import ADMIN, READ, TokenStore
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 

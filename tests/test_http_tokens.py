@@ -8,11 +8,11 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from vaultmem.errors import UsageError
 from vaultmem_server.app import _Tries
 from vaultmem_server.streamable import Session, Stream
 from vaultmem_server.tokens import READ, SCOPES, Caller, Token, TokenStore
-
-from vaultmem.errors import UsageError
 
 
 @given(st.lists(st.tuples(st.sampled_from(["add", "revoke"]), st.sampled_from("abc")), max_size=12))

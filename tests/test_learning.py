@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from vaultmem import Vault
-from vaultmem.chat import learning, memory_context, summarizer
-from vaultmem.chat.learning import Source, take_in, write_down
-from vaultmem.chat.reconcile import neighbours
-from vaultmem.chat.turn_queue import NOTED, Item
 from vaultmem.errors import LlmError
-from vaultmem.llm.request import Question
 from vaultmem.memories.conversation import derived_id
+from vaultmem_chat import learning, memory_context, summarizer
+from vaultmem_chat.learning import Source, take_in, write_down
+from vaultmem_chat.llm.request import Question
+from vaultmem_chat.reconcile import neighbours
+from vaultmem_chat.turn_queue import NOTED, Item
 
 AT = 1_795_000_000.0
 KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"

@@ -12,8 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.llm import replies
-from vaultmem.llm.replies import (
+from vaultmem_chat.llm import replies
+from vaultmem_chat.llm.replies import (
     DEEPEST,
     MOST_REPAIRED,
     Answer,
@@ -22,7 +22,7 @@ from vaultmem.llm.replies import (
     status,
     without_thoughts,
 )
-from vaultmem.llm.request import Form, Message, Question, body, first_form, simpler
+from vaultmem_chat.llm.request import Form, Message, Question, body, first_form, simpler
 
 ARRAY, OBJECT = {"type": "array"}, {"type": "object"}
 

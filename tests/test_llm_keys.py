@@ -18,13 +18,12 @@ import pytest
 from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked
 
-from vaultmem import config
+from vaultmem import config, credentials
+from vaultmem.credentials import Key, find
 from vaultmem.errors import ConfigError, LlmError
-from vaultmem.llm import credentials
-from vaultmem.llm import wire as llm_wire
-from vaultmem.llm.credentials import Key, find
-from vaultmem.llm.wire import Wire
 from vaultmem.text import urls
+from vaultmem_chat.llm import wire as llm_wire
+from vaultmem_chat.llm.wire import Wire
 
 HERE, FAR, CLEAR = "http://127.0.0.1:11434/v1", "https://llm.example/v1", "http://192.168.1.5/v1"
 SECRET = "sk-proj-AbCdEf0123456789AbCdEf0123456789"
@@ -276,7 +275,7 @@ def test_what_is_asked_loads_little_until_then() -> None:
     import subprocess
 
     code = (
-        "import sys\nfrom vaultmem import config\nfrom vaultmem.llm import llm\n"
+        "import sys\nfrom vaultmem import config\nfrom vaultmem_chat.llm import llm\n"
         "model = llm.open_model(config.load(None, {'VAULTMEM_LLM_BASE_URL': 'http://127.0.0.1:9'}))\n"
         "assert model\nprint(sorted({'httpx', 'ssl', 'keyring', 'asyncio', 'email'} & set(sys.modules)))"
     )

@@ -13,8 +13,8 @@ import pytest
 from tests.real_llm import RealLlm
 from vaultmem import config
 from vaultmem.errors import LlmError
-from vaultmem.llm import llm
-from vaultmem.llm.request import Form, Message, Model, Question
+from vaultmem_chat.llm import llm
+from vaultmem_chat.llm.request import Form, Message, Model, Question
 
 EVENTS = {
     "type": "array",

@@ -7,9 +7,9 @@ from datetime import date, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vaultmem_logseq.names import DayFormat, JournalDays, canonical, namespace, title_from_path
 
 from tests.effort import takes_less
+from vaultmem_logseq.names import DayFormat, JournalDays, canonical, namespace, title_from_path
 
 
 @pytest.mark.parametrize(

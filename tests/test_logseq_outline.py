@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+
 from vaultmem_logseq.outline import Block, outline, pieces
 from vaultmem_logseq.references import masks
 from vaultmem_logseq.tasks import tasks

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vaultmem_logseq import dialect
-from vaultmem_logseq.rules import LogseqRules
-from vaultmem_logseq.settings import Settings
 
 from tests.effort import is_linear
 from vaultmem.adapter import FrontMatter, Note
 from vaultmem.text.sanitize import fill
 from vaultmem.vault.frontmatter import split
+from vaultmem_logseq import dialect
+from vaultmem_logseq.rules import LogseqRules
+from vaultmem_logseq.settings import Settings
 
 ID = "64a0b1c2-0000-4000-8000-000000000001"
 RULES = LogseqRules(Settings(triple_lowbar=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from vaultmem_logseq.settings import Settings, from_config, read_edn
 
 

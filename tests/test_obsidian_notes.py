@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from obsidian_notes import Settings, note, rules
-from vaultmem_obsidian import dialect
 
 from tests.effort import is_linear, takes_less
 from vaultmem.adapter import FrontMatter
+from vaultmem_obsidian import dialect
 
 
 @pytest.mark.parametrize(

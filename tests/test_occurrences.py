@@ -12,9 +12,9 @@ from dateutil.rrule import weekday as Weekday  # noqa: N812 - it is a class
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaultmem.languages import recurrence
-from vaultmem.languages.recurrence import Rule, Unit, read_rule
 from vaultmem.reminders.due import occurrences
+from vaultmem.text import recurrence
+from vaultmem.text.recurrence import Rule, Unit, read_rule
 
 BERLIN = ZoneInfo("Europe/Berlin")
 DAYS = st.dates(date(1980, 1, 1), date(2040, 12, 31))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from vaultmem_logseq import dialect
 
 from vaultmem.adapter import FrontMatter
 from vaultmem.text.similarity import content_hash, normal
 from vaultmem.vault.logseq_properties import from_outline, to_outline
+from vaultmem_logseq import dialect
 
 LINES = st.sampled_from(
     [

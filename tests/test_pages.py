@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from vaultmem_logseq import dialect
 
 from vaultmem.adapter import Value
 from vaultmem.errors import FrontMatterError
 from vaultmem.text.similarity import content_hash
 from vaultmem.vault import frontmatter, pages
 from vaultmem.vault.files import decode
+from vaultmem_logseq import dialect
 
 STYLES = ("frontmatter", "outline")
 LINES = st.sampled_from(

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from obsidian_notes import note
-from vaultmem_logseq.rules import LogseqRules
-from vaultmem_logseq.settings import Settings
 
 from vaultmem.memories.item_answers import item_id, item_ids
 from vaultmem.reminders.items import FULL, SHOW_ALL, Item, render
 from vaultmem.reminders.ticks import read
 from vaultmem.vault.frontmatter import split
+from vaultmem_logseq.rules import LogseqRules
+from vaultmem_logseq.settings import Settings
 
 STYLES = ["frontmatter", "outline"]
 HOSTILE = json.loads((Path(__file__).parent / "data" / "hostile_notes.json").read_text("utf-8"))

@@ -7,7 +7,6 @@ import math
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from vaultmem_logseq import dialect
 
 from vaultmem.adapter import Note, Value
 from vaultmem.errors import FrontMatterError
@@ -22,6 +21,7 @@ from vaultmem.vault.logseq_properties import (
     written,
     written_lines,
 )
+from vaultmem_logseq import dialect
 
 PAGE = "title:: Tea\ntags:: a, [[b c]]\n\n- block\n  key:: not of the page\n"
 TEXTS = st.text(st.sampled_from("ab:,#[]\"'`$<>!-%\\ \n\t\r\0é，=~|{}\u2028\ufeff1.e"), max_size=14) | st.sampled_from(

@@ -36,7 +36,7 @@ from tests.scripted_llm import (
     tool_calls,
 )
 from vaultmem import Vault
-from vaultmem.chat.memory_context import compose
+from vaultmem_chat.memory_context import compose
 
 STREAM = (
     b': hello\n\ndata: {"choices":[{"index":0,"delta":{"content":"Hi \xc3\xa9"},"finish_reason":null}]}\r\n\r\n'

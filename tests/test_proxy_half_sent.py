@@ -13,8 +13,8 @@ from tests.agent_run import until
 from tests.index_dump import synced
 from tests.proxy_run import Proxied, proxied
 from tests.scripted_llm import ScriptedLlm, scripted_llm
-from vaultmem.proxy import serving
-from vaultmem.proxy.serving import Connection
+from vaultmem_server import serving
+from vaultmem_server.serving import Connection
 
 __all__ = ["scripted_llm"]
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.cli_run import one_line, process
 from tests.proxy_run import Proxied, proxied, user
 from tests.scripted_llm import ScriptedLlm
+from vaultmem import credentials
 from vaultmem.errors import LlmError
-from vaultmem.llm import credentials
-from vaultmem.proxy.guard import Guard
+from vaultmem_server.guard import Guard
 
 DOOR, OURS = "open-sesame-1", "our-upstream-key"
 MORE = {"model": "m", "messages": [user("Hi")]}

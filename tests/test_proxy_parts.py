@@ -17,21 +17,19 @@ from hypothesis import strategies as st
 from tests.index_dump import synced
 from tests.proxy_run import proxied
 from vaultmem import Vault
-from vaultmem.chat.bodies import Chat, read
-from vaultmem.chat.memory_context import Context, Limits
-from vaultmem.chat.turn_queue import Item, Turns
+from vaultmem.credentials import Key
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index import embed
-from vaultmem.llm.credentials import Key
-from vaultmem.llm.replies import Answer
-from vaultmem.proxy import proxy, recall_pool, turns
-from vaultmem.proxy.chats import COMPLETIONS, Chats, Exchange, Parts, Tee
-from vaultmem.proxy.guard import Guard, is_loopback
-from vaultmem.proxy.proxy import Overrides, in_force
-from vaultmem.proxy.recall_pool import Recalled, RecallPool
-from vaultmem.proxy.serving import listen
-from vaultmem.proxy.turns import ChatTurns, LastTurn, Learners
-from vaultmem.proxy.upstream import (
+from vaultmem.text.urls import origin
+from vaultmem_chat.bodies import Chat, read
+from vaultmem_chat.llm.replies import Answer
+from vaultmem_chat.memory_context import Context, Limits
+from vaultmem_chat.proxy import proxy, recall_pool, turns
+from vaultmem_chat.proxy.chats import COMPLETIONS, Chats, Exchange, Parts, Tee
+from vaultmem_chat.proxy.proxy import Overrides, in_force
+from vaultmem_chat.proxy.recall_pool import Recalled, RecallPool
+from vaultmem_chat.proxy.turns import ChatTurns, LastTurn, Learners
+from vaultmem_chat.proxy.upstream import (
     Headers,
     Reply,
     carries_key,
@@ -39,7 +37,9 @@ from vaultmem.proxy.upstream import (
     for_upstream,
     leads_out,
 )
-from vaultmem.text.urls import origin
+from vaultmem_chat.turn_queue import Item, Turns
+from vaultmem_server.guard import Guard, is_loopback
+from vaultmem_server.serving import listen
 
 
 def chat(said: str, *before: str) -> Chat:

@@ -13,8 +13,8 @@ from tests.index_dump import synced
 from tests.proxy_run import proxied
 from tests.scripted_llm import Arguments, Reply, ScriptedLlm, as_json, text
 from vaultmem import Vault
-from vaultmem.chat import memory_context
-from vaultmem.proxy import proxy
+from vaultmem_chat import memory_context
+from vaultmem_chat.proxy import proxy
 
 HIDDEN = {  # by a word that stands in it and nowhere else
     "Diary.md": "---\nprivate: true\n---\nThe boiler made me cry, canaryone.\n",

@@ -22,8 +22,8 @@ from tests.index_dump import synced
 from tests.proxy_run import user
 from tests.scripted_llm import Arguments, Reply, ScriptedLlm, scripted_llm, status, text
 from vaultmem import Vault
-from vaultmem.chat.turn_queue import FOLDER, Turns
-from vaultmem.proxy.serving import listen
+from vaultmem_chat.turn_queue import FOLDER, Turns
+from vaultmem_server.serving import listen
 
 __all__ = ["scripted_llm"]
 

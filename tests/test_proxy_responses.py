@@ -17,9 +17,9 @@ from tests.agent_run import until
 from tests.index_dump import synced
 from tests.proxy_run import HEADERS, Proxied, Seen, proxied
 from tests.scripted_llm import Arguments, Reply, ScriptedLlm, raw, running, status, text, tool_calls
-from vaultmem.chat.bodies import read_response, with_memory
-from vaultmem.llm.replies import ResponsesAnswer
 from vaultmem.search.recall_text import CLOSE, OPEN
+from vaultmem_chat.bodies import read_response, with_memory
+from vaultmem_chat.llm.replies import ResponsesAnswer
 
 TEA = "The user likes tea"
 

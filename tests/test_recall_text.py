@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.chat.memory_context import harmless
 from vaultmem.search.query import Query, parse
 from vaultmem.search.recall_text import block, entry, inert, older_line, plain
+from vaultmem_chat.memory_context import harmless
 
 NOW = 1_800_000_000.0
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from vaultmem.chat.reconcile import (
+from vaultmem_chat.reconcile import (
     LONGEST,
     SCHEMA,
     STRATEGIES,

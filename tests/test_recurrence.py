@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.languages.recurrence import is_over, next_day, read_rule
+from vaultmem.text.recurrence import is_over, next_day, read_rule
 
 TABLE = json.loads(
     Path(__file__).with_name("data").joinpath("link_cases", "recurrence.json").read_text("utf-8")

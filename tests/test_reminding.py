@@ -12,8 +12,9 @@ import pytest
 from tests.cli_run import ran
 from vaultmem import Vault
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.languages import recurrence, reminder_phrase, when
+from vaultmem.text import recurrence
 from vaultmem.vault.frontmatter import split
+from vaultmem_languages import reminder_phrase, when
 
 
 @pytest.fixture

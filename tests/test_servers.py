@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from tests.cli_run import Ran, one_line, process, ran
 from tests.test_connect import BLANK, odd_json, wrapped
-from vaultmem.assistants import servers
-from vaultmem.assistants.programs import HARNESSES, Harness
+from vaultmem_assistants import servers
+from vaultmem_assistants.programs import HARNESSES, Harness
 
 URL, TOKEN = "https://notes.example.org/mcp/home", "vmt_0123456789ab_" + "Ab-_" * 10
 COMMAND = ["/opt/vaultmem", "mcp", "--vault", '/Anne\'s "notes"']

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from tests.cli_run import ran, tree_hash
-from vaultmem.assistants import context
-from vaultmem.assistants.programs import HARNESSES
 from vaultmem.commands.parsing import parser
 from vaultmem.index import minilm
+from vaultmem_assistants import context
+from vaultmem_assistants.programs import HARNESSES
 
 MOST_TOKENS = 350
 PROGRAM = "/home/anne/.local/bin/vaultmem"

@@ -213,8 +213,8 @@ def test_importing_the_languages_compiles_none_of_their_patterns() -> None:
         "    compiled.append(sys._getframe(1).f_code.co_filename)\n"
         "    return compile(*given)\n"
         "re.compile = noted\n"
-        "import vaultmem.languages.facts, vaultmem.languages.reminder_phrase, vaultmem.text.secrets\n"
-        "import vaultmem.languages.statements, vaultmem.languages.recurrence, vaultmem.text.titles\n"
+        "import vaultmem_languages.facts, vaultmem_languages.reminder_phrase, vaultmem.text.secrets\n"
+        "import vaultmem_languages.statements, vaultmem.text.recurrence, vaultmem.text.titles\n"
         "print([one for one in compiled if '/languages/' in one or '/vaultmem/text/' in one])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

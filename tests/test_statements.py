@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.languages.slots import differ, fold, opposite
-from vaultmem.languages.statements import CAP, Statement, contradiction, contradicts, statements
+from vaultmem_languages.slots import differ, fold, opposite
+from vaultmem_languages.statements import CAP, Statement, contradiction, contradicts, statements
 
 SENTENCES = [
     line.split("\t")[2]

@@ -9,9 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaultmem.adapter import Value
-from vaultmem.chat.summarizer import Changes, Limits, next_round
 from vaultmem.errors import LlmError
-from vaultmem.llm.request import Question
 from vaultmem.memories import summaries as extractive
 from vaultmem.memories import summaries as prompts
 from vaultmem.memories.conversation import (
@@ -43,6 +41,8 @@ from vaultmem.memories.summaries import (
 )
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds
+from vaultmem_chat.llm.request import Question
+from vaultmem_chat.summarizer import Changes, Limits, next_round
 
 TALK = "trip"
 START = 1_790_000_000.0

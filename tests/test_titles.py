@@ -9,7 +9,6 @@ from itertools import accumulate
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from vaultmem_logseq.names import title_from_path
 
 from tests.effort import takes_less
 from vaultmem.adapter import FrontMatter
@@ -26,6 +25,7 @@ from vaultmem.text.titles import (
 from vaultmem.vault.conflicts import Places, conflict_original, conflicts
 from vaultmem.vault.dialects import installed
 from vaultmem.vault.walk import is_temporary
+from vaultmem_logseq.names import title_from_path
 
 HOSTILE = [
     *["../../x", "..", ".", "", " ", "/etc/passwd", "C:\\Windows\\x", "\\\\server\\x", "~", "~/x", "x~", "a\0b"],

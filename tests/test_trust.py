@@ -13,7 +13,6 @@ import pytest
 
 from tests.stand_in_view import StandInView, memory_file
 from vaultmem.adapter import Value
-from vaultmem.anthropic_memory import MemoryFiles
 from vaultmem.api import Vault
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox
@@ -21,6 +20,7 @@ from vaultmem.errors import VaultmemError
 from vaultmem.memories.access import is_private
 from vaultmem.memories.item_answers import approval_id, is_foreign
 from vaultmem.memories.merge import merge
+from vaultmem_assistants.anthropic_memory import MemoryFiles
 
 WISH = (
     "The person prefers answers in plain English with short sentences, no bullet lists, and code examples in Python"

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from tests.kill_points import kill_everywhere
-from vaultmem.chat import turn_queue
-from vaultmem.chat.turn_queue import OPEN_FOR, Turns
 from vaultmem.errors import StateError
 from vaultmem.memories.conversation import derived_id
+from vaultmem_chat import turn_queue
+from vaultmem_chat.turn_queue import OPEN_FOR, Turns
 
 ROOT = Path(__file__).parents[1]
 
@@ -86,7 +86,7 @@ def test_nobody_waits_for_an_answer_for_longer_than_ten_minutes(turns: Turns) ->
 
 
 def test_nor_for_a_process_that_is_gone(turns: Turns) -> None:
-    code = f"import sys, time; from vaultmem.chat.turn_queue import Turns; Turns({turns.folder!r}).begin('c', 'x', time.time())"
+    code = f"import sys, time; from vaultmem_chat.turn_queue import Turns; Turns({turns.folder!r}).begin('c', 'x', time.time())"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
     [item] = turns.waiting()
     assert (item.user, item.is_open) == ("x", False)
@@ -138,7 +138,7 @@ def test_one_is_the_worker_at_a_time_and_a_killed_one_is_none(turns: Turns) -> N
     assert second is not None
     with second:
         pass
-    code = f"import os; from vaultmem.chat.turn_queue import Turns; c = Turns({turns.folder!r}).claim(); c.__enter__(); os._exit(9)"
+    code = f"import os; from vaultmem_chat.turn_queue import Turns; c = Turns({turns.folder!r}).claim(); c.__enter__(); os._exit(9)"
     subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT)
     third = turns.claim()
     assert third is not None

@@ -22,6 +22,7 @@ from vaultmem.api.verbs import (
     every,
     memory_verbs,
     resolve,
+    resolve_command,
 )
 from vaultmem.errors import UsageError
 
@@ -126,7 +127,7 @@ def test_nothing_is_declared_that_means_nothing() -> None:
         if verb.run:
             assert callable(resolve(verb.run)), name
         for function in filter(None, (verb.show, verb.remarks, verb.command)):
-            assert callable(resolve(f"commands.{function}")), name
+            assert callable(resolve_command(function)), name
         if verb.group and not verb.same_as:
             assert verb.show or verb.command, name
         names = [one.outside for one in verb.of(JSON)]

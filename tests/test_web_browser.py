@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
-from vaultmem_web import sessions
 
 from tests.agent_run import _dies_with_us, until
 from tests.http_run import Door, opened
+from vaultmem_web import sessions
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page

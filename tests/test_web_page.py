@@ -13,19 +13,19 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-import vaultmem_web
 from hypothesis import given
 from hypothesis import strategies as st
-from vaultmem_web import app, sessions, views
-from vaultmem_web.prose import prose
-from vaultmem_web.texts import Translator, language_of
 
+import vaultmem_web
 from tests import http_run
 from tests.cli_run import ran, tree_hash
 from tests.http_run import Answer, Door
 from vaultmem import Vault, client
 from vaultmem.errors import NoteChangedError
 from vaultmem.memories.reports import unified
+from vaultmem_web import app, sessions, views
+from vaultmem_web.prose import prose
+from vaultmem_web.texts import Translator, language_of
 
 CODE = Path(vaultmem_web.__file__).parent
 EVIL = [

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.effort import is_linear
-from vaultmem.languages import reminder_phrase
-from vaultmem.languages.recurrence import read_rule
-from vaultmem.languages.when import Moment, absolute, find, iso, reminder
+from vaultmem.text.recurrence import read_rule
+from vaultmem_languages import reminder_phrase
+from vaultmem_languages.when import Moment, absolute, find, iso, reminder
 
 PROMISED = json.loads(
     Path(__file__).with_name("data").joinpath("time_phrases.json").read_text("utf-8")

@@ -21,15 +21,15 @@ from tests.agent_run import agent_on, until
 from tests.kill_points import kill_everywhere
 from tests.test_learning import Scripted
 from vaultmem import Vault
-from vaultmem.chat import learning
-from vaultmem.chat import worker as working
-from vaultmem.chat.learning import Learned
-from vaultmem.chat.turn_queue import Item, Turns
-from vaultmem.chat.worker import Worker
 from vaultmem.client import AgentError
 from vaultmem.errors import ConfigError, StateError, VaultmemError
-from vaultmem.llm.request import Question
 from vaultmem.vault.write import create as real_create
+from vaultmem_chat import learning
+from vaultmem_chat import worker as working
+from vaultmem_chat.learning import Learned
+from vaultmem_chat.llm.request import Question
+from vaultmem_chat.turn_queue import Item, Turns
+from vaultmem_chat.worker import Worker
 
 ROOT = Path(__file__).parents[1]
 
@@ -350,7 +350,7 @@ CHILD = """
 import sys, time
 from vaultmem import Vault
 from vaultmem.client import AgentError
-from vaultmem.chat.worker import Worker
+from vaultmem_chat.worker import Worker
 with Vault(sys.argv[1]) as vault:
     worker = Worker(vault)
     if sys.argv[2] == "speak":

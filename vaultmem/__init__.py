@@ -8,8 +8,8 @@ __all__ = ["Filter", "MemoryClient", "Vault", "__version__"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vaultmem.api import Vault
-    from vaultmem.chat.memory_client import MemoryClient
     from vaultmem.search.query import Filter
+    from vaultmem_chat.memory_client import MemoryClient
 
 
 def __getattr__(name: str) -> object:
@@ -19,7 +19,7 @@ def __getattr__(name: str) -> object:
 
         return Vault
     if name == "MemoryClient":
-        from vaultmem.chat.memory_client import MemoryClient
+        from vaultmem_chat.memory_client import MemoryClient
 
         return MemoryClient
     if name == "Filter":

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator
 
 from vaultmem.api import Vault
-from vaultmem.chat.turn_queue import FOLDER, Turns
 from vaultmem.errors import StateError, VaultGoneError, VaultmemError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import spoken
@@ -15,6 +14,7 @@ from vaultmem.text import scripts
 from vaultmem.text.values import plural, value
 from vaultmem.vault import identity
 from vaultmem.vault.places import ENTRIES
+from vaultmem_chat.turn_queue import FOLDER, Turns
 
 ADVICE = {
     "{{placeholders}}": "nothing to do if these are templates; exclude their folder from search if they get in the way",
@@ -71,7 +71,7 @@ def _installation(vault: Vault) -> Iterator[Finding]:
 def _language_model(vault: Vault) -> Iterator[Finding]:
     if not vault.config["llm.base_url"]:
         return
-    from vaultmem.llm import llm
+    from vaultmem_chat.llm import llm
 
     for severity, what, advice in llm.diagnose(vault.config):
         yield Finding(severity, what, advice, [])
@@ -210,8 +210,8 @@ def _beginning(vault: Vault, path: str) -> str:
 
 
 def _vectors(vault: Vault) -> Iterator[Finding]:
-    from vaultmem.index import embedding_service  # other commands do without
     from vaultmem.index.vectors import hnsw_missing
+    from vaultmem_chat.llm import embedding_service  # other commands do without
 
     if finding := languages(vault):
         yield finding

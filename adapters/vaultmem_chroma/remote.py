@@ -17,10 +17,10 @@ from urllib.parse import quote
 import httpx
 from numpy.typing import NDArray
 
+from vaultmem import credentials
 from vaultmem.config import Config
 from vaultmem.errors import VaultmemError
 from vaultmem.index.shared_index import Fact
-from vaultmem.llm import credentials
 from vaultmem.text import urls
 
 if TYPE_CHECKING:

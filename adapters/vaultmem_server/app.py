@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vaultmem import __version__, paths
 from vaultmem.errors import StateError
-from vaultmem.proxy import guard
+from vaultmem_server import guard
 from vaultmem_server.link import LinkError
 from vaultmem_server.tokens import Caller
 

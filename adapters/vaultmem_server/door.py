@@ -22,10 +22,9 @@ from vaultmem.api import Vault
 from vaultmem.api.verbs import JSON
 from vaultmem.errors import UsageError
 from vaultmem.output import Output
-from vaultmem.proxy import guard, serving
 from vaultmem.text import times
 from vaultmem.text.values import plural
-from vaultmem_server import app
+from vaultmem_server import app, guard, serving
 from vaultmem_server.audit import Audit
 from vaultmem_server.link import Companion, JsonObject, Link
 from vaultmem_server.metrics import Metrics

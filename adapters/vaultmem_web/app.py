@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib import resources
 from urllib.parse import urlsplit
 
+from vaultmem.errors import VaultmemError
 from vaultmem_server.app import (
     ASGIApp,
     BaseRoute,
@@ -26,8 +27,6 @@ from vaultmem_server.app import (
     StreamingResponse,
 )
 from vaultmem_server.link import LinkError
-
-from vaultmem.errors import VaultmemError
 from vaultmem_web import actions, around, health, memories, pages, steer, views
 from vaultmem_web.data import Door, Feed, Reader, Visit
 from vaultmem_web.sessions import COOKIE, Notice, Session, Sessions, host_name, spend_link

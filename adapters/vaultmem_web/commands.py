@@ -9,12 +9,11 @@ import webbrowser
 from argparse import Namespace
 from urllib.parse import urlsplit
 
-from vaultmem_server import door
-
 from vaultmem import paths
 from vaultmem.api import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
+from vaultmem_server import door
 from vaultmem_web import sessions
 
 PORT = 8101

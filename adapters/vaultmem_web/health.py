@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Sequence
 
 import htpy as h
-from vaultmem_server.tokens import TokenStore
 
-from vaultmem.assistants import hooks
-from vaultmem.assistants.programs import HARNESSES
+from vaultmem_assistants import hooks
+from vaultmem_assistants.programs import HARNESSES
+from vaultmem_server.tokens import TokenStore
 from vaultmem_web.data import Record, Visit
 from vaultmem_web.views import (
     Page,

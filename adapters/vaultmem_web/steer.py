@@ -6,9 +6,9 @@ import asyncio
 
 import htpy as h
 
-from vaultmem.assistants.programs import HARNESSES
 from vaultmem.search.recall_candidate import LAMBDA, RECENCY_WEIGHT, STEPS
 from vaultmem.search.recall_text import block, entry, held_back_line
+from vaultmem_assistants.programs import HARNESSES
 from vaultmem_web.data import Record, Visit
 from vaultmem_web.views import (
     Page,

@@ -13,13 +13,13 @@ from vaultmem import now as clock
 from vaultmem.agent import log, service
 from vaultmem.agent.life import holder
 from vaultmem.api import Vault
-from vaultmem.chat import turn_queue
 from vaultmem.doctor import Finding
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index.catalog import Catalog, spoken
 from vaultmem.index.state import State
 from vaultmem.reminders.notify import notification_findings
 from vaultmem.text.values import plural, value
+from vaultmem_chat import turn_queue
 
 DAY = 86_400
 RECENT = 2 * DAY

@@ -182,7 +182,7 @@ VERBS = {
             Param("conversation", "which conversation (default: conversations.id)", metavar="ID"),
             flag("as_is", "do not look at what is known"), *WRITES,
         ),
-        command="conversation_views:add",
+        command="vaultmem_chat.conversation_views:add",
     ),
     "remind": Verb(
         "set a reminder: what, when, how often", REMINDED,
@@ -287,7 +287,7 @@ VERBS = {
             Param("model", "the model to ask (default: llm.model)"),
             Param("upstream", "who answers (default: llm.base_url)", metavar="URL"),
         ),
-        command="chat:run",
+        command="vaultmem_chat.talk:run",
     ),
     "conversations": Verb(
         "what was said and learned in conversations", REMEMBER,
@@ -301,7 +301,7 @@ VERBS = {
             Param("category", "with promote: where to file it; the inbox, if left out", doors=COMMAND, known=f"{_MEMORY}CATEGORIES"),
             *(one.but(doors=COMMAND) for one in WRITES),
         ),
-        run="chat.conversations:conversations", writes=False, apart=True, command="conversation_views:conversations",
+        run="vaultmem_chat.conversations:conversations", writes=False, apart=True, command="vaultmem_chat.conversation_views:conversations",
         gives="conversations: list[dict[str, Any]]",
         returns="all conversations, the one that spoke last first",
     ),
@@ -311,7 +311,7 @@ VERBS = {
             Param("conversation", place="1", needed=True), Param("kinds", kind="texts", place="?"), flag("deleted"),
             Param("limit", kind="int", least=1, most=100_000),
         ),
-        run="chat.conversations:entries", writes=False, apart=True, gives="entries: list[dict[str, Any]]",
+        run="vaultmem_chat.conversations:entries", writes=False, apart=True, gives="entries: list[dict[str, Any]]",
         returns="the entries of a conversation, the oldest first; `kinds` are facts, turns and summaries",
     ),
     "converse": Verb(
@@ -320,16 +320,16 @@ VERBS = {
             Param("conversation", kind="line", place="1", needed=True),
             *(Param(name, kind="records") for name in ("new", "retire", "mark")), BY, Param("why", kind="line"), DRY_RUN,
         ),
-        run="chat.conversing:converse", slow=True,
+        run="vaultmem_chat.conversing:converse", slow=True,
         returns='writes entries (`new`), puts others away (`retire`) and sets properties of others (`mark`): "written", '
         '"retired", "marked", "known", "skipped"',
     ),
     "promote-fact": Verb(
-        "", NONE, (ID, CATEGORY, *WRITES), run="chat.conversations:promote",
+        "", NONE, (ID, CATEGORY, *WRITES), run="vaultmem_chat.conversations:promote",
         returns='makes a fact of a conversation a memory: its record, with "promoted", the id of the fact',
     ),
     "forget": Verb(
-        "", NONE, (ID, *WRITES), run="chat.conversations:forget",
+        "", NONE, (ID, *WRITES), run="vaultmem_chat.conversations:forget",
         returns='puts an entry of a conversation away: "id", "deleted", "title", "path"',
     ),
     "dream": Verb(
@@ -359,11 +359,11 @@ VERBS = {
         "print session context for a start-up hook", ASSISTANTS,
         (
             Param("event", "what has happened", place="1", choices=("session-start",), needed=True),
-            Param("harness", "who reads the answer: {known}", metavar="NAME", needed=True, known="assistants.programs:HARNESSES"),
+            Param("harness", "who reads the answer: {known}", metavar="NAME", needed=True, known="vaultmem_assistants.programs:HARNESSES"),
             Param("was", "nothing to this command: connect --remove reads it", metavar="WORDS"),
             Param("prompt", "what the session is about", metavar="TEXT", default=""),
         ),
-        agent=True, command="hook:run", never_fails=True,
+        agent=True, command="vaultmem_assistants.hook:run", never_fails=True,
     ),
     "agent": Verb(
         "call the tools for assistants: JSON on stdin", ASSISTANTS,

@@ -193,7 +193,7 @@ VERBS = {
             Param("service", "start the agent at login, too", kind="switch", default=True),
             _trial("show every step, and do nothing"),
         ),
-        first=True, command="first_steps:run",
+        first=True, command="vaultmem_assistants.first_steps:run",
     ),
     "init": Verb(
         "look at a vault for the first time", SET_UP,
@@ -313,12 +313,12 @@ VERBS = {
             Param("notes", "tell the model of your notes, too (default: where it is on this machine)", kind="switch"),
             flag("quiet", "no line for each request"),
         ),
-        command="chat:proxy",
+        command="vaultmem_chat.talk:proxy",
     ),
     "connect": Verb(
         "install or remove the integration with Claude Code, Codex and other assistants, or with Obsidian", ASSISTANTS,
         (
-            Param("harness", "the program", place="1", choices="assistants.programs:NAMES", needed=True),
+            Param("harness", "the program", place="1", choices="vaultmem_assistants.programs:NAMES", needed=True),
             flag("remove", "take it out again"),
             Param("instructions", "a line in this file of instructions, instead of the hook", metavar="FILE"),
             Param("mcp", "register the MCP server, too, or do not; unless said, a terminal asks", kind="switch"),
@@ -326,7 +326,7 @@ VERBS = {
             Param("token", "its token, or env:NAME for the variable that holds it (default: read from stdin)", metavar="TOKEN"),
             DRY_RUN,
         ),
-        first=True, command="connect:run",
+        first=True, command="vaultmem_assistants.connect:run",
     ),
     "completion": Verb(
         "print a completion script for bash, zsh or fish", SET_UP,
@@ -353,6 +353,6 @@ VERBS = {
         "", NONE, (), run="memories.approving:waiting", writes=False,
         returns='what dreams left to a person: "findings", the number of open "proposals", and "troubles"',
     ),
-    "tool-view": Verb("", NONE, (_COMMAND, BY), run="assistants.memory_tool:view", writes=False, method="-"),
-    "tool-file": Verb("", NONE, (_COMMAND, BY), run="assistants.memory_tool:change", method="-"),
+    "tool-view": Verb("", NONE, (_COMMAND, BY), run="vaultmem_assistants.memory_tool:view", writes=False, method="-"),
+    "tool-file": Verb("", NONE, (_COMMAND, BY), run="vaultmem_assistants.memory_tool:change", method="-"),
 }

@@ -33,8 +33,8 @@ _SPANS = ((86400, "day"), (3600, "hour"), (60, "minute"))
 
 def status(args: Namespace, output: Output) -> int:
     """Print what is indexed, how fresh it is, and what the agent does. Reads the index only, never the notes."""
-    from vaultmem.chat import turn_queue
-    from vaultmem.chat.turn_queue import FOLDER, Turns
+    from vaultmem_chat import turn_queue
+    from vaultmem_chat.turn_queue import FOLDER, Turns
 
     with args.vault if isinstance(args.vault, Vault) else Vault(args.vault) as vault:
         agent, problem = _agent(vault)
@@ -153,7 +153,7 @@ def _memory_rows(memories: Facts) -> Rows:
 
 def _chat_rows(facts: Facts) -> Rows:
     """Turns of conversations that are not remembered yet, and how recall went in the proxy, if there are some."""
-    from vaultmem.chat import turn_queue
+    from vaultmem_chat import turn_queue
 
     turns, proxy = int(_number(facts, "turns_waiting")), _part(facts, "proxy")
     rows = [("waiting turns", f"{turns:,} (vaultmem conversations learn)")] if turns else []

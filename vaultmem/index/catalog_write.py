@@ -10,12 +10,12 @@ from typing import NamedTuple
 from vaultmem.adapter import Link, Note, Task
 from vaultmem.index import ASKS
 from vaultmem.index.catalog import Catalog
-from vaultmem.languages import when_words
 from vaultmem.text.values import value
 from vaultmem.vault import blocks
 from vaultmem.vault import blocks as blocking
 from vaultmem.vault.blocks import text_hash
 from vaultmem.vault.conflicts import Places, conflicts, doubtful, nearly_equal
+from vaultmem_languages import when_words
 
 Resolve = Callable[[str, str, str, Sequence[Sequence[str]]], tuple[str | None, int]]
 

@@ -21,13 +21,13 @@ from vaultmem.index import compare
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.catalog_write import Copies, Entry, Judged, block_row, index_entries
 from vaultmem.index.compare import Diff, Manner, Place
-from vaultmem.languages.intentions import sentences
 from vaultmem.progress import Progress
 from vaultmem.vault import blocks
 from vaultmem.vault import files as vault
 from vaultmem.vault.dialects import Rulebook, parse_note
 from vaultmem.vault.places import ours_as, page_path
 from vaultmem.vault.walk import Entry as File
+from vaultmem_languages.intentions import sentences
 
 if TYPE_CHECKING:
     from vaultmem.index.keyword import KeywordWriter

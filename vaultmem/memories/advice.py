@@ -13,9 +13,6 @@ from itertools import combinations
 from typing import NamedTuple
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError
-from vaultmem.languages.statements import CAP, Statement, contradiction, contradicts, statements
-from vaultmem.llm import request
-from vaultmem.llm.request import CLASSIFY, CONTRADICTION, FILES, MERGE, SAME
 from vaultmem.memories import paraphrase, reads
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
@@ -30,6 +27,9 @@ from vaultmem.memories.same import is_of_one_writer, kin, may_join
 from vaultmem.memories.store import YOU, Session
 from vaultmem.text import secrets
 from vaultmem.text.sanitize import one_line, quoted
+from vaultmem_chat.llm import request
+from vaultmem_chat.llm.request import CLASSIFY, CONTRADICTION, FILES, MERGE, SAME
+from vaultmem_languages.statements import CAP, Statement, contradiction, contradicts, statements
 
 NEAR = 0.75  # cosine from which two memories may say the same
 MOST_OF_A_TOPIC = 6  # memories on one thing that are compared with each other, the newest

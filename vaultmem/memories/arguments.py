@@ -195,7 +195,7 @@ def _spoken(name: str, now: datetime, *, ahead: bool) -> datetime | None:
 
 
 def _expression(text: str, now: datetime) -> datetime | None:
-    from vaultmem.languages import when  # most of what is asked has no words for times in it
+    from vaultmem_languages import when  # most of what is asked has no words for times in it
 
     for phrase in (text, f"at {text}", f"in {text}"):  # what answers to "when?"
         times = when.find(phrase, now)

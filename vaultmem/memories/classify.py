@@ -17,13 +17,13 @@ from itertools import islice
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.languages import reminder_phrase
-from vaultmem.languages.intentions import prose
-from vaultmem.languages.when import Moment, find, iso, reminder
 from vaultmem.memories.draft import Draft, Finding
 from vaultmem.memories.importance import importance, memory_type, novelty, salience
 from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
 from vaultmem.text.values import lazy, plural, table
+from vaultmem_languages import reminder_phrase
+from vaultmem_languages.intentions import prose
+from vaultmem_languages.when import Moment, find, iso, reminder
 
 CAP = 4000  # characters; what a text is about shows early
 THRESHOLD = 0.5  # of ten memories that clear it, nine are filed rightly: see benchmarks/classify.py
@@ -60,7 +60,7 @@ class Signal(NamedTuple):
 @cache
 def signals() -> tuple[Signal, ...]:
     """The words that hint at a category, with their weights; the English ones first."""
-    tables = table("vaultmem.languages", "categories")
+    tables = table("vaultmem_languages", "categories")
     return (*_read(tables["english"], han=False), *_read(tables["chinese"], han=True))
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import NamedTuple
 
-from vaultmem.languages.statements import CAP, Statement, contradicts, statements
 from vaultmem.memories.draft import Draft, Finding, is_own
 from vaultmem.memories.model import ARCHIVE, GENERATED, Memory
 from vaultmem.text.sanitize import quoted
 from vaultmem.text.values import plural
+from vaultmem_languages.statements import CAP, Statement, contradicts, statements
 
 FADING = 0.5  # confidence
 MOST_OF_ONE = 16  # statements of a memory

@@ -11,10 +11,10 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from vaultmem.languages import words
-from vaultmem.languages.statements import statements
 from vaultmem.memories.short_texts import is_event, is_working_note
 from vaultmem.text.values import lazy
+from vaultmem_languages import words
+from vaultmem_languages.statements import statements
 
 # What short texts show without any model: names, numbers and dates, technical terms, in English and Chinese.
 

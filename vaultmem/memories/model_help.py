@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from vaultmem.config import Config
 from vaultmem.errors import LlmError, VaultmemError
-from vaultmem.llm import request
-from vaultmem.llm.llm import Budget, open_model
-from vaultmem.llm.request import FIRST, SECOND, Doubt
 from vaultmem.memories import summaries
 from vaultmem.memories.advice import texts_of
 from vaultmem.memories.conversation import TOKENS
 from vaultmem.memories.dream import DEEP
 from vaultmem.memories.reports import Report
+from vaultmem_chat.llm import request
+from vaultmem_chat.llm.llm import Budget, open_model
+from vaultmem_chat.llm.request import FIRST, SECOND, Doubt
 
 log = logging.getLogger("vaultmem.memories")
 

@@ -10,13 +10,13 @@ from typing import NamedTuple
 from vaultmem.adapter import Completion, Task, Value
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError
 from vaultmem.index import catalog_read
-from vaultmem.languages import recurrence
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, Change, Plan
 from vaultmem.memories.item_answers import DONE, OPEN
 from vaultmem.memories.model import key_of
 from vaultmem.memories.reports import Report, header, planned
 from vaultmem.memories.store import Session
+from vaultmem.text import recurrence
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.values import lazy
 from vaultmem.vault import logseq_properties, pages

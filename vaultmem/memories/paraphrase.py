@@ -14,9 +14,6 @@ from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
-from vaultmem.languages.slots import fold
-from vaultmem.languages.statements import Statement
-from vaultmem.languages.when_words import amount, han_number
 from vaultmem.memories.short_texts import (
     CAP,
     CUES,
@@ -30,6 +27,9 @@ from vaultmem.memories.short_texts import (
     tokens_of,
 )
 from vaultmem.text.values import lazy
+from vaultmem_languages.slots import fold
+from vaultmem_languages.statements import Statement
+from vaultmem_languages.when_words import amount, han_number
 
 LONGEST = 20_000  # characters that are looked at
 _FEW = 24  # words, of which it is worth asking in which order they stand

@@ -26,7 +26,7 @@ NEAREST = 3  # the mean of so many of the best: one lucky sentence is not enough
 
 def prototypes() -> dict[str, list[str]]:
     """Sentences by category."""
-    groups: dict[str, list[str]] = table("vaultmem.languages", "categories")["prototypes"]
+    groups: dict[str, list[str]] = table("vaultmem_languages", "categories")["prototypes"]
     return groups
 
 

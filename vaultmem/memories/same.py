@@ -9,13 +9,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from vaultmem.languages.statements import contradiction
 from vaultmem.memories import access, paraphrase
 from vaultmem.memories.access import is_private
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.memories.short_texts import CAP, DENIAL, HAN, WORD, stem, tokens_of
 from vaultmem.text.similarity import bands, jaccard, resemblance
+from vaultmem_languages.statements import contradiction
 
 if TYPE_CHECKING:
     from vaultmem.memories.view import View

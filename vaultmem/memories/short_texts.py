@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from vaultmem.languages.statements import Statement, statements
 from vaultmem.text.values import lazy
+from vaultmem_languages.statements import Statement, statements
 
 CAP = 400  # characters: a longer text states more than one thing
 NAME, NUMBER, WORD = "name", "number", "word"

@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.languages.statements import contradicts
 from vaultmem.memories import access, paraphrase
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import DEFAULT_SCOPE, REMINDERS, Memory
@@ -30,6 +29,7 @@ from vaultmem.memories.short_texts import (
     words_of,
 )
 from vaultmem.text.times import stamp
+from vaultmem_languages.statements import contradicts
 
 LONGEST_VALUE = 5  # tokens
 REPLACES, SAME, APART = "replaces", "same", "apart"

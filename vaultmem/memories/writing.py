@@ -179,7 +179,7 @@ def new_memory(
 
 def _times(session: Session, content: str) -> dict[str, Value]:
     """When a reminder wants to remind, if its text says so."""
-    from vaultmem.languages import reminder_phrase, when
+    from vaultmem_languages import reminder_phrase, when
 
     now = session.local_time
     moment = when.reminder(content, now) or next(
@@ -215,7 +215,7 @@ def _reminds_alike(memory: Memory, times: Mapping[str, Value]) -> bool:
 
 def _leads(repeat: str, earlier: str, later: str) -> bool:
     """Whether what repeats from the earlier day on has the later one."""
-    from vaultmem.languages import recurrence  # only who has a rule needs dateutil
+    from vaultmem.text import recurrence  # only who has a rule needs dateutil
 
     rule = recurrence.read_rule(repeat)
     try:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError
 from vaultmem.index.catalog import Catalog
-from vaultmem.languages import when
 from vaultmem.memories import access, own_notes
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.item_answers import (
@@ -30,6 +29,7 @@ from vaultmem.reminders.notify import LocalZone
 from vaultmem.text import times
 from vaultmem.text.sanitize import words
 from vaultmem.text.times import stamp
+from vaultmem_languages import when
 
 if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from vaultmem.adapter import Task, Value
-from vaultmem.chat import conversations
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.memories import leaving, own_notes
 from vaultmem.memories.arguments import Arguments
@@ -33,6 +32,7 @@ from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
 from vaultmem.vault.batches import Header
+from vaultmem_chat import conversations
 
 # The property of an archived reminder that says by which answer it was put away.
 ANSWERED = "answered"

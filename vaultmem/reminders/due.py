@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
-from vaultmem.languages import recurrence
 from vaultmem.memories.item_answers import item_id
+from vaultmem.text import recurrence
 
 TASK, NOTE, SAID, REMINDER = "task", "note", "said", "reminder"  # kinds of what is due
 

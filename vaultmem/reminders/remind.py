@@ -10,9 +10,6 @@ from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.languages import recurrence, reminder_phrase, when
-from vaultmem.languages.reminder_phrase import Phrase
-from vaultmem.languages.when import Moment, absolute, reminder
 from vaultmem.memories.access import DREAM
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.classify import due, is_plain, times_of
@@ -21,10 +18,14 @@ from vaultmem.memories.links import entries, link_to
 from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.memories.store import Session
 from vaultmem.memories.writing import write
+from vaultmem.text import recurrence
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_title
 from vaultmem.text.values import lazy
+from vaultmem_languages import reminder_phrase, when
+from vaultmem_languages.reminder_phrase import Phrase
+from vaultmem_languages.when import Moment, absolute, reminder
 
 # --- Set by somebody: what, when, and how often
 

@@ -11,10 +11,11 @@ from functools import partial
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.languages import intentions, recurrence, reminder_phrase
-from vaultmem.languages.when import Moment, find, iso
 from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due, Schedule
+from vaultmem.text import recurrence
 from vaultmem.text.values import lazy
+from vaultmem_languages import intentions, reminder_phrase
+from vaultmem_languages.when import Moment, find, iso
 
 Fields = Mapping[str, object]
 BEGAN = "began"  # under this key stands when vaultmem read the vault for the first time

@@ -351,7 +351,7 @@ def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
     # "until [[2026-11-25]]" names a day; a link elsewhere is rather to the note, under an older name.
     typed = _WIKILINK.sub(r" . \1 . ", text[until.end() :]) if until else _WIKILINK.sub(" . ", text)
     if until or (item and text != tick.words):
-        from vaultmem.languages import when  # the grammar is only for who snoozes in words
+        from vaultmem_languages import when  # the grammar is only for who snoozes in words
 
         days = [when.iso(moment) for moment in when.find(typed[:_LOOKED_AT], now)]
     else:

@@ -16,9 +16,9 @@ from vaultmem.index.keyword import (
     spoken,
     words,
 )
-from vaultmem.languages import when_words
 from vaultmem.search import rank
 from vaultmem.search.query import Query, Term
+from vaultmem_languages import when_words
 
 MAX_PREFIX_TERMS = 50
 MIN_CORRECTED = 4  # letters of a stem; shorter ones are near too many others

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from vaultmem.text.values import TYPE_CHECKING, lazy, plural, value
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import date, datetime
 
 
 _FIRST, _LAST = (
@@ -241,3 +241,46 @@ def reason_to_wait(waits: Waits, conditions: Conditions) -> str | None:
     if waits.busy and not conditions.idle():
         return "the vault is in use"
     return None
+
+
+# Days of the calendar.
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+LAST = -1  # the last day of a month, the last Friday of a month
+
+
+def calendar_day(year: int, month: int, number: int) -> date | None:
+    """That day; None when there is none. The number LAST is the last day of the month."""
+    if not (1 <= year <= 9998 and 1 <= month <= 12):
+        return None
+    from calendar import monthrange
+    from datetime import date
+
+    last = monthrange(year, month)[1]
+    if number == LAST:
+        return date(year, month, last)
+    return date(year, month, number) if 1 <= number <= last else None
+
+
+def month_after(day: date, months: int) -> date | None:
+    """The same day so many months on, or the last of that month when it is shorter."""
+    from calendar import monthrange
+
+    count = day.year * 12 + day.month - 1 + months
+    year, month = divmod(count, 12)
+    first = calendar_day(year, month + 1, 1)
+    return first and first.replace(day=min(day.day, monthrange(year, month + 1)[1]))
+
+
+def day_after(day: date, days: int) -> date | None:
+    """So many days on; None beyond the calendar."""
+    from datetime import timedelta
+
+    try:
+        return day + timedelta(days=days)
+    except OverflowError:
+        return None

@@ -1,0 +1,296 @@
+"""vaultmem connect: put our start-up hook, skill and MCP server into the settings of a harness, or remove them;
+nothing else changes."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import shlex
+import sys
+from argparse import Namespace
+from importlib.metadata import entry_points
+
+from vaultmem import config, paths
+from vaultmem.client import is_terminal
+from vaultmem.commands.rendering import show_diff
+from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.output import Output, json_text
+from vaultmem.text import secrets
+from vaultmem.text.values import TYPE_CHECKING
+from vaultmem_assistants import context, hooks, remote, servers
+from vaultmem_assistants.programs import EDITORS, HARNESSES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vaultmem_assistants.hooks import Edited
+    from vaultmem_assistants.programs import Json
+
+_QUESTION = "Register the MCP server with {}, too, so that it can call the tools of memory? [Y/n] "
+
+
+def run(args: Namespace, output: Output) -> int:
+    """Edit the files, or show what would be edited."""
+    if args.harness in EDITORS:
+        return _with_editor(args, output)
+    if args.token is not None and args.remote is None:
+        raise UsageError("--token goes with --remote")
+    vault = paths.check_vault(args.vault) if args.vault else ""
+    work = Connecting(args, vault, output)
+    if args.remote is not None:
+        return _with_door(args, work)
+    if args.instructions:
+        work.show({"line": work.line()})
+        return 0
+    wants_server = args.remove or work.wants_server()
+    parts = {"hook": work.hook, "skill": work.skill}
+    if wants_server:
+        parts["server"] = work.server
+    # What was added last is removed first: two of them may be in one file.
+    names = [*reversed(parts)] if args.remove else [*parts]
+    edits = {name: parts[name]() for name in names}
+    work.show({name: edits[name] for name in parts})
+    return 1 if wants_server and edits["server"] is None else 0
+
+
+def _with_door(args: Namespace, work: Connecting) -> int:
+    """Only the server is registered: hook and skill are about the vaults of this machine."""
+    if args.remove or args.instructions or args.vault or args.mcp is False:
+        raise UsageError(
+            "--remote registers the MCP server of another machine and nothing else; --remove alone removes it"
+        )
+    work.show({"server": work.door(remote.door(args.remote, args.token))})
+    return 0
+
+
+def _with_editor(args: Namespace, output: Output) -> int:
+    points = {point.name: point for point in entry_points(group="vaultmem.editors")}
+    if args.harness not in points:
+        raise VaultmemError(f"no package that connects {args.harness} is installed")
+    return int(points[args.harness].load()(args, output))
+
+
+class Connecting:
+    """One harness, and the parts of the integration with it."""
+
+    def __init__(self, args: Namespace, vault: str, output: Output) -> None:
+        self._args, self._output = args, output
+        self._harness = HARNESSES[args.harness]
+        self._vault = vault
+        self._vault_option = ["--vault", vault] if vault else []
+        self._program = shlex.join(paths.program())
+
+    def wants_server(self) -> bool:
+        """Whether to register the MCP server. A person at a terminal is asked, but not where the hook is there."""
+        args, harness = self._args, self._harness
+        if args.mcp is not None:
+            return bool(args.mcp)
+        with contextlib.suppress(ValueError, VaultmemError):
+            text = hooks.read(harness.servers_path())
+            if servers.is_registered(text, harness):  # to be renewed, if it is of this machine
+                return not servers.is_remote(text, harness)
+        can_ask = is_terminal(sys.stdin) and is_terminal(sys.stdout) and not self._output.as_json
+        if can_ask and not args.dry_run and not hooks.is_connected(harness):
+            self._output.prompt(_QUESTION.format(harness.title))
+            return sys.stdin.readline().strip().lower() in ("", "y", "yes")
+        return False
+
+    # --- the parts
+
+    def line(self) -> Edited:
+        """The line in a file of instructions."""
+        path = os.path.abspath(os.path.expanduser(self._args.instructions))
+        if self._args.remove:
+            return self._removed(path, self._without_line, context.is_made)
+        vault = shlex.quote(self._vault) if self._vault else ""
+        line = context.line_of(self._args.harness, self._program, vault)
+        if not os.path.lexists(path):
+            line = context.made(line)
+        return self._edited(path, lambda text: context.instructed(text, line))
+
+    @staticmethod
+    def _without_line(text: str) -> str:
+        rest = context.uninstructed(text)
+        return rest if rest.strip() or not context.is_made(text) else ""
+
+    def hook(self) -> Edited:
+        """The start-up hook."""
+        harness, path = self._harness, self._harness.path()
+        words = [*paths.program(), *hooks.tag(harness).split(), *self._vault_option]
+        if not harness.event:
+            try:
+                edited = self._own_file(path, context.plugin_text(words))
+            except VaultmemError as error:
+                raise VaultmemError(f"the plugin {path}: {error}") from error
+            self._remove_empty(path, 1)
+            return edited
+        command = shlex.join(words)
+        is_new = not os.path.exists(path)
+        try:
+            if self._args.remove:
+                return self._removed(
+                    path,
+                    lambda text: hooks.disconnected(text, harness),
+                    lambda text: hooks.is_made(text, harness),
+                )
+            return self._edited(
+                path,
+                lambda text: (hooks.connected if text or is_new else hooks.filled)(
+                    text, harness, command
+                ),
+            )
+        except ValueError as error:
+            advice = "Remove the hook by hand: its command has vaultmem hook session-start"
+            if not self._args.remove:
+                lines = json_text({"hooks": {harness.event: [harness.entry(command)]}})
+                advice = f"Add this by hand: {lines}"
+            raise VaultmemError(f"{path} was left alone: {error}. {advice}") from error
+
+    def server(self) -> Edited | None:
+        """The MCP server. Settings that cannot be edited safely stay as they are, and the rest is done all the same."""
+        entry = self._harness.servers.entry([*paths.program(), "mcp", *self._vault_option])
+        try:
+            return self._register(entry)
+        except VaultmemError as error:
+            self._output.remark(f"vaultmem: {error}")
+        return None
+
+    def door(self, door: remote.Door) -> Edited:
+        """The MCP server of another machine. A file that holds its token is for the owner alone."""
+        problem = door.problem()
+        entry = self._harness.servers.remote.entry(*door)
+        if door.has_secret() and not self._args.dry_run:
+            self._register(entry, dry_run=True)  # raises before anything is done to the file
+            remote.make_private(self._harness.servers_path())
+        edited = self._register(entry)
+        if problem:
+            self._output.remark(f"vaultmem: {problem}")
+        return edited
+
+    def _register(self, entry: Json, *, dry_run: bool = False) -> Edited:
+        """Raises VaultmemError where the settings cannot be edited safely, with what to do by hand."""
+        harness, path = self._harness, self._harness.servers_path()
+
+        def change(text: str) -> str:
+            if self._args.remove:
+                return servers.unregistered(text, harness)
+            return servers.registered(text, harness, entry)
+
+        try:
+            return hooks.edit(path, change, dry_run=dry_run or self._args.dry_run, spare=False)
+        except ValueError as error:
+            advice = "Remove the server vaultmem by hand"
+            if not self._args.remove:
+                advice = f"Add this by hand:\n{masked(servers.registered('', harness, entry))}"
+            raise VaultmemError(f"{path} was left alone: {error}. {advice}") from error
+
+    def skill(self) -> Edited | None:
+        """The skill beside the hook. A foreign one of that name stays, and one that the person has changed."""
+        harness, remove = self._harness, self._args.remove
+        path, former = context.path_of(harness), context.former_path_of(harness)
+        text = context.skill_text(self._program, shlex.quote(self._vault) if self._vault else "")
+        users = ", ".join(
+            one.title
+            for one in HARNESSES.values()
+            if one != harness and context.path_of(one) == path and hooks.is_connected(one)
+        )
+        try:
+            if former != path and context.is_ours(hooks.read(former)):
+                self._own_file(former, "")
+                self._remove_empty(former, 2, always=True)
+            if remove and users:
+                self._output.remark(f"vaultmem: the skill stays, for {users}: {path}")
+                return None
+            edited = self._own_file(path, text)
+        except VaultmemError as error:
+            self._output.remark(f"vaultmem: the skill {path}: {error}")
+            return None
+        self._remove_empty(path, 2 if harness.own_skills else 3)
+        if users and not remove and edited.before not in ("", text):
+            self._output.remark(f"vaultmem: the skill names this vault for {users}, too")
+        return edited
+
+    # --- files
+
+    def _edited(
+        self, path: str, change: Callable[[str], str], *, spare: bool = True
+    ) -> Edited:  # fmt: skip
+        return hooks.edit(path, change, dry_run=self._args.dry_run, spare=spare)
+
+    def _own_file(self, path: str, text: str) -> Edited:
+        """A file that is all ours, written or removed."""
+        text = "" if self._args.remove else text
+        return self._edited(path, lambda before: context.installed(before, text), spare=False)
+
+    def _removed(
+        self, path: str, change: Callable[[str], str], is_made: Callable[[str], bool]
+    ) -> Edited:
+        """Without our part; a file that was made for it and holds nothing else goes with it."""
+        planned = hooks.edit(path, change, dry_run=True)
+        if self._args.dry_run or planned.before == planned.after:
+            return planned
+        return hooks.edit(path, change, spare=not is_made(planned.before))
+
+    def _remove_empty(self, path: str, levels: int, *, always: bool = False) -> None:
+        """Remove the folders above a removed file, as far as they are empty."""
+        if self._args.dry_run or not (self._args.remove or always):
+            return
+        folder = os.path.dirname(path)
+        with contextlib.suppress(OSError):  # there is more in it
+            for _ in range(levels):
+                os.rmdir(folder)
+                folder = os.path.dirname(folder)
+
+    # --- the report
+
+    def show(self, edits: dict[str, Edited | None]) -> None:
+        """Print what was edited, or would be."""
+        args, output, harness = self._args, self._output, self._harness
+        (_, first), *more = made = [(name, one) for name, one in edits.items() if one]
+        if output.as_json:
+            head = {"harness": harness.name, **_to_json(first)}
+            tail = {name: _to_json(edited) for name, edited in more}
+            output.data({**head, "removed": args.remove, "dry_run": args.dry_run, **tail})
+            return
+        for name, edited in made:
+            self._show_part("MCP server" if name == "server" else name, edited)
+        if args.remove or args.instructions or args.remote is not None:
+            return
+        if "server" not in edits and args.mcp is None:
+            output.remark("vaultmem: the MCP server is not registered; --mcp does that")
+        if harness.advice:
+            output.remark(f"vaultmem: {harness.advice}")
+        if not args.vault and not config.load(None).text("vault"):
+            output.remark(
+                "vaultmem: sessions that do not start inside a vault are told nothing: connect with --vault FOLDER, "
+                f"or put vault: FOLDER into {paths.config_file()}"
+            )
+
+    def _show_part(self, what: str, edited: Edited) -> None:
+        args, title = self._args, self._harness.title
+        if edited.before == edited.after:
+            state = "not there" if args.remove else "there already"
+            self._output.line(f"{title}: the {what} is {state}: {edited.path}")
+        elif args.dry_run:
+            show_diff(diff_of(edited), self._output)
+        else:
+            done = "is no longer in" if args.remove else "is in"
+            self._output.line(f"{title}: the {what} {done} {edited.path}")
+
+
+def _to_json(edited: Edited) -> dict[str, object]:
+    changed = edited.before != edited.after
+    return {"path": edited.path, "changed": changed, "diff": diff_of(edited)}
+
+
+def diff_of(edited: Edited) -> str:
+    """What an edit changes, as a unified diff in which no token is shown."""
+    before, after = (text.splitlines(keepends=True) for text in (edited.before, edited.after))
+    lines = difflib.unified_diff(before, after, edited.path, edited.path)
+    return masked("".join(line if line.endswith("\n") else f"{line}\n" for line in lines))
+
+
+def masked(text: str) -> str:
+    """The text with a mark in place of each key and token."""
+    return secrets.known_forms(text, [])

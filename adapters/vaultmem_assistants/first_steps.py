@@ -1,0 +1,349 @@
+"""vaultmem setup: from an installed program to a connected assistant. Each change is shown as a diff before it is made;
+what was done stands in <state root>/setup.json, from which --undo takes it back, the last first."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+from argparse import Namespace
+
+from vaultmem import config, paths
+from vaultmem import now as clock
+from vaultmem.agent import life
+from vaultmem.agent import service as services
+from vaultmem.api import Vault
+from vaultmem.client import is_terminal
+from vaultmem.commands.rendering import run_sync, show_diff
+from vaultmem.errors import UsageError, VaultmemError, VaultNotFoundError
+from vaultmem.exchange import vault_sources
+from vaultmem.output import Output
+from vaultmem.reminders import listing
+from vaultmem.text.values import TYPE_CHECKING, plural
+from vaultmem_assistants import hooks
+from vaultmem_assistants.connect import Connecting, diff_of
+from vaultmem_assistants.programs import HARNESSES
+from vaultmem_assistants.setup_record import Done, former, keep, line_of, recorded, with_setting
+from vaultmem_chat.llm import nearby
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vaultmem_assistants.hooks import Edited
+    from vaultmem_assistants.programs import Harness
+
+
+AT_LOGIN = "start the agent at login"
+AGENT = "start the agent, which keeps the index fresh and reminds you"
+COUNTED = {"notes": "note", "links": "link", "open_tasks": "open task"}
+MOST_NOTES = 10_000  # counted of a folder before it is chosen
+_GRAPHS = ".logseq/graphs"  # one file for each graph: logseq_local_++home++anne++notes.transit
+_PREFIX, _SUFFIX, _SLASH = "logseq_local_", ".transit", "++"
+
+
+def run(args: Namespace, output: Output) -> int:
+    """Guide through it, or take it back."""
+    if args.undo:
+        _undo(output, dry_run=args.dry_run)
+        return 0
+    can_ask = is_terminal(sys.stdin) and is_terminal(sys.stdout) and not output.as_json
+    if not (args.yes or args.dry_run or can_ask):
+        raise UsageError(
+            "setup asks before it does anything: type it at a terminal, or with --yes or --dry-run"
+        )
+    _Guide(args, output).run()
+    return 0
+
+
+# --- what is here
+
+
+def vaults(home: str) -> list[str]:
+    """Folders that are vaults, or hold notes: the working directory, those that Obsidian and Logseq list, ~/logseq."""
+    here = os.getcwd()
+    graphs = os.path.join(home, _GRAPHS)
+    names = sorted(os.listdir(graphs)) if os.path.isdir(graphs) else []
+    named = [
+        name[len(_PREFIX) : -len(_SUFFIX)].replace(_SLASH, "/")
+        for name in names
+        if name.startswith(_PREFIX) and name.endswith(_SUFFIX)
+    ]
+    has_notes = here != home and any(name.lower().endswith(".md") for name in os.listdir(here))
+    listed = [
+        paths.find_vault(here) or (here if has_notes else ""),
+        *vault_sources.obsidian.places(home), *named, *vault_sources.logseq.places(home),
+    ]  # fmt: skip
+    real = dict.fromkeys(os.path.realpath(one) for one in listed if one and os.path.isdir(one))
+    return [one for one in real if one != os.path.realpath(home)]
+
+
+def assistants() -> list[str]:
+    """The programs that run assistants, as far as they are installed here."""
+    return [
+        name for name, one in HARNESSES.items() if shutil.which(name) or os.path.isdir(_folder(one))
+    ]
+
+
+def _folder(one: Harness) -> str:
+    """The folder that is there where the program has run: of some it is below the one that all programs share."""
+    return one.folder() if one.servers.above else os.path.dirname(one.servers_path())
+
+
+def _about(vault: str) -> str:
+    kinds = {".obsidian": "Obsidian", "logseq": "Logseq"}
+    kind = [title for mark, title in kinds.items() if os.path.isdir(os.path.join(vault, mark))]
+    count = 0
+    for _, folders, files in os.walk(vault):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        count += sum(name.lower().endswith(".md") for name in files)
+        if count > MOST_NOTES:
+            break
+    many = f"more than {MOST_NOTES:,} notes" if count > MOST_NOTES else plural(count, "note")
+    return f"{' and '.join(kind) or 'Markdown'}, {many}"
+
+
+# --- the guide
+
+
+class _Guide:
+    """One sitting: asks, does, and keeps what was done."""
+
+    def __init__(self, args: Namespace, output: Output) -> None:
+        self._args, self._output = args, output
+        self._done: list[str] = []
+        self._planned: list[dict[str, str]] = []
+
+    def run(self) -> None:
+        """All steps."""
+        output, dry_run = self._output, self._args.dry_run
+        vault = self._vault()
+        self._look(vault)
+        what = f"make it the vault of every command, in {paths.config_file()}"
+        self._settings(what, {"vault": vault})
+        self._agent(vault)
+        for name in assistants():
+            self._assistant(name, vault)
+        for one in nearby.models()[:1]:
+            self._model(one)
+        if output.as_json:
+            output.data({"vault": vault, "steps": self._planned, "dry_run": dry_run})
+            return
+        output.line()
+        if dry_run:
+            output.line("nothing was done yet; vaultmem setup does it, and asks before each step")
+            return
+        output.line(output.paint("done" if self._done else "nothing had to be done", "bold"))
+        for each in self._done:
+            output.line(f"  {each}")
+        if self._done:
+            output.line("vaultmem setup --undo takes it back")
+        output.line('Next: vaultmem search "some words", vaultmem pending, vaultmem help')
+
+    def _vault(self) -> str:
+        """The vault that is named, or chosen of those that are here."""
+        args, output = self._args, self._output
+        if named := args.path or args.vault:
+            return paths.check_vault(named)
+        found = vaults(os.path.expanduser("~"))
+        with contextlib.suppress(VaultNotFoundError):
+            known = paths.choose_vault(None, config.load(None).text("vault"))
+            found = [known, *(one for one in found if one != os.path.realpath(known))]
+        if not found:
+            raise VaultNotFoundError(
+                "no notes were found here, and Obsidian and Logseq list none: vaultmem setup FOLDER names them"
+            )
+        self._say("vaults", bold=True)
+        for number, one in enumerate(found, 1):
+            self._say(f"  {number}  {one}  ({_about(one)})")
+        if len(found) == 1 or args.yes or args.dry_run:
+            return found[0]
+        while True:
+            output.prompt(f"Which one is it? [1-{len(found)}, Enter for 1] ")
+            typed = sys.stdin.readline()
+            if typed.strip().isdigit() and 1 <= int(typed) <= len(found):
+                return found[int(typed) - 1]
+            if not typed.strip():
+                return found[0]
+
+    def _look(self, path: str) -> None:
+        """Index the vault, and say what is in it and what is due."""
+        self._say(path, bold=True)
+        if self._args.dry_run:
+            self._say(f"  would index it, into {paths.state_folder(path)}")
+            return
+        with Vault(path) as vault:
+            run_sync(vault, self._output)
+            counts = vault.counts()
+            rows = listing.gather(vault.settled(), clock.seconds()).rows
+        sections = listing.by_section(rows, listing.DAYS, clock.seconds())
+        due = {name: len(sections[name]) for name in ("overdue", "older", "today", "soon")}
+        many = (plural(counts[name], what) for name, what in COUNTED.items())
+        self._say(f"  {', '.join(many)}")
+        late = due["overdue"] + due["older"]
+        self._say(f"  {late} overdue, {due['today']} due today, {due['soon']} in the next days")
+
+    def _settings(self, what: str, own: dict[str, str]) -> None:
+        """Settings in the person's own file."""
+        path = paths.config_file()
+
+        def changed(before: str) -> str:
+            for key, text in own.items():
+                before = with_setting(before, key, text)
+            return before
+
+        def do() -> Done:
+            edited = hooks.edit(path, changed)
+            lines = {key: line_of(edited.before, key) for key in own}
+            now = tuple((lines[key], line_of(edited.after, key)) for key in own)
+            return Done("setting", what, lines=now)
+
+        self._step(what, [hooks.edit(path, changed, dry_run=True)], do)
+
+    def _agent(self, vault: str) -> None:
+        if self._args.service and _can_serve():
+            own = services.service_for(vault)
+            if services.is_installed(own):
+                self._say(f"there already: the agent starts at login ({own.path})")
+            else:
+                new = [hooks.Edited(own.path, "", own.content.decode())]
+                self._step(AT_LOGIN, new, lambda: _serve_at_login(vault))
+        if life.ping(vault):
+            self._say("there already: the agent runs")
+        else:
+            self._step(AGENT, [], lambda: _started(vault))
+
+    def _assistant(self, name: str, vault: str) -> None:
+        title = HARNESSES[name].title
+        what = f"connect {title}: hook, skill and MCP server"
+
+        def do() -> Done:
+            changed = [part for part, one in edits(name, vault, output).items() if differs(one)]
+            if advice := HARNESSES[name].advice:
+                output.remark(f"vaultmem: {advice}")
+            return Done("assistant", what, vault, name, tuple(changed))
+
+        output = self._output
+        try:
+            self._step(what, [*edits(name, vault, output, dry_run=True).values()], do)
+        except VaultmemError as error:  # its settings cannot be edited safely; the others can
+            output.remark(f"vaultmem: {error}")
+
+    def _model(self, one: nearby.Nearby) -> None:
+        if config.load(None).text("llm.base_url"):
+            return
+        what = f"use {one.model} of {one.program}, which runs here, for chats and maintenance"
+        self._settings(what, {"llm.base_url": one.address, "llm.model": one.model})
+
+    # --- one step
+
+    def _step(self, what: str, planned: list[Edited], do: Callable[[], Done]) -> None:
+        """Show a step, ask, do it, and keep what was done."""
+        changes = [one for one in planned if differs(one)]
+        if planned and not changes:
+            self._say(f"there already: {what}")
+            return
+        self._planned.append({"what": what, "diff": "".join(map(diff_of, changes))})
+        self._say("")
+        self._say(what, bold=True)
+        for one in changes:
+            if not self._output.as_json:
+                show_diff(diff_of(one), self._output)
+        if self._args.dry_run or not (self._args.yes or self._agrees()):
+            return
+        try:
+            done = do()
+        except VaultmemError as error:  # the other steps are still good
+            self._output.remark(f"vaultmem: {error}")
+            return
+        keep([*recorded(), done])
+        self._done.append(what)
+
+    def _agrees(self) -> bool:
+        self._output.prompt("Do it? [Y/n] ")
+        typed = sys.stdin.readline()
+        if not typed:  # the end of the input is no yes to anything
+            raise UsageError("the input ended; what was done so far stays, vaultmem setup goes on")
+        return typed.strip().lower() in ("", "y", "yes")
+
+    def _say(self, text: str, *, bold: bool = False) -> None:
+        if not self._output.as_json:
+            self._output.line(self._output.paint(text, "bold") if bold else text)
+
+
+# --- what the steps do
+
+
+def differs(edited: Edited) -> bool:
+    """Whether it changed something, or would."""
+    return edited.before != edited.after
+
+
+def edits(
+    name: str, vault: str, output: Output, *, dry_run: bool = False, remove: tuple[str, ...] = ()
+) -> dict[str, Edited]:  # fmt: skip
+    """Connect an assistant, or remove parts of the integration; what that changes, by part."""
+    args = Namespace(
+        harness=name, vault=vault, mcp=True, remove=bool(remove), dry_run=dry_run, instructions=None
+    )
+    work = Connecting(args, vault, output)
+    parts = {"hook": work.hook, "skill": work.skill, "server": work.server}
+    names = [part for part in reversed(parts) if part in remove] if remove else [*parts]
+    return {part: one for part in names if (one := parts[part]())}
+
+
+def _can_serve() -> bool:
+    """Whether the system can be asked to start something at login."""
+    if sys.platform == "darwin":
+        return True
+    return shutil.which("systemctl") is not None and bool(os.environ.get("XDG_RUNTIME_DIR"))
+
+
+def _serve_at_login(vault: str) -> Done:
+    own = services.service_for(vault)
+    paths.make_private(os.path.join(paths.state_folder(vault), "log"))
+    life.stop(vault)
+    services.write(own)
+    if failed := services.run(own.start):
+        services.remove(own)
+        raise VaultmemError(f"the service could not be started: {failed}")
+    return Done("service", AT_LOGIN, vault)
+
+
+def _started(vault: str) -> Done:
+    life.start(vault)
+    return Done("agent", AGENT, vault)
+
+
+def _undo(output: Output, *, dry_run: bool) -> None:
+    """Take back what setup did, the last first; what a person has changed since stays."""
+    steps = recorded()
+    taken = [one.what for one in reversed(steps)]
+    for one in () if dry_run else reversed(steps):
+        _take_back(one, output)
+        steps.remove(one)
+        keep(steps)
+    if output.as_json:
+        output.data({"undone": taken, "dry_run": dry_run})
+        return
+    would = "would be " if dry_run else ""
+    for what in taken:
+        output.line(f"{would}undone: {what}")
+    if taken:
+        output.remark("vaultmem: the index stays, and all that was written into the vault")
+    else:
+        output.remark("vaultmem: setup has done nothing that could be undone")
+
+
+def _take_back(one: Done, output: Output) -> None:
+    if one.kind == "setting":
+        hooks.edit(paths.config_file(), lambda text: former(text, one.lines), spare=False)
+    elif one.kind == "assistant":
+        edits(one.name, one.vault, output, remove=one.parts)
+    elif one.kind == "service":
+        own = services.service_for(one.vault)
+        services.run(own.stop)
+        services.remove(own)
+        services.run(own.forget)
+    else:
+        life.stop(one.vault)

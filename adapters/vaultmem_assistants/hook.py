@@ -1,0 +1,162 @@
+"""vaultmem hook: the context that the start-up hook of a harness reads. It gets its JSON whatever fails."""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import Namespace
+
+from vaultmem import client, paths
+from vaultmem import now as clock
+from vaultmem.errors import StateError, VaultmemError, VaultNotFoundError
+from vaultmem.memories.access import viewer
+from vaultmem.output import Output, json_text
+from vaultmem.reminders import listing
+from vaultmem.text.values import TYPE_CHECKING
+from vaultmem_assistants.context import DAYS, context, fact_line, holding
+from vaultmem_assistants.programs import HARNESSES, answer
+
+if TYPE_CHECKING:
+    from vaultmem.api import Vault
+    from vaultmem.reminders.listing import Listed, Row
+
+MOST = 10_000  # characters on stdout
+
+
+def run(args: Namespace, output: Output) -> int:
+    """Print it."""
+    if args.harness not in HARNESSES:
+        known = ", ".join(HARNESSES)
+        output.remark(f"vaultmem: no harness is called {args.harness!r}; known: {known}")
+        output.data({})
+        return 0
+    in_agent = not (args.vault is None or isinstance(args.vault, str))  # there the vault is open
+    text = ""
+    try:
+        if not in_agent and (code := _by_agent_elsewhere(args)) is not None:
+            return code
+        text = _Context(args, output, in_agent=in_agent).text()
+    except Exception as error:  # the harness is to start whatever happens here
+        if in_agent:
+            raise StateError("the process that asks does it itself") from error
+        output.remark(f"vaultmem: {' '.join(str(error).split()) or type(error).__name__}")
+    reply = answer(args.harness, text)
+    while len(json_text(reply, 2)) > MOST:  # characters that JSON writes as several
+        text = text[: len(text) * 3 // 4]
+        reply = answer(args.harness, text)
+    output.data(reply)
+    return 0
+
+
+class _Context:
+    """What one session is told. Nothing is indexed for it, and what fails is left out with a remark."""
+
+    def __init__(self, args: Namespace, output: Output, *, in_agent: bool) -> None:
+        self._args, self._output, self._in_agent = args, output, in_agent
+        self._now = clock.seconds()
+        self._viewer = viewer(args.harness)
+        self._problems: list[str] = []
+
+    def text(self) -> str:
+        """The context; the memories in it count as used."""
+        args = self._args
+        folder = args.vault.path if self._in_agent else listing.vault_of(args.vault)
+        listed = None if self._in_agent else listing.read(folder, self._now)
+        if listed is not None and not args.prompt:
+            return self._with(folder, listed, None)
+        from vaultmem.api import Vault
+
+        with args.vault if self._in_agent else Vault(folder) as vault:
+            text = self._with(folder, listed or self._gathered(vault), vault)
+        if self._problems:
+            self._output.remark(f"vaultmem: {'; '.join(dict.fromkeys(self._problems))}")
+        return text
+
+    def _with(self, folder: str, listed: Listed, vault: Vault | None) -> str:
+        visible = [row for row in listed.rows if self._viewer.sees(row["scope"])]
+        sections = listing.by_section(visible, DAYS, self._now)
+        memories = self._facts(listed)
+        if vault is not None and self._args.prompt:
+            memories |= self._recalled(vault, sections, memories)
+        text = context(self._args.harness, folder, sections, [*memories.values()])
+        lines = [(row["memory"], row["text"]) for rows in sections.values() for row in rows]
+        if ids := [id_ for id_, line in (*lines, *memories.items()) if id_ and line in text]:
+            listing.note(paths.state_folder(folder), ids, clock.seconds())
+        return text
+
+    def _gathered(self, vault: Vault) -> Listed:
+        """What is pending and what holds, from the index."""
+
+        try:
+            if vault.is_indexed():
+                return listing.gather(vault, self._now, keep=not self._in_agent)
+        except VaultmemError as error:
+            self._problems.append(str(error))
+        return listing.Listed([], [], [])
+
+    def _facts(self, listed: Listed) -> dict[str, str]:
+        """The facts about the person and the project, a line each by id."""
+        folders = self._folders()
+        projects = {name for folder in folders for name in paths.project_names(folder)}
+        facts = holding(listed.facts, projects, self._viewer, listing.minute(self._now))
+        return {one["id"]: fact_line(one, self._viewer) for one in facts}
+
+    def _folders(self) -> list[str]:
+        """The folders that the session works in: those that the harness names, else the one it was started in."""
+        caller = getattr(self._args, "caller", None)
+        if caller is None and self._in_agent:
+            return []  # asked over the socket by a program that names no folder
+        cwd, stdin = caller or (_cwd(), client.stdin_so_far())
+        return _folders_in(stdin) or [cwd]
+
+    def _recalled(
+        self, vault: Vault, sections: dict[str, list[Row]], facts: dict[str, str]
+    ) -> dict[str, str]:
+        """Memories that fit the prompt, a line each by id."""
+        from vaultmem_assistants.context import recall
+
+        known = frozenset((*(row["id"] for row in sections["preferences"]), *facts))
+        try:
+            return recall(vault, self._args.prompt, known, self._args.harness)
+        except VaultmemError as error:
+            self._problems.append(str(error))
+            return {}
+
+
+def _cwd() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return ""
+
+
+def _by_agent_elsewhere(args: Namespace) -> int | None:
+    """Where no vault is named, set or above the working directory, use the one at or above a folder that the harness
+    names; if an agent answers for it, all is done."""
+    if args.vault:
+        return None
+    try:
+        args.vault = listing.vault_of(None)
+    except VaultNotFoundError:
+        vaults = map(paths.find_vault, _folders_in(client.stdin_so_far()))
+        vault = next(filter(None, vaults), None)
+        if vault is None:
+            raise
+        args.vault = vault
+        prompt = ["--prompt", args.prompt] if args.prompt else []
+        words = [args.event, "--harness", args.harness, *prompt, "--vault", vault]
+        return client.ask_agent("hook", words)
+    return None
+
+
+def _folders_in(stdin: str) -> list[str]:
+    """The folders that the harness names on stdin."""
+    try:
+        event = json.loads(stdin)
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(event, dict):
+        return []
+    roots = event.get("workspace_roots")
+    named = [*(roots if isinstance(roots, list) else []), event.get("cwd")]
+    return [one for one in named if isinstance(one, str) and os.path.isabs(one) and "\0" not in one]

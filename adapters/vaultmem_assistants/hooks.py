@@ -1,0 +1,297 @@
+"""Our hook in the settings of a harness: found by its command, put in at the end, taken out without a trace.
+
+What cannot be seen later, that a list was there and empty, the command of the hook says itself: --was event.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+from collections.abc import Callable
+
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
+from vaultmem.text.json_text import Node, added, parse, removed
+from vaultmem.text.values import TYPE_CHECKING, value
+from vaultmem.vault import write
+from vaultmem_assistants.programs import Harness
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+BLANK, BARE, HOOKS, EVENT = "blank", "bare", "hooks", "event"  # what was there, and empty
+ADDED = "without-"  # before the name of a member that a new file has, and this one had not
+_WAS = "--was"
+_BOM = "\ufeff"
+_NOTHING = f"{_BOM} \t\r\n"
+
+
+def tag(harness: Harness) -> str:
+    """By which words of its command our hook is known."""
+    return f"hook session-start --harness {harness.name}"
+
+
+def connected(text: str, harness: Harness, command: str) -> str:
+    """The settings with our hook, once; those of a new file for "". Raises ValueError where that cannot be done
+    safely."""
+    if not text:
+        return f"{_made(harness, command)}\n"
+    if not text.strip(_NOTHING):
+        return filled(text, harness, command)
+    while len(_ours(parse(text), harness)) > 1:
+        text = _without_last(text, harness, _was(text, harness))
+    root = parse(text)
+    if result := _ours(root, harness):
+        own = result[0][-1][0].items[result[0][-1][1]].get(harness.command)
+        command = _marked(command, _was(text, harness))
+        if own is None or own.text == command:
+            return text
+        return text[: own.start] + json.dumps(command, ensure_ascii=False) + text[own.end :]
+    return _put(text, root, harness, _marked(command, _is_now(root, harness)))
+
+
+def filled(text: str, harness: Harness, command: str) -> str:
+    """The settings in a file that was there, with nothing in it but blanks."""
+    mark = _BOM if text.startswith(_BOM) else ""
+    return mark + _made(harness, _marked(command, [BLANK])) + text[len(mark) :]
+
+
+def _made(harness: Harness, command: str) -> str:
+    new = {**harness.scaffold, "hooks": {harness.event: [harness.entry(command)]}}
+    return json.dumps(new, ensure_ascii=False, indent=2)
+
+
+def _marked(command: str, was: Sequence[str]) -> str:
+    return f"{command} {_WAS} {','.join(was)}" if was else command
+
+
+def _is_now(root: Node, harness: Harness) -> list[str]:
+    """What is there without our hook, and would not be known from what we made when it is taken out."""
+    was: list[str] = []
+    hooks = root.get("hooks") if root.kind == "object" else None
+    event = hooks.get(harness.event) if hooks is not None and hooks.kind == "object" else None
+    if hooks is None and set(root.names) <= harness.scaffold.keys():
+        was.append(BARE)
+    elif event is not None and not event.items:
+        was.append(EVENT)
+    elif hooks is not None and not hooks.items:
+        was.append(HOOKS)
+    return [*was, *(ADDED + name for name in harness.scaffold if name not in root.names)]
+
+
+def _was(text: str, harness: Harness) -> list[str]:
+    """What our hooks say of the settings before them."""
+    result: dict[str, None] = {}
+    for way in _ours(parse(text), harness):
+        own = way[-1][0].items[way[-1][1]].get(harness.command)
+        words = shlex.split(own.text) if own else []
+        raw = words[words.index(_WAS) + 1 :][:1] if _WAS in words else []
+        result |= dict.fromkeys(word for each in raw for word in each.split(",") if word)
+    return list(result)
+
+
+def _put(text: str, root: Node, harness: Harness, command: str) -> str:
+    entry = harness.entry(command)
+    if root.kind != "object":
+        raise ValueError("it is no JSON object")
+    hooks = root.get("hooks")
+    if hooks is None:
+        text = added(text, root, {harness.event: [entry]}, "hooks")
+    else:
+        event = _expected(hooks, "object", "hooks").get(harness.event)
+        if event is None:
+            text = added(text, hooks, [entry], harness.event)
+        else:
+            text = added(text, _expected(event, "list", harness.event), entry)
+    for name, member in harness.scaffold.items():
+        if parse(text).get(name) is None:
+            text = added(text, parse(text), member, name)
+    return text
+
+
+def _expected(node: Node, kind: str, name: str) -> Node:
+    if node.kind != kind:
+        raise ValueError(f"{name!r} is no {kind}")
+    return node
+
+
+def disconnected(text: str, harness: Harness) -> str:
+    """The settings without any hook of ours; what becomes empty by that goes, too, if we have made it. Of a file that
+    was made for it and holds nothing else, nothing is left."""
+    if not text.strip(_NOTHING) or not _ours(parse(text), harness):
+        return text
+    if is_made(text, harness):
+        return ""
+    was = _was(text, harness)
+    left = _without_added(text, harness, was)
+    while _ours(parse(left), harness):
+        left = _without_last(left, harness, was)
+    if BLANK in was and _is_bare(left, harness):
+        return (_BOM if text.startswith(_BOM) else "") + text[parse(text).end :]
+    return left
+
+
+def is_made(text: str, harness: Harness) -> bool:
+    """Whether the file was made for our hook, and holds nothing else."""
+    if not text.strip(_NOTHING) or not _ours(parse(text), harness):
+        return False
+    was = _was(text, harness)
+    while _ours(parse(text), harness):
+        text = _without_last(text, harness, was)
+    return _is_bare(text, harness) and not {BLANK, BARE} & set(was)
+
+
+def _without_added(text: str, harness: Harness, was: Sequence[str]) -> str:
+    """Without the members that we have added beside the hooks, where they still say what we wrote."""
+    for name, member in harness.scaffold.items():
+        root = parse(text)
+        there = root.get(name) if ADDED + name in was else None
+        if there is not None and text[there.start : there.end] == json.dumps(member):
+            text = removed(text, root, root.names.index(name))
+    return text
+
+
+def _without_last(text: str, harness: Harness, was: Sequence[str]) -> str:
+    """Without the last hook of ours, and without the lists and groups that held nothing else and were not there."""
+    way = _ours(parse(text), harness)[-1]
+    if harness.grouped and len(way[-1][0].items) == 1:
+        way = way[:-2]  # a group without hooks is none, whatever its matcher
+    least = 3 if EVENT in was else 2 if HOOKS in was else 1
+    while len(way) > least and len(way[-1][0].items) == 1:
+        way = way[:-1]
+    node, number = way[-1]
+    return removed(text, node, number)
+
+
+Way = list[
+    tuple[Node, int]
+]  # from the outermost value inward: in which one, and which of its items
+
+
+def _ours(root: Node, harness: Harness) -> list[Way]:
+    """The ways to all hooks of ours."""
+    if root.kind != "object":
+        return []
+    hooks = root.get("hooks")
+    event = hooks.get(harness.event) if hooks is not None and hooks.kind == "object" else None
+    if hooks is None or event is None or event.kind != "list":
+        return []
+    start = [(root, root.names.index("hooks")), (hooks, hooks.names.index(harness.event))]
+    result: list[Way] = []
+    for number, entry in enumerate(event.items):
+        way = [*start, (event, number)]
+        if not harness.grouped:
+            result += [way] if _is_ours(entry, harness) else []
+            continue
+        group = entry.get("hooks") if entry.kind == "object" else None
+        if group is None or group.kind != "list":
+            continue
+        inner = entry.names.index("hooks")
+        result += [
+            [*way, (entry, inner), (group, place)]
+            for place, hook in enumerate(group.items)
+            if _is_ours(hook, harness)
+        ]
+    return result
+
+
+def _is_ours(hook: Node, harness: Harness) -> bool:
+    """A hook is tagged by its own command: nobody else's asks vaultmem for the hook of this harness."""
+    own = hook.get(harness.command) if hook.kind == "object" else None
+    if own is None or own.kind != "text":
+        return False
+    try:
+        words = shlex.split(own.text)
+    except ValueError:
+        return False
+    places = [n for n in range(1, len(words)) if words[n : n + 4] == tag(harness).split()]
+    return bool(places) and any("vaultmem" in word for word in words[: places[0]])
+
+
+def _is_bare(text: str, harness: Harness) -> bool:
+    """Whether settings say no more than a new file of ours would beside its hooks."""
+    return set(parse(text).names) <= harness.scaffold.keys()
+
+
+# A file of somebody else's settings: read, changed by one edit, written only if it still is what was read.
+
+MOST = 4_000_000  # bytes; no settings are so long
+
+Edit = Callable[[str], str]
+
+
+@value
+class Edited:
+    """What a file was and has become, and where it really is; links are followed."""
+
+    path: str
+    before: str
+    after: str
+
+
+def edit(path: str, change: Edit, *, dry_run: bool = False, spare: bool = True) -> Edited:
+    """Apply a change to a file, which may not be there yet. When nothing is left of it and it is not to be spared,
+    it is removed. What `change` raises comes through, and nothing is written."""
+    real = os.path.realpath(path)
+    folder, name = os.path.split(real)
+    before = read(real)
+    after = change(before)
+    result = Edited(real, before, after)
+    if dry_run or before == after:
+        return result
+    if not spare and not after:
+        _remove(real, before)
+        return result
+
+    def edited(data: bytes) -> bytes:
+        return change(_text(data, real)).encode()
+
+    try:
+        if os.path.lexists(real):
+            write.change(folder, name, edited)
+        else:
+            os.makedirs(folder, exist_ok=True)
+            write.create(folder, name, after.encode())
+    except NoteNotFoundError as error:
+        raise VaultmemError(f"{real} is no file that can be edited") from error
+    except OSError as error:
+        raise VaultmemError(f"{real} cannot be written: {error.strerror}") from error
+    return result
+
+
+def is_connected(harness: Harness) -> bool:
+    """Whether our hook is in the settings of a harness."""
+    try:
+        return tag(harness) in read(harness.path())
+    except VaultmemError:
+        return False
+
+
+def read(real: str) -> str:
+    """The text of a file, "" of one that is not there."""
+    try:
+        with open(real, "rb") as file:
+            data = file.read(MOST + 1)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise VaultmemError(f"{real} cannot be read: {error.strerror}") from error
+    if len(data) > MOST:
+        raise VaultmemError(f"{real} is too long to be settings; nothing was written")
+    return _text(data, real)
+
+
+def _text(data: bytes, real: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise VaultmemError(f"{real} is not UTF-8; nothing was written") from error
+
+
+def _remove(real: str, before: str) -> None:
+    if read(real) != before:
+        raise NoteChangedError(f"{real} was changed by another program; try again")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(real)

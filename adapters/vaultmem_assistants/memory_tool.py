@@ -1,0 +1,365 @@
+"""The commands of the memory tool of Anthropic's API, carried out on the memory folder: new files are memories, and
+deleting archives.
+
+Semantics and messages are those of the local file tool in Anthropic's own Python SDK (memory_20250818), so that a model
+finds here what it was taught. An error is a VaultmemError with the message that the model gets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+
+from vaultmem.adapter import Value
+from vaultmem.errors import NoteChangedError, VaultmemError
+from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.draft import CREATE, EDIT, MOVE, TO_ARCHIVE, Change, Plan
+from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, Memory
+from vaultmem.memories.reports import Report, header
+from vaultmem.memories.store import Session
+from vaultmem.text import secrets
+from vaultmem.text.times import stamp
+from vaultmem.text.titles import free_path
+from vaultmem.vault.files import digest
+from vaultmem.vault.places import ARCHIVED_NOTES
+from vaultmem_assistants.tool_files import (
+    FILENAME,
+    ROOT,
+    Folder,
+    Place,
+    composed,
+    edited,
+    inner_path,
+)
+
+ELSEWHERE = "knowledge"  # the category of files in no folder of a category: dreams leave them where they are
+LEVELS = 2
+MOST_BYTES = 262_144  # of a text, as of any memory
+MOST_LINES = 999_999
+MOST_LISTED = 1_000  # files and folders in the listing of a folder
+_WIDTH = len(str(MOST_LINES))
+_AROUND = 2  # lines before and behind a change in the answer
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+def view(session: Session, params: Arguments) -> Report:
+    """A file with line numbers, or a folder."""
+    return {"text": _Tool(session, params).view()}
+
+
+def change(session: Session, params: Arguments) -> Report:
+    """create, str_replace, insert, delete or rename; "text" is the answer to the model."""
+    tool = _Tool(session, params)
+    commands: dict[str, Callable[[], str]] = {
+        "create": tool.create, "str_replace": tool.str_replace, "insert": tool.insert, "delete": tool.delete,
+        "rename": tool.rename,
+    }  # fmt: skip
+    name = str(tool.command.get("command"))
+    if name not in commands:
+        raise VaultmemError(f"Unknown command: {name[:40]}")
+    return {"text": commands[name]()}
+
+
+class _Tool:
+    """One command, with what it works on."""
+
+    def __init__(self, session: Session, params: Arguments) -> None:
+        try:
+            command = json.loads(params.needed("command"))
+        except (ValueError, RecursionError):
+            command = None
+        if not isinstance(command, dict):
+            raise VaultmemError("a command of the memory tool is an object of JSON")
+        self.command: dict[str, object] = command
+        self.session, self.params = session, params
+        self.folder = Folder(session)
+        self.by = session.viewer.name
+        self.now = stamp(session.now)
+
+    def view(self) -> str:
+        """A file with line numbers, or a folder."""
+        path = self._text("path")
+        inner = inner_path(path)
+        place = self.folder.find(inner)
+        if place is None and inner:
+            raise _missing(path)
+        if place is None:  # nothing was ever written
+            return _listing(path, 0, [])
+        if not place.is_folder:
+            return _numbered_file(path, self.folder.text(place), self.command.get("view_range"))
+        start = len(place.inner) + 1 if place.inner else 0
+        items = [
+            (
+                self.folder.size(each) if number < MOST_LISTED else 0,
+                each.inner[start:] + "/" * each.is_folder,
+            )
+            for number, each in enumerate(self.folder.inside(place, LEVELS))
+        ]
+        return _listing(path, self.folder.size(place), items)
+
+    def create(self) -> str:
+        """A new file is a memory of the assistant."""
+        path = self._text("path")
+        content = secrets.redacted(_checked(self._text("file_text"))).text
+        inner = inner_path(path)
+        if not inner or self.folder.find(inner) is not None:
+            raise VaultmemError(f"File {path} already exists")
+        target, filename = self.folder.new(inner)
+        category = _category_in(inner, ELSEWHERE)
+        own = self.session.desk.new_id()
+        properties: dict[str, Value] = {
+            "id": own,
+            **_filed(category),
+            "scope": DEFAULT_SCOPE,
+            "agent": self.by,
+            "created_at": self.now,
+            "updated_at": self.now,
+            **({FILENAME: filename} if filename else {}),
+        }
+        data = composed(self.folder.style(target), properties, content)
+        why = f"create {path}"
+        self._carry_out(why, [Change(CREATE, own, None, target, {}, None, None, why, data)])
+        return f"File created successfully at: {path}"
+
+    def str_replace(self) -> str:
+        """Another text in place of `old_str`, which must stand in the file once."""
+        path = self._text("path")
+        place, content = self._file(path)
+        old = self._text("old_str")
+        new = secrets.redacted(str(self.command.get("new_str") or "")).text
+        count = content.count(old)
+        if count == 0:
+            raise VaultmemError(
+                f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
+            )
+        if count > 1:
+            starts = (result.start() for result in re.finditer(f"(?={re.escape(old)})", content))
+            lines = ", ".join(str(content[:at].count("\n") + 1) for at in starts)
+            raise VaultmemError(
+                f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. "
+                "Please ensure it is unique"
+            )
+        line = content[: content.find(old)].count("\n")
+        after = content.replace(old, new)
+        self._edit(place, after, f"str_replace in {path}")
+        first = max(0, line - _AROUND)
+        snippet = _numbered(after.split("\n")[first : line + _AROUND + 1], first + 1)
+        done = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
+        return "\n".join([done, *snippet])
+
+    def insert(self) -> str:
+        """Lines put in behind so many."""
+        path = self._text("path")
+        place, content = self._file(path)
+        new = secrets.redacted(self._text("insert_text")).text
+        line = self.command.get("insert_line")
+        lines = content.split("\n")
+        if lines[-1] == "":
+            lines.pop()
+        if isinstance(line, bool) or not isinstance(line, int) or not 0 <= line <= len(lines):
+            raise VaultmemError(
+                f"Invalid `insert_line` parameter: {line}. It should be within the range [0, {len(lines)}]."
+            )
+        lines.insert(line, new.rstrip("\n"))
+        after = "\n".join(lines)
+        self._edit(place, after if after.endswith("\n") else f"{after}\n", f"insert into {path}")
+        return f"The file {path} has been edited."
+
+    def delete(self) -> str:
+        """A file, or all files of a folder, go to the archive."""
+        path = self._text("path")
+        inner = inner_path(path)
+        place = self.folder.find(inner)
+        if not inner:
+            raise VaultmemError(f"Cannot delete the {ROOT} directory itself")
+        if place is None:
+            raise VaultmemError(f"The path {path} does not exist")
+        why = f"delete {path}"
+        draft, others = self.session.draft(), []
+        for each in self._files_of(place):
+            memory = self._memory(each)
+            if memory is None:
+                others.append(self._put_away(each, why))
+            else:
+                draft.archive(memory, self.by, why)
+        self._carry_out(why, [*draft.plan("tool").changes, *others])
+        if place.is_folder:
+            _remove_empty(f"{self.session.desk.vault}/{place.path}")
+        return f"Successfully deleted {path}"
+
+    def rename(self) -> str:
+        """A file or a folder under another path."""
+        old, new = self._text("old_path"), self._text("new_path")
+        inner, target = inner_path(old), inner_path(new)
+        place = self.folder.find(inner)
+        if not inner:
+            raise VaultmemError(f"Cannot rename the {ROOT} directory itself")
+        if not target or self.folder.find(target) is not None:
+            raise VaultmemError(f"The destination {new} already exists")
+        if place is None:
+            raise VaultmemError(f"The path {old} does not exist")
+        if f"{target}/".startswith(f"{place.inner}/"):
+            raise VaultmemError(f"The path {old} cannot be moved into itself")
+        why = f"rename {old} to {new}"
+        files = self._files_of(place)
+        self._carry_out(
+            why, [self._moved(one, target + one.inner[len(place.inner) :], why) for one in files]
+        )
+        if place.is_folder:
+            self.folder.new(f"{target}/x.md")  # refuses what may not be
+            vault, path = self.session.desk.vault, f"{self.folder.path}/{target}"
+            for each, _, _ in os.walk(f"{vault}/{place.path}"):  # empty folders go along
+                rest = each[len(f"{vault}/{place.path}") :]
+                os.makedirs(f"{vault}/{path}{rest}", exist_ok=True)
+            _remove_empty(f"{vault}/{place.path}")
+        return f"Successfully renamed {old} to {new}"
+
+    # --- What they share
+
+    def _text(self, name: str) -> str:
+        """A text of the command, to the last blank."""
+        value = self.command.get(name)
+        if not isinstance(value, str):
+            raise VaultmemError(f"`{name}` is missing, or not text")
+        return value
+
+    def _file(self, path: str) -> tuple[Place, str]:
+        """A file that may be edited, and its text."""
+        place = self.folder.find(inner_path(path))
+        if place is None:
+            raise _missing(path)
+        if place.is_folder:
+            raise VaultmemError(f"The path {path} is not a file.")
+        text = self.folder.text(place)
+        if not self.folder.style(place.path):
+            raise VaultmemError(f"The path {path} is no note; it can be viewed, not edited.")
+        return place, text
+
+    def _edit(self, place: Place, content: str, why: str) -> None:
+        memory, old = self._memory(place), self.folder.data(place)
+        content = _checked(content)
+        new = edited(self.folder.style(place.path), old, self._touched(memory), content)
+        own = memory.id if memory else ""
+        change = Change(EDIT, own, place.path, place.path, {}, None, digest(old), why, new)
+        self._carry_out(why, [change])
+
+    def _memory(self, place: Place) -> Memory | None:
+        """The memory in a file, if it is one."""
+        return self.session.desk.collection.at(place.path)
+
+    def _carry_out(self, why: str, changes: Sequence[Change]) -> None:
+        """As one batch, all of it or an error."""
+        if not changes:
+            return
+        who = header(self.params, why, self.session.now)._replace(by=self.by, kind="assistant")
+        outcome = self.session.carry_out(Plan("tool", tuple(changes)), who)
+        if outcome.skipped:
+            raise NoteChangedError(outcome.skipped[0][1])
+
+    def _touched(self, memory: Memory | None) -> dict[str, Value]:
+        """Properties that say who edited: what an assistant has written into is no longer the person's word alone. What
+        a person has approved must not become something else under their word."""
+        if memory is None:
+            return {"agent": self.by}
+        if self.session.is_approved(memory):
+            raise VaultmemError(
+                f"{memory.title!r} was approved by a person and cannot be edited; write another file"
+            )
+        ours = {} if memory.text("agent") else {"agent": self.by}
+        return {**ours, "updated_at": self.now}
+
+    def _files_of(self, place: Place) -> list[Place]:
+        """A file, or all files in a folder."""
+        if not place.is_folder:
+            return [place]
+        return [each for each in self.folder.inside(place, 100) if not each.is_folder]
+
+    def _put_away(self, place: Place, why: str) -> Change:
+        """A file that is no memory goes to the archive, too."""
+        data = self.folder.data(place)
+        inner = place.path[len(self.folder.path) + 1 :]
+        wanted = f"{self.folder.path}/{ARCHIVED_NOTES}/{inner}"
+        target = free_path(wanted, self.session.desk.new_id(), self.session.view.exists)
+        return Change(TO_ARCHIVE, "", place.path, target, {}, None, digest(data), why, data)
+
+    def _moved(self, place: Place, inner: str, why: str) -> Change:
+        """One file under another path."""
+        memory = self._memory(place)
+        path, filename = self.folder.new(inner)
+        if memory is None:
+            if not place.path.endswith(".md"):
+                path = path.removesuffix(".md")
+            data = self.folder.data(place)
+            return Change(MOVE, "", place.path, path, {}, None, digest(data), why, data)
+        filed = _filed(_category_in(inner, memory.category))
+        sets = {**self._touched(memory), FILENAME: filename, **filed}
+        return Change(MOVE, memory.id, place.path, path, sets, None, memory.hash, why)
+
+
+def _category_in(inner: str, otherwise: str) -> str:
+    """The category by the folder of a file."""
+    top = inner.partition("/")[0] if "/" in inner else ""
+    return top if top in CATEGORIES else otherwise
+
+
+def _filed(category: str) -> dict[str, Value]:
+    return {"phase": "inbox" if category == INBOX else "organized", "category": category}
+
+
+def _checked(content: str) -> str:
+    """A text that a memory can hold."""
+    odd = _NO_TEXT.search(content)
+    if odd:
+        raise VaultmemError(f"The text holds a control character (U+{ord(odd[0]):04X}).")
+    size = len(content.encode())
+    if size > MOST_BYTES:
+        raise VaultmemError(f"The text has {size:,} bytes; a memory has at most {MOST_BYTES:,}.")
+    return content
+
+
+def _missing(path: str) -> VaultmemError:
+    return VaultmemError(f"The path {path} does not exist. Please provide a valid path.")
+
+
+def _numbered_file(path: str, content: str, view_range: object) -> str:
+    """A file with line numbers; `view_range` is [first, last], where -1 means the end."""
+    lines = content.split("\n")
+    if len(lines) > MOST_LINES:
+        raise VaultmemError(f"File {path} exceeds maximum line limit of {MOST_LINES:,} lines.")
+    first, last = 0, len(lines)
+    match view_range:
+        case [int() as one, int() as other]:
+            first, last = max(1, one) - 1, last if other == -1 else other
+    shown = _numbered(lines[first:last], first + 1)
+    return f"Here's the content of {path} with line numbers:\n" + "\n".join(shown)
+
+
+def _numbered(lines: Sequence[str], first: int) -> list[str]:
+    return [f"{number:>{_WIDTH}}\t{line}" for number, line in enumerate(lines, first)]
+
+
+def _listing(path: str, size: int, items: Sequence[tuple[int, str]]) -> str:
+    """A folder: its size and what is in it."""
+    head = (
+        f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
+    )
+    lines = [f"{_size(each)}\t{path}/{name}" for each, name in items[:MOST_LISTED]]
+    if len(items) > MOST_LISTED:
+        lines.append(f"(and {len(items) - MOST_LISTED:,} more; view one of the directories)")
+    return "\n".join([head, f"{_size(size)}\t{path}", *lines])
+
+
+def _size(size: int) -> str:
+    """Bytes as the tool writes them: 0B, 17B, 1.5K."""
+    power = min(max(size.bit_length() - 1, 0) // 10, 3)
+    number: float = size / 1024**power
+    return (f"{int(number)}" if number == int(number) else f"{number:.1f}") + "BKMG"[power]
+
+
+def _remove_empty(folder: str) -> None:
+    for place, _, _ in os.walk(folder, topdown=False):
+        with contextlib.suppress(OSError):  # hidden files are left in it
+            os.rmdir(place)

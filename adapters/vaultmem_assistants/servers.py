@@ -1,0 +1,236 @@
+"""Our MCP server among those of a harness, in JSON or TOML: put in, renewed, taken out, and nothing else changed.
+
+What we make around it is written on one line. So what was there and empty is told from what goes with our entry.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+from vaultmem.text.json_text import Node, added, parse, removed
+from vaultmem_assistants.programs import Harness, Json
+
+NAME = "vaultmem"
+_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
+_DOOR = re.compile(r"/mcp(?:/[^/?#]+)?/?\Z")
+_ODD = "it has a form that cannot be edited safely"
+
+
+def registered(text: str, harness: Harness, entry: Json) -> str:
+    """The settings with our server, once; those of a new file for "". What a person has added to it stays. Raises
+    ValueError where that cannot be done safely."""
+    there, key = _entry(text, harness), harness.servers.key
+    if there is not None and not _is_ours(there, harness):
+        raise ValueError(f"another server there is called {NAME}")
+    stale = harness.servers.alternatives() - entry.keys()
+    wanted = {**{k: v for k, v in (there or {}).items() if k not in stale}, **entry}
+    if there == wanted:
+        return text
+    form, after = _form(harness), text
+    if there is not None and not stale.isdisjoint(there):
+        after, entry = form.cut(text, key, stale), wanted
+    after = form.put(after, key, entry)
+    if _loaded(after, harness) != _with(_loaded(text, harness), key, wanted):
+        raise ValueError(_ODD)
+    return after
+
+
+def unregistered(text: str, harness: Harness) -> str:
+    """The settings without our server; "" where it was all there is in a file that was made for it."""
+    if not is_registered(text, harness):
+        return text
+    key = harness.servers.key
+    after = _form(harness).take(text, key)
+    left = _with(_loaded(text, harness), key, None)
+    if _loaded(after, harness) not in (left, {k: v for k, v in left.items() if k != key or v}):
+        raise ValueError(_ODD)
+    return after
+
+
+def is_registered(text: str, harness: Harness) -> bool:
+    """Whether our server is there. Raises ValueError where the settings cannot be read."""
+    there = _entry(text, harness)
+    return there is not None and _is_ours(there, harness)
+
+
+def is_remote(text: str, harness: Harness) -> bool:
+    """Whether the server of our name is on another machine. Raises ValueError as above."""
+    return harness.servers.remote.url in (_entry(text, harness) or {})
+
+
+class _Form(NamedTuple):
+    """A syntax of settings: how it is read, how our entry goes in and out, and how fields of it are dropped."""
+
+    load: Callable[[str], object]
+    put: Callable[[str, str, Json], str]
+    take: Callable[[str, str], str]
+    cut: Callable[[str, str, Collection[str]], str]
+
+
+def _form(harness: Harness) -> _Form:
+    return _TOML if harness.servers.file.endswith(".toml") else _JSON
+
+
+def _loaded(text: str, harness: Harness) -> Json:
+    result = _form(harness).load(text) if text else {}
+    if not isinstance(result, dict):
+        raise ValueError("it is no JSON object")  # noqa: TRY004 - told to the person like the others
+    return result
+
+
+def _entry(text: str, harness: Harness) -> Json | None:
+    servers = _loaded(text, harness).get(harness.servers.key, {})
+    if not isinstance(servers, dict):
+        raise ValueError(f"{harness.servers.key!r} is no object")  # noqa: TRY004 - as above
+    there = servers.get(NAME)
+    return there if there is None or isinstance(there, dict) else {}
+
+
+def _with(settings: Json, key: str, entry: Json | None) -> Json:
+    """The settings as they should be, with an entry or without."""
+    servers = settings.get(key, {})
+    left = {k: v for k, v in servers.items() if k != NAME} if isinstance(servers, dict) else {}
+    return {**settings, key: left if entry is None else {**left, NAME: entry}}
+
+
+def _is_ours(entry: Json, harness: Harness) -> bool:
+    """Whether an entry starts vaultmem as a server, or leads to a door."""
+    url = entry.get(harness.servers.remote.url)
+    if isinstance(url, str):
+        return bool(_DOOR.search(url))
+    raw = [entry.get("command"), entry.get("args")]
+    words = [str(w) for one in raw for w in (one if isinstance(one, list) else [one])]
+    places = [n for n, word in enumerate(words) if word == "mcp"]
+    return bool(places) and any("vaultmem" in word for word in words[: places[0]])
+
+
+# --- JSON
+
+
+def _load_json(text: str) -> object:
+    parse(text)  # stricter, and no deeper than it should be
+    return json.loads(text.removeprefix("\ufeff"))
+
+
+def _put_json(text: str, key: str, entry: Json) -> str:
+    if not text:
+        return f"{_on_one_line({key: {NAME: entry}})}\n"
+    root = parse(text)
+    servers = root.get(key)
+    if servers is None:
+        text = added(text, root, {}, key)
+        return _replaced(text, _at(text, key), {NAME: entry})
+    if NAME not in servers.names:
+        return added(text, servers, entry, NAME)
+    for name, value in entry.items():
+        there = _at(text, key, NAME)
+        member = there.get(name)
+        if member is None:
+            text = added(text, there, value, name)
+        elif json.loads(text[member.start : member.end]) != value:
+            text = _replaced(text, member, value)
+    return text
+
+
+def _take_json(text: str, key: str) -> str:
+    root, servers = parse(text), _at(text, key)
+    written = text[servers.start : servers.end]
+    if len(servers.items) > 1 or written != _on_one_line(json.loads(written)):
+        return removed(text, servers, servers.names.index(NAME))
+    if text == f"{{{_on_one_line(key)}: {written}}}\n":
+        return ""
+    return removed(text, root, root.names.index(key))
+
+
+def _cut_json(text: str, key: str, _: Collection[str]) -> str:
+    """Without our entry: it is put in again as a whole, on one line."""
+    return _take_json(text, key)
+
+
+def _at(text: str, *names: str) -> Node:
+    node = parse(text)
+    for name in names:
+        result = node.get(name)
+        if result is None:
+            raise ValueError(_ODD)
+        node = result
+    return node
+
+
+def _replaced(text: str, node: Node, value: object) -> str:
+    return text[: node.start] + _on_one_line(value) + text[node.end :]
+
+
+def _on_one_line(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+# --- TOML
+
+_FIELD = re.compile(r"(\w+)[ \t]*=")
+
+
+def _put_toml(text: str, key: str, entry: Json) -> str:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines = {name: f"{name} = {_as_toml(value)}" for name, value in entry.items()}
+    start, end, all_lines = _table(text, key)
+    if start < end:
+        old = [(_FIELD.match(line), line) for line in all_lines[start:end]]
+        new = [
+            lines.pop(name[1], line.rstrip("\r\n")) + newline if name else line
+            for name, line in old
+        ]
+        new[1:1] = [line + newline for line in lines.values()]
+        return "".join([*all_lines[:start], *new, *all_lines[end:]])
+    table = [f"[{key}.{NAME}]", *lines.values(), ""]
+    return text + (newline if text else "") + newline.join(table)
+
+
+def _take_toml(text: str, key: str) -> str:
+    """Without our table, and without the line break that was put before it."""
+    start, end, lines = _table(text, key)
+    before, after = "".join(lines[:start]), "".join(lines[end:])
+    if not after or before.endswith(("\n\n", "\n\r\n")):
+        before = before.removesuffix("\n").removesuffix("\r")
+    return before + after
+
+
+def _cut_toml(text: str, key: str, fields: Collection[str]) -> str:
+    start, end, lines = _table(text, key)
+    names = (_FIELD.match(line) for line in lines[start:end])
+    kept = [
+        line
+        for line, name in zip(lines[start:end], names, strict=True)
+        if not name or name[1] not in fields
+    ]
+    return "".join([*lines[:start], *kept, *lines[end:]])
+
+
+def _as_toml(value: object) -> str:
+    """A value on one line."""
+    if isinstance(value, dict):
+        inner = (f"{name} = {_as_toml(one)}" for name, one in value.items())
+        return f"{{ {', '.join(inner)} }}"
+    return _on_one_line(value)
+
+
+def _table(text: str, key: str) -> tuple[int, int, list[str]]:
+    """From which line to which our table goes, with those below it; not the blanks and remarks before the next."""
+    lines = _LINE.findall(text)
+    own = re.compile(rf"\[{key}\.{NAME}(?:\.[^\]]*)?\]")
+    start = next((n for n, line in enumerate(lines) if own.match(line)), len(lines))
+    end = start
+    for number, line in enumerate(lines[start:], start):
+        if line.startswith("[") and not own.match(line):
+            break
+        if line.strip() and not line.startswith("#"):
+            end = number + 1
+    return start, end, lines
+
+
+_JSON = _Form(_load_json, _put_json, _take_json, _cut_json)
+_TOML = _Form(tomllib.loads, _put_toml, _take_toml, _cut_toml)

@@ -1,0 +1,174 @@
+"""The body of a chat as bytes, by either API: what is asked in it, and one message put in; all else stays as it is.
+
+The input of the Responses API is one text, or a list of items: messages, and calls of tools with their results. With
+`previous_response_id` the server knows what came before, and the input is only what is new.
+
+Whatever is odd about a body is no business of ours: then there is nothing to read in it, and who answers says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from vaultmem.text.json_text import Part, parts
+from vaultmem_chat.llm.replies import sound, text_of
+
+# Where a message is put in: before the last words of the user, or first of all.
+TURN, START = "turn", "start"
+TASK = "### Task:"  # how a program's own questions begin (titles, tags), which nobody has said
+_GUIDES = ("system", "developer")  # roles whose messages may follow the question
+_USER = b',{"role":"user","content":'
+OFF = ("off", "false", "0", "no", "none", "disabled")  # how a request says that it wants no memory
+
+
+class Chat(NamedTuple):
+    """What a request says."""
+
+    question: str  # the text of the last message of the user; "" if it has none
+    is_turn: bool  # that message is the last of all; else a tool's result goes on with the turn
+    earlier: tuple[str, ...]  # the texts of all messages
+    digest: str  # the same for the same messages up to the question
+    model: str
+    conversation: str  # as metadata.conversation_id or user names it; "" if neither does
+    is_off: bool  # metadata.vaultmem: nothing is to be recalled, nothing to be kept
+    places: tuple[int, int]  # bytes before the first message, and before the question
+    end: int = 0  # bytes before the end of an input that is one text
+    previous: str = ""  # the id of the response that it goes on with
+
+    def at(self, place: str) -> int:
+        """How many bytes stand before what is put in at a place."""
+        return self.places[0 if place == START else 1]
+
+    @property
+    def is_task(self) -> bool:
+        """Whether a program asks something of its own."""
+        return self.question.lstrip().startswith(TASK)
+
+
+def read(body: bytes) -> Chat | None:
+    """What a chat completion asks; None where the body is no chat in plain UTF-8 JSON, or could be read in two ways."""
+    return _read(body, _completion)
+
+
+def read_response(body: bytes) -> Chat | None:
+    """The same of a request of the Responses API."""
+    return _read(body, _response)
+
+
+def with_memory(body: bytes, chat: Chat, place: str, content: str) -> bytes:
+    """The body with one more message at a place; an input that is one text becomes a list of two."""
+    at = chat.at(place)
+    message = json.dumps({"role": "system", "content": content}).encode("ascii")
+    if not chat.end:
+        return body[:at] + message + b"," + body[at:]
+    user = _USER + body[at : chat.end] + b"}]"
+    return body[:at] + b"[" + message + user + body[chat.end :]
+
+
+def says_off(value: object) -> bool:
+    """Whether a header or a member of the metadata says that no memory is wanted."""
+    return value.strip().lower() in OFF if isinstance(value, str) else value in (False, 0)
+
+
+Members = dict[str, Part]
+
+
+def _read(body: bytes, chat_of: Callable[[str, Members], Chat | None]) -> Chat | None:
+    try:
+        text = body.decode("utf-8")
+        members, end = parts(text)
+        if text[end:].strip(" \t\r\n"):
+            return None
+        names = ("messages", "input", "metadata", "user", "model", "previous_response_id")
+        return chat_of(text, _unambiguous(members, names))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _unambiguous(members: Sequence[Part], names: Sequence[str]) -> Members:
+    """Members by name. Raises ValueError where one of these names is there twice: some would read the first."""
+    if any(sum(one.name == name for one in members) > 1 for name in names):
+        raise ValueError("a member is there twice")
+    return {one.name: one for one in members}
+
+
+def _completion(text: str, body: Members) -> Chat | None:
+    if "messages" not in body or not isinstance(body["messages"].value, list):
+        return None
+    messages, _ = parts(text, body["messages"].start)
+    roles = [one.value.get("role") if isinstance(one.value, dict) else None for one in messages]
+    if "user" not in roles or None in roles:
+        return None
+    return _chat(text, body, messages, [str(role) for role in roles], guides=())
+
+
+def _response(text: str, body: Members) -> Chat | None:
+    if "input" not in body:
+        return None
+    raw, previous = body["input"], _string(body, "previous_response_id")
+    about = _string(body, "model"), _conversation(body), says_off(_metadata(body, "vaultmem"))
+    if isinstance(raw.value, str):
+        words = sound(raw.value)
+        start, end = (len(text[:at].encode()) for at in (raw.start, raw.end))
+        digest = _digest([previous, "user"], ["", words])
+        return Chat(words, True, (words,), digest, *about, (start, start), end, previous)
+    if not isinstance(raw.value, list):
+        return None
+    items, _ = parts(text, raw.start)
+    roles = [_role(one.value) for one in items]
+    if "user" not in roles:  # the results of tools alone: the server knows the question
+        return Chat("", False, (), "", *about, (0, 0), 0, previous) if previous else None
+    return _chat(text, body, items, roles, guides=_GUIDES)
+
+
+def _chat(
+    text: str, body: Members, messages: Sequence[Part], roles: Sequence[str], guides: Sequence[str]
+) -> Chat:
+    """The chat of a list of messages; those of `guides` may follow the question."""
+    last = len(roles) - 1 - roles[::-1].index("user")
+    _unambiguous(parts(text, messages[last].start)[0], ("role", "content"))
+    first, before = messages[0].start, messages[last].start
+    at = len(text[:first].encode())
+    texts = [sound(text_of(one.value)) for one in messages]
+    previous = _string(body, "previous_response_id")
+    started = ([previous], [""]) if guides else ([], [])
+    return Chat(
+        texts[last], all(role in guides for role in roles[last + 1 :]), tuple(texts),
+        _digest([*started[0], *roles[: last + 1]], [*started[1], *texts]),
+        _string(body, "model"), _conversation(body), says_off(_metadata(body, "vaultmem")),
+        (at, at + len(text[first:before].encode())), 0, previous,
+    )  # fmt: skip
+
+
+def _role(item: object) -> str:
+    """Who says an item; of what is no message its kind."""
+    if not isinstance(item, dict):
+        raise ValueError("an item is none")  # noqa: TRY004 - read() says what is wrong with a body
+    kind = item.get("type", "message")
+    return str(item.get("role")) if kind == "message" else f"<{kind}>"
+
+
+def _digest(roles: Sequence[str], texts: Sequence[str]) -> str:
+    """Another one for other messages up to the last one that counts."""
+    pairs = [[role, text] for role, text in zip(roles, texts, strict=False)]
+    return sha256(json.dumps(pairs).encode()).hexdigest()
+
+
+def _string(members: Members, name: str) -> str:
+    """A member that is a text; "" where there is none."""
+    result = members[name].value if name in members else None
+    return result if isinstance(result, str) else ""
+
+
+def _metadata(members: Members, name: str) -> object:
+    result = members["metadata"].value if "metadata" in members else None
+    return result.get(name) if isinstance(result, dict) else None
+
+
+def _conversation(members: Members) -> str:
+    """The conversation that a request names; "" where it names none."""
+    named = _metadata(members, "conversation_id")
+    return named if isinstance(named, str) and named.strip() else _string(members, "user")

@@ -1,0 +1,233 @@
+"""What was said and learned in conversations: read, promoted to memories of the vault, forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from vaultmem.adapter import Value
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.memories import index_page
+from vaultmem.memories.access import is_private
+from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.conversation import (
+    ASSISTANT,
+    FACTS,
+    FINAL,
+    MEMORY,
+    SUMMARIES,
+    SUMMARY,
+    TURNS,
+    USER,
+    Entry,
+)
+from vaultmem.memories.draft import Plan
+from vaultmem.memories.model import DEFAULT_SCOPE
+from vaultmem.memories.reports import Report, header, planned
+from vaultmem.memories.store import MemoryStore, Session
+from vaultmem.memories.summaries import is_edited, is_outdated
+from vaultmem.memories.supersede import replace
+from vaultmem.memories.writing import look, new_memory, superseded
+from vaultmem.text.times import fine_stamp, seconds, stamp
+from vaultmem.text.titles import free_title
+from vaultmem_chat.conversing import conversation_of, put_away
+
+if TYPE_CHECKING:
+    from vaultmem.api.rpc import Reader
+
+KINDS = {MEMORY: FACTS, USER: TURNS, ASSISTANT: TURNS, SUMMARY: SUMMARIES}
+MOST = 1_000_000
+
+
+def entries(desk: MemoryStore, _: Reader, request: Arguments) -> Report:
+    """The entries of one conversation, the oldest first; the newest of them where there is a limit."""
+    conversation = conversation_of(request)
+    kinds = request.texts("kinds")
+    for kind in kinds:
+        if kind not in KINDS.values():
+            raise UsageError(f"unknown kind {kind[:40]!r}; there are {FACTS}, {TURNS}, {SUMMARIES}")
+    limit = request.whole("limit", MOST)
+    every = desk.talks.entries(conversation)
+    result = [
+        one
+        for one in every
+        if (not kinds or KINDS[one.role] in kinds) and (request.flag("deleted") or not one.deleted)
+    ]
+    listed = [_with_state(one, every) for one in result[-limit:]]
+    return {"conversation_id": conversation, "entries": listed, "count": len(listed)}
+
+
+def conversations(desk: MemoryStore, _: Reader, request: Arguments) -> Report:  # noqa: ARG001 - every verb has the same form
+    """All conversations, the one that spoke last first."""
+    result: dict[tuple[str, str], list[Entry]] = {}
+    troubles: list[list[str]] = []
+    for talk in desk.talks.talks():
+        troubles += [list(each) for each in talk.troubles]
+        for one in talk.entries:
+            result.setdefault((talk.folder, one.conversation), []).append(one)
+    listed = [_totals(folder, name, each) for (folder, name), each in result.items()]
+    listed.sort(key=lambda one: (str(one["updated_at"]), str(one["folder"])), reverse=True)
+    return {"conversations": listed, "count": len(listed), "troubles": troubles}
+
+
+def _totals(folder: str, conversation: str, result: list[Entry]) -> Report:
+    living = [one for one in result if not one.deleted]
+    counts = {
+        kind: sum(KINDS[one.role] == kind for one in living) for kind in (TURNS, FACTS, SUMMARIES)
+    }
+    return {
+        "conversation_id": conversation, "folder": folder, **counts,
+        "created_at": stamp(min(one.created for one in result)),
+        "updated_at": fine_stamp(max(max(one.created, one.updated) for one in result)),
+    }  # fmt: skip
+
+
+def _with_state(one: Entry, every: Sequence[Entry]) -> Report:
+    """An entry as JSON; the summary of all says whether it still may be told."""
+    if one.role != SUMMARY or not one.path.endswith(f"/{FINAL}.md"):
+        return record(one)
+    return {**record(one), "outdated": is_outdated(one, every)}
+
+
+def record(one: Entry) -> Report:
+    """An entry as JSON."""
+    return {
+        "id": one.id, "path": one.path, "title": title(one), "conversation_id": one.conversation, "role": one.role,
+        "content": one.content, "created_at": fine_stamp(one.created), "updated_at": fine_stamp(one.updated),
+        "properties": dict(one.properties), "deleted": one.deleted,
+    }  # fmt: skip
+
+
+def entry_of(record: Mapping[str, object]) -> Entry:
+    """An entry from its record."""
+    properties = record["properties"]
+    return Entry(
+        str(record["path"]), str(record["id"]), str(record["conversation_id"]), str(record["role"]),
+        str(record["content"]), seconds(record["created_at"]) or 0.0, seconds(record["updated_at"]) or 0.0,
+        properties if isinstance(properties, dict) else {}, record["deleted"] is True,
+    )  # fmt: skip
+
+
+def title(one: Entry) -> str:
+    """What it is called: by its properties, else by its file."""
+    value = one.properties.get("title")
+    name = one.path.rpartition("/")[2].removesuffix(".md")
+    return value if isinstance(value, str) and value else name
+
+
+def promote(session: Session, request: Arguments) -> Report:
+    """Make a fact of a conversation a memory of the vault, which everybody may be told of when a person says so."""
+    fact = _living(session, request)
+    if fact.role != MEMORY:
+        raise VaultmemError("only a fact can be promoted; vaultmem write keeps what was said")
+    params = {
+        "content": fact.content,
+        "category": request.text("category"),
+        "by": request.text("by") or None,
+    }
+    own = Arguments(params)
+    content = own.content()
+    result = look(session, content, DEFAULT_SCOPE)
+    draft = session.draft()
+    if result.same and is_private(fact.properties) and not is_private(result.same.properties):
+        raise VaultmemError(
+            f"the fact is private, and “{result.same.title}” says the same and is not; make that private first"
+        )
+    memory_id = result.same.id if result.same else ""
+    if not memory_id:
+        new = new_memory(session, own, content, result)
+        name = free_title(content, stamp(session.now)[:10], new.id, draft.is_taken)
+        private: dict[str, Value] = {"private": True} if is_private(fact.properties) else {}
+        link = fact.path.rpartition("/")[2].removesuffix(".md")
+        draft.create(
+            new._replace(
+                title=name, properties={**new.properties, **private, "links": [f"[[{link}]]"]}
+            ),
+            f"promoted from the conversation {fact.conversation}",
+        )
+        for old in () if private else superseded(session, own, new, result):
+            replace(draft, old, new.id, f"replaced by {name}")
+        memory_id = new.id
+    who = header(request, f"promote a fact of conversation {fact.conversation}"[:200], session.now)
+    plan = draft.plan("promote")
+    plan = plan._replace(changes=(*plan.changes, put_away(session, fact, who.by, memory_id)))
+    if request.flag("dry_run"):
+        return planned(session, plan)
+    outcome = session.carry_out(plan, who)
+    if outcome.skipped:
+        raise NoteChangedError(outcome.skipped[0][1])
+    memory = result.same or next(
+        (one for one in session.desk.collection.live() if one.id == memory_id), None
+    )
+    if memory is None:
+        raise NoteChangedError("the memory was gone as soon as it was written")
+    duplicate = result.same.id if result.same else None
+    return {
+        **session.record(memory), "created": duplicate is None, "duplicate_of": duplicate, "promoted": fact.id,
+    }  # fmt: skip
+
+
+def promote_one(session: Session, id_: str, *, dry_run: bool) -> Report:
+    """Make a fact a memory because the person has ticked it."""
+    return promote(session, Arguments({"id": id_, "dry_run": dry_run}))
+
+
+def forget(session: Session, request: Arguments) -> Report:
+    """Put an entry away, and with it the summaries in which it is told on; they are made again without it."""
+    one = _living(session, request)
+    who = header(request, f"forget an entry of conversation {one.conversation}"[:200], session.now)
+    gone = [one, *_summaries_with(session, one)]
+    plan = Plan("forget", tuple(put_away(session, each, who.by) for each in gone))
+    if request.flag("dry_run"):
+        return planned(session, plan)
+    outcome = session.carry_out(plan, who)
+    if outcome.skipped:
+        raise NoteChangedError(outcome.skipped[0][1])
+    index_page.keep(session)  # the page of the conversation tells of it no more
+    return {
+        "id": one.id, "deleted": True, "title": title(one), "path": plan.changes[0].target,
+        "conversation_id": one.conversation, "content": one.content,
+    }  # fmt: skip
+
+
+def _summaries_with(session: Session, one: Entry) -> list[Entry]:
+    """The summaries in which an entry is told: that of all, and that of its session. Not what a person has written or
+    keeps to themselves."""
+    if one.role == SUMMARY:
+        return []
+    link = f"[[{one.path.rpartition('/')[2].removesuffix('.md')}]]"
+    return [
+        each
+        for each in session.desk.talks.entries(one.conversation)
+        if not (each.deleted or each.id == one.id or is_edited(each) or is_private(each.properties))
+        and (_is_final_of(each, one) or _is_session_of(each, link))
+    ]
+
+
+def _is_final_of(each: Entry, one: Entry) -> bool:
+    until = seconds(each.properties.get("covers_until"))
+    is_final = each.role == SUMMARY and each.path.endswith(f"/{SUMMARIES}/{FINAL}.md")
+    return is_final and until is not None and until >= one.created
+
+
+def _is_session_of(each: Entry, link: str) -> bool:
+    links = each.properties.get("links")
+    is_sum = each.role == MEMORY and each.properties.get("compression_source") is True
+    return is_sum and isinstance(links, list) and link in links
+
+
+def _living(session: Session, request: Arguments) -> Entry:
+    """The living entry that is meant. Raises NoteNotFoundError."""
+    id_ = request.needed("id")
+    result = session.desk.talks.find(id_)
+    living = [one for one in result if not one.deleted]
+    if len(living) == 1:
+        return living[0]
+    if living:
+        some = ", ".join(one.id for one in living[:3])
+        raise NoteNotFoundError(f"several entries have ids that begin with {id_[:80]!r}: {some}")
+    if result:
+        raise NoteNotFoundError(f"{id_[:80]!r} was put away already; vaultmem undo brings it back")
+    raise NoteNotFoundError(
+        f"no entry of a conversation has the id {id_[:80]!r}; vaultmem conversations show ID lists them"
+    )

@@ -1,0 +1,287 @@
+"""What is learned from a turn: the turn itself as notes, facts out of the user's words, reconciled with what is known.
+
+Every step can be done again after a kill: ids follow from the turn, and what is there already is left alone. Where no
+model is set, or it fails, rules do what they can, and nothing is lost.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from vaultmem.api import Vault
+from vaultmem.errors import LlmError, NotWrittenError, VaultmemError
+from vaultmem.memories import importance
+from vaultmem.memories.access import is_private
+from vaultmem.memories.conversation import (
+    ASSISTANT,
+    FACTS,
+    MEMORY,
+    TURNS,
+    USER,
+    Entry,
+    derived_id,
+    folder_of,
+    scope_of,
+)
+from vaultmem.search.query import Ask, Filter
+from vaultmem.search.recall_text import plain
+from vaultmem.text import secrets
+from vaultmem.text.similarity import content_hash
+from vaultmem.text.times import fine_stamp
+from vaultmem.vault.places import ENTRIES
+from vaultmem_chat import reconcile, summarizer
+from vaultmem_chat.conversations import entry_of
+from vaultmem_chat.conversing import bounded
+from vaultmem_chat.llm.request import Model
+from vaultmem_chat.reconcile import Decisions, Existing
+from vaultmem_chat.turn_queue import FACTS as FOUND
+from vaultmem_chat.turn_queue import NOTED, Item
+from vaultmem_languages import facts as sentences
+
+NEWEST = 100  # facts; one turn has three, and in between others may have been added
+LARGE = 300_000  # characters of a batch as JSON, above which its entries are written one by one
+LONGEST_SECRET = 10_000  # characters: one that would be cut in half would not be seen
+LONGEST = 20_000  # characters of a message that are searched for facts
+
+Record = dict[str, object]
+KeepFacts = Callable[[Item, list[str]], None]
+
+
+class Learned(NamedTuple):
+    """What became of a turn, or of facts that were given outright."""
+
+    conversation: str
+    added: list[str]  # the texts of new facts
+    updated: list[tuple[str, str]]  # the old text and the new one
+    deleted: list[str]
+    summary: bool  # whether one was written
+    by_model: bool
+    trouble: str  # why a model was set and not used, in one line
+    turn: str = ""  # the id under which the turn was kept
+
+
+class Source(NamedTuple):
+    """Where facts come from."""
+
+    conversation: str
+    at: float
+    turn: str = ""  # the id of the user's turn
+    by: str | None = None  # the assistant that says them
+    dry_run: bool = False
+
+
+# --- From a turn
+
+
+def learn(vault: Vault, item: Item, model: Model | None, keep: KeepFacts | None = None) -> Learned:
+    """Write a turn down and what it says. `keep` puts its facts beside it before they are written: where a disk is full
+    after the first of them, another try writes the others."""
+    keep_turn(vault, item)
+    words = _current_words(vault, item)
+    if words is None:
+        return Learned(item.conversation, [], [], [], False, False, "")
+    source = Source(item.conversation, item.began, item.user_id, scope_of(item.conversation))
+    known = entries(vault, item.conversation)
+    new_facts, trouble = _meta_texts(item, FOUND) if words == item.user else [], ""
+    if not new_facts and not _is_learned(vault, item):
+        new_facts, trouble = find_facts(words, model, item.began)
+        if new_facts and keep is not None:
+            keep(item, new_facts)
+    learned = take_in(vault, source, new_facts, model, known)
+    end = max(item.finished or item.began, item.began) + 0.001
+    return learned._replace(
+        summary=summarizer.update(vault, item.conversation, model, end),
+        by_model=learned.by_model and not trouble,
+        trouble=learned.trouble or trouble,
+    )
+
+
+def keep_turn(vault: Vault, item: Item, noted: Collection[str] = ()) -> list[str]:
+    """Write both sides of a turn as notes; their ids. Of those that were `noted` before, what is gone stays away: it
+    was taken back."""
+    session = item.meta.get("session_id")
+    about: Record = {"session_id": session} if isinstance(session, str) else {}
+    new: list[Record] = []
+    if item.user.strip():
+        new.append({
+            "id": item.user_id, "role": USER, "content": _storable(item.user), "created_at": fine_stamp(item.began),
+            "properties": about,
+        })  # fmt: skip
+    if item.assistant is not None and item.assistant.strip():
+        at = item.finished if item.finished is not None else item.began
+        new.append({
+            "id": item.assistant_id, "role": ASSISTANT, "content": _storable(item.assistant),
+            "created_at": fine_stamp(max(at, item.began + 0.001)), "of": [item.user_id],
+            "properties": {**about, **({"model": item.model[:200]} if item.model else {})},
+        })  # fmt: skip
+    ids = [str(one["id"]) for one in new]
+    known = {*noted, *_meta_texts(item, NOTED)}
+    if known.intersection(ids):
+        there = {one["id"] for one in vault.entries(item.conversation, [TURNS], deleted=True)}
+        new = [one for one in new if one["id"] in there or one["id"] not in known]
+    # All in one batch, unless the sync agent would not take so much at once.
+    for part in [new] if len(json.dumps(new)) <= LARGE else [[one] for one in new]:
+        if not part:
+            continue
+        skipped = vault.converse(item.conversation, new=part, by=scope_of(item.conversation))["skipped"]  # fmt: skip
+        if skipped:
+            raise NotWrittenError(f"what was said cannot be kept: {skipped[0][1]}")
+    return ids
+
+
+def find_facts(text: str, model: Model | None, at: float) -> tuple[list[str], str]:
+    """The facts in the words of a user, without secrets; and why the model that is set was not used, if so."""
+    words = secrets.redacted(text[: LONGEST + LONGEST_SECRET]).text[:LONGEST]
+    if not words.strip():
+        return [], ""
+    now = datetime.fromtimestamp(at).astimezone()
+    if model is None:
+        return sentences.facts_in(words, now), ""
+    try:
+        answer = model.ask(sentences.question(words, now))
+    except LlmError as error:
+        return sentences.facts_in(words, now), str(error)
+    return sentences.plausible(sentences.read(answer), words), ""
+
+
+def _current_words(vault: Vault, item: Item) -> str | None:
+    """What the user says by the note of the turn, which they may have edited since; None where they have taken it back:
+    forgotten, removed or made private."""
+    if not item.user.strip():
+        return item.user
+    for one in vault.entries(item.conversation, [TURNS], deleted=True):
+        if one["id"] == item.user_id:
+            own = one["properties"]
+            if is_private(own) or (one["deleted"] and own.get("evicted") is not True):
+                return None
+            same = content_hash(str(one["content"])) == content_hash(_storable(item.user))
+            return item.user if same else str(one["content"])
+    return None
+
+
+def _storable(text: str) -> str:
+    """As much as an entry keeps: the sync agent need not be sent more."""
+    return bounded(secrets.redacted(text).text)
+
+
+def _meta_texts(item: Item, name: str) -> list[str]:
+    """What an earlier try has left beside the turn: the facts it found, the ids of its notes."""
+    result = item.meta.get(name)
+    return [one for one in result if isinstance(one, str)] if isinstance(result, list) else []
+
+
+def _is_learned(vault: Vault, item: Item) -> bool:
+    """Whether facts of the turn are there, from before a kill: a model would find them in other words."""
+    newest = vault.entries(item.conversation, [FACTS], deleted=True, limit=NEWEST)
+    facts = (one for one in map(entry_of, newest) if _is_fact(one))
+    return any(item.user_id in str(one.properties.get("links", "")) for one in facts)
+
+
+# --- Into the conversation
+
+
+def entries(vault: Vault, conversation: str) -> list[Entry]:
+    """All entries of a conversation that were not put away."""
+    return [entry_of(one) for one in vault.entries(conversation)]
+
+
+def _is_fact(one: Entry) -> bool:
+    """Whether it is a fact, and not the summary of an old session."""
+    return one.role == MEMORY and one.properties.get("compression_source") is not True
+
+
+def take_in(
+    vault: Vault, source: Source, new_facts: Sequence[str], model: Model | None, known: Sequence[Entry] | None = None
+) -> Learned:  # fmt: skip
+    """Write facts down without their secrets, reconciled with those that the conversation knows."""
+    new_facts = list(dict.fromkeys(secrets.redacted(one).text for one in new_facts))
+    if not new_facts:
+        return Learned(source.conversation, [], [], [], False, model is not None, "")
+    every = entries(vault, source.conversation) if known is None else known
+    living = [one for one in every if _is_fact(one) and not is_private(one.properties)]
+    most = vault.config.number("conversations.neighbours")
+    result = search_facts(vault, source.conversation, new_facts, most) if len(living) > most else []
+    near = reconcile.neighbours(living, new_facts, result, most)
+    decided, by_model, trouble = _decide(vault, new_facts, near, model)
+    unwritten = _write(vault, source, decided)
+    texts = {one.id: one.content for one in near}
+    return Learned(
+        source.conversation,
+        list(decided.adds),
+        [(texts.get(id_, ""), text) for id_, text in decided.updates],
+        [texts.get(id_, "") for id_ in decided.deletes],
+        False, by_model, trouble or unwritten,
+    )  # fmt: skip
+
+
+def write_down(vault: Vault, source: Source, new_facts: Sequence[str]) -> Learned:
+    """Write facts down as they are, whatever the conversation knows."""
+    texts = tuple(dict.fromkeys(new_facts))
+    trouble = _write(vault, source, Decisions(texts, (), ()))
+    return Learned(source.conversation, list(texts), [], [], False, False, trouble)
+
+
+def _decide(
+    vault: Vault, new_facts: Sequence[str], near: Sequence[Entry], model: Model | None
+) -> tuple[Decisions, bool, str]:
+    """What is to be done; whether a model said so; why it did not, if one is set."""
+    existing = [Existing(one.id, one.content) for one in near]
+    if model is None:
+        return reconcile.by_rules(new_facts, existing), False, ""
+    strategy, answer, trouble = vault.config.text("llm.strategy"), None, ""
+    try:
+        answer = model.ask(reconcile.question(new_facts, existing, strategy)) if existing else None
+    except LlmError as error:
+        trouble = str(error)
+    return reconcile.decisions(answer, new_facts, existing, strategy), not trouble, trouble
+
+
+def search_facts(
+    vault: Vault, conversation: str, new_facts: Sequence[str], most: int
+) -> list[list[str]]:
+    """For each fact the ids of the nearest ones by words and meaning, as far as an index knows them."""
+    place = f"{vault.config.text('memory_folder')}/{ENTRIES}/{folder_of(conversation)}/{FACTS}/"
+    result: list[list[str]] = []
+    for text in new_facts:
+        try:
+            answer = vault.answer(Ask(plain(text), most, True, "note", (Filter("path", place),)))
+        except VaultmemError:  # not indexed yet: the words of the facts themselves have to do
+            return []
+        result.append([str(hit.properties.get("id")) for hit in answer.results])
+    return result
+
+
+def _write(vault: Vault, source: Source, decided: Decisions) -> str:
+    """Carry the decisions out as one batch; why something known could not be put away, if so. Raises
+    NotWrittenError where a new fact could not be written."""
+    adds = [_fact(source, text) for text in decided.adds]
+    instead: dict[str, Record] = {}  # one new fact may take the place of several
+    retire: list[Record] = [{"id": id_} for id_ in decided.deletes]
+    for id_, text in decided.updates:
+        fact = instead.setdefault(reconcile.key(text), _fact(source, text))
+        retire.append({"id": id_, "replaced_by": fact["id"]})
+    new = [*adds, *instead.values()]
+    if not new and not retire:
+        return ""
+    report = vault.converse(
+        source.conversation, new=new, retire=retire, by=source.by, dry_run=source.dry_run,
+        why=f"learned in conversation {source.conversation}",
+    )  # fmt: skip
+    ids = {fact["id"] for fact in new}
+    lost = [reason for id_, reason in report["skipped"] if id_ in ids]
+    if lost:
+        raise NotWrittenError(f"a new fact cannot be kept: {lost[0]}")
+    return "; ".join(reason for _, reason in report["skipped"])
+
+
+def _fact(source: Source, text: str) -> Record:
+    own = derived_id(source.turn, "fact", text) if source.turn else str(uuid.uuid4())
+    return {
+        "role": MEMORY, "id": own, "content": text, "created_at": fine_stamp(source.at),
+        "of": [source.turn] if source.turn else [],
+        "properties": {"memory_type": importance.memory_type(text)},
+    }  # fmt: skip

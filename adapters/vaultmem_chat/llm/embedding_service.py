@@ -1,0 +1,220 @@
+"""Texts to vectors by an OpenAI-compatible service: embedding.base_url, such as Ollama's on this machine.
+
+What is sent is shorter than a service takes, holds no secret that we know by its form, and goes nowhere else. A service
+that has failed is left alone for a moment, so that searches go on by keyword without waiting for it each time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from vaultmem import credentials
+from vaultmem.credentials import Key
+from vaultmem.errors import EmbeddingServiceError, LlmError, ModelError
+from vaultmem.index.embed import TextEmbedder, normalised
+from vaultmem.index.models import DEFAULT, OFF, Model, model_key
+from vaultmem.text import secrets, times, urls
+from vaultmem_chat.llm.llm import Patience, lasting_reply, refused
+from vaultmem_chat.llm.wire import MOST_STREAMED, Reply, Wire
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vaultmem_chat.llm.llm import Settings
+
+PATH = "/embeddings"
+AT_ONCE, LETTERS = 32, 60_000  # texts and characters of one request
+LONGEST, SHORTEST = (
+    8_000,
+    200,
+)  # characters of a text; below the second it is not cut for being too long
+TOO_LONG = (400, 413, 422)  # how services say so
+QUESTION = 5.0  # seconds for the vector of a question: somebody waits for it
+REST = 30.0  # seconds in which a service that failed is not asked again
+_PROBE = "How many numbers has a vector?"
+_down: dict[str, tuple[float, str]] = {}  # by address: until when, and why
+_lock = threading.Lock()
+
+
+class Service(NamedTuple):
+    """Where vectors are made."""
+
+    url: str
+    key: str  # the setting
+    seconds: float  # for one answer
+    model: str
+
+
+def service_of(settings: Settings) -> Service:
+    """The service of the settings. Raises ModelError where no model of it is named."""
+    name = settings.text("embedding.model")
+    if name == OFF:
+        raise ModelError("Search by meaning is switched off. Set embedding.model to a model.")
+    url = urls.endpoint(settings.text("embedding.base_url"))
+    if name == DEFAULT:
+        raise ModelError(f"Set embedding.model to a model of {url}, such as embeddinggemma.")
+    seconds = times.duration_seconds(settings.text("embedding.timeout"))
+    return Service(url, settings.text("embedding.key"), seconds, name)
+
+
+def examined(settings: Settings, folder: str) -> Iterator[tuple[str, str, str]]:
+    """What is wrong with the service of the settings: how bad, what, and what to do; nothing when none is set."""
+    if not settings.text("embedding.base_url") or settings.text("embedding.model") == OFF:
+        return
+    url = urls.endpoint(settings.text("embedding.base_url"))
+    if urls.is_plaintext(url):
+        advice = "set embedding.base_url to https, if it answers there"
+        yield "note", f"the notes that {url} embeds can be read on the way", advice
+    try:
+        ServiceEmbedder(service_of(settings), folder).query(_PROBE)
+    except ModelError as error:
+        yield "warning", str(error), "until then search works by keyword only"
+
+
+class ServiceEmbedder(TextEmbedder):
+    """A model of a service.
+
+    Raises EmbeddingServiceError when it gives none. How long its vectors are is asked once, and kept in `folder`.
+    """
+
+    is_local = False
+
+    def __init__(
+        self, service: Service, folder: str,
+        patience: Patience = Patience(2), now: Callable[[], float] = time.monotonic,  # noqa: B008 - a value
+    ) -> None:  # fmt: skip
+        self._service, self._patience, self._now = service, patience, now
+        super().__init__()
+        name = model_key(service.model, service.url, service.model)
+        self._record = Path(folder) / f"service-{name}.json"
+        length = self._recorded() or self._looked()
+        key = model_key(service.model, service.url, service.model, str(length))
+        self.model = Model(key, service.model, length, folder, "")
+
+    def is_loaded(self) -> bool:
+        """Whether it has not just failed."""
+        return self._trouble() is None
+
+    def unload(self) -> None:
+        """Nothing is held here."""
+
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        """As many texts at once as a request may hold."""
+        batch: list[int] = []
+        letters = 0
+        for place, text in enumerate(texts):
+            length = min(len(text), LONGEST)
+            if batch and (len(batch) == AT_ONCE or letters + length > LETTERS):
+                yield batch, self._vectors([texts[each] for each in batch])
+                batch, letters = [], 0
+            batch.append(place)
+            letters += length
+        if batch:
+            yield batch, self._vectors([texts[each] for each in batch])
+
+    def _question(self, text: str) -> NDArray[np.float32]:
+        return self._vectors([text], in_a_hurry=True)[0]  # type: ignore[no-any-return] # a row of floats
+
+    def _vectors(self, texts: Sequence[str], *, in_a_hurry: bool = False) -> NDArray[np.float32]:
+        rows = self._rows([_sent(text) for text in texts], in_a_hurry=in_a_hurry)
+        if any(len(row) != self.model.dimensions for row in rows):
+            self._record.unlink(missing_ok=True)
+            raise EmbeddingServiceError(
+                f"{self._service.model} of {self._service.url} gives other vectors than before; they are made anew when"
+                " vaultmem starts the next time"
+            )
+        return normalised(rows)
+
+    def _rows(self, texts: list[str], *, in_a_hurry: bool) -> list[NDArray[np.float32]]:
+        """Their vectors. What is too long for the model is halved, until it fits."""
+        reply = self._reply(texts, in_a_hurry=in_a_hurry)
+        if reply.status == 200:
+            return self._read(reply, len(texts))
+        half = (len(texts) + 1) // 2
+        if reply.status in TOO_LONG and len(texts) > 1:
+            parts = texts[:half], texts[half:]
+            return [row for part in parts for row in self._rows(part, in_a_hurry=in_a_hurry)]
+        if reply.status in TOO_LONG and len(texts[0]) > SHORTEST:
+            return self._rows([texts[0][: len(texts[0]) // 2]], in_a_hurry=in_a_hurry)
+        raise self._failed(str(refused(self._wire(), self._service.key, reply)))
+
+    def _reply(self, texts: list[str], *, in_a_hurry: bool) -> Reply:
+        if (why := self._trouble()) is not None:
+            raise EmbeddingServiceError(why)
+        body = {"model": self._service.model, "input": texts, "encoding_format": "float"}
+        patience = self._patience._replace(retries=0) if in_a_hurry else self._patience
+        try:
+            wire = self._wire()
+            if in_a_hurry:
+                wire = wire._replace(seconds=min(QUESTION, wire.seconds))
+            return lasting_reply(wire, PATH, body, patience, MOST_STREAMED)
+        except LlmError as error:
+            raise self._failed(str(error)) from None
+
+    def _wire(self) -> Wire:
+        return Wire(self._service.url, self._key, self._service.seconds, "embedding")
+
+    @cached_property
+    def _key(self) -> Key | None:
+        """Looked for once: a keyring may ask a person."""
+        return credentials.find(self._service.key, self._service.url, named_by="embedding.key")
+
+    def _read(self, reply: Reply, count: int) -> list[NDArray[np.float32]]:
+        """The vectors of a reply, each at its place."""
+        import numpy as np
+
+        try:
+            data = json.loads(reply.body)["data"]
+            rows = {one.get("index", place): one["embedding"] for place, one in enumerate(data)}
+            results = [np.asarray(rows[place], dtype=np.float32) for place in range(count)]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            results = []
+        if not results or any(
+            row.ndim != 1 or not len(row) or not np.isfinite(row).all() for row in results
+        ):
+            raise self._failed(f"{self._service.url} answers, but not with a vector for each text")
+        return results
+
+    def _trouble(self) -> str | None:
+        """Why it failed a moment ago."""
+        with _lock:
+            until, why = _down.get(self._service.url, (0.0, ""))
+        return why if self._now() < until else None
+
+    def _failed(self, why: str) -> EmbeddingServiceError:
+        with _lock:
+            _down[self._service.url] = self._now() + REST, why
+        return EmbeddingServiceError(why)
+
+    def _looked(self) -> int:
+        """How long a vector is, by the service."""
+        (row,) = self._rows([_PROBE], in_a_hurry=True)
+        fresh = self._record.with_suffix(f".{os.getpid()}.tmp")
+        try:
+            self._record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fresh.touch(0o600)
+            fresh.write_text(json.dumps({"dimensions": len(row)}), encoding="ascii")
+            fresh.replace(self._record)
+        except OSError:  # then it is asked once more
+            fresh.unlink(missing_ok=True)
+        return len(row)
+
+    def _recorded(self) -> int | None:
+        try:
+            result = json.loads(self._record.read_text(encoding="ascii"))["dimensions"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return result if isinstance(result, int) and result > 0 else None
+
+
+def _sent(text: str) -> str:
+    """What goes out of a text. Some services refuse one that is empty."""
+    return secrets.redacted(text[:LONGEST]).text or " "

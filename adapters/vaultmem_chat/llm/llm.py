@@ -1,0 +1,322 @@
+"""A language model behind an OpenAI-compatible service: asks, tries again, and says in one line what is wrong."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple, Protocol
+
+from vaultmem import credentials, now
+from vaultmem.credentials import Key
+from vaultmem.errors import LlmError
+from vaultmem.text import times, urls
+from vaultmem.text.sanitize import one_line
+from vaultmem_chat.llm import replies, request
+from vaultmem_chat.llm.replies import Answer
+from vaultmem_chat.llm.request import Form, Model, Question
+from vaultmem_chat.llm.wire import (
+    MOST_BYTES,
+    MOST_STREAMED,
+    Events,
+    Reply,
+    UnreachableError,
+    Wire,
+    encoded,
+)
+
+CHAT = "/chat/completions"
+PASSING = (408, 409, 429)  # and all from 500
+LONGEST_WAIT = 30.0  # seconds: when told to come back later than that, we give up
+LONGEST_PAUSE = 8.0
+LOOK = 3.0  # seconds for a look whether a service is there
+MOST_WORDS = 200  # characters of an error message of a service
+MOST_FORMS = 256
+_forms: dict[tuple[str, str, str], Form] = {}  # what a service and its model have understood
+
+
+class Settings(Protocol):
+    """What is needed of the settings."""
+
+    def text(self, key: str) -> str:
+        """A setting that is text."""
+
+    def number(self, key: str) -> int:
+        """A setting that is a whole number."""
+
+
+class Patience(NamedTuple):
+    """How often a call is tried again, and how time passes meanwhile."""
+
+    retries: int
+    sleep: Callable[[float], None] = time.sleep
+    random: Callable[[], float] = random.random
+    now: Callable[[], datetime] = lambda: datetime.fromtimestamp(now.seconds(), UTC)
+
+
+class Service(NamedTuple):
+    """Where the model is asked."""
+
+    url: str
+    key: str  # the setting
+    seconds: float  # for one answer
+
+    def wire(self, key: Key | None) -> Wire:
+        """To ask it with a key, or with that of the settings."""
+        return Wire(self.url, key or credentials.find(self.key, self.url), self.seconds)
+
+
+def service_of(settings: Settings) -> Service | None:
+    """The service of the settings, if one is set."""
+    address = settings.text("llm.base_url")
+    if not address:
+        return None
+    seconds = times.duration_seconds(settings.text("llm.timeout"))
+    return Service(urls.endpoint(address), settings.text("llm.key"), seconds)
+
+
+def open_model(settings: Settings, *, key: Key | None = None, model: str = "") -> Model | None:
+    """The model of the settings, or None when no service is set. Nothing is asked or read yet. `key` and `model` are
+    those of somebody else's request, and go before the settings. Any thread may ask it."""
+    service = service_of(settings)
+    if service is None:
+        return None
+    name, schema = model or settings.text("llm.model"), settings.text("llm.schema")
+    return Llm(service, name, schema, Patience(settings.number("llm.retries")), key)
+
+
+def whole_chat(settings: Settings, body: bytes, answer: Answer, key: Key | None = None) -> bytes:
+    """The answer of the service to a chat completion, which `answer` reads. Nothing is tried again: the caller is
+    there, and decides. Raises LlmError."""
+    service, wire = _chat_wire(settings, key)
+    reply = wire.exchange(CHAT, body, MOST_STREAMED)
+    if not 200 <= reply.status < 300:
+        raise refused(wire, service.key, reply)
+    answer.read(reply.body)
+    if answer.is_broken:
+        raise LlmError(f"{wire.url} gave no answer: {_printable(answer.error, wire.key)}")
+    return reply.body
+
+
+def streamed_chat(
+    settings: Settings, body: bytes, answer: Answer, key: Key | None = None
+) -> Iterator[str]:
+    """The words of the answer as they come; `answer` reads all of it. Nothing is tried again: words of it have been
+    shown already. Raises LlmError, also when the answer breaks off."""
+    service, wire = _chat_wire(settings, key)
+    events = Events()
+    with wire.streamed(CHAT, body) as (head, pieces):
+        if not 200 <= head.status < 300:
+            raise refused(wire, service.key, head._replace(body=b"".join(pieces)))
+        for piece in pieces:
+            yield from _fresh_words(answer, events.feed(piece))
+    yield from _fresh_words(answer, events.close())
+    if answer.is_complete:
+        return
+    if not answer.is_begun:
+        raise LlmError(f"{wire.url} does not answer in a stream; look at llm.base_url")
+    message = _printable(answer.error, wire.key)
+    why = f" ({message})" if message else ""
+    raise LlmError(f"{wire.url} broke off in the middle of its answer{why}")
+
+
+def _fresh_words(answer: Answer, events: Iterable[str]) -> Iterator[str]:
+    """The words that are new."""
+    for event in events:
+        answer.feed(event)
+    if words := answer.fresh():
+        yield words
+
+
+def _chat_wire(settings: Settings, key: Key | None) -> tuple[Service, Wire]:
+    service = service_of(settings)
+    if service is None:
+        raise LlmError(
+            "no language model is set; set llm.base_url, such as http://localhost:11434/v1"
+        )
+    return service, service.wire(key)
+
+
+def lasting_reply(
+    wire: Wire, path: str, body: Mapping[str, object], patience: Patience, most: int = MOST_BYTES
+) -> Reply:
+    """The first reply that will not be another one the next time, or the last one. Raises LlmError."""
+    content = encoded(body)
+    for attempt in range(patience.retries + 1):
+        is_last = attempt == patience.retries
+        try:
+            reply = wire.exchange(path, content, most)
+        except UnreachableError:
+            if is_last:
+                raise
+            patience.sleep(_pause(attempt, patience))
+            continue
+        wait = _wait(reply, attempt, patience)
+        if is_last or wait is None:
+            return reply
+        patience.sleep(wait)
+    raise AssertionError("there is at least one try")
+
+
+def _wait(reply: Reply, attempt: int, patience: Patience) -> float | None:
+    """How long to wait before the next try, in seconds; None when there is none to be made."""
+    if reply.status not in PASSING and reply.status < 500:
+        return None
+    wanted = _seconds(reply.retry_after, patience.now())
+    if wanted is None:
+        return _pause(attempt, patience)
+    return wanted if wanted <= LONGEST_WAIT else None
+
+
+def _pause(attempt: int, patience: Patience) -> float:
+    """Doubles from try to try; half of it is chance, so that many who failed at once come back one by one."""
+    return float(min(LONGEST_PAUSE, 0.5 * 2**attempt) * (0.5 + patience.random() / 2))
+
+
+def _seconds(retry_after: str, now: datetime) -> float | None:
+    """Retry-After as seconds from now: a number, or a date. None when it is neither."""
+    from email.utils import parsedate_to_datetime  # a date is rare
+
+    try:
+        return max(0.0, float(retry_after))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, (parsedate_to_datetime(retry_after) - now).total_seconds())
+    except (TypeError, ValueError):
+        return None
+
+
+class Budget:
+    """A model that can be asked so often and no more."""
+
+    def __init__(self, model: Model, calls: int) -> None:
+        self._model, self._calls = model, calls
+        self._left = calls
+        self._lock = threading.Lock()
+
+    def ask(self, question: Question) -> object:
+        """What the model answers. Raises LlmError when all calls are used up; one that failed was one, too."""
+        with self._lock:
+            if self._left <= 0:
+                raise LlmError(
+                    f"all {self._calls} calls of a turn are used up; llm.calls says how many there are"
+                )
+            self._left -= 1
+        return self._model.ask(question)
+
+
+def within_budget(settings: Settings, model: Model | None) -> Model | None:
+    """A model, if there is one, that answers as many questions as the settings allow."""
+    return None if model is None else Budget(model, settings.number("llm.calls"))
+
+
+class Llm:
+    """A model of a service."""
+
+    def __init__(
+        self, service: Service, model: str, schema: str, patience: Patience, key: Key | None = None
+    ) -> None:
+        self._service, self._model, self._schema, self._patience = service, model, schema, patience
+        self._key = key
+        self._wire: Wire | None = None
+        self._lock = threading.Lock()
+
+    def ask(self, question: Question) -> object:
+        """See Model. Tries a simpler form when the service does not understand one, and remembers it."""
+        if not self._model:
+            raise LlmError("no language model is named; set llm.model")
+        with self._lock:  # a keyring may ask a person, so it is asked once
+            wire = self._wire = self._wire or self._service.wire(self._key)
+        known = (wire.url, self._model, self._schema)
+        form = _forms.get(known) or request.first_form(self._schema)
+        while True:
+            body = request.body(self._model, question, form)
+            reply = lasting_reply(wire, CHAT, body, self._patience)
+            if 200 <= reply.status < 300:
+                break
+            message = replies.error_message(reply.body)
+            simpler = request.simpler(
+                form, reply.status, message, schema=question.schema is not None
+            )
+            if simpler is None:
+                raise refused(wire, self._service.key, reply)
+            form = simpler
+        if len(_forms) >= MOST_FORMS:
+            _forms.clear()
+        _forms[known] = form
+        return self._read(reply, question, wire.key)
+
+    def _read(self, reply: Reply, question: Question, key: Key | None) -> object:
+        answer = Answer()
+        answer.read(reply.body)
+        if problem := answer.problem():
+            raise LlmError(f"{self._service.url} gave no answer: {_printable(problem, key)}")
+        if question.schema is None:
+            words = replies.without_thoughts(answer.text)
+            if not words:
+                raise LlmError(
+                    f"{self._model} thought and said nothing; llm.model may name another one"
+                )
+            return words
+        try:
+            return replies.parse_json(answer.text, question.schema)
+        except ValueError:
+            raise LlmError(
+                f"{self._model} did not answer in JSON; llm.schema or llm.model may be changed"
+            ) from None
+
+
+def diagnose(settings: Settings) -> Iterator[tuple[str, str, str]]:
+    """What is wrong with the service of the settings: how bad, what, and what to do; nothing when none is set. Asks it
+    for its list of models, for a moment."""
+    service = service_of(settings)
+    if service is None:
+        return
+    url, where, model = service.url, service.key, settings.text("llm.model")
+    if not model:
+        yield "warning", f"llm.base_url is {url}, and no model of it is named", "set llm.model"
+    if urls.is_plaintext(url):
+        advice = "set llm.base_url to https, if it answers there"
+        yield "note", f"what is asked of {url} can be read on the way", advice
+    try:
+        key = credentials.find(where, url)
+        reply = Wire(url, key, LOOK).get("/models")
+    except LlmError as error:
+        yield "warning", str(error), "until then turns are kept, and facts are found by rules"
+        return
+    if reply.status in (401, 403):
+        what = "refuses the key that llm.key names" if key else "wants a key"
+        yield "warning", f"{url} {what}", credentials.advice(where)
+    elif key is None and credentials.is_named(where):
+        yield "warning", f"llm.key is {where}, and there is none", credentials.advice(where)
+    elif key is None and where != credentials.OFF and not urls.is_local(url):
+        yield "note", f"{url} is asked without a key", credentials.advice(where)
+    if reply.status >= 500:
+        yield "warning", f"{url} answers {reply.status}", "look at its log, or wait"
+    names = replies.model_names(reply.body)
+    if reply.status == 200 and names and model and model not in names:
+        known = one_line(", ".join(names[:5]), MOST_WORDS)
+        yield "warning", f"{url} has no model {model}", f"set llm.model to one of {known}"
+
+
+def refused(wire: Wire, where: str, reply: Reply) -> LlmError:
+    """The error for a reply that is no answer; `where` is the setting of the key."""
+    message = _printable(replies.error_message(reply.body), wire.key)
+    what = f"{wire.url} answers {reply.status}" + (f" ({message})" if message else "")
+    group = wire.settings
+    if reply.status in (401, 403):
+        return LlmError(f"{what}; {credentials.advice(where, f'{group}.key')}")
+    if 300 <= reply.status < 400:
+        leads = f" and leads to {_printable(reply.location, wire.key)}" if reply.location else ""
+        return LlmError(f"{what}{leads}; set {group}.base_url to the place itself")
+    if reply.status in PASSING or reply.status >= 500:
+        return LlmError(f"{what}; it may do so later")
+    return LlmError(f"{what}; look at {group}.base_url and {group}.model")
+
+
+def _printable(text: str, key: Key | None) -> str:
+    """A message of a service in one short line, and never with our key in it."""
+    return one_line(key.hidden_in(text) if key else text, MOST_WORDS)

@@ -1,0 +1,257 @@
+"""A chat with a model that remembers, in Python.
+
+from vaultmem import MemoryClient
+
+with MemoryClient("~/notes", base_url="http://localhost:11434/v1", model="qwen3:4b") as client:
+    reply = client.chat("My wife is Anne, and I love hiking.")
+    client.learn()
+    print(client.search("what does the user love?"))
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self
+
+from vaultmem import config as settings
+from vaultmem import now as clock
+from vaultmem.api import Vault
+from vaultmem.credentials import Key
+from vaultmem.errors import LlmError, UsageError, VaultmemError
+from vaultmem.memories.conversation import problem
+from vaultmem_chat import bodies, memory_context
+from vaultmem_chat.learning import Learned, Source, take_in
+from vaultmem_chat.llm.llm import open_model, streamed_chat, whole_chat, within_budget
+from vaultmem_chat.llm.replies import Answer, json_object
+from vaultmem_chat.llm.request import Model
+from vaultmem_chat.memory_context import Context
+from vaultmem_chat.turn_queue import SERVICE, Item, Turns
+from vaultmem_chat.worker import Worker, service_of
+
+log = logging.getLogger("vaultmem.conversations")
+
+CLOSING = 30.0  # seconds for the turn that is being learned from when it is closed
+Messages = str | Sequence[Mapping[str, object]]
+
+
+class MemoryClient:
+    """Talks with a model through a vault: what fits is recalled and told to the model, turns are kept as notes, facts
+    are learned from them in the background.
+
+    `vault` is found as Vault finds it. `base_url`, `model` and `api_key` stand in for llm.base_url, llm.model and
+    llm.key. A model on this machine is told of notes, too (proxy.notes). `on_learned` hears, in another thread, what
+    became of each turn. Use it as a context manager, or call close(). Raises VaultmemError in one clear line.
+    """
+
+    def __init__(
+        self, vault: str | None = None, *, base_url: str = "", model: str = "",
+        api_key: str | None = None, on_learned: Callable[[Learned], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.vault = Vault(vault)
+        overrides = {"llm.base_url": base_url, "llm.model": model}
+        environ = {settings.variable(key): text for key, text in overrides.items() if text}
+        self.vault.config = settings.load(self.vault.path, {**os.environ, **environ})
+        if not self.vault.is_indexed():
+            self.vault.sync()
+        self.context = Context("", 0)  # what the model was given last
+        self.turn = ""  # the id of the turn that was kept last, as Learned tells it
+        self._key = None if api_key is None else Key(api_key)
+        self._worker = Worker(self.vault, self._model, on_learned)
+        self._is_working = False
+        self._learned = 0  # turns, when learn() was called last
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:  # fmt: skip
+        self.close()
+
+    def close(self, patience: float = CLOSING) -> None:
+        """Close the vault. The turn that is learned from is finished if that takes no longer than so many seconds;
+        the next worker learns from what waits then."""
+        self._worker.stop(patience)
+        self.vault.close()
+
+    def chat(
+        self, messages: Messages, *, conversation: str | None = None, model: str = "", **options: object
+    ) -> dict[str, Any]:  # fmt: skip
+        """Ask the model; what the service answers, as it answers it. `messages` is what the user says, or a list of
+        messages as the service wants them; `options` go into the request as they are."""
+        answer = Answer()
+        with self._turn(messages, conversation, model, options) as turn:
+            whole = whole_chat(self.vault.config, turn.body, answer, self._key)
+            turn.finish(answer)
+        if result := json_object(whole):
+            return result
+        raise LlmError("the service did not answer in JSON; look at llm.base_url")
+
+    def stream(
+        self, messages: Messages, *, conversation: str | None = None, model: str = "", **options: object
+    ) -> Iterator[str]:  # fmt: skip
+        """The same, word by word."""
+        answer = Answer()
+        with self._turn(messages, conversation, model, options, is_stream=True) as turn:
+            yield from streamed_chat(self.vault.config, turn.body, answer, self._key)
+            turn.finish(answer)
+
+    def search(
+        self, query: str, *, conversation: str | None = None, top_k: int | None = None
+    ) -> list[dict[str, Any]]:
+        """What is known about a question, in a conversation, memories and notes: records as `Vault.recall` gives them,
+        best first."""
+        notes = self.vault.config.text("proxy.notes") != "off"  # nothing leaves this machine here
+        limits = memory_context.limits_of(self.vault.config)._replace(notes=notes)
+        wanted = limits if top_k is None else limits._replace(top_k=top_k)
+        return memory_context.recall(self.vault, self._named(conversation), query, wanted)
+
+    def add(
+        self, facts: str | Iterable[str], *, conversation: str | None = None, by: str | None = None
+    ) -> dict[str, Any]:
+        """Facts as they are, reconciled with what the conversation knows: "added", "updated", "deleted", as texts."""
+        texts = _facts(facts)
+        source = Source(self._named(conversation), clock.seconds(), by=by)
+        model = within_budget(self.vault.config, self._model(None))
+        return take_in(self.vault, source, texts, model)._asdict()
+
+    def learn(self) -> int:
+        """Learn from all turns that wait, now, or wait until another thread or process has; how many turns this client
+        has learned from since this was called last."""
+        self._worker.work_once(wait=True)
+        before, self._learned = self._learned, self._worker.remembered
+        return self._learned - before
+
+    def is_waiting(self, turn: str) -> bool:
+        """Whether a turn, by its id, is still to be learned from."""
+        # In this order: what has left the queue is told of before the worker goes on.
+        return self._worker.turns.holds(turn) or self._worker.current == turn
+
+    @contextmanager
+    def _turn(
+        self, messages: Messages, conversation: str | None, model: str, options: Mapping[str, object],
+        *, is_stream: bool = False,
+    ) -> Iterator[Turn]:  # fmt: skip
+        if "stream" in options:
+            raise UsageError(
+                "chat() gives the whole answer, stream() its words; neither takes stream="
+            )
+        listed = _listed(messages)
+        name = model or self._set_model()
+        wanted = {**options, **({"stream": True} if is_stream else {})}
+        try:
+            body = json.dumps({"model": name, "messages": listed, **wanted}).encode()
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"the request cannot be written as JSON: {error}") from error
+        turn = Turn(self.vault, self._worker.turns, self._named(conversation), body)
+        self.context = turn.begin()
+        self.turn = turn.id
+        try:
+            yield turn
+        finally:
+            turn.close()
+            self._start()
+
+    def _set_model(self) -> str:
+        """The model of the settings. Raises UsageError, which says all that is missing."""
+        name = self.vault.config.text("llm.model")
+        if name:
+            return name
+        if self.vault.config.text("llm.base_url"):
+            raise UsageError("no model is named; give one as model, or set llm.model")
+        raise UsageError(
+            "no language model is set: give its service as base_url, such as http://localhost:11434/v1, and its name as"
+            " model, or set llm.base_url and llm.model"
+        )
+
+    def _named(self, conversation: str | None) -> str:
+        name = conversation or self.vault.config.text("conversations.id")
+        if not isinstance(name, str):
+            raise UsageError("the id of the conversation must be text")
+        id_ = name.strip()
+        if why := problem(id_):
+            raise UsageError(f"the id of the conversation {why}")
+        return id_
+
+    def _model(self, _: Item | None) -> Model | None:
+        return open_model(self.vault.config, key=self._key)
+
+    def _start(self) -> None:
+        if not self._is_working:
+            self._is_working = True
+            self._worker.start()
+        self._worker.nudge()
+
+
+def _listed(messages: Messages) -> list[Mapping[str, object]]:
+    """Messages as the service wants them. Raises UsageError."""
+    listed = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
+    is_list = isinstance(listed, (list, tuple))
+    if not is_list or not all(isinstance(one, Mapping) for one in listed):
+        raise UsageError("messages must be text, or a list of messages with a role and content")
+    if not listed or (isinstance(messages, str) and not messages.strip()):
+        raise UsageError("there is nothing to say; give some text")
+    return [*listed]
+
+
+def _facts(facts: str | Iterable[str]) -> list[str]:
+    """Facts one by one. Raises UsageError."""
+    wrong = "facts must be text, or a list of texts"
+    if isinstance(facts, (bytes, Mapping)) or not isinstance(facts, Iterable):
+        raise UsageError(wrong)
+    texts = [facts] if isinstance(facts, str) else list(facts)
+    if not all(isinstance(one, str) for one in texts):
+        raise UsageError(wrong)
+    return texts
+
+
+class Turn:
+    """One turn, from begin() to close(): memory in, the user's words kept before they are sent, the answer when it is
+    whole. `body` is the request, with what is recalled in it from begin() on."""
+
+    def __init__(self, vault: Vault, turns: Turns, conversation: str, body: bytes) -> None:
+        self.body = body
+        self._vault, self._turns, self._conversation = vault, turns, conversation
+        self.id = ""  # that it is kept under; "" where it is not
+        self._item: Item | None = None
+
+    def begin(self) -> Context:
+        """Recall, and keep what the user says; the context. A request in which the user says nothing is left as it
+        is."""
+        chat = bodies.read(self.body)
+        if chat is None or not chat.is_turn or not chat.question.strip():
+            return Context("", 0)
+        config, context = self._vault.config, Context("", 0)
+        try:
+            context = memory_context.context_for(
+                self._vault, self._conversation, chat.question, chat.earlier, memory_context.limits_of(config)
+            )  # fmt: skip
+        except VaultmemError as error:  # a memory that fails stops nobody from talking
+            log.warning("asked without memory: %s", error)
+        if context.text:
+            self.body = bodies.with_memory(
+                self.body, chat, config.text("proxy.place"), context.text
+            )
+        meta = {"model": chat.model, SERVICE: service_of(config)}
+        self._item = self._turns.begin(
+            self._conversation, chat.question, clock.seconds(), meta=meta
+        )
+        self.id = self._item.id
+        return context
+
+    def finish(self, answer: Answer) -> None:
+        """The service has said all it says."""
+        if self._item is not None and answer.is_complete and answer.text.strip():
+            self._turns.finish(self._item, answer.text, clock.seconds())
+            self._item = None
+
+    def close(self) -> None:
+        """It is over; where no whole answer came, the user's words are kept."""
+        if self._item is not None:
+            self._turns.close(self._item, clock.seconds())
+            self._item = None

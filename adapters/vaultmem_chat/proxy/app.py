@@ -1,0 +1,208 @@
+"""The addresses of the proxy (owner of starlette): chats, all other requests below /v1, and its own health."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import AbstractAsyncContextManager
+from typing import TypeVar
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from vaultmem import __version__
+from vaultmem_chat.proxy import upstream
+from vaultmem_chat.proxy.chats import Chats, Exchange
+from vaultmem_chat.proxy.upstream import Reply, Upstream, UpstreamError, for_upstream, leads_out
+from vaultmem_server.guard import Guard
+
+log = logging.getLogger("vaultmem_chat.proxy")
+
+MOST_BODY = 32_000_000  # bytes
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_T = TypeVar("_T")
+_MESSAGES = {404: "there is nothing at this address", 405: "this address has no such method"}
+_CODES = {404: "not_found", 405: "method_not_allowed"}
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
+
+
+def build(
+    chats: Iterable[Chats], server: Upstream, guard: Guard, waiting: Callable[[], int], lifespan: Lifespan
+) -> Starlette:  # fmt: skip
+    """The application. `waiting` counts the turns that are not learned from yet."""
+
+    async def health(_: Request) -> Response:
+        return JSONResponse({"status": "ok", "version": __version__, "turns_waiting": waiting()})
+
+    app = Starlette(
+        routes=[
+            *(Route(f"/v1{one.form.path}", _chat(one), methods=["POST"]) for one in chats),
+            Route("/v1/models", _forward(server), methods=["GET"]),
+            Route("/v1/{rest:path}", _forward(server), methods=list(METHODS)),
+            Route("/health", health, methods=["GET"]),
+        ],
+        middleware=[Middleware(_Guarded, guard)],
+        exception_handlers={
+            HTTPException: _http_error, UpstreamError: _upstream_error, ClientDisconnect: _gone, Exception: _failure,
+        },
+        lifespan=lifespan,
+    )  # fmt: skip
+    app.router.redirect_slashes = False
+    return app
+
+
+class _Guarded:
+    """Stands before all addresses."""
+
+    def __init__(self, app: ASGIApp, guard: Guard) -> None:
+        self._app, self._guard = app, guard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            if refusal := self._guard.refusal(scope["headers"], scope["path"]):
+                await _error(*refusal)(scope, receive, send)
+                return
+            scope = {**scope, "headers": self._guard.without_key(scope["headers"])}
+        await self._app(scope, receive, send)
+
+
+class _Relay(StreamingResponse):
+    """The upstream's answer as it comes, while the client is there. One that is cut off is cut off here as well: its
+    end is not made up."""
+
+    def __init__(
+        self, reply: Reply, pieces: AsyncIterator[bytes], close: Callable[[], Awaitable[None]]
+    ) -> None:
+        super().__init__(pieces, reply.status)
+        self.raw_headers = reply.headers
+        self._close = close
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        except UpstreamError as error:
+            log.info("an answer is cut off: %s", error)
+        finally:
+            await self._close()
+
+
+def _chat(chats: Chats) -> Endpoint:
+    async def chat(request: Request) -> Response:
+        body = await _body(request)
+        exchange = Exchange(chats)
+        try:
+            sending = exchange.send(request.headers.raw, body, _query(request))
+            reply = await _while_connected(request, sending)
+        except BaseException:
+            await exchange.close()
+            raise
+        return _Relay(reply, exchange.pieces(), exchange.close)
+
+    return chat
+
+
+def _forward(server: Upstream) -> Endpoint:
+    """Whatever the upstream can do besides: models, embeddings, files."""
+
+    async def forward(request: Request) -> Response:
+        began, path = time.monotonic(), _path(request)
+        headers = request.headers
+        has_body = (
+            headers.get("content-length") not in (None, "0") or "transfer-encoding" in headers
+        )
+        body = request.stream() if has_body else None
+        sending = server.send(
+            upstream.Request(request.method, path, for_upstream(headers.raw), body)
+        )
+        # While a body is read, reading it finds out that the client has gone.
+        reply = await (sending if body else _while_connected(request, sending))
+        log.info("%s %s in %.2f s", request.method, reply.status, time.monotonic() - began)
+        return _Relay(reply, reply.pieces(), reply.close)
+
+    return forward
+
+
+def _path(request: Request) -> str:
+    """What stands behind /v1 in the address, as it was written. Raises HTTPException for one that leads elsewhere."""
+    raw = str(request.scope["raw_path"], "ascii", "replace")
+    path = raw.removeprefix("/v1") + _query(request)
+    if not raw.startswith("/v1/") or leads_out(path):
+        raise HTTPException(404)
+    return path
+
+
+def _query(request: Request) -> str:
+    query = str(request.scope["query_string"], "ascii", "replace")
+    return f"?{query}" if query else ""
+
+
+async def _body(request: Request) -> bytes:
+    """All of it. Raises HTTPException for one that is too large."""
+    too_large = HTTPException(413, f"a request may have {MOST_BODY:,} bytes")
+    if int(request.headers.get("content-length", "0")) > MOST_BODY:
+        raise too_large
+    held = bytearray()
+    async for piece in request.stream():
+        held += piece
+        if len(held) > MOST_BODY:
+            raise too_large
+    return bytes(held)
+
+
+async def _while_connected(request: Request, work: Coroutine[None, None, _T]) -> _T:
+    """Do the work as long as the client is there. Raises ClientDisconnect, and stops the work, when it goes."""
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_left(request))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise ClientDisconnect
+    finally:
+        leaving.cancel()
+        working.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _error(
+    status: int, message: str, code: str | None, headers: dict[str, str] | None = None
+) -> Response:
+    """An answer of ours, in the form that OpenAI's clients read."""
+    kinds = {500: "server_error", 502: "upstream_error", 504: "upstream_error"}
+    kind = kinds.get(status, "invalid_request_error")
+    error = {"message": message, "type": kind, "param": None, "code": code}
+    return JSONResponse({"error": error}, status, headers)
+
+
+async def _http_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    status = error.status_code
+    message = _MESSAGES.get(status, error.detail)
+    return _error(status, message, _CODES.get(status), dict(error.headers or {}))
+
+
+async def _upstream_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, UpstreamError)
+    return _error(error.status, str(error), error.code)
+
+
+async def _gone(_: Request, __: Exception) -> Response:
+    return Response(status_code=499)  # which nobody reads
+
+
+async def _failure(_: Request, error: Exception) -> Response:
+    return _error(500, f"the proxy failed: {type(error).__name__}", "internal_error")

@@ -1,0 +1,211 @@
+"""The proxy as a whole: its parts, their beginning and end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Mapping
+from typing import NamedTuple
+
+from vaultmem import config as settings
+from vaultmem import credentials
+from vaultmem.api import Vault
+from vaultmem.config import Config
+from vaultmem.errors import ConfigError, LlmError, UsageError, VaultmemError
+from vaultmem.memories.conversation import TURNS, USER
+from vaultmem.text import times, urls
+from vaultmem.text.values import plural
+from vaultmem_chat.learning import Learned
+from vaultmem_chat.llm.llm import open_model
+from vaultmem_chat.llm.request import Model
+from vaultmem_chat.memory_context import limits_of
+from vaultmem_chat.proxy import app
+from vaultmem_chat.proxy.chats import COMPLETIONS, RESPONSES, Chats, Parts
+from vaultmem_chat.proxy.recall_pool import RecallPool
+from vaultmem_chat.proxy.turns import ChatTurns, LastTurn, Learners
+from vaultmem_chat.proxy.upstream import Upstream
+from vaultmem_chat.turn_queue import ChatCounts
+from vaultmem_chat.worker import Worker, service_of
+from vaultmem_server import serving
+from vaultmem_server.guard import Guard, is_loopback
+
+log = logging.getLogger("vaultmem_chat.proxy")
+
+_OPTIONS = {
+    "llm.base_url": "--upstream", "proxy.host": "--host", "conversations.id": "--conversation",
+    "proxy.port": "--port",
+}  # fmt: skip
+FEW = 200  # blocks that are embedded between two turns
+AT_ONCE = 40  # turns, while more are waiting, after which the index is brought up to date
+LAST_TURN = 5.0  # seconds for the turn that is being learned from when we end
+
+
+class Overrides(NamedTuple):
+    """What the command line says; None where it leaves that to the settings."""
+
+    host: str | None = None
+    port: int | None = None
+    upstream: str | None = None
+    conversation: str | None = None
+    notes: bool | None = None
+
+
+def in_force(folder: str, overrides: Overrides, environ: Mapping[str, str] = os.environ) -> Config:
+    """The settings with what the command line says in their place. Raises ConfigError and UsageError."""
+    changes = {
+        "proxy.host": overrides.host, "proxy.port": str(overrides.port) if overrides.port else None,
+        "llm.base_url": overrides.upstream, "conversations.id": overrides.conversation,
+        "proxy.notes": None if overrides.notes is None else "on" if overrides.notes else "off",
+    }  # fmt: skip
+    config = settings.load(folder, environ)
+    if overrides.host is None and not is_loopback(config.text("proxy.host")):
+        host = config.text("proxy.host")
+        raise ConfigError(
+            f"proxy.host is {host}, where others can reach your memories; say so with --host {host}"
+        )
+    if overrides.upstream and not _is_same(overrides.upstream, config.text("llm.base_url")):
+        # They are for another service: the model and the key of each request learn from it.
+        changes |= {"llm.key": credentials.OFF, "llm.model": ""}
+    wanted = {settings.variable(key): text for key, text in changes.items() if text is not None}
+    try:
+        config = settings.load(folder, {**environ, **wanted})
+    except ConfigError as error:
+        raise UsageError(_as_option(str(error))) from error
+    if not config.text("llm.base_url"):
+        raise ConfigError(
+            "no upstream is set: name one with --upstream http://localhost:11434/v1, or in llm.base_url"
+        )
+    return config
+
+
+def _as_option(message: str) -> str:
+    """The error as it is about the command line."""
+    for key, option in _OPTIONS.items():
+        message = message.replace(
+            f"the environment variable {settings.variable(key)}: {key}", option
+        )
+    return message
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two addresses are of the same server; one that is no address is nobody's."""
+    with contextlib.suppress(ValueError):
+        return bool(other) and urls.origin(urls.endpoint(one)) == urls.origin(urls.endpoint(other))
+    return False
+
+
+class Proxy:
+    """Everything that serves one vault. `listening` is bound already."""
+
+    def __init__(self, folder: str, config: Config, listening: socket.socket) -> None:
+        self._folder, self._config = folder, config
+        self.host, self.port = config.text("proxy.host"), int(listening.getsockname()[1])
+        self._listening = listening
+        key = own_key(config)
+        self._upstream = Upstream(config.text("llm.base_url"), key)
+        self._learners = Learners(self._model, has_own=key is not None)
+        self._learning = self._vault()
+        self._worker = Worker(self._learning, self._learners.model, self._on_learned)
+        self._unindexed = 0  # turns learned since the index was brought up to date
+        patience = times.duration_seconds(config.text("proxy.patience"))
+        self._memory = RecallPool(self._vault, limits_of(config), patience)
+        self._turns = ChatTurns(
+            self._worker.turns, self._worker.nudge, self._last_turn, service_of(config)
+        )
+        parts = Parts(
+            self._upstream, self._memory, self._turns, self._learners,
+            ChatCounts(self._learning.state.folder), config.text("proxy.place"),
+            config.text("conversations.id"),
+        )  # fmt: skip
+        chats = [Chats(parts, form) for form in (COMPLETIONS, RESPONSES)]
+        guard = Guard(self.host, self.port, credentials.of_clients(config.text("proxy.key")))
+        waiting = self._worker.turns.count
+        self.server = serving.server(
+            app.build(chats, self._upstream, guard, waiting, self._lifespan)
+        )
+
+    def _vault(self) -> Vault:
+        vault = Vault(self._folder)
+        vault.config = self._config
+        return vault
+
+    def _model(self, key: credentials.Key | None, name: str) -> Model | None:
+        """The settings go before what a client has named; its key goes nowhere else than where it was sent."""
+        return open_model(
+            self._config, key=key, model="" if self._config.text("llm.model") else name
+        )
+
+    def _last_turn(self, conversation: str) -> LastTurn | None:
+        """The newest words of the user that are notes already. Any thread may ask, once for a conversation, so the
+        vault is opened for it."""
+        try:
+            with self._vault() as vault:
+                result = vault.entries(conversation, kinds=[TURNS])
+        except VaultmemError as error:
+            log.warning("earlier turns are not known: %s", error)
+            return None
+        turns = [one for one in result if one["role"] == USER]
+        return LastTurn(str(turns[-1]["content"]).strip(), str(turns[-1]["id"])) if turns else None
+
+    def serve(self) -> None:
+        """Until a signal ends it. What waits is learned from meanwhile."""
+        self._worker.start()
+        try:
+            asyncio.run(self.server.serve(sockets=[self._listening]))
+        finally:
+            self._worker.stop(LAST_TURN)
+            self._learning.close()
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: object) -> AsyncIterator[None]:
+        """The first request waits for the warm-up: it shall not go without memory because nothing is loaded yet."""
+        await asyncio.to_thread(self._memory.warm_up)
+        try:
+            yield
+        finally:
+            await self._upstream.close()
+            await asyncio.to_thread(self._memory.close)
+
+    def _on_learned(self, learned: Learned) -> None:
+        """Where no agent keeps the index up to date, this process does: the next question may be about it."""
+        self._learners.end(learned.turn)
+        counts = [
+            plural(len(learned.added), "new fact"), f"{len(learned.updated)} replaced",
+            f"{len(learned.deleted)} taken back",
+        ]  # fmt: skip
+        how = "the model" if learned.by_model else "rules"
+        log.info(
+            "learned by %s in conversation %r: %s", how, learned.conversation, ", ".join(counts)
+        )
+        if learned.trouble:
+            log.warning("the model was not of use: %s", learned.trouble)
+        self._unindexed += 1
+        if self._worker.turns.count() and self._unindexed < AT_ONCE:
+            return
+        self._unindexed = 0
+        try:
+            self._index()
+        except VaultmemError as error:
+            log.warning("what was learned is not in the index yet: %s", error)
+
+    def _index(self) -> None:
+        with self._vault() as vault:
+            if vault.agent() is not None:
+                return
+            vault.sync()
+            done, total, _ = vault.embedded()
+            if total - done <= FEW:  # all of a vault takes minutes, in which nothing is learned
+                vault.embed()
+
+
+def own_key(config: Config) -> credentials.Key | None:
+    """Our key for the upstream, if there is one. One that cannot be had is a line of the log: clients have theirs."""
+    address = urls.endpoint(config.text("llm.base_url"))
+    try:
+        return credentials.find(config.text("llm.key"), address)
+    except LlmError as error:
+        log.warning("requests go on without a key of ours: %s", error)
+        return None

@@ -1,0 +1,196 @@
+"""The turns of chats: the user's words are on the disk before they are passed on, the answer before its end is; and the
+model that learns from each of them.
+
+A question that comes once more (a client that tries again, another answer that is wanted, a tool's result that goes
+on with the turn) is the same turn of the user.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+from vaultmem import now as clock
+from vaultmem.credentials import Key
+from vaultmem.errors import LlmError, VaultmemError
+from vaultmem_chat.bodies import Chat
+from vaultmem_chat.llm.request import Model
+from vaultmem_chat.proxy.upstream import Headers, carries_key, header
+from vaultmem_chat.turn_queue import SERVICE, Item, Turns
+
+log = logging.getLogger("vaultmem_chat.proxy")
+
+MOST_KEPT = 200_000  # characters of a turn; what is longer is cut
+MOST_CONVERSATIONS = 10_000  # whose newest turns are known
+MOST_KEYS = 10_000
+MOST_MODELS = 8
+CUT = "\n\n[… cut]"
+_BEARER = "bearer "
+
+
+class LastTurn(NamedTuple):
+    """What the user said last in a conversation: the words, and the id of the turn."""
+
+    words: str
+    user_id: str
+
+
+class _Newest:
+    """The newest turn of a conversation."""
+
+    def __init__(self, digest: str, user_id: str) -> None:
+        self.digest, self.user_id = digest, user_id
+        self.item: Item | None = None  # while an answer may still come
+        self.requests = 0  # that wait for an answer now
+
+
+class ChatTurns:
+    """The turns of all conversations. Any thread may use it. `nudge` wakes the worker; `earlier` knows what the user
+    said last in a conversation that this process has not seen yet; `service` is the one that answers, see chat.worker.
+    """
+
+    def __init__(
+        self, queue: Turns, nudge: Callable[[], None], earlier: Callable[[str], LastTurn | None],
+        service: str = "",
+    ) -> None:  # fmt: skip
+        self.queue, self._nudge, self._earlier, self._service = queue, nudge, earlier, service
+        self._newest: OrderedDict[str, _Newest] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def begin(self, conversation: str, chat: Chat) -> Turn | None:
+        """The user's words are safe when this returns; None where they could not be kept, which stops no request."""
+        newest, abandoned = self._place(conversation, chat)
+        try:
+            if abandoned is not None:
+                self.queue.close(abandoned, clock.seconds())
+            item = newest.item if newest.requests == 1 else None
+            if item is None:
+                item = self.queue.begin(
+                    conversation, cut(chat.question), clock.seconds(), user_id=newest.user_id,
+                    meta={"model": chat.model, SERVICE: self._service},
+                )  # fmt: skip
+                self._nudge()
+        except VaultmemError as error:
+            log.warning("a turn is not kept: %s", error)
+            self.leave(newest)
+            return None
+        newest.item = item
+        return Turn(self, newest, item)
+
+    def _place(self, conversation: str, chat: Chat) -> tuple[_Newest, Item | None]:
+        """The turn that is meant, and the one before it, if that still waits for an answer that will not come."""
+        last = None if conversation in self._newest else self._earlier(conversation)
+        with self._lock:
+            newest = self._newest.get(conversation)
+            if newest is None and last is not None and last.words == cut(chat.question).strip():
+                newest = self._newest[conversation] = _Newest(chat.digest, last.user_id)
+            abandoned = None
+            if newest is None or newest.digest != chat.digest:
+                abandoned = newest.item if newest is not None and not newest.requests else None
+                newest = self._newest[conversation] = _Newest(chat.digest, str(uuid.uuid4()))
+            newest.requests += 1
+            self._newest.move_to_end(conversation)
+            if len(self._newest) > MOST_CONVERSATIONS:
+                self._newest.popitem(last=False)
+            return newest, abandoned
+
+    def leave(self, newest: _Newest) -> None:
+        """One request less waits for an answer."""
+        with self._lock:
+            newest.requests -= 1
+
+    def finish(self, item: Item, text: str) -> Item:
+        """The answer is safe when this returns."""
+        done = self.queue.finish(item, cut(text), clock.seconds())
+        self._nudge()
+        return done
+
+    def close(self, item: Item) -> None:
+        """No answer comes."""
+        self.queue.close(item, clock.seconds())
+        self._nudge()
+
+
+class Turn:
+    """One request's part in a turn."""
+
+    def __init__(self, turns: ChatTurns, newest: _Newest, item: Item) -> None:
+        self._turns, self._newest, self._item = turns, newest, item
+        self.id = item.id
+        self.is_answered = False
+
+    def answer(self, text: str) -> None:
+        """Keep the whole answer, before the client has seen the end of it. More of it may come, and is kept again."""
+        try:
+            self._item = self._turns.finish(self._item, text)
+        except VaultmemError as error:
+            log.warning("an answer is not kept: %s", error)
+            return
+        self.is_answered = True
+        self._newest.item = None
+
+    def end(self, goes_on: bool) -> None:
+        """The request is over. Where tools are called the turn goes on: the answer comes with a later request."""
+        self._turns.leave(self._newest)
+        if self.is_answered or (goes_on and self._newest.item is self._item):
+            return
+        self._newest.item = None
+        try:
+            self._turns.close(self._item)
+        except VaultmemError as error:
+            log.warning("a turn stays open: %s", error)
+
+
+def cut(text: str) -> str:
+    """As much of a text as a note is to hold."""
+    return text if len(text) <= MOST_KEPT else text[:MOST_KEPT] + CUT
+
+
+class Learners:
+    """Which model learns from a turn: with our key, or with the key that came with the turn. Any thread may ask.
+
+    A client's key is held in memory only, for its own turn, and goes only to the upstream it was sent to. Several
+    clients may share a conversation: a turn that came without a key is not learned from at the cost of another client.
+    With `has_own` no key of a client is held. `opened` makes a model from a client's key and the name of a model.
+    """
+
+    def __init__(self, opened: Callable[[Key | None, str], Model | None], *, has_own: bool) -> None:
+        self._open, self._has_own = lru_cache(MOST_MODELS)(opened), has_own
+        self._keys: OrderedDict[str, Key | None] = OrderedDict()  # by turn
+        self._lock = threading.Lock()
+
+    def begin(self, turn: str, headers: Headers) -> None:
+        """A turn, by its id, has come with these headers. Of several requests of one turn the first decides."""
+        with self._lock:
+            self._keys.setdefault(turn, None if self._has_own else _key(headers))
+            if len(self._keys) > MOST_KEYS:
+                self._keys.popitem(last=False)
+
+    def end(self, turn: str) -> None:
+        """A turn is learned from: its key is not needed any more."""
+        with self._lock:
+            self._keys.pop(turn, None)
+
+    def model(self, item: Item) -> Model | None:
+        """The model for a turn; None where there is none, or it cannot be asked: then rules do the work."""
+        try:
+            return self._open(self._keys.get(item.id), item.model)
+        except VaultmemError as error:
+            log.warning("no model learns from turns: %s", error)
+            return None
+
+
+def _key(headers: Headers) -> Key | None:
+    """The key of a client, if it has one that can be sent."""
+    value = header(headers, b"authorization")
+    if not carries_key(headers) or not value.lower().startswith(_BEARER):
+        return None
+    try:
+        return Key(value[len(_BEARER) :])
+    except LlmError:
+        return None

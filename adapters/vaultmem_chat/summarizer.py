@@ -1,0 +1,394 @@
+"""Keeps the summaries of a conversation true, compresses its old sessions, and puts away what is too much: one round
+after a turn. Without a model, the summaries are sentences as they were said.
+
+A summary says in `covers` of which words it was made. Where one of them was forgotten, corrected or made private since,
+it is made again out of what is left, without a look at the old one. What was evicted for want of room is not forgotten.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from vaultmem.adapter import Value
+from vaultmem.api import Vault
+from vaultmem.errors import LlmError
+from vaultmem.index import minilm
+from vaultmem.memories import summaries
+from vaultmem.memories.access import is_private
+from vaultmem.memories.conversation import (
+    ASSISTANT,
+    FINAL,
+    MEMORY,
+    NOTHING,
+    SUMMARY,
+    TOKENS,
+    USER,
+    Entry,
+    Session,
+    derived_id,
+    place_of,
+    scope_of,
+    sessions,
+    to_compress,
+    to_evict,
+)
+from vaultmem.memories.summaries import (
+    BRIEF,
+    HIERARCHICAL,
+    NONE,
+    PART,
+    Spoken,
+    covers,
+    is_ours,
+    links,
+    may_be_told,
+    sums_up_to,
+)
+from vaultmem.memories.summaries import name as link_name
+from vaultmem.text import times
+from vaultmem.text.times import fine_stamp, stamp
+from vaultmem.vault.places import ENTRIES
+from vaultmem_chat.conversations import entry_of
+from vaultmem_chat.llm.request import Model, Question
+
+log = logging.getLogger("vaultmem.conversations")
+
+Record = dict[str, object]
+MODEL, EXTRACTIVE = "model", "sentences"  # what made a summary
+MOST_AT_ONCE = 2  # chunks, groups and sessions that are summed up in one round
+LINKED = 12  # facts that the summary of a short conversation links to
+LATELY = 12_000  # characters of new turns that go into the summary of all
+
+
+class Limits(NamedTuple):
+    """What is wanted, from the settings."""
+
+    most: int = 500  # facts and turns of a conversation
+    threshold: int = 20  # sessions that are not compressed
+    gap: float = 6 * 3600.0  # seconds of silence between two sessions
+    summaries: bool = True
+
+
+class Changes(NamedTuple):
+    """What is to be written, as arguments of the verb `converse`."""
+
+    new: list[Record]
+    mark: list[Record]
+    retire: list[Record]  # made of what is gone, or replaced
+    evict: list[Record]  # put away for want of room
+
+
+def update(vault: Vault, conversation: str, model: Model | None, until: float | None = None) -> bool:  # fmt: skip
+    """Bring summaries up to date, compress old sessions, put away what is too much; whether something was written.
+    What was said after `until` is not learned from yet, and has a round of its own."""
+    config = vault.config
+    limits = Limits(
+        config.number("conversations.max_entries"),
+        config.number("conversations.compress_after"),
+        times.duration_seconds(config.text("conversations.session_gap")),
+        config.text("conversations.summaries") == "on",
+    )
+    every = [entry_of(one) for one in vault.entries(conversation, deleted=True)]
+    if until is not None:
+        every = [one for one in every if one.role not in (USER, ASSISTANT) or one.created <= until]
+    changes = next_round(every, model, limits, minilm.count)
+    if changes is None:
+        return False
+    new, mark, retire, evict = changes
+    scope = scope_of(conversation)
+    if new or retire or mark:
+        why = f"summary of conversation {conversation}"
+        vault.converse(conversation, new=new, retire=retire, mark=mark, by=scope, why=why)
+    if evict:
+        why = f"put away the oldest of conversation {conversation}"
+        vault.converse(conversation, retire=evict, by=scope, why=why)
+    return bool(new)
+
+
+def next_round(
+    entries: Iterable[Entry], model: Model | None, limits: Limits, count: Callable[[str], int]
+) -> Changes | None:
+    """What is to be written now, of all entries of one conversation, also those that were put away or are private;
+    None where all is well."""
+    return _Round(list(entries), model, limits, count).changes()
+
+
+class _Sum(NamedTuple):
+    """A summary that is to be written."""
+
+    name: str  # with its level: L1/chunk_0
+    text: str
+    by: str  # what made it
+    tokens: int  # that it sums up
+    until: float  # when the last of that was said
+    parts: Sequence[Entry]
+    level: str = ""
+
+
+class _Round:
+    """One round over one conversation."""
+
+    def __init__(
+        self, entries: Sequence[Entry], model: Model | None, limits: Limits, count: Callable[[str], int]
+    ) -> None:  # fmt: skip
+        ordered = sorted(entries, key=lambda one: (one.created, one.path))
+        visible = [one for one in ordered if not is_private(one.properties)]
+        self._entries = [one for one in visible if not one.deleted]
+        self._turns = [one for one in self._entries if one.role in (USER, ASSISTANT)]
+        self._facts = [one for one in self._entries if one.role == MEMORY]
+        self._sources = summaries.sources(visible)
+        living = [one for one in ordered if not one.deleted]
+        self._sums = {_name(one): one for one in living if one.role == SUMMARY}
+        self._ids = {name: one.id for name, one in self._sums.items()}
+        self._model, self._limits, self._count = model, limits, count
+        self._new: list[Record] = []
+        self._marks: list[Record] = []
+        self._retire: list[Record] = []
+
+    def changes(self) -> Changes | None:
+        """Summaries first: what is put away has been summed up by then."""
+        if self._limits.summaries:
+            self._sum_up()
+        for one in self._facts:
+            self._renew_session(one)
+        every = sessions(self._entries, self._limits.gap)
+        for session in to_compress(every, self._limits.threshold)[:MOST_AT_ONCE]:
+            self._compress(session)
+        gone = {one.id for one in to_evict(self._entries, self._limits.most)}
+        evict: list[Record] = [{"id": id_, "properties": {"evicted": True}} for id_ in sorted(gone)]
+        marks = [one for one in self._marks if one["id"] not in gone]
+        result = Changes(self._new, marks, self._retire, evict)
+        return result if any(result) else None
+
+    # --- Summaries
+
+    def _sum_up(self) -> None:
+        is_renewed = self._renew()
+        tokens = self._tokens()
+        level = summaries.level_of(tokens)
+        if summaries.is_chunked(level):
+            self._add_chunks()
+            if level == HIERARCHICAL:
+                self._add_groups()
+        before = self._sums.get(FINAL)
+        if before is not None and not is_ours(before):
+            return
+        visible = [*self._sums.values(), *self._sources]
+        if before is not None and (is_renewed or summaries.is_told_on(before, visible)):
+            self._retire.append({"id": before.id})  # unless it is rewritten
+            before = None
+        facts = [one for one in self._sources_by(MEMORY) if one.created > sums_up_to(before)]
+        summed = _number(before, "input_tokens")
+        is_due = before is None or summaries.is_stale(tokens, summed, new_facts=bool(facts))
+        if level != NONE and is_due:
+            self._write_final(level, tokens, before, facts)
+
+    def _sources_by(self, *roles: str) -> list[Entry]:
+        """The words that summaries are made of."""
+        return [one for one in self._sources if one.role in roles]
+
+    def _renew(self) -> bool:
+        """Make those parts again of which something is gone; whether there were any."""
+        turns = self._sources_by(USER, ASSISTANT)
+        chunks = [self._renew_part(one, turns) for one in self._level("L1")]
+        parts = [one for one in self._level("L1") if may_be_told(one)]
+        return any([*chunks, *[self._renew_part(one, parts) for one in self._level("L2")]])
+
+    def _renew_part(self, one: Entry, there: Sequence[Entry]) -> bool:
+        left = _linked(one, there)
+        if not is_ours(one) or not summaries.is_other(one, left):
+            return False
+        del self._sums[_name(one)]
+        self._retire.append({"id": one.id})  # unless it is rewritten
+        if left:
+            self._write_part(_name(one), left)
+        return True
+
+    def _tokens(self) -> int:
+        """All that was said, also what a chunk has summed up and what was put away since."""
+        summed = sum(_number(one, "input_tokens") for one in self._level("L1"))
+        return summed + sum(self._count(one.content) for one in self._uncovered())
+
+    def _uncovered(self) -> list[Entry]:
+        """The turns that are in no chunk."""
+        covered = max((sums_up_to(one) for one in self._level("L1")), default=0.0)
+        return [one for one in self._turns if one.created > covered]
+
+    def _add_chunks(self) -> None:
+        by_id = {one.id: one for one in self._turns}
+        spoken = [
+            Spoken(one.id, one.created, self._count(one.content)) for one in self._uncovered()
+        ]
+        chunks = summaries.full_chunks(spoken)[:MOST_AT_ONCE]
+        for number, chunk in enumerate(chunks, self._next("L1")):
+            self._write_part(f"L1/chunk_{number}", [by_id[one.id] for one in chunk])
+
+    def _add_groups(self) -> None:
+        numbers = {_number_of(one): one for one in self._level("L1")}
+        full = summaries.full_groups(max(numbers, default=-1) + 1, self._next("L2"))
+        for group in full[:MOST_AT_ONCE]:
+            parts = [numbers[n] for n in group if n in numbers and may_be_told(numbers[n])]
+            if parts:
+                self._write_part(f"L2/group_{group.start // len(group)}", parts)
+
+    def _write_part(self, name: str, parts: Sequence[Entry]) -> None:
+        """The summary of a part of the turns, or of a group of such summaries."""
+        is_group = parts[0].role == SUMMARY
+        tokens = sum(_number(one, "output_tokens") or self._count(one.content) for one in parts)
+        most = max(1, round(tokens * PART * (2 if is_group else 1)))
+        question = (summaries.group if is_group else summaries.chunk)(parts, most)
+        text, by = self._answer(question, (), [one.content for one in parts], most)
+        until = sums_up_to(parts[-1]) if is_group else parts[-1].created
+        self._write(_Sum(name, text, by, tokens, until, parts))
+
+    def _write_final(
+        self, level: str, tokens: int, before: Entry | None, facts: Sequence[Entry]
+    ) -> None:
+        most = summaries.aim(level, tokens)
+        parts = self._parts() if summaries.is_chunked(level) else []
+        turns = self._sources_by(USER, ASSISTANT)
+        since = [one for one in turns if one.created > sums_up_to(before)]
+        texts = [one.content for one in parts] or [summaries.spoken(since)[-LATELY:]]
+        new = [one.content for one in facts]
+        question = summaries.final(level, before.content if before else "", new, texts, most)
+        known = [
+            one.content for one in self._facts
+        ]  # without a model all of them are weighed again
+        words = [one.content for one in parts or self._turns]
+        if level == BRIEF:
+            text, by = self._ask(question), MODEL
+            if not text:
+                text, by = summaries.sentence(known, words, most, self._count), EXTRACTIVE
+        else:
+            text, by = self._answer(question, known, words, most)
+        newest = max(one.created for one in self._sources)
+        linked = parts or self._sources_by(MEMORY)[-LINKED:]
+        self._write(_Sum(FINAL, text, by, tokens, newest, linked, level))
+
+    def _parts(self) -> list[Entry]:
+        """What the summary of all is made of: groups, and the chunks that are in none yet."""
+        groups = self._level("L2")
+        grouped = max((sums_up_to(one) for one in groups), default=0.0)
+        every = [*groups, *(one for one in self._level("L1") if sums_up_to(one) > grouped)]
+        return [one for one in every if may_be_told(one)]
+
+    def _level(self, level: str) -> list[Entry]:
+        """The summaries of a level in their order, those of this round among them."""
+        result = [one for name, one in self._sums.items() if name.startswith(f"{level}/")]
+        return sorted(result, key=_number_of)
+
+    def _next(self, level: str) -> int:
+        return max((_number_of(one) for one in self._level(level)), default=-1) + 1
+
+    def _write(self, made: _Sum) -> None:
+        if not made.text:
+            return
+        written = self._count(made.text)
+        properties: dict[str, Value] = {
+            "summary_kind": made.name.partition("/")[0],
+            "input_tokens": made.tokens,
+            "output_tokens": written,
+            "compression": round(written / made.tokens, 3) if made.tokens else 1.0,
+            "covers_until": fine_stamp(made.until),
+            "covers": covers(self._sources if made.name == FINAL else made.parts),
+            "made_by": made.by,
+            "links": [f"[[{link_name(one)}]]" for one in made.parts],
+        }
+        if made.level:
+            properties["summary_level"] = made.level
+        self._new.append(
+            {"role": SUMMARY, "name": made.name, "content": made.text, "properties": properties}
+        )
+        own = self._ids.get(made.name)
+        self._retire = [one for one in self._retire if one["id"] != own]
+        talk = self._entries[0].conversation
+        folder = self._entries[0].path.partition(f"/{ENTRIES}/")[0]
+        path = f"{folder}/{place_of(talk, SUMMARY, made.name)}"
+        self._sums[made.name] = Entry(
+            path, derived_id(talk, made.name), talk, SUMMARY, made.text,
+            made.until, made.until, properties,
+        )  # fmt: skip
+
+    # --- Sessions
+
+    def _compress(self, session: Session) -> None:
+        """What is no longer than its summary would be needs none, and stays as it is."""
+        if sum(self._count(one.content) for one in session.turns) > TOKENS:
+            summary = self._session(session.id, session.turns)
+            self._new.append({**summary, "id": derived_id(session.id, "session")})
+        self._marks += [
+            {"id": one.id, "properties": {"compressed": True, "session_id": session.id}}
+            for one in session.turns
+        ]
+
+    def _renew_session(self, one: Entry) -> None:
+        """Make the summary of a session again when something of it is gone."""
+        if one.properties.get("compression_source") is not True or not is_ours(one):
+            return
+        left = _linked(one, self._sources_by(USER, ASSISTANT))
+        if not summaries.is_other(one, left):
+            return
+        self._retire.append({"id": one.id})
+        if left:  # under another id: that of what was put away stays known
+            self._new.append(self._session(str(one.properties.get("source_session_id")), left))
+
+    def _session(self, id_: str, turns: Sequence[Entry]) -> Record:
+        """The memory that stands for a session."""
+        texts = [one.content for one in turns]
+        text, by = self._answer(summaries.session(turns, TOKENS), (), texts, TOKENS)
+        properties: dict[str, Value] = {
+            "memory_type": "semantic",
+            "compression_source": True,
+            "source_session_id": id_,
+            "covers": covers(turns),
+            "made_by": by,
+            "links": [f"[[{link_name(one)}]]" for one in turns],
+        }
+        created = stamp(turns[0].created)
+        return {
+            "role": MEMORY, "content": text or NOTHING, "created_at": created, "properties": properties,
+        }  # fmt: skip
+
+    # --- The model
+
+    def _ask(self, question: Question) -> str:
+        """What the model says; "" where it says nothing of use, or there is none."""
+        if self._model is None:
+            return ""
+        try:
+            answer = self._model.ask(question)
+        except LlmError as error:
+            log.info("summed up without a model: %s", error)
+            return ""
+        return summaries.told(answer) if isinstance(answer, str) else ""
+
+    def _answer(
+        self, question: Question, facts: Sequence[str], texts: Iterable[str], most: int
+    ) -> tuple[str, str]:
+        """A summary, and what made it."""
+        if text := self._ask(question):
+            return text, MODEL
+        return summaries.summary(facts, texts, most, self._count), EXTRACTIVE
+
+
+def _linked(summary: Entry, there: Sequence[Entry]) -> list[Entry]:
+    """Those of the entries that a summary links to."""
+    wanted = links(summary)
+    return [one for one in there if f"[[{link_name(one)}]]" in wanted]
+
+
+def _name(one: Entry) -> str:
+    """The name of a summary, with its level: the last two parts of its path."""
+    return "/".join(one.path.removesuffix(".md").rsplit("/", 2)[1:])
+
+
+def _number_of(one: Entry) -> int:
+    digits = one.path.removesuffix(".md").rpartition("_")[2]
+    return int(digits) if digits.isdecimal() and len(digits) < 9 else -1
+
+
+def _number(one: Entry | None, key: str) -> int:
+    result = one.properties.get(key) if one is not None else 0
+    return result if isinstance(result, int) and not isinstance(result, bool) and result > 0 else 0

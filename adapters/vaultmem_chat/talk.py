@@ -1,0 +1,252 @@
+"""vaultmem chat and proxy: talk with a model that remembers, at a terminal or from any OpenAI-compatible client."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import sys
+import time
+from argparse import Namespace
+
+from vaultmem.client import is_terminal
+from vaultmem.commands.rendering import open_vault
+from vaultmem.errors import ConfigError, UsageError, VaultmemError
+from vaultmem.output import Output
+from vaultmem.text.values import TYPE_CHECKING
+from vaultmem_chat.conversation_views import MOST_READ, show_learned
+
+if TYPE_CHECKING:
+    from vaultmem_chat.learning import Learned
+    from vaultmem_chat.memory_client import MemoryClient
+
+    Messages = list[dict[str, object]]
+
+MOST_MESSAGES = 40  # of this sitting that go along; what came before is for the memory
+LEARNING = 60.0  # seconds that one message waits for what is learned from it
+LOOK = 0.2  # seconds between looks whether another process does that
+BYE = ("/quit", "/exit", "/bye")
+
+
+def run(args: Namespace, output: Output) -> int:
+    """Talk."""
+    from vaultmem_chat.memory_client import MemoryClient
+
+    words = " ".join(args.text).strip()
+    is_sitting = not words and is_terminal(sys.stdin)
+    if not words and not is_sitting:
+        words = sys.stdin.buffer.read(MOST_READ).decode("utf-8", "replace").strip()
+    if not words and not is_sitting:
+        raise UsageError("there is nothing to say; give some text")
+    with open_vault(args, output) as vault:
+        folder = vault.path
+        if not (args.upstream or vault.config.text("llm.base_url")):
+            args.upstream, args.model = _offered(output, args.model)
+    learned: queue.SimpleQueue[Learned] = queue.SimpleQueue()
+    with MemoryClient(
+        folder, base_url=args.upstream or "", model=args.model or "", on_learned=learned.put
+    ) as client:
+        _check(client)
+        talk = _Talk(client, args.conversation, output, learned)
+        if not is_sitting:
+            talk.once(words)
+            return 0
+        config = client.vault.config
+        about = args.conversation or config.text("conversations.id")
+        output.remark(
+            f"vaultmem: {config.text('llm.model')} at {config.text('llm.base_url')}, "
+            f"conversation {about}; {BYE[0]} ends it"
+        )
+        talk.sit()
+    return 0
+
+
+def _offered(output: Output, model: str | None) -> tuple[str | None, str | None]:
+    """The address and the name of a model that runs here, if the person wants it."""
+    from vaultmem_chat.llm import nearby
+
+    def wants(question: str) -> bool:
+        output.prompt(question)
+        is_wanted = sys.stdin.readline().lower() in ("\n", "y\n", "yes\n")
+        if is_wanted:
+            output.remark("vaultmem: vaultmem setup puts it into your settings")
+        return is_wanted
+
+    can_ask = is_terminal(sys.stdin) and is_terminal(sys.stdout)
+    return nearby.offered(model, wants if can_ask else None)
+
+
+def _check(client: MemoryClient) -> None:
+    """Complain of a missing model before anybody has typed."""
+    config = client.vault.config
+    if not config.text("llm.base_url"):
+        raise ConfigError(
+            "no language model is set: name one with --upstream http://localhost:11434/v1 --model NAME,"
+            " or in llm.base_url and llm.model"
+        )
+    if not config.text("llm.model"):
+        raise ConfigError("no model is named; name one with --model, or in llm.model")
+
+
+class _Talk:
+    """One sitting."""
+
+    def __init__(
+        self,
+        client: MemoryClient,
+        conversation: str | None,
+        output: Output,
+        learned: queue.SimpleQueue[Learned],
+    ) -> None:
+        self._client, self._conversation, self._output = client, conversation, output
+        self._learned = learned
+        self._turns: set[str] = set()  # of this sitting: the queue may hold those of others
+        self._messages: Messages = []
+
+    def once(self, words: str) -> None:
+        """One message, and what was learned from it."""
+        if not self._output.as_json:
+            self._say(words)
+            if (learned := self._wait()) is not None:
+                self._show(learned)
+            return
+        reply = self._client.chat(words, conversation=self._conversation)
+        recalled, learned = self._client.context.text, self._wait()
+        facts = None if learned is None else learned._asdict()
+        self._output.data({**reply, "recalled": recalled, "learned": facts})
+
+    def sit(self) -> None:
+        """Message after message. Ctrl-C ends it at once; else the last message is learned from first."""
+        # Edits the line that is typed, where the system has it.
+        with contextlib.suppress(ImportError):
+            import readline  # noqa: F401 - its import does it
+        with contextlib.suppress(KeyboardInterrupt):
+            with contextlib.suppress(EOFError):
+                self._converse()
+            self._output.remark("")
+            if self._client.is_waiting(self._client.turn) and (learned := self._wait()):
+                self._show(learned)
+            self._show_learned()
+
+    def _converse(self) -> None:
+        while True:
+            self._output.prompt(self._output.paint("you> ", "bold"))
+            words = input().strip()
+            if words.lower() in BYE:
+                return
+            if words.startswith("/"):
+                self._output.remark(f"vaultmem: {BYE[0]} ends it; there are no other commands")
+            elif words:
+                try:
+                    self._say(words)
+                except VaultmemError as error:
+                    self._output.error(str(error))
+                self._show_learned()
+
+    def _say(self, words: str) -> None:
+        messages: Messages = [*self._messages[-MOST_MESSAGES:], {"role": "user", "content": words}]
+        pieces: list[str] = []
+        try:
+            for piece in self._client.stream(messages, conversation=self._conversation):
+                for line in () if pieces else self._client.context.lines:
+                    self._output.remark(self._output.paint(f"recalled: {line}", "dim"))
+                pieces.append(piece)
+                self._output.text(piece)
+                self._output.flush()
+        finally:  # whatever broke it off, the next line is a line of its own
+            self._turns.add(self._client.turn)
+            if pieces:
+                self._output.line()
+        self._messages = [*messages, {"role": "assistant", "content": "".join(pieces)}]
+
+    def _wait(self) -> Learned | None:
+        """What was learned from the last turn; None where that is not known yet, or known to another process."""
+        turn, until = self._client.turn, time.monotonic() + LEARNING
+        while turn and time.monotonic() < until:
+            is_waiting = self._client.is_waiting(turn)
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    learned = self._learned.get(timeout=LOOK if is_waiting else 0.0)
+                    if learned.turn == turn:
+                        return learned
+                    self._show_own(learned)
+            if not is_waiting:
+                break
+        if turn:
+            self._output.remark(
+                "vaultmem: what can be learned from this is learned later, or by another process;"
+                " vaultmem conversations shows it"
+            )
+        return None
+
+    def _show_learned(self) -> None:
+        """What is known by now of the turns of this sitting."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._show_own(self._learned.get_nowait())
+
+    def _show_own(self, learned: Learned) -> None:
+        if learned.turn in self._turns:
+            self._show(learned)
+
+    def _show(self, learned: Learned) -> None:
+        show_learned(learned, self._output, self._output.remark)
+
+
+# --- proxy
+
+
+def proxy(args: Namespace, output: Output) -> int:
+    """Serve chats to OpenAI-compatible clients."""
+    from vaultmem.settings import LARGEST, OFF
+    from vaultmem_chat import memory_context
+    from vaultmem_chat.proxy.proxy import Overrides, Proxy, in_force
+    from vaultmem_server import guard, serving
+
+    if args.port is not None and not 0 <= args.port <= LARGEST["proxy.port"]:
+        raise UsageError(f"--port must be from 0 to {LARGEST['proxy.port']}")
+    with open_vault(args, output) as vault:
+        folder = vault.path
+        if not (args.upstream or vault.config.text("llm.base_url")):
+            args.upstream, _ = _offered(output, None)
+        overrides = Overrides(args.host, args.port, args.upstream, args.conversation, args.notes)
+        config = in_force(folder, overrides)
+    host = config.text("proxy.host")
+    port = config.number("proxy.port") if args.port is None else args.port
+    listening = serving.listen(host, port)
+    _log(quiet=args.quiet)
+    if not guard.is_loopback(host) and config.text("proxy.key") == OFF:
+        output.remark(
+            f"vaultmem: warning: whoever reaches {host} can talk with your memories; let proxy.key name a key they need"
+        )
+    try:
+        server = Proxy(folder, config, listening)
+    except VaultmemError:
+        listening.close()
+        raise
+    if config.text("proxy.notes") == "auto" and not memory_context.includes_notes(config):
+        output.remark(
+            "vaultmem: the upstream is not on this machine, so your notes stay here; with --notes it is told of them"
+        )
+    address = "127.0.0.1" if host in guard.WILDCARDS else f"[{host}]" if ":" in host else host
+    output.remark(
+        f"vaultmem: listening, passing on to {config.text('llm.base_url')}; use it with "
+        f"OPENAI_BASE_URL=http://{address}:{server.port}/v1"
+    )
+    server.serve()
+    return 0
+
+
+def _log(*, quiet: bool) -> None:
+    """Log to stderr; no line holds a word of what was said."""
+    from vaultmem.agent.log import TextLines
+
+    class Lines(logging.StreamHandler):  # type: ignore[type-arg] # generic for type checkers only
+        def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - as logging calls it
+            """A reader that has gone stops no request."""
+
+    lines = Lines(sys.stderr)
+    lines.setFormatter(TextLines(day=False))
+    logger = logging.getLogger("vaultmem")
+    logger.addHandler(lines)
+    logger.setLevel(logging.WARNING if quiet else logging.INFO)

@@ -1,0 +1,359 @@
+"""Clauses of a text, and the plain facts that English and Chinese clauses state: who, what relation, what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from vaultmem.text.values import lazy, table
+from vaultmem_languages import pattern, slots
+from vaultmem_languages.slots import Fact, fixed_fact, without_recency
+from vaultmem_languages.when_words import han_number
+
+_LONGEST = 240  # characters of a clause that is still read
+_SENTENCE = lazy(r"[^\n.!?。！？；;]+(?:[.!?]+(?=\S)[^\n.!?。！？；;]+)*[.!?。！？]*")
+_CUT = lazy(
+    r"[，,](?!\d)|\s(?=(?:but|because|while|although|though|whereas|since|so)\s)|\s[-–—]{1,3}\s|(?=但是|因为|所以|不过(?!敏)|而且)"
+)
+_UNSURE = pattern("clauses", "unsure")
+_LEAD = pattern("clauses", "lead")
+_HEADING = lazy(r"\s*(?:#{1,6}\s+(.+?)|([^\s:：][^:：\n]{0,60})[:：])\s*$")
+
+
+class Clause(NamedTuple):
+    """A piece of text that may state something; `under` is the heading it stands below."""
+
+    text: str
+    start: int
+    end: int
+    under: str = ""
+    opens: bool = True  # begins its line: only there may a subject be left out ("Prefers tea")
+
+
+def clauses(text: str) -> Iterator[Clause]:
+    """What is stated in a text as certain and as true now, clause by clause."""
+    under = ""
+    at = 0
+    for line in text.split("\n"):
+        heading = _HEADING.match(line)
+        if heading:
+            under = heading[1] or heading[2]
+        else:
+            yield from _of_line(line, at, under)
+        at += len(line) + 1
+
+
+def _of_line(line: str, at: int, under: str) -> Iterator[Clause]:
+    opens = True
+    for sentence in _SENTENCE.finditer(line):
+        if _UNSURE.search(without_recency(sentence[0])):
+            opens = False
+            continue
+        start = 0
+        cuts = [(m.start(), m.end()) for m in _CUT.finditer(sentence[0])]
+        for end, resume in [*cuts, (len(sentence[0]), len(sentence[0]))]:
+            piece = sentence[0][start:end]
+            if piece.strip() and len(piece) <= _LONGEST:
+                lead = _LEAD.match(piece)
+                skipped = lead.end() if lead else 0
+                stated = piece[skipped:].rstrip(" .!。！\t")
+                begin = at + sentence.start() + start + skipped
+                if stated:
+                    yield Clause(stated, begin, begin + len(stated), under, opens)
+                    opens = False
+            start = resume
+
+
+# English: a subject of at most seven words, then the verb.
+_WORD = r"[^\s:：]+"
+_SUBJECT = rf"(?P<subject>{_WORD}(?:[ \t]{_WORD}){{0,6}}?)"
+_ADVERB = (
+    r"(?:(?:really|strongly|still|now|always|also|usually|generally|definitely|actually|currently|absolutely|just|"
+    r"only|mostly|both|normally|typically|personally|much|all|(?:have\s+)?(?:decided|agreed)\s+to)\s+)*"
+)
+_NOT = (
+    r"(?:(?P<not>do not|don['’]?t|does not|doesn['’]?t|never|no longer|(?:have\s+)?(?:decided|agreed)\s+not\s+to)"
+    r"\s+)?"
+)
+
+
+@cache
+def _verbs(language: str) -> dict[str, tuple[str, bool]]:
+    """Verbs as they are written: the canonical one, and whether it denies."""
+    tables: dict[str, str] = table("vaultmem_languages", "words")[f"{language}_verbs"]
+    return {
+        verb: (kind.removeprefix("not "), kind.startswith("not "))
+        for kind, verbs in tables.items()
+        for verb in verbs.split(", ")
+    }
+
+
+@cache
+def _third_persons() -> dict[str, str]:
+    """The same of "she", with the plain verb: lives in = live in."""
+    plain = (verb.partition(" ") for verb in _verbs("english") if verb not in ("have", "stand"))
+    return {
+        "has": "have",
+        **{f"{verb}s{gap}{rest}": verb + gap + rest for verb, gap, rest in plain},
+    }
+
+
+def _longest_first(*verbs: str) -> str:
+    return "|".join(sorted(verbs, key=len, reverse=True))
+
+
+_WEIGHED = ("prefers", "chooses")  # one thing over another: the other is not denied
+_PLAIN_AFTER = lazy(r"(?:^|\s)(?:i|we|you|they|users?|people|all|team)$", re.IGNORECASE)
+_VERB_FACT = lazy(
+    lambda: (
+        rf"(?:{_SUBJECT}\s+)??{_ADVERB}(?:(?P<cannot>can['’]?t|cannot|can not)\s+(?=stand\s))?{_NOT}{_ADVERB}"
+        rf"(?P<verb>{_longest_first(*_verbs('english'), *_third_persons())})\s+(?P<value>\S.*)$"
+    ),
+    re.IGNORECASE,
+)
+_COPULA_FACT = lazy(
+    rf"{_SUBJECT}(?:\s+(?P<verb>is|are|am|isn['’]t|aren['’]t|equals|=)|(?P<short>(?<=\bi)['’]m))\s+{_ADVERB}"
+    rf"(?P<not>not\s+|no longer\s+)?{_ADVERB}(?:(?:set to|called|named)\s+)?(?P<value>\S.*)$",
+    re.IGNORECASE,
+)
+_KEYED = lazy(
+    r"(?P<subject>[^\s:：=].{0,40}?)\s*(?:[:：]|=)\s*(?![/\\:：=])(?P<value>[^:：]{1,80})$"
+)
+_WHERE = pattern("clauses", "where")
+_DROPPED = pattern("clauses", "dropped")
+_OVER = lazy(r"\s+(?:over|rather than|instead of|more than|to|than)\s+(.+)$", re.IGNORECASE)
+_LISTED = lazy(r"\s+(?:and|or|nor)\s+|\s*[、和与]\s*|\s*以及\s*", re.IGNORECASE)
+_SAID_OF = pattern("clauses", "said_of")
+_AGE = lazy(
+    r"(?P<years>[1-9]\d?|1[0-3]\d)(?P<unit>\s+years?(?:\s+old|\s+of\s+age)|[\s-]+year[\s-]+old)?$",
+    re.IGNORECASE,
+)
+_NAMED = lazy(r"[A-Z][\w-]*(?:\s[A-Z][\w-]*){0,2}$")
+
+
+def facts(clause: Clause) -> list[Fact]:
+    """The facts of one clause; [] when its form is none of ours, or nobody is named of whom it speaks."""
+    return [fact for fact in _read(clause.text) if fact.subject or clause.opens]
+
+
+def _read(clause: str) -> list[Fact]:
+    if fixed := fixed_fact(clause):
+        return [fixed]
+    if re.search(r"[\u4e00-\u9fff]", clause):
+        return _chinese(clause)
+    for result, read in ((_VERB_FACT.match(clause), _verb), (_COPULA_FACT.match(clause), _copula)):
+        if result and (facts_found := read(result)):
+            return facts_found
+    keyed = _KEYED.match(clause)
+    return _slot_fact(keyed["subject"], keyed["value"]) if keyed else []
+
+
+def _verb(match: re.Match[str]) -> list[Fact]:
+    written = " ".join(match["verb"].lower().split())
+    subject = (match["subject"] or "").strip()
+    plain = _third_persons().get(written, written)
+    kind, denies = _verbs("english")[plain]
+    denied = match["not"] is not None or match["cannot"] is not None
+    if not _is_verb(written, subject, denied=denied) or _SAID_OF.search(subject):
+        return []
+    if denies and match["not"]:
+        return []  # who does not hate tea need not like it
+    if plain in ("have", "need") and re.match(r"to\s|been\s", match["value"], re.IGNORECASE):
+        return []  # what has to be done is no possession
+    if kind == "port":
+        return _port(subject, match["value"], denied)
+    return _valued(Fact(subject, kind, match["value"], denied or denies))
+
+
+def _is_verb(written: str, subject: str, *, denied: bool) -> bool:
+    """Whether it can be the verb of that subject: not in "things like tea", nor in "the drink menu"."""
+    if written == "stand":
+        return denied
+    return written not in _verbs("english") or denied or _PLAIN_AFTER.search(subject) is not None
+
+
+def _port(subject: str, value: str, denied: bool) -> list[Fact]:
+    number = re.match(r"(?:port )?(\d{2,5})(?!\S)", value)
+    return [Fact(f"{subject} port", "is", number[1], denied)] if number else []
+
+
+def _valued(fact: Fact) -> list[Fact]:
+    """A verb's fact with its value cut into what, where, over what, and one fact for each thing listed."""
+    value, negated, over, where = _DROPPED.sub("", fact.value), fact.negated, "", ""
+    if value.lower().startswith(("not ", "no ")):
+        value, negated = value.split(" ", 1)[1].removeprefix("to "), not negated
+        if not negated:
+            return []
+    against = _OVER.search(value)
+    if against and (fact.property in _WEIGHED or " to " not in against[0][:4]):
+        value, over = value[: against.start()], _LISTED.split(against[1])[0]
+        beside = _WHERE.search(over)
+        if beside:
+            over, where = over[: beside.start()], over[beside.end() :]
+    cut = _WHERE.search(value)
+    if cut:
+        value, where = value[: cut.start()], value[cut.end() :]
+    value = re.sub(r"^(?:to |using |that )", "", value)
+    things = [thing for thing in _LISTED.split(value) if thing]
+    if over and fact.property not in _WEIGHED:
+        denied = fact._replace(value=over, where=where, negated=not negated)
+        return [fact._replace(value=value, where=where, negated=negated), denied]
+    if over:
+        return [fact._replace(value=value, where=where, negated=negated, over=over)]
+    several = len(things) > 1
+    return [
+        fact._replace(value=thing, where=where, negated=negated, plural=several) for thing in things
+    ]
+
+
+def _copula(match: re.Match[str]) -> list[Fact]:
+    subject, value = match["subject"], match["value"]
+    verb = (match["verb"] or "am").lower()
+    negated = match["not"] is not None or "n" in verb.removeprefix("=")[-3:].replace("am", "")
+    if _SAID_OF.search(subject) or re.match(
+        r"(?:to|going|being|about to|not|why|how|what|where)\s", value, re.IGNORECASE
+    ):
+        return []
+    plural = verb.startswith("are")
+    if aged := _age(subject, value, negated):
+        return aged
+    if slots.slot(subject):
+        return _slot_fact(subject, value, negated, plural)
+    turned = re.match(r"(.+?['’]s|my|our)\s+(favou?rite\s+.+)$", value, re.IGNORECASE)
+    if turned:  # "Vim is my favourite editor"
+        return _slot_fact(value, subject, negated, plural)
+    return [Fact(subject, "is", _DROPPED.sub("", value), negated, plural=plural)]
+
+
+def _age(subject: str, value: str, negated: bool) -> list[Fact]:
+    """How old somebody is; [] where it is not said, or more than one may be meant: "my son" need not be the only one.
+    A number alone is the age of a user."""
+    match = _AGE.match(_DROPPED.sub("", value))
+    is_user = slots.canonical_subject(subject) == "user"
+    is_one = is_user or slots.slot(subject) is not None or _NAMED.match(subject) is not None
+    if not match or not is_one or not (is_user or match["unit"]):
+        return []
+    return [Fact(f"{subject}'s age", "is", str(int(match["years"])), negated)]
+
+
+def _slot_fact(subject: str, value: str, negated: bool = False, plural: bool = False) -> list[Fact]:
+    """A fact about something there is one of; [] when the subject names no such thing."""
+    named = slots.slot(subject)
+    if named is None or _SAID_OF.search(subject):
+        return []
+    value, where = re.sub(r"^(?:on|in|at)\s+", "", value, flags=re.IGNORECASE), ""
+    value = _DROPPED.sub("", value)
+    cut = _WHERE.search(value)
+    if cut:
+        value, where = value[: cut.start()], value[cut.end() :]
+    several = plural or _LISTED.search(value) is not None
+    return [Fact(subject, "is", value, negated, where, plural=several)]
+
+
+# Chinese: no blanks; the verb is looked for from the left.
+_HAN_SUBJECT = r"(?P<subject>[^:：=，。]{0,24}?)"
+_HAN_ADVERB = (
+    r"(?:也|都|还是|一直|总是|特别|非常|很|最|比较|通常|一般|平时|真的|其实|现在|目前|就|只|仍然|早就|"
+    r"的确|确实|已经|决定)*"
+)
+_HAN_NOT = r"(?P<not>不太|不怎么|并不|再也不|不再|从来不|从不|不|没有?)?(?:很|太|那么|再|想)?"
+_HAN_NO_VERB = r"(?<![信试公改调作费利通引启占专常滥急食实备聘套适应]用)"  # 信用, 试用, 公用
+_HAN_VERB_FACT = lazy(
+    lambda: (
+        rf"{_HAN_SUBJECT}\s*{_HAN_ADVERB}{_HAN_NOT}{_HAN_ADVERB}"
+        rf"(?<!最)(?P<verb>{_longest_first(*_verbs('chinese'))}){_HAN_NO_VERB}"
+        r"(?!户|来|例|法|途|品|量|不|了|的(?!是))(?:的是)?\s*(?P<value>\S.*)$"
+    )
+)
+_HAN_WORKS = lazy(
+    rf"{_HAN_SUBJECT}\s*{_HAN_ADVERB}{_HAN_NOT}在(?P<value>.{{1,24}}?)(?:工作|上班|任职)(?:了)?$"
+)
+_HAN_AGE = lazy(
+    r"(?P<subject>我|本人|用户)(?:今年(?:[（(]\d{4}[）)])?|现在|已经|刚|满|是)*"
+    r"\s*(?P<value>\d{1,3}|[一二三四五六七八九]?十?[一二三四五六七八九]?)\s*周?岁了?$"
+)
+_HAN_ALLERGY = lazy(rf"{_HAN_SUBJECT}\s*{_HAN_NOT}对(?P<value>.{{1,12}}?)(?P<free>不)?过敏$")
+_HAN_COPULA = lazy(
+    rf"{_HAN_SUBJECT}\s*(?P<not>不|并不|不再)?{_HAN_ADVERB}(?:(?<![还总倒即而但可或于老真就])是|(?<![作身成认以因视称])为(?![了人止])|叫做?(?![我你他她])|等于)\s*(?P<value>\S.*)$"
+)
+_HAN_OVER = lazy(r"(?:而不是|胜过|多过|多于|而非)\s*(.+)$")
+_HAN_THAN = lazy(
+    r"^(?P<subject>[^比]{0,12})比起\s*(?P<over>.{1,12}?)\s*(?P<rest>(?:我|用户)?更.+)$"
+)
+_HAN_TAIL = lazy(r"(?:了|吧|呢|啊|的|哦|来着)$")
+_HAN_POISON = pattern("clauses", "han_poison", 0)
+
+
+def _chinese(clause: str) -> list[Fact]:
+    than = _HAN_THAN.match(clause)
+    if than:  # "比起咖啡我更喜欢茶"
+        inner = _chinese(than["subject"] + than["rest"])
+        return [fact._replace(over=than["over"]) for fact in inner if fact.property == "prefers"]
+    keyed = _KEYED.match(clause)
+    if keyed:
+        return _slot_fact(keyed["subject"], _HAN_TAIL.sub("", keyed["value"]))
+    for form, read in _HAN_FORMS:
+        match = form.match(clause)
+        if match and not _HAN_POISON.search(match["subject"]):
+            return read(match)
+    return []
+
+
+def _han_works(match: re.Match[str]) -> list[Fact]:
+    return [Fact(match["subject"], "works at", match["value"], match["not"] is not None)]
+
+
+def _han_age(match: re.Match[str]) -> list[Fact]:
+    years = han_number(match["value"])
+    return [Fact(f"{match['subject']}的年龄", "is", str(years))] if years else []
+
+
+def _han_allergy(match: re.Match[str]) -> list[Fact]:
+    denied = bool(match["not"] or match["free"])
+    return [Fact(match["subject"], "is", f"allergic to {match['value']}", denied)]
+
+
+def _han_verb(match: re.Match[str]) -> list[Fact]:
+    kind, denies = _verbs("chinese")[match["verb"]]
+    subject, value = match["subject"].strip(), _HAN_TAIL.sub("", match["value"].strip())
+    if match["verb"] in ("用", "喝", "吃") and not (subject and len(subject) <= 8 and value):
+        return []
+    if slots.slot(subject) or (denies and match["not"]) or re.search(r"[是]", subject):
+        return _han_copula_of(match.string)
+    if kind == "port":
+        return _port(subject, value.removeprefix("端口").strip(), match["not"] is not None)
+    negated, over = (match["not"] is not None) != denies, ""
+    against = _HAN_OVER.search(value)
+    if against:
+        value, over = value[: against.start()], against[1]
+        kind = "prefers" if kind == "likes" else kind
+    if over:
+        return [Fact(subject, kind, value, negated, over=over)]
+    things = [thing for thing in _LISTED.split(value) if thing]
+    return [Fact(subject, kind, thing, negated, plural=len(things) > 1) for thing in things]
+
+
+def _han_copula_of(clause: str) -> list[Fact]:
+    match = _HAN_COPULA.match(clause)
+    return _han_copula(match) if match else []
+
+
+def _han_copula(match: re.Match[str]) -> list[Fact]:
+    subject, value = match["subject"].strip(), _HAN_TAIL.sub("", match["value"].strip())
+    negated = match["not"] is not None
+    if value.endswith("过敏"):
+        return []
+    if slots.slot(subject):
+        return _slot_fact(subject, value, negated)
+    return [Fact(subject, "is", value, negated)] if subject and value else []
+
+
+_HAN_FORMS = (
+    (_HAN_WORKS, _han_works),
+    (_HAN_AGE, _han_age),
+    (_HAN_ALLERGY, _han_allergy),
+    (_HAN_VERB_FACT, _han_verb),
+    (_HAN_COPULA, _han_copula),
+)

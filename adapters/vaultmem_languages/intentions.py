@@ -1,0 +1,297 @@
+"""Where a note means its reader to do something at a time, and which of its text is plain prose at all."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from datetime import datetime
+from functools import cache
+from itertools import islice
+
+from vaultmem.adapter import Note
+from vaultmem.text.values import TYPE_CHECKING, lazy
+from vaultmem_languages import pattern, words
+
+if TYPE_CHECKING:
+    from vaultmem_languages.when import Moment
+
+
+_FENCE = lazy(r" {0,3}(?:[-*+] )?(`{3,}|~{3,})")
+_HEADING_OR_QUOTE = lazy(r"\s*(?:[-*+] |\d{1,9}[.)] )?(?:#{1,6}(?:\s|$)|>)")
+# Code, links, addresses, comments: not what the writer says in plain words.
+_INLINE = lazy(
+    r"``[^\n]{0,200}?``|`[^`\n]{1,1000}`|!?\[\[[^\[\]\n]{1,400}\]\]"
+    r"|!?\[[^\[\]\n]{0,400}\](?:\([^()\n]{0,500}\)|\[[^\[\]\n]{0,400}\])|<[^<>\n]{1,400}>|%%[^%\n]{0,400}%%"
+    r"|\bhttps?://[^\s<>\"'，。；、（）]{1,500}|\(\([0-9a-f-]{36}\)\)"
+)
+_TASK = lazy(r"[\s>]*(?:[-*+]|\d{1,9}[.)])\s+\[(.)\]\s")
+_MARKER = lazy(r"[\s>]*(?:[-*+]\s+)?(TODO|DOING|NOW|LATER|WAITING|DONE|CANCELED|CANCELLED)\s")
+_OPENING = lazy(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(?:\*\*|__|please\s|请)?")
+_CUE = pattern("intentions", "cue", 0)
+_BEFORE = lazy(r"\b(?:by|before|until|till|no later than)\s+(?:the\s+)?$")
+_AFTER = lazy(r"\s?(?:之|以)?(?:前|截止|到期)")
+_HAN_DO = pattern("intentions", "han_do", 0)
+_STOP = lazy(r"[。！？；!?;]|\.(?=\s+[A-Z])")
+_NEAR = 300  # characters of a sentence that are looked at on each side
+
+
+@cache
+def _verbs() -> frozenset[str]:
+    """What an order to oneself begins with."""
+    return frozenset(words("intentions", "verbs").split())
+
+
+def prose(text: str) -> str:
+    """The text with code, quotes, headings and links blanked out, character for character."""
+    lines: list[str] = []
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        mark = _FENCE.match(line)
+        if fence:
+            closes = mark and mark[1].startswith(fence) and not line[mark.end() :].strip("`~ \n\r")
+            fence = "" if closes else fence
+            lines.append(_blank(line))
+        elif mark:
+            fence = mark[1]
+            lines.append(_blank(line))
+        elif _HEADING_OR_QUOTE.match(line):
+            lines.append(_blank(line))
+        else:
+            lines.append(_INLINE.sub(lambda match: _blank(match[0]), line))
+    return "".join(lines)
+
+
+def _blank(text: str) -> str:
+    return "".join(char if char in "\r\n" else "\0" for char in text)
+
+
+def is_plain(text: str, start: int, end: int) -> bool:
+    """Whether the words around a time say that something is to be done then.
+
+    An open task, a word such as remind, due or 截止, "by" before the time, or an imperative: "call Bob".
+    """
+    line_start = max(text.rfind("\n", 0, start) + 1, start - _NEAR)
+    result = text.find("\n", end, end + _NEAR)
+    line = text[line_start : result if result >= 0 else end + _NEAR]
+    if (task := _TASK.match(line)) or (task := _MARKER.match(line)):
+        return task[1] in {" ", "/", "TODO", "DOING", "NOW", "LATER", "WAITING"}
+    before, after = text[line_start:start], text[end : line_start + len(line)]
+    stops = [stop.end() for stop in _STOP.finditer(before)]
+    before = before[stops[-1] :] if stops else before
+    stop = _STOP.search(after)
+    after = after[: stop.start()] if stop else after
+    sentence = f"{before} {text[start:end]} {after}".lower()
+    if _CUE.search(sentence.replace("’", "'")) or _BEFORE.search(before.lower()):
+        return True
+    return bool(_AFTER.match(after)) or _is_imperative(before, after)
+
+
+def _is_imperative(before: str, after: str) -> bool:
+    opening = _OPENING.match(before.lower())
+    rest = before.lower()[opening.end() :] if opening else before.lower()
+    opens = rest.split(maxsplit=1)
+    if not opens:  # "tomorrow call Bob", 后天下午三点半开会
+        following = after.lower().lstrip(" ,，:").split(maxsplit=1)
+        return bool(following and following[0] in _verbs()) or bool(_HAN_DO.match(after))
+    if opens[0].strip("*_:,.") in _verbs():
+        return True
+    return rest.strip() in {"我", "我们", "咱们"} and bool(_HAN_DO.match(after))
+
+
+# Sentences of notes, outside of tasks, that plainly want something done at a time: "remind me to call Bob tomorrow".
+
+MOST = 50  # sentences of one note
+_MOST_PLACES = 2_000  # of such words that are looked at
+_LONGEST = 300  # characters of a sentence on each side of the word
+_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_NAMES = f"{_MONTHS}|mon|tue|wed|thu|fri|sat|sun|tomorrow|tonight|today|noon|midnight|next|this|end|eo[dwmy]"
+# Each begins with letters, so that the engine skips to where these stand.
+_DUE = lazy(r"due(?<![a-z]due)(?![a-z])(?! to\b)")
+_BY = lazy(
+    rf"b(?:y|efore)(?<![a-z]by)(?<![a-z]before)[ ](?:the )?(?:\d|(?:{_NAMES})[a-z]{{0,6}}\b)"
+)
+# "That reminds me of May", "was due on Friday", 会提醒 (it reminds by itself), 还记得 (remembers): nothing to do.
+_REMIND = pattern("intentions", "remind", 0)
+_WORDS = lazy(
+    lambda: (
+        rf"{_REMIND.pattern}|(?<!was )(?<!were )(?<!been )\bdue\b(?! to\b)|\bdeadline\b|\bno later than\b|截止|到期"
+        r"|(?:^|[，,。；：:\s请要定万必])记得(?![^。]{0,40}[吗？?])"
+    )
+)
+_BEFORE_SAID = lazy(r"\bby\s+(?:the\s+)?$")
+_MUST_BEFORE = lazy(r"\bbefore\s+(?:the\s+)?$")
+_AFTER_SAID = lazy(r"\s?(?:之|以)?前(?![天年月周日几])")
+_LATIN = ("remind", "deadline", "no later than")
+_HAN = ("提醒", "截止", "到期", "记得")
+_DAY_ENDS = "[日号末底天一二三四五六]"  # 12月5日前, 周五之前
+_HAN_BEFORE = lazy(f"前(?:(?<={_DAY_ENDS}前)|(?<={_DAY_ENDS}[之以]前))")
+_TIME = pattern("intentions", "time", 0)
+_FURTHEST = 2_000  # characters of a line that are looked at before a sentence
+_STOP_SAID = lazy(
+    r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)[.!?](?=\s+[A-ZÀ-Þ\"“(\[*])"
+    rf"(?!(?<=\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\.) (?i:{_MONTHS}))|[。！？；\n]"  # Fri. Dec 4
+)
+_NO_PROSE = pattern("intentions", "no_prose")
+_EXAMPLE = lazy(r"\W*(?:for example|for instance|e\.?g\b|if\b|example|比如|例如|如果|假如)")
+_QUOTED = lazy(r"[\"“][^\"“”\n]{1,300}[\"”]")
+_YEAR = lazy(r"\d{4}|\d\d年")
+_YEARLESS_DAYS = 120  # further ahead, a day without a year is rather one that is past
+_NEAR_SAID = 80  # characters between a word and the time
+_MOST_TIMES = 2  # in a sentence; more are a list of them
+_MARK = lazy(r"\s*(?:[-*+]|\d{1,9}[.)])?\s+|(?:[-*+]|\d{1,9}[.)])\s")
+_CLOCK_ALONE = lazy(
+    r"(?:at )?\d{1,2}(?::\d\d)? ?(?:[ap]\.?m\.?|o.clock)?|noon|midnight", re.IGNORECASE
+)
+
+
+def sentences(note: Note, text: str) -> dict[int, list[str]]:
+    """Sentences that may say when something is to be done, by their lines; of text and lists alone. Quick where there
+    is none."""
+    low = text.lower()
+    if not _may_hold(low):
+        return {}
+    if len(low) != len(text):  # a letter became two
+        low = "".join(letter.lower()[:1] or letter for letter in text)
+    places = list(islice(_cued(low, text), 4 * MOST))
+    if not places:
+        return {}
+    lines = _Lines(note, text)
+    result: dict[int, list[str]] = {}
+    for begin, end in places:
+        line = lines.number(begin)
+        if (
+            line
+            and not _NO_PROSE.match(text, lines.start(line), end)
+            and lines.is_prose(begin, end)
+        ):
+            result.setdefault(line, []).append(text[begin:end].strip())
+            if sum(map(len, result.values())) >= MOST:
+                break
+    return result
+
+
+def _may_hold(low: str) -> bool:
+    if any(word in low for word in _LATIN) or _DUE.search(low) or _BY.search(low):
+        return True
+    if low.isascii():
+        return False
+    return any(word in low for word in _HAN) or _HAN_BEFORE.search(low) is not None
+
+
+def _cued(low: str, text: str) -> Iterator[tuple[int, int]]:
+    """From where to where sentences go that have such a word and name a time."""
+    last = 0
+    for at in islice(sorted(_places(low)), _MOST_PLACES):
+        if at < last:
+            continue
+        stops = _STOP_SAID.finditer(text, max(0, at - _LONGEST), at + 1)
+        ends = [stop.end() for stop in stops if stop.end() <= at]
+        begin = max(ends[-1] if ends else 0, at - _LONGEST, last)
+        mark = _MARK.match(text, begin, at)
+        begin = mark.end() if mark else begin
+        stop = _STOP_SAID.search(text, at, at + _LONGEST)
+        last = stop.start() + (stop[0] != "\n") if stop else min(at + _LONGEST, len(low))
+        if _TIME.search(low, begin, last):
+            yield begin, last
+
+
+def _places(low: str) -> Iterator[int]:
+    """Where such words stand; by plain search, which is ten times as fast as one pattern for all."""
+    for word in _LATIN if low.isascii() else (*_LATIN, *_HAN):
+        at = low.find(word)
+        while at >= 0:
+            yield at
+            at = low.find(word, at + 1)
+    for each in (_DUE, _BY) if low.isascii() else (_DUE, _BY, _HAN_BEFORE):
+        yield from (match.start() for match in each.finditer(low))
+
+
+class _Lines:
+    """The lines of a note that are text, and no task."""
+
+    def __init__(self, note: Note, text: str) -> None:
+        self._text = text
+        self._open_text = ""
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        prose = [piece for piece in note.pieces if piece.kind in ("text", "list")]
+        self._ends = [(piece.line, piece.end_line) for piece in prose]
+        self._taken = {task.line for task in (*note.tasks, *note.dates)}
+
+    def number(self, at: int) -> int:
+        """The number of the line at that place; 0 for one that does not count."""
+        line = bisect_right(self._starts, at)
+        index = bisect_right(self._ends, (line, 1 << 40)) - 1
+        inside = index >= 0 and self._ends[index][0] <= line <= self._ends[index][1]
+        return line if inside and line not in self._taken else 0
+
+    def is_prose(self, begin: int, end: int) -> bool:
+        """Whether a part of one line is neither heading, nor quote, nor code."""
+
+        if "```" not in self._text and "~~~" not in self._text:
+            start = max(self._text.rfind("\n", 0, begin) + 1, begin - _FURTHEST)
+            return bool(prose(self._text[start:end])[begin - start :].strip("\0 "))
+        self._open_text = self._open_text or prose(self._text)
+        return bool(self._open_text[begin:end].strip("\0 "))
+
+    def start(self, line: int) -> int:
+        """Where a line begins."""
+        return self._starts[line - 1]
+
+
+def moment(sentence: str, written: datetime) -> Moment | None:
+    """When a sentence wants something done, reckoned from when it was written; None when it does not, or when that
+    was before."""
+    if _EXAMPLE.match(sentence.lower()):
+        return None
+    text = _QUOTED.sub(lambda quoted: "\0" * len(quoted[0]), sentence)
+    return next((each for each in _times(text, written) if _is_meant(text, each, written)), None)
+
+
+def task_moment(text: str, written: datetime) -> Moment | None:
+    """When an open task is to be done that names a time in plain words."""
+    return next(iter(_times(text, written)), None)
+
+
+def _times(text: str, written: datetime) -> list[Moment]:
+    """The times to come that a text names, outside of code, links, and the like; none where it lists them."""
+    from vaultmem_languages.when import find, is_to_come
+
+    open_text = prose(text)
+    result = [each for each in find(open_text, written) if not _is_owner(text, each)]
+    return (
+        [each for each in result if is_to_come(each, written)] if len(result) <= _MOST_TIMES else []
+    )
+
+
+def _is_owner(text: str, time: Moment) -> bool:
+    return text[time.end : time.end + 2] in ("'s", "’s")  # today's date
+
+
+def _is_meant(text: str, time: Moment, written: datetime) -> bool:
+    """Whether the words beside a time want something done then."""
+
+    open_text = prose(text)
+    low = open_text.lower() if len(open_text.lower()) == len(open_text) else open_text
+    begin, end = max(0, time.start - _NEAR_SAID), time.end + _NEAR_SAID
+    if time.repeat:
+        return _REMIND.search(low, begin, end) is not None
+    far = (time.when - written).days > _YEARLESS_DAYS
+    if far and not time.relative and not _YEAR.search(text[time.start : time.end]):
+        return False
+    return _WORDS.search(low, begin, end) is not None or _is_limit(open_text, time)
+
+
+def _is_limit(text: str, time: Moment) -> bool:
+    """Whether a word before or after the time makes a limit of it. A time of day alone is mostly told of the past:
+    he left before nine; and "before May" is advice as often as an order."""
+
+    if _CLOCK_ALONE.fullmatch(text[time.start : time.end].strip()):
+        return False
+    before, after = text[max(0, time.start - 40) : time.start].lower(), text[time.end :]
+    if _BEFORE_SAID.search(before) or _AFTER_SAID.match(after):
+        return True
+    order = _MUST_BEFORE.sub("", text[: time.start])
+    return bool(_MUST_BEFORE.search(before)) and is_plain(
+        order + text[time.start :], len(order), len(order) + time.end - time.start
+    )

@@ -1,0 +1,260 @@
+"""The words with which somebody sets a reminder: when it speaks, and what beside that was not understood.
+
+Every word of a time counts: what is neither part of the time nor plainly text of the reminder is reported, so
+that no rule is set that means less than the words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from vaultmem.text.values import lazy
+from vaultmem_languages import pattern, when
+from vaultmem_languages.when_parts import Reading, merge
+from vaultmem_languages.when_words import DAY_NAME, MONTH_NAME, ORDINAL_WORDS, normalize
+
+_OPENING = lazy(r"(?:(?:please )?remind (?:me|us) )?(?:at )?")
+_ENDS = lazy(r"\s*(?:$|[,.;:!?，。；：、])")
+_FILLS = lazy(r"(?:[\s,.，。]|(?:at|on|from|in|by|the|of|的|于|在)(?![a-z]))*")
+
+
+Span = tuple[int, int]
+
+
+class Phrase(NamedTuple):
+    """The words of a reminder, understood as far as it goes."""
+
+    moment: when.Moment | None  # to come; None where no time is named
+    words: str  # that say when, as they stand there
+    rest: tuple[str, ...]  # words of time that are not understood
+
+
+def read(text: str, now: datetime) -> Phrase:
+    """When the words of a reminder want it to speak."""
+    low = normalize(text)
+    result = [each for each in when.readings(text, now) if when.moment_of(each, now)]
+    main = _main(low, result, now)
+    if main is None:
+        return Phrase(None, "", _words(text, _left(low, [], "")))
+    main = _with_clock(low, main, result)
+    moment = when.moment_of(main, now)
+    used = sorted([(main.start, main.end), *main.others])
+    repeats = (moment and moment.repeat) or ""
+    spans = [*_left(low, used, repeats)]
+    if main.sense.through is not None and not repeats:  # Mon-Fri at 9 is hardly once
+        spans.append((main.start, main.end))
+    spans += [
+        (each.start, each.end)
+        for each in _others(result, used)
+        if _counts(low, each, used, repeats, now)
+    ]
+    rest = _words(text, _joined(text, sorted(spans)))
+    return Phrase(moment, " ".join(_words(text, used)), rest)
+
+
+def is_whole(text: str, now: datetime) -> bool:
+    """Whether all that a text says of a time is understood."""
+    return not read(text, now).rest
+
+
+def alone(text: str, now: datetime) -> Phrase:
+    """The same of words that say when and nothing else: all beside it is not understood."""
+    for phrase in (text, f"at {text}", f"in {text}", f"every {text}"):
+        result = read(phrase, now)
+        if result.moment is None:
+            continue
+        low = normalize(phrase)
+        pieces = re.split("|".join(map(re.escape, normalize(result.words).split(" "))), low)
+        more = tuple(each.strip(" ,.") for each in pieces if not _FILLS.fullmatch(each))
+        return result._replace(rest=result.rest or more)
+    return Phrase(None, "", (text,))
+
+
+def _main(low: str, readings: Sequence[Reading], now: datetime) -> Reading | None:
+    """What says when: a rule, else the first time to come, else a word such as biweekly that stands apart."""
+    strong = [each for each in readings if not each.sense.weak]
+    rules = [each for each in strong if each.sense.repeat]
+    if rules:
+        return rules[0]
+    coming = [each for each in strong if _is_to_come(each, now)]
+    weak = [each for each in readings if each.sense.repeat and not each.sense.repeat.weekdays]
+    apart = next((each for each in weak if _stands_apart(low, each)), None)
+    if apart and all(map(_is_clock, coming)):
+        return apart
+    if coming:
+        first = coming[0]
+        dated = [each for each in coming if each.sense.dated]
+        opens = _OPENING.fullmatch(low, 0, first.start) is not None
+        return dated[0] if dated and opens and _is_clock(first) else first
+    return None
+
+
+def _is_to_come(reading: Reading, now: datetime) -> bool:
+    moment = when.moment_of(reading, now)
+    return moment is not None and when.is_to_come(moment, now)
+
+
+def _stands_apart(low: str, each: Reading) -> bool:
+    if _OPENING.fullmatch(low, 0, each.start):
+        return True
+    return bool(_ENDS.match(low, each.end)) and not _is_noun(low, each.start, each.end)
+
+
+def _is_clock(each: Reading) -> bool:
+    sense = each.sense
+    return not (sense.dated or sense.repeat or sense.at)
+
+
+def _with_clock(low: str, main: Reading, readings: Sequence[Reading]) -> Reading:
+    """With the time of day that stands apart: tomorrow call Bob at 3pm."""
+    for each in readings:
+        if each == main or each.sense.weak or not _is_clock(each):
+            continue
+        both = merge(main.sense, each.sense._replace(weak=False))
+        if both and not _is_noun(low, each.start, each.end):
+            sense = main.sense._replace(clock=both.clock, dial=both.dial, part=both.part)
+            return main._replace(sense=sense, others=(*main.others, (each.start, each.end)))
+    return main
+
+
+def _others(readings: Sequence[Reading], used: Sequence[Span]) -> list[Reading]:
+    return [
+        each
+        for each in readings
+        if (not each.sense.weak or (each.sense.repeat and each.sense.repeat.weekdays))
+        and all(each.end <= start or end <= each.start for start, end in used)
+    ]
+
+
+def _counts(low: str, each: Reading, used: list[Span], repeats: str, now: datetime) -> bool:
+    """Whether another time belongs to the first: it repeats, touches it, or stands by a rule and is no noun."""
+    if _touches(low, used, each.start, each.end):
+        return not low.startswith("'s", each.end)
+    if each.sense.repeat:
+        return True
+    is_text = _is_noun(low, each.start, each.end) or not _is_to_come(each, now)
+    return bool(repeats) and not is_text
+
+
+def _joined(text: str, spans: Sequence[Span]) -> list[Span]:
+    """Spans that overlap or touch as one: except in August."""
+    result: list[Span] = []
+    for start, end in spans:
+        if result and not text[result[-1][1] : start].strip():
+            result[-1] = result[-1][0], max(end, result[-1][1])
+        else:
+            result.append((start, end))
+    return result
+
+
+def _words(text: str, spans: Iterable[Span]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(" ".join(text[start:end].split()) for start, end in spans))
+
+
+# Words of time that stand beside a time and belong to it, in English, Chinese and Japanese, and that no reading takes
+
+_UNIT = (
+    r"(?:sec|second|min|minute|hr|hour|day|night|morning|afternoon|evening|week|fortnight|weekend|weekday|workday"
+    rf"|month|quarter|season|year|moon|{DAY_NAME})s?(?![a-z])"
+)
+_NTH = rf"(?:{'|'.join(ORDINAL_WORDS)}|last|\d{{1,2}}(?:st|nd|rd|th))"
+_OFTEN = (
+    r"(?:bi|semi-?|twice-?)?-?(?:weekly|monthly|yearly|annually)|fortnightly|hourly|daily|nightly|quarterly"
+    r"|(?:bi|semi)-?annually"
+)
+_FEAST = (
+    r"easter|thanksgiving|ramadan|eid|diwali|hanukkah|passover|pentecost|whitsun|lent|advent|carnival"
+    r"|[a-z]+'s day|(?:boxing|labou?r|memorial|independence|veterans) day"
+    r"|(?:chinese|lunar|jewish|islamic|persian|korean) new year"
+)
+_HAN_FEAST = "农历|阴历|旧历|旧暦|[闰閏]月|正月|腊月|冬月|除夕|春节|元宵节|清明节?|端午节?|七夕|中秋节?|重阳节?|冬至"
+_AND = r"(?:(?:and|or|&|,|/|-|to|、|和|或|及|と|・)(?: again| then)?)"
+_PARTS = {
+    "unit": _UNIT, "nth": _NTH, "feast": _FEAST, "han_feast": _HAN_FEAST, "month": MONTH_NAME, "join": _AND,
+    "days": r"(?: (?:(?:week|work|business |working )?day|weekend) of)?",  # the last workday of every month
+}  # fmt: skip
+_OFTEN_WORD = lazy(rf"(?<![a-z-])(?:{_OFTEN})(?![a-z])")
+_FEASTS, _ANYWHERE, _OF_A_RULE, _OF_A_YEAR, _BEHIND, _BEHIND_RULE, _BEFORE, _BEFORE_RULE, _NOUN = (
+    pattern("reminders", name, 0, **_PARTS)
+    for name in (
+        "feasts",
+        "anywhere",  # of how often something happens, wherever it stands
+        "of_a_rule",  # of a rule, wherever it stands
+        "of_a_year",
+        *("behind", "behind_rule", "before", "before_rule"),  # where it touches a time
+        "noun",
+    )
+)
+_GOES_ON = lazy(r" [a-z\x80-\U0010ffff]")
+_BETWEEN = lazy(rf"[\s,，]*(?:{_AND}\s*)?(?:(?:at|on|by|in|the)\s*)*")
+_NEAR = 32
+
+
+def _left(low: str, used: list[Span], repeats: str) -> Iterator[Span]:
+    """Where such words stand in a folded text beside the parts that are understood, of which what `repeats`, a rule or
+    "", was made."""
+    hidden = _hidden(low, used)
+    for match in _ANYWHERE.finditer(low):  # every single Monday, of which Monday was understood
+        if not any(start <= match.start() < end for start, end in used):
+            yield match.span()
+    if repeats:
+        yield from (match.span() for match in _OF_A_RULE.finditer(hidden))
+    elif not used:
+        yield from (match.span() for match in _FEASTS.finditer(low))
+    yield from _often(hidden, repeats)
+    for start, end in used:
+        yield from _beside(hidden, start, end, repeats)
+
+
+def _often(hidden: str, repeats: str) -> Iterator[Span]:
+    for match in _OFTEN_WORD.finditer(hidden):
+        ends = not _GOES_ON.match(hidden, match.end())
+        if (repeats or ends) and not _is_report(hidden, match, repeats):
+            yield match.span()
+
+
+def _beside(hidden: str, start: int, end: int, repeats: str) -> Iterator[Span]:
+    behinds = (_BEHIND, _BEHIND_RULE) if repeats else (_BEHIND,)
+    if repeats in {"every year", "every month"}:  # on a day that nobody understands
+        behinds = (*behinds, _OF_A_YEAR)
+    for behind in behinds:
+        if match := behind.match(hidden, end):
+            yield match.span(match.lastgroup or 0)
+    for before in (_BEFORE, _BEFORE_RULE) if repeats else (_BEFORE,):
+        if match := before.search(hidden, max(0, start - _NEAR), start):
+            yield match.span("word")
+
+
+def _is_noun(low: str, start: int, end: int) -> bool:
+    """Whether a time is what the text of a reminder speaks of: the 3pm meeting, Monday's list, slides for Monday."""
+    if low.startswith("'s", end) or low.startswith("'s", end - 2):
+        return True
+    return _NOUN.search(low, max(0, start - _NEAR), start) is not None
+
+
+def _touches(low: str, used: list[Span], start: int, end: int) -> bool:
+    """Whether nothing but a small word stands between a place and a part that is understood."""
+    return any(
+        _BETWEEN.fullmatch(low, min(end, last), max(start, first)) is not None
+        for first, last in used
+        if last <= start or end <= first
+    )
+
+
+def _hidden(low: str, used: list[Span]) -> str:
+    for start, end in used:
+        low = low[:start] + "\0" * (end - start) + low[end:]
+    return low
+
+
+def _is_report(hidden: str, match: re.Match[str], repeats: str) -> bool:
+    """The monthly report; write weekly report, every week."""
+    if not _GOES_ON.match(hidden, match.end()):
+        return False
+    if _is_noun(hidden, *match.span()):
+        return True
+    unit = {"daily": "day", "nightly": "day"}.get(match[0], match[0].removesuffix("ly"))
+    return not repeats or repeats.startswith((f"every {unit}", "every weekday"))

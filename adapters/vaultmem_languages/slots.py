@@ -1,0 +1,400 @@
+"""What a subject has one of at a time: slots (a birthday, a port, a favourite editor), how often something happens, on
+which floor it is, where somebody lives who moved; and how values of them compare."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from typing import NamedTuple
+
+from vaultmem.text.values import lazy, table
+from vaultmem_languages.when_words import (
+    MONTH_NAME,
+    MONTHS,
+    ORDINAL_WORDS,
+    SPELLED,
+    amount,
+    han_number,
+    ordinal,
+)
+
+# Values of facts, folded so that they compare: dates, numbers, articles, and pairs of words that exclude each other.
+
+_DAY_FIRST = lazy(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({MONTH_NAME})")
+_MONTH_FIRST = lazy(rf"\b({MONTH_NAME}) (?:the )?(\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])")
+_ISO = lazy(r"(?<!\d)(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})[日号]?(?!\d)")
+_HAN_DAY = lazy(r"([\d一二三四五六七八九十]{1,3})月([\d一二三四五六七八九十]{1,3})[日号]?")
+_DAY_TOKENS = lazy(r"m\d\d d\d\d")
+_THOUSANDS = lazy(r"(?<=\d),(?=\d{3}(?!\d))")
+_ARTICLES = lazy(r"^(?:the|an?|my|our|your|some|any) +")
+_AROUND = " \t.,;:!?\"'`“”‘’«»()[]{}*_。，；：！？、《》「」"
+_HAN = lazy(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_LATIN = lazy(r"[a-z]")
+_TOKEN = lazy(r"[\u3400-\u4dbf\u4e00-\u9fff]+|[^\s\u3400-\u4dbf\u4e00-\u9fff,]+")
+
+_VERSIONED = lazy(r"^(\S.*?)[ -]?(?:v(?:ersion )?(\d+(?:\.\d+)*)|(?<=[ -])(\d+(?:\.\d+)+))$")
+
+
+class _Words(NamedTuple):
+    """The lists of words.toml that this module reads."""
+
+    names: dict[str, str]  # of slots in English, by their spellings
+    chinese: dict[str, str]
+    chinese_slot: re.Pattern[str]
+    american: dict[str, str]  # what is written in two ways on two sides of the sea
+    british: re.Pattern[str]
+    opposites: dict[str, list[str]]
+    user: frozenset[str]
+    we: frozenset[str]
+    pronouns: frozenset[str]
+
+
+@cache
+def _words() -> _Words:
+    lists: dict[str, str] = table("vaultmem_languages", "words")["slots"]
+    chinese, american = _pairs(lists["chinese_names"]), _pairs(lists["american"])
+    opposites: dict[str, list[str]] = {}
+    for one, other in (pair.split() for pair in _items(lists["opposites"])):
+        opposites.setdefault(one, []).append(other)
+        opposites.setdefault(other, []).append(one)
+    longest_first = sorted(chinese, key=len, reverse=True)
+    return _Words(
+        {**{name: name for name in lists["english"].split()}, **_pairs(lists["english_names"])},
+        chinese,
+        re.compile(f"^(.*?)的?({'|'.join(longest_first)})$", re.DOTALL),
+        american,
+        re.compile(rf"\b(?:{'|'.join(american)})\b"),
+        opposites,
+        frozenset(_items(lists["user"])),
+        frozenset(_items(lists["we"])),
+        frozenset(lists["pronouns"].split()),
+    )
+
+
+def _items(text: str) -> list[str]:
+    return " ".join(text.split()).split(", ")
+
+
+def _pairs(text: str) -> dict[str, str]:
+    return dict(item.split(" = ") for item in _items(text))
+
+
+def fold(text: str) -> str:
+    """One spelling of a value: no case, no article, no punctuation around it, days as `m05 d03`."""
+    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().replace("’", "'").split())
+    plain = _ARTICLES.sub("", plain.strip(_AROUND)).strip(_AROUND)
+    if not any(letter.isdigit() for letter in plain) and "月" not in plain:
+        return plain
+    plain = _THOUSANDS.sub("", plain)
+    plain = _ISO.sub(lambda m: f"{m[1]} {_day(m[2], m[3])}", plain)
+    plain = _HAN_DAY.sub(lambda m: _day(m[1], m[2]), plain)
+    plain = _DAY_FIRST.sub(lambda m: _day(m[2], m[1]), plain)
+    return _MONTH_FIRST.sub(lambda m: _day(m[1], m[2]), plain)
+
+
+def _day(month: str, day: str) -> str:
+    number = MONTHS.get(month[:3]) or han_number(month)
+    return f"m{number:02d} d{han_number(day):02d}"
+
+
+def is_day(value: str) -> bool:
+    """Whether a folded value names a day of the year."""
+    return _DAY_TOKENS.search(value) is not None
+
+
+def differ(one: str, other: str) -> bool:
+    """Whether two folded values cannot be the same thing said in other words."""
+    if one == other or not one or not other or _other_script(one, other):
+        return False
+    if is_day(one) != is_day(other):
+        return False  # "next week" and "3 May" may be the same day
+    some, more = sorted((set(_TOKEN.findall(one)), set(_TOKEN.findall(other))), key=len)
+    if some <= more:
+        return False
+    short, long = sorted((one.replace(" ", ""), other.replace(" ", "")), key=len)
+    return short not in long or (short + long).isdecimal()
+
+
+def versioned(value: str) -> tuple[str, str] | None:
+    """Name and version of a folded value such as "python 3.11"; None where it ends in no version."""
+    match = _VERSIONED.match(value)
+    return (match[1], match[2] or match[3]) if match else None
+
+
+def rivals(one: str, other: str) -> bool:
+    """Whether two folded values are versions of one thing that exclude each other: 3.11.4 is still 3.11."""
+    mine, theirs = versioned(one), versioned(other)
+    if mine is None or theirs is None or mine[0] != theirs[0]:
+        return False
+    pairs = zip(mine[1].split("."), theirs[1].split("."), strict=False)
+    return any(a != b for a, b in pairs)
+
+
+def _other_script(one: str, other: str) -> bool:
+    """里斯本 and "Lisbon" are not different as far as we can tell."""
+    if bool(_HAN.search(one)) == bool(_HAN.search(other)):
+        return False
+    return bool(_LATIN.search(one) or _LATIN.search(other))
+
+
+def opposite(one: str, other: str) -> str | None:
+    """What two folded values that are opposites share ("mode" of light mode and dark mode); None
+    when they are no opposites."""
+    if one == other:
+        return None
+    for word in one.split():
+        rest = one.replace(word, "", 1).split()
+        for against in _words().opposites.get(word, ()):
+            if sorted(other.split()) == sorted([against, *rest]):
+                return " ".join(rest)
+    for word, others in _words().opposites.items():
+        if _HAN.match(word) and word in one:
+            for against in others:
+                if one.replace(word, against, 1) == other:
+                    return one.replace(word, "", 1).strip()
+    return None
+
+
+class Fact(NamedTuple):
+    """A clause taken apart, as written; `property` is canonical."""
+
+    subject: str
+    property: str
+    value: str
+    negated: bool = False
+    where: str = ""
+    over: str = ""
+    plural: bool = False  # "are": several values at once
+
+
+class Slot(NamedTuple):
+    """A property by its name, and of whom or what."""
+
+    owner: str  # folded; "" when nobody is named
+    name: str
+
+
+_CHOSEN = lazy(r"(?:^|\s)(favou?rite|preferred|default|primary|main) (\S+(?: \S+)?)$")
+_POSSESSIVE = lazy(r"^(.+?)'s? (.+)$")
+_OF = lazy(r"^(.+?) (?:of|for|in|on) (?:the )?(.+)$")
+_MINE = lazy(r"^(my|our|your|his|her|their|its) (.+)$")
+_PEOPLE = {
+    "my": "user",
+    "our": "we",
+    "your": "you",
+    "his": "he",
+    "her": "she",
+    "their": "they",
+    "its": "it",
+}
+
+_CHINESE_CHOSEN = lazy(r"^(.*?)(最喜欢的|最爱的|首选的?|默认的?)(.{1,12})$")
+
+
+def canonical_subject(text: str) -> str:
+    """A folded subject: the user, we, or what it says."""
+    plain = fold(text)
+    plain = plain.removeprefix("user ") if plain.startswith("user named ") else plain
+    if plain in _words().user:
+        return "user"
+    return "we" if plain in _words().we else plain
+
+
+def is_pronoun(subject: str) -> bool:
+    """Whether nobody can tell from the text alone who that is."""
+    return subject in _words().pronouns
+
+
+def slot(subject: str) -> Slot | None:
+    """The slot that the subject of "… is …" ends in: "Anne's birthday", "生日"; None when it is none."""
+    written = " ".join(subject.casefold().replace("’", "'").split())
+    written = _words().british.sub(lambda match: _words().american[match[0]], written)
+    return _english_slot(written) or _chinese_slot(written)
+
+
+def _english_slot(written: str) -> Slot | None:
+    plain = re.sub(r"^(?:the|an?) ", "", written)
+    named = _named(plain)
+    if named:
+        return Slot("", named)
+    for pattern, owner, thing in ((_MINE, 1, 2), (_POSSESSIVE, 1, 2), (_OF, 2, 1)):
+        match = pattern.match(plain)
+        if match and (inner := _ending(match[thing])):
+            whose = _PEOPLE.get(match[owner]) or canonical_subject(match[owner])
+            return Slot(f"{whose} {inner.owner}".strip(), inner.name)
+    return _ending(plain)
+
+
+def _named(plain: str) -> str:
+    """The canonical name of a slot; "" when these words are none."""
+    return _words().names.get(plain, "")
+
+
+def _ending(plain: str) -> Slot | None:
+    words = plain.split(" ")
+    chosen = _CHOSEN.search(plain)
+    for count in (3, 2, 1):
+        name = _named(" ".join(words[-count:])) if len(words) >= count else ""
+        if name and not (chosen and chosen[1].startswith("fav")):
+            return Slot(canonical_subject(" ".join(words[:-count])), name)
+    if chosen:
+        kind = "favourite" if chosen[1].startswith("fav") else chosen[1]
+        return Slot(canonical_subject(plain[: chosen.start()]), f"{kind} {chosen[2]}")
+    return None
+
+
+def _chinese_slot(written: str) -> Slot | None:
+    chosen = _CHINESE_CHOSEN.match(written)
+    if chosen and chosen[3] not in _words().chinese:
+        kind = "favourite" if chosen[2].startswith("最") else chosen[2].rstrip("的")
+        return Slot(canonical_subject(chosen[1].removesuffix("的")), f"{kind} {chosen[3]}")
+    match = _words().chinese_slot.match(written)
+    if not match:
+        return None
+    return Slot(canonical_subject(match[1].removesuffix("最后")), _words().chinese[match[2]])
+
+
+# Sentences of a fixed form.
+
+_UNITS = {  # as written: (counted in, how many of these)
+    "minute": ("minutes", 1), "hour": ("minutes", 60), "day": ("days", 1), "week": ("days", 7),
+    "month": ("months", 1), "quarter": ("months", 3), "year": ("months", 12), "分钟": ("minutes", 1),
+    "小时": ("minutes", 60), "天": ("days", 1), "周": ("days", 7), "星期": ("days", 7), "月": ("months", 1),
+    "年": ("months", 12),
+}  # fmt: skip
+_EVERY = lazy(
+    rf"(?P<what>\S.{{2,70}}?)\s+every\s+(?:(?P<count>\d{{1,4}}|{SPELLED}|other)\s+)?"
+    r"(?P<unit>minute|hour|day|week|month|quarter|year)s?$",
+    re.IGNORECASE,
+)
+_HAN_EVERY = lazy(
+    r"(?P<before>[^，。]{0,30}?)每(?:隔)?(?P<count>\d{1,4}|[一二两三四五六七八九十])?\s*个?"
+    r"(?P<unit>分钟|小时|天|周|星期|月|年)(?![一二三四五六七日天末\d])\s*(?P<after>[^，。]{0,30})$"
+)
+_FLOOR = lazy(
+    rf"(?P<subject>\S.{{0,60}}?)\s+is\s+(?:located\s+|now\s+)?on\s+the\s+"
+    rf"(?P<level>\d{{1,3}}(?:st|nd|rd|th)|ground|{'|'.join(ORDINAL_WORDS)})\s+floor$",
+    re.IGNORECASE,
+)
+_HAN_FLOOR = lazy(
+    r"(?P<subject>[^，。不没]{1,20}?)(?:就|现在)?(?:是)?在\s*第?(?P<level>\d{1,3}|[一二三四五六七八九]?十?[一二三四五六七八九]?)[楼层]$"
+)
+_NAME = r"[A-Z][\w'’.-]*(?:\s(?:(?:de|del|di|da|do|la|of|the|am|upon)\s)?[A-Z][\w'’.-]*)*"
+_MOVED = lazy(
+    r"(?P<subject>[^\s'’]+(?:\s[^\s'’]+){0,2}?)(?:\s(?:have|has)|['’](?:ve|s))?(?:\s(?:just|now|recently|finally|then|already|"
+    rf"since|also))*\s(?i:moved|relocated)(?:\sback)?(?:\sfrom\s(?P<left>{_NAME}))?\sto\s(?P<value>(?:the\s)?{_NAME})"
+    rf"(?:\sfrom\s(?P<source>{_NAME}))?"
+    r"(?:\s(?:\(.*|because\s.*|for (?:work|good|love)|to (?:live|be|work|study|join|start)\b.*|"
+    r"with (?:my|our|their|the) family|recently|now|again|permanently|this \w+|on \S.*|in (?:19|20)\d\d))*$"
+)
+_COMPOUND = lazy(
+    r"(?!(?:Mac|Des|Les|Van|Fitz)[A-Z])(?:[A-Z][a-z]{2,}|[a-z]+)[A-Z]|.*\d|\w{3,}(?i:ism)$"
+)
+_HAN_MOVED = lazy(
+    r"(?P<subject>[^，。搬]{1,8}?)(?:[（(][^（）()]*[）)])?(?:从[\u4e00-\u9fff]{2,8})?"
+    r"(?:已经?|刚刚?|刚才|最近|又|全家|一家){0,3}搬(?:家)?(?:到|去|来|回)了?"
+    r"(?P<value>[\u4e00-\u9fff]{2,10}?)(?:去|来)?(?:了|住|生活|工作|定居|上学)*(?:\s*[（(].*)?$"
+)
+# Who moved lately still lives there; "last month" alone speaks of what is over.
+_MOVES = lazy(r"\b(?:moved|relocated)\b.*\bto\b|搬(?:家)?[到去来回]", re.IGNORECASE)
+_LATELY = lazy(
+    r"(?:^|\s)(?:last (?:week|month)|yesterday|(?:(?:a few|some|\w+)\s)?(?:days?|weeks?|months?)\sago)\b"
+    r"|上个?月|上周|昨天|前天",
+    re.IGNORECASE,
+)
+_HAN_NO_PLACE = lazy(
+    r"[新旧楼层房家那这里外隔附近宿舍公司办学校]|云|服务器|平台|系统|仓库|[一二两三四五六七八九十几半]个?[年月天周]"
+)
+# What is denied, or said of somebody who is not named, states nothing here.
+_OPEN = lazy(
+    r"(?:^|\s)(?:not|never|don['’]?t|doesn['’]?t|no longer|nobody)(?:\s|$)|^(?:he|she|it|they|this|that)\s|^there$"
+    r"|[不没他她它]",
+    re.IGNORECASE,
+)
+_FILLING = lazy(
+    r"^(?:(?:we|i|please|always)\s+)+|(?<!\S)(?:the|our|my|your|all|an?)\s+", re.IGNORECASE
+)
+
+
+def fixed_fact(clause: str) -> Fact | None:
+    """The fact of a clause that has one of these forms."""
+    return _every(clause) or _han_every(clause) or _floor(clause) or _moved(clause)
+
+
+def _every(clause: str) -> Fact | None:
+    match = _EVERY.match(clause)
+    return _rhythm(match["what"], match["count"] or "1", match["unit"]) if match else None
+
+
+def _han_every(clause: str) -> Fact | None:
+    match = _HAN_EVERY.match(clause)
+    if not match:
+        return None
+    what = f"{match['before']}{match['after']}".removeprefix("我们").replace("一次", "")
+    return _rhythm(what.replace("要", ""), match["count"] or "1", match["unit"])
+
+
+def _rhythm(what: str, count: str, unit: str) -> Fact | None:
+    """Rhythms in other units than days may be the same: a month and 30 days are not compared."""
+    what = _FILLING.sub("", what.strip())
+    if _OPEN.search(what) or len(what) < 2:
+        return None
+    counted, size = _UNITS[unit.lower()]
+    return Fact(what, f"every so many {counted}", str(_counted(count.lower()) * size))
+
+
+def _counted(word: str) -> int:
+    if word == "other":
+        return 2
+    return int(amount(word)) if word.isascii() else han_number(word)
+
+
+def _floor(clause: str) -> Fact | None:
+    match = _FLOOR.match(clause) or _HAN_FLOOR.match(clause)
+    if not match or not match["level"] or _OPEN.search(match["subject"]):
+        return None
+    return Fact(match["subject"], "floor", _level(match["level"].lower()))
+
+
+def _level(word: str) -> str:
+    if word == "ground":
+        return "0"
+    return str(ordinal(word) if re.match(r"[a-z]|\d+[a-z]", word) else han_number(word))
+
+
+def without_recency(sentence: str) -> str:
+    """A sentence without what says that a move was lately; any other as it is."""
+    return _LATELY.sub("", sentence) if _MOVES.search(sentence) else sentence
+
+
+def _moved(clause: str) -> Fact | None:
+    """Who moved somewhere lives there. Precision before recall: a place is a name, and no tool that people move to."""
+    if not _MOVES.search(clause):
+        return None
+    clause = _LATELY.sub("", clause).strip()
+    match = _MOVED.match(clause)
+    if match:
+        named = [match[group] for group in ("value", "left", "source") if match[group]]
+        is_home = not any(is_no_place(name) for name in named)
+    else:
+        match = _HAN_MOVED.match(clause)
+        is_home = match is not None and not _HAN_NO_PLACE.search(match["value"])
+    if not match or not is_home or _OPEN.search(match["subject"]):
+        return None
+    return Fact(match["subject"], "lives in", match["value"])
+
+
+def is_no_place(name: str) -> bool:
+    """Whether it begins as the name of something where nobody lives does: "Apple Music", "Team Blue", "Node.js"."""
+    words = re.split(r"[\s'’.-]+", name.removeprefix("the "))
+    if any(_COMPOUND.match(word) for word in words):
+        return True
+    return any(" ".join(words[:count]).lower() in _no_places() for count in (1, 2))
+
+
+@cache
+def _no_places() -> frozenset[str]:
+    """Names that people move to and go on living where they do: programs, companies, faiths, teams."""
+    lists = table("vaultmem_languages", "words")["moves"].values()
+    return frozenset(name.replace("-", " ") for names in lists for name in names.split())

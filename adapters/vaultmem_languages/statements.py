@@ -1,0 +1,146 @@
+"""Facts of the form subject, property, value out of a short text, and whether two of them exclude each other.
+
+Precision before recall: what is past, asked, supposed, or said of "her" and "it" gives no statement, and two
+statements contradict only where a subject has one value at a time or where one denies what the other says.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from vaultmem_languages.clauses import clauses, facts
+from vaultmem_languages.slots import (
+    Fact,
+    canonical_subject,
+    differ,
+    fold,
+    is_pronoun,
+    opposite,
+    rivals,
+    slot,
+    versioned,
+)
+
+CAP = 4000  # characters; what lies behind them is no short memory
+_LONGEST = 80  # characters of a value or a subject that still is one
+_BESIDE = 12  # characters around a statement that are no context: "Note: ", a bullet
+_SHOWN = 80  # characters of a statement in a reason
+_HAVE_OPPOSITES = ("prefers", "is", "uses", "wants")
+_SETTINGS = ("mode", "theme", "answers", "replies", "模式", "主题", "界面", "回答", "回复")
+_SINGLE_VERBS = (
+    *("lives in", "works at", "married to", "born in", "floor"),
+    *(f"every so many {unit}" for unit in ("minutes", "days", "months")),
+)
+
+
+class Statement(NamedTuple):
+    """One fact. Everything but the span is folded: no case, no articles, days as `m05 d03`."""
+
+    subject: str  # "user" for "I" and the user; "" when only a property is named ("port: 8100")
+    property: str  # canonical: "prefers", "is", "lives in", "uses", "birthday", "favourite editor"
+    value: str
+    negated: bool
+    span: tuple[int, int]  # where the clause stands in the text
+    single: bool  # a subject has one value of it at a time (birthday, branch; not likes, uses)
+    where: str = ""  # under which circumstance ("on staging", "for billing"); "" for always
+    over: str = ""  # what it is preferred to
+
+
+def statements(text: str) -> list[Statement]:
+    """The facts in the first CAP characters, in order."""
+    result: list[Statement] = []
+    for clause in clauses(text[:CAP]):
+        for fact in facts(clause):
+            result += _statement(fact, (clause.start, clause.end), clause.under)
+    return result
+
+
+def _statement(fact: Fact, span: tuple[int, int], under: str) -> list[Statement]:
+    fact = fact if fact.subject else fact._replace(subject="user")
+    if len(fact.subject) > _LONGEST or not 0 < len(fact.value) <= _LONGEST:
+        return []
+    subject, kind, single = canonical_subject(fact.subject), fact.property, False
+    if fact.property == "is":
+        subject, kind, single = _copula(fact)
+    single = single or fact.property in _SINGLE_VERBS
+    value = fold(fact.value)
+    single = single or (
+        fact.property == "uses" and not fact.plural and versioned(value) is not None
+    )
+    where = " ".join(part for part in (fold(fact.where), fold(under)) if part)
+    if is_pronoun(subject) or not value or is_pronoun(value) or (not subject and kind == "is"):
+        return []
+    return [Statement(subject, kind, value, fact.negated, span, single, where, fold(fact.over))]
+
+
+def _copula(fact: Fact) -> tuple[str, str, bool]:
+    """Subject, property and whether it is single of "X is Y": its last noun may be a slot."""
+    named = slot(fact.subject)
+    if named is None:
+        return canonical_subject(fact.subject), "is", False
+    return named.owner, named.name, not fact.plural
+
+
+def contradicts(one: Statement, other: Statement) -> bool:
+    """Whether both cannot be true of the same subject at the same time."""
+    if (one.subject, one.property) != (other.subject, other.property) or not _meet(one, other):
+        return False
+    if one.negated and other.negated:
+        return False
+    if one.negated or other.negated:
+        return one.value == other.value
+    if one.over or other.over:
+        return _against(one, other) or _against(other, one)
+    if one.single and other.single:
+        return (rivals if one.property == "uses" else differ)(one.value, other.value)
+    return _opposed(one, other)
+
+
+def _meet(one: Statement, other: Statement) -> bool:
+    """Whether they speak of the same circumstance; a denial without one denies all."""
+    if one.where == other.where:
+        return True
+    denial = one if one.negated else other if other.negated else None
+    return denial is not None and not denial.where
+
+
+def _against(one: Statement, other: Statement) -> bool:
+    """Whether what `one` puts second is what `other` puts first."""
+    return bool(one.over) and one.over == other.value and one.value != other.value
+
+
+def _opposed(one: Statement, other: Statement) -> bool:
+    shared = opposite(one.value, other.value)
+    if shared is None:
+        return False
+    if one.property in _HAVE_OPPOSITES:
+        return True
+    # One can like tea hot and cold; a display has one mode.
+    return one.property == "likes" and any(word in shared for word in _SETTINGS)
+
+
+def contradiction(one: str, other: str) -> str | None:
+    """Why two texts contradict, in one line for a person; None when they do not."""
+    theirs = statements(other)
+    if not theirs:
+        return None
+    for mine in statements(one):
+        for their in theirs:
+            if contradicts(mine, their) and (
+                mine.subject or _around(one, mine) == _around(other, their)
+            ):
+                return f"“{_shown(one, mine)}” against “{_shown(other, their)}”"
+    return None
+
+
+def _around(text: str, statement: Statement) -> str:
+    """The context of a statement, folded: "port: 80" is the port of what the text around it is about."""
+    start, end = statement.span
+    context = fold(f"{text[:start]} {text[end:]}")
+    return context if len(context) > _BESIDE else ""
+
+
+def _shown(text: str, statement: Statement) -> str:
+    start, end = statement.span
+    words = " ".join(text[start:end].split())
+    return words if len(words) <= _SHOWN else words[: _SHOWN - 1].rstrip() + "…"

@@ -1,0 +1,354 @@
+"""Time expressions in notes, English and Chinese in one grammar: what they mean on the day they were written.
+
+Pieces are read from left to right and joined where they speak of one time: "next Friday" and "at 9am". The
+week goes from Monday to Sunday, a bare weekday is the next one after today, "next" is in the following week,
+"morning" is 9:00, "evening" 20:00; "at 3" is in the afternoon, 3:00 is in the night.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from typing import NamedTuple
+
+from vaultmem.text.times import calendar_day, day_after
+from vaultmem.text.values import lazy
+from vaultmem_languages import intentions, when_chinese, when_english, when_english_repeat
+from vaultmem_languages.when_parts import (
+    PARTS,
+    Reading,
+    Rule,
+    Sense,
+    day_of,
+    merge,
+    moved,
+    rule_text,
+)
+from vaultmem_languages.when_words import normalize
+
+ALL_DAY = time(9)
+_DAY = 24 * 60  # minutes
+_TOKEN = lazy(rf"[a-z]+|[0-9]+|@|[{when_chinese.STARTS}]")
+_INSIDE = frozenset(
+    "0123456789abcdefghijklmnopqrstuvwxyz_$€£¥#.:/\\-+=^~第"
+)  # of a number or a word
+# A blank between figures and the Chinese word they count: 12 月 5 日, 每月 1 号.
+_GAP = lazy(
+    r"(?<=[0-9]) (?=[号日月年点时分天周星礼个小刻季])"
+    r"|(?<=[\u4e00-\u9fff]) (?=[0-9]{1,4} ?[号日月年点时分天周星礼个小刻季])"
+)
+_COUNTED = f"第百千万.{when_chinese.DIGITS}"  # a number goes on, or is an ordinal
+_GLUE = lazy(
+    r" {0,3}(?:[,、-] {0,2})?"
+    r"(?:(?:at|on|by|in|of|the|from|around|about|before|starting|的|之|于|在)(?![a-z]) {0,2}){0,2}"
+    r"| {0,2}(?P<bracket>\()|\) {0,2}"
+)
+_ROUNDS = 5
+_CUT_WORD = lazy(r"[a-z0-9]{2}")
+_LONGEST_GLUE = 24
+_SETTLED = lazy(
+    r" ?\((\d{4})(?:-(\d\d)(?:-(\d\d)(?: (\d\d):(\d\d))?)?|-w(\d\d))?\)",
+)
+
+
+class Moment(NamedTuple):
+    """A time that a text names, and where; in the zone of the day it was written."""
+
+    when: datetime  # items for a whole day: at 9:00
+    all_day: bool
+    repeat: str | None  # as languages.recurrence reads it
+    start: int
+    end: int
+    relative: bool  # depends on the day it was written
+
+
+def find(text: str, now: datetime) -> list[Moment]:
+    """All times that a text names, in order, wherever they stand."""
+    result = ((each, moment_of(each, now)) for each in readings(text, now) if not each.sense.weak)
+    return [moment for reading, moment in result if moment and not _is_age(text, reading)]
+
+
+def _is_age(text: str, reading: Reading) -> bool:
+    return reading.sense.grain == "year" and bool(when_chinese.AGE.match(text, reading.end))
+
+
+def reminder(text: str, now: datetime) -> Moment | None:
+    """The first time to come at which the text plainly wants something done; None for none.
+
+    Code, quotes, headings and links do not count.
+    """
+    open_text = intentions.prose(text)
+    for moment in find(open_text, now):
+        if is_to_come(moment, now) and intentions.is_plain(open_text, moment.start, moment.end):
+            return moment
+    return None
+
+
+def iso(moment: Moment) -> str:
+    """The moment as properties have it: 2026-11-22T09:00, or 2026-11-22 for a whole day."""
+    return moment.when.strftime("%Y-%m-%d") if moment.all_day else f"{moment.when:%Y-%m-%dT%H:%M}"
+
+
+def absolute(text: str, written: datetime) -> str:
+    """The text with each relative time followed by the day it meant: tomorrow (2026-11-22).
+
+    A bare "Friday" may be the last or the next: its day is added only where intent is plain.
+    """
+    for _ in range(_ROUNDS):  # an added bracket may part what was one odd word before: 0:00年底
+        resolved = _with_days(text, written)
+        if resolved == text:
+            break
+        text = resolved
+    return text
+
+
+def _with_days(text: str, written: datetime) -> str:
+    open_text = intentions.prose(text)
+    parts: list[str] = []
+    at = 0
+    for reading in readings(open_text, written):
+        sense = reading.sense
+        moment = None if sense.weak else moment_of(reading, written)
+        if not moment or not moment.relative or not (sense.dated or sense.at):
+            continue
+        if not sense.day and not sense.at and not intentions.is_plain(open_text, *reading[:2]):
+            continue
+        day = _shown(moment, sense)
+        wide = "\u2e80" <= text[reading.end - 1] <= "\u9fff"
+        parts += [text[at : reading.end], f"（{day}）" if wide else f" ({day})"]
+        at = reading.end
+    return "".join([*parts, text[at:]])
+
+
+def _shown(moment: Moment, sense: Sense) -> str:
+    if sense.at and not moment.all_day:
+        return f"{moment.when:%Y-%m-%d %H:%M}"
+    if sense.grain == "week":
+        return f"{moment.when:%G-W%V}"
+    resolved = moment.when - timedelta(days=_minutes(sense) // _DAY)  # Friday midnight: Friday
+    return f"{resolved:%Y-%m-%d}"[: {"day": 10, "month": 7, "year": 4}[sense.grain]]
+
+
+def is_to_come(moment: Moment, now: datetime) -> bool:
+    """Whether it is not past; a whole day is to come until it ends."""
+    if moment.all_day:
+        return moment.when.date() >= now.date()
+    return moment.when.astimezone(UTC) > now.astimezone(UTC)
+
+
+def readings(text: str, now: datetime) -> Iterator[Reading]:
+    """The pieces, joined; also weak ones, which say nothing alone."""
+    compact, places = _without_gaps(text)
+    for each in when_english_repeat.with_bounds(
+        normalize(compact), list(_read(compact, now)), now.date()
+    ):
+        others = tuple((places[start], places[end - 1] + 1) for start, end in each.others)
+        yield Reading(places[each.start], places[each.end - 1] + 1, each.sense, others)
+
+
+def _without_gaps(text: str) -> tuple[str, Sequence[int]]:
+    """The text without blanks inside a Chinese time, and where each character of it stood."""
+    gaps = {gap.start() for gap in _GAP.finditer(normalize(text))}
+    if not gaps:
+        return text, range(len(text))
+    places = [at for at in range(len(text)) if at not in gaps]
+    return "".join(text[at] for at in places), places
+
+
+def _read(text: str, now: datetime) -> Iterator[Reading]:
+    low = normalize(text)
+    current: Reading | None = None
+    for piece in _pieces(text, low, now):
+        if current and piece.start < current.end:
+            continue  # inside the brackets of a day that was added before
+        joined = _joined(low, current, piece) if current else None
+        if current and not joined:
+            yield current
+        current = _settled(low, joined or piece)
+    if current:
+        yield current
+
+
+def _joined(low: str, first: Reading, second: Reading) -> Reading | None:
+    if second.start - first.end > _LONGEST_GLUE:
+        return None
+    glue = _GLUE.fullmatch(low, first.end, second.start)
+    if not glue or (glue["bracket"] and not (first.sense.dated and second.sense.dated)):
+        return None
+    if "before" in glue[0] and (not first.sense.dated or second.sense.dated):
+        return None  # the night before Christmas is no night of Christmas
+    sense = merge(first.sense, second.sense)
+    return Reading(first.start, second.end, sense) if sense else None
+
+
+def _settled(low: str, reading: Reading) -> Reading:
+    """With the day in brackets that follows a relative time: that day is what was meant."""
+    sense = reading.sense
+    added = _SETTLED.match(low, reading.end)
+    if not added or not sense.relative:
+        return reading
+    year, month, number, week = (int(added[index] or 0) for index in (1, 2, 3, 6))
+    if week:  # "later this week" is its Friday, whatever week it is read in
+        of_week = sense.day.isoweekday() if sense.day and sense.grain == "week" else 1
+        known = 1 <= week <= 52 and 1 <= year <= 9998
+        day = date.fromisocalendar(year, week, of_week) if known else None
+    else:
+        day = calendar_day(year, month or 1, number or 1)
+    if not day:
+        return reading
+    clock = sense.clock
+    if added[4]:
+        clock = int(added[4]) * 60 + int(added[5])
+        if clock >= _DAY:
+            return reading
+    resolved = Sense(day=day, clock=clock, dial=sense.dial, part=sense.part, repeat=sense.repeat)
+    return Reading(reading.start, added.end(), resolved)
+
+
+def _pieces(text: str, low: str, now: datetime) -> Iterator[Reading]:
+    at = 0
+    for token in _TOKEN.finditer(low):
+        start = token.start()
+        if start < at or (token[0].isascii() and _is_inside(low, start)):
+            continue
+        for pattern, read in _rules(token[0], low[start - 1] if start > at else ""):
+            match = pattern.match(low, start)
+            sense = read(match, now) if match else None
+            if not match or not sense or _CUT_WORD.match(low, match.end() - 1):
+                continue
+            if sense.proper and text[start : match.end()].islower():
+                continue
+            yield Reading(start, match.end(), sense)
+            at = match.end()
+            break
+
+
+def _is_inside(low: str, start: int) -> bool:
+    """Whether a number or a word goes on here; "due:Friday" and 截止：12月5日 begin after the colon."""
+    before = low[start - 1 : start]
+    if before == ":" and start > 1 and not low[start - 2].isdigit():
+        return False
+    return bool(before) and before in _INSIDE
+
+
+def _rules(word: str, before: str) -> list[Rule]:
+    if not word.isascii():
+        counted = word in when_chinese.DIGITS and before and before in _COUNTED
+        return [] if counted else when_chinese.RULES
+    if word.isdigit():
+        return [*when_english.RULES, *when_chinese.RULES] if len(word) <= 4 else []
+    known = word in when_english.STARTS or word == "@" or when_english.NAMES.fullmatch(word)
+    return when_english.RULES if known else []
+
+
+def moment_of(reading: Reading, now: datetime) -> Moment | None:
+    """When a reading is; None for never, or for nothing that it says alone."""
+    try:
+        resolved = _resolve(reading.sense, now)
+    except (OverflowError, ValueError):  # beyond the calendar
+        return None
+    if not resolved:
+        return None
+    when, repeat = resolved
+    sense = reading.sense
+    all_day = not sense.at and sense.clock is None and not sense.part
+    clock_alone = not sense.dated and not sense.at and not sense.repeat
+    relative = (sense.relative or clock_alone) and not sense.repeat
+    return Moment(when, all_day, repeat, reading.start, reading.end, relative)
+
+
+def _resolve(sense: Sense, now: datetime) -> tuple[datetime, str | None] | None:
+    if sense.at:
+        return sense.at, None
+    if sense.repeat:
+        return _first(sense, now)
+    today = now.date()
+    day = day_of(sense, today)
+    if day:
+        return _local(day, sense, now), None
+    if sense.dated or (sense.clock is None and not sense.part):
+        return None
+    soon = _local(today, sense, now)
+    return (soon if _after(soon, now) else _local(today + timedelta(days=1), sense, now)), None
+
+
+def _first(sense: Sense, now: datetime) -> tuple[datetime, str] | None:
+    """The rule, and the first time to come that fits it."""
+    sense = _within_its_day(sense)
+    day = _first_day(sense, now)
+    if day and sense.length:
+        end = moved(day, *sense.length)
+        sense = sense._replace(until=end and day_after(end, -1))
+    rule = rule_text(sense, sense.repeat.interval) if sense.repeat else None
+    if not day or not rule or (sense.until and day > sense.until):
+        return None
+    return _local(day, sense, now), rule
+
+
+def _first_day(sense: Sense, now: datetime) -> date | None:
+    from vaultmem.text.recurrence import next_day  # only who has a rule needs dateutil
+
+    repeat, today = sense.repeat, now.date()
+    fitting = rule_text(sense._replace(until=None, times=0), 1)
+    if not repeat or not fitting:
+        return None
+    late = sense.since if sense.since and sense.since > today else None
+    today = late or today
+    if not repeat.weekdays and not sense.number:
+        timed = sense.clock is not None or bool(sense.part)
+        if late or (timed and _after(_local(today, sense, now), now)):
+            return today
+        return moved(today, 1 if timed and repeat.unit == "day" else repeat.interval, repeat.unit)
+    day = next_day(fitting, today - timedelta(days=1), today)
+    while day and not late and not _after(_local(day, sense, now), now):
+        day = next_day(fitting, day, day)
+    return day
+
+
+def _within_its_day(sense: Sense) -> Sense:
+    """A rule counts days: every Friday at its midnight is every Saturday at 0:00."""
+    past, minutes = divmod(_minutes(sense), _DAY)
+    repeat = sense.repeat
+    if not past or not repeat:
+        return sense
+    if not repeat.nth:
+        days = tuple(sorted((day + past) % 7 for day in repeat.weekdays))
+        repeat = repeat._replace(weekdays=days)
+    return sense._replace(clock=minutes, dial="set", part="", repeat=repeat)
+
+
+def _after(moment: datetime, now: datetime) -> bool:
+    return moment.astimezone(UTC) > now.astimezone(UTC)
+
+
+def _local(day: date, sense: Sense, now: datetime) -> datetime:
+    """The day with its clock time in the zone of now; a time that a change of clocks skips moves on."""
+    minutes = _minutes(sense)
+    clock = time(minutes // 60 % 24, minutes % 60)
+    day += timedelta(days=minutes // _DAY)
+    local = datetime.combine(day, clock, tzinfo=now.tzinfo)
+    return local.astimezone(UTC).astimezone(now.tzinfo)
+
+
+def _minutes(sense: Sense) -> int:
+    """Minutes from midnight, beyond 24 hours for the small hours of "tonight at 1"."""
+    if sense.clock is None:
+        return 60 * PARTS.get(sense.part, ALL_DAY.hour)
+    if sense.dial == "set":
+        return sense.clock
+    hour, minute = divmod(sense.clock, 60)
+    return (hour + _more_hours(hour, sense)) * 60 + minute
+
+
+def _more_hours(hour: int, sense: Sense) -> int:
+    if not sense.part:
+        return 12 if sense.dial == "bare" and 1 <= hour <= 6 else 0
+    if sense.part in {"evening", "late"} and hour in {0, 12}:
+        return 24 - hour
+    if sense.part == "small hours":
+        return -12 if hour == 12 else 0
+    if sense.part == "evening" and hour < 5:
+        return 24
+    first_late = {"afternoon": 1, "dusk": 1, "evening": 5, "late": 7, "noon": 1}.get(sense.part, 12)
+    last_late = 3 if sense.part == "noon" else 11
+    return 12 if first_late <= hour <= last_late else 0

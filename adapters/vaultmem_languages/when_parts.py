@@ -1,0 +1,289 @@
+"""What the words of a time expression say, piece by piece, and how two pieces become one.
+
+Both languages are read into the same pieces: "next week" + "on Monday", 下个月 + 3号, "tomorrow" + "at 9am".
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Literal, NamedTuple
+
+from vaultmem.text.times import LAST, MONTHS, WEEKDAYS, calendar_day, day_after, month_after
+from vaultmem.text.values import lazy
+
+Grain = Literal["day", "week", "month", "year"]
+
+
+class Repeat(NamedTuple):
+    """Every so many units, on these weekdays, or on the nth of them in a month."""
+
+    unit: Grain
+    interval: int = 1
+    weekdays: tuple[int, ...] = ()
+    nth: int = 0
+
+
+class Sense(NamedTuple):
+    """What one piece says; what it does not say is None or empty.
+
+    `day` is the first day of its `grain`. `clock` counts minutes from midnight; its `dial` tells whether
+    the half of the day was said ("set"), may follow from words beside it ("open": 2:30), or must be guessed
+    ("bare": at 3). A `weak` piece says something only beside another one: "in the morning".
+    """
+
+    day: date | None = None
+    grain: Grain = "day"
+    weekday: int | None = None
+    through: int | None = None  # of several weekdays the last: Monday to Friday
+    month: int | None = None
+    number: int | None = None  # of a day in a month
+    clock: int | None = None
+    dial: Literal["set", "open", "bare"] = "set"
+    part: str = ""  # of the day
+    at: datetime | None = None
+    shift: int | None = None  # days before or after the day that stands beside it
+    repeat: Repeat | None = None
+    since: date | None = None  # of what repeats: from when, until when, how often, or how long
+    until: date | None = None
+    times: int = 0
+    length: tuple[float, str] | None = None  # so many days, weeks, months or years
+    relative: bool = False
+    weak: bool = False
+    proper: bool = False  # a time only when written with a capital: Sat, May 5
+
+    @property
+    def dated(self) -> bool:
+        """Whether it says anything about the day."""
+        return not (self.day is None and self.weekday is None and self.number is None)
+
+
+class Reading(NamedTuple):
+    """One time that a text names, and where; `others` are further parts of it that stand apart."""
+
+    start: int
+    end: int
+    sense: Sense
+    others: tuple[tuple[int, int], ...] = ()
+
+
+Reader = Callable[[re.Match[str], datetime], Sense | None]
+Rule = tuple[re.Pattern[str], Reader]
+
+
+def rules(*pairs: tuple[str, Reader]) -> list[Rule]:
+    """Patterns with what reads them; of several that match, the first that reads something counts."""
+    return [(lazy(pattern), read) for pattern, read in pairs]
+
+
+PARTS = {
+    "small hours": 3, "morning": 9, "noon": 12, "afternoon": 15, "dusk": 18, "evening": 20, "late": 22,
+}  # fmt: skip
+
+
+def moved(day: date, amount: float, unit: str) -> date | None:
+    """So many days, weeks, months or years on; half a month is 15 days."""
+    if unit == "day":
+        return day_after(day, int(amount))
+    if unit == "week":
+        return day_after(day, int(amount * 7))
+    months = amount * 12 if unit == "year" else amount
+    whole = month_after(day, int(months))
+    return whole and day_after(whole, int((months - int(months)) * 30))
+
+
+def later(now: datetime, amount: float, unit: str) -> Sense | None:
+    """That long after now: hours and minutes are exact, days are all-day."""
+    if unit in {"minute", "hour"} or (unit == "day" and amount != int(amount)):
+        minutes = amount * {"minute": 1, "hour": 60, "day": 24 * 60}[unit]
+        return _exact(now, timedelta(minutes=minutes))
+    day = moved(now.date(), amount, unit)
+    return Sense(day=day, relative=True) if day else None
+
+
+def together(first: Sense | None, second: Sense | None, now: datetime) -> Sense | None:
+    """Two lengths of time from now, one after the other: 2 hours 30 minutes."""
+    if not (first and first.at and second and second.at):
+        return None
+    return _exact(now, (first.at - now) + (second.at - now))
+
+
+def _exact(now: datetime, span: timedelta) -> Sense | None:
+    try:  # on the clock of the world, for local clocks jump twice a year
+        return Sense(at=(now.astimezone(UTC) + span).astimezone(now.tzinfo), relative=True)
+    except (OverflowError, ValueError):
+        return None
+
+
+def monday(day: date, weeks: int = 0) -> date | None:
+    """The Monday of the week of a day, or of one so many weeks on."""
+    return day_after(day, 7 * weeks - day.weekday())
+
+
+def nth_weekday(first: date, weekday: int, nth: int) -> date | None:
+    """The nth such weekday of the month that starts with this day."""
+    days = monthrange(first.year, first.month)[1]
+    fitting = [
+        first.replace(day=n) for n in range(1, days + 1) if (first.weekday() + n - 1) % 7 == weekday
+    ]
+    if nth == LAST:
+        return fitting[-1]
+    return fitting[nth - 1] if nth <= len(fitting) else None
+
+
+def day_of(sense: Sense, today: date) -> date | None:
+    """The day that is meant: a date without a year is the next one, a bare weekday the next after today."""
+    day = _unshifted(sense, today)
+    return day_after(day, sense.shift) if day and sense.shift else day
+
+
+def _unshifted(sense: Sense, today: date) -> date | None:
+    if sense.day:
+        return sense.day
+    if sense.number is not None:
+        return _next_number(sense.month, sense.number, today)
+    if sense.weekday is not None:
+        return day_after(today, (sense.weekday - today.weekday() - 1) % 7 + 1)
+    return None
+
+
+def _next_number(month: int | None, number: int, today: date) -> date | None:
+    """The next 5 December or the next 5th, today included; the 31st skips the months without one."""
+    for step in range(9) if month else range(4):  # 29 February: 1896 to 1904
+        count = today.month - 1 + step
+        day = (
+            calendar_day(today.year + step, month, number)
+            if month
+            else calendar_day(today.year + count // 12, count % 12 + 1, number)
+        )
+        if day and day >= today:
+            return day
+    return None
+
+
+def merge(first: Sense, second: Sense) -> Sense | None:
+    """Both pieces as one; None when they speak of two different times."""
+    if first.at or second.at or (first.part and second.part):
+        return None
+    for one, other in ((first.clock, second.clock), (first.shift, second.shift)):
+        if one is not None and other is not None:
+            return None
+    dates = _dates(first, second)
+    if dates is None:
+        return None
+    clock = first if first.clock is not None else second
+    both = dates._replace(
+        clock=clock.clock,
+        dial=clock.dial,
+        part=first.part or second.part,
+        shift=second.shift if first.shift is None else first.shift,
+    )
+    says = both.dated or both.clock is not None or bool(both.repeat and both.repeat.weekdays)
+    return both._replace(weak=first.weak and second.weak and not says)
+
+
+def _dates(first: Sense, second: Sense) -> Sense | None:
+    if first.repeat or second.repeat:
+        return _rule_of(first, second)
+    if not (first.dated and second.dated):
+        return first if first.dated else second
+    for one, other in ((first, second), (second, first)):
+        if one.day and one.grain != "day":
+            return _within(one, other)
+    if first.weekday is not None and second.number and not second.weak:  # Monday the 30th
+        return second
+    if first.relative and not second.relative:  # tomorrow, 22 November; Friday, 4 December
+        return second
+    beside = (
+        second.weekday is not None and first.weekday is None
+    )  # 4 December, Friday; 明天（周日）
+    return first if beside else None
+
+
+def _within(period: Sense, other: Sense) -> Sense | None:
+    """A weekday of a week, a day of a month, a date of a year."""
+    start = period.day
+    assert start
+    day: date | None = None
+    if period.grain == "week" and other.weekday is not None:
+        first = monday(start)
+        day = first and day_after(first, other.weekday)
+    elif period.grain == "month" and other.number and other.month is None:
+        day = calendar_day(start.year, start.month, other.number)
+    elif period.grain == "year" and other.number and other.month:
+        day = calendar_day(start.year, other.month, other.number)
+    return Sense(day=day, relative=period.relative) if day else None
+
+
+def _repeated(rule: Sense, other: Sense) -> Sense | None:
+    if not other.dated:
+        return rule
+    if rule.dated or not rule.repeat or rule.repeat.weekdays:
+        return None
+    if rule.repeat.unit == "week" and other.weekday is not None:
+        last = other.weekday if other.through is None else other.through
+        return Sense(repeat=rule.repeat._replace(weekdays=day_range(other.weekday, last)))
+    if rule.repeat[:2] == ("day", 1) and other.weekday is not None and other.through is not None:
+        return Sense(repeat=Repeat("week", 1, day_range(other.weekday, other.through)))
+    if rule.repeat.unit == ("year" if other.month else "month") and other.number:
+        return Sense(repeat=rule.repeat, month=other.month, number=other.number)
+    return None
+
+
+def _rule_of(first: Sense, second: Sense) -> Sense | None:
+    if first.repeat and second.repeat:
+        return _one_rule(first, second)
+    return _repeated(first, second) if first.repeat else _repeated(second, first)
+
+
+def _one_rule(first: Sense, second: Sense) -> Sense | None:
+    """Fortnightly + on Mondays, Mondays + fortnightly, daily + on weekdays; None for two rules."""
+    wide, days = first.repeat, second.repeat
+    if days and not days.weekdays and days.unit == "week":
+        wide, days = days, wide
+    if not (wide and days) or first.dated or second.dated or wide.weekdays or not days.weekdays:
+        return None
+    if days.nth or days.interval > 1:
+        return None
+    if wide.unit == "day" and wide.interval == 1:
+        return Sense(repeat=days)
+    return Sense(repeat=days._replace(interval=wide.interval)) if wide.unit == "week" else None
+
+
+def day_range(first: int, last: int) -> tuple[int, ...]:
+    """The weekdays from one to another, over the weekend where need be."""
+    return tuple(sorted((first + step) % 7 for step in range((last - first) % 7 + 1)))
+
+
+def rule_text(sense: Sense, interval: int) -> str | None:
+    """The rule in rrule's English: "every 2 weeks on Tuesday", "every month on the last Friday for 6 times"."""
+    rule = _endless(sense, interval)
+    if rule and sense.times:
+        return f"{rule} for {sense.times} times"
+    return f"{rule} until {sense.until}" if rule and sense.until else rule
+
+
+def _endless(sense: Sense, interval: int) -> str | None:
+    repeat = sense.repeat
+    if not repeat:
+        return None
+    if repeat.weekdays == (0, 1, 2, 3, 4) and repeat.unit == "week" and interval == 1:
+        return "every weekday"
+    if sense.month and sense.number:
+        return f"every {MONTHS[sense.month - 1]} on the {_ordinal(sense.number)}"
+    many = f"every {interval} {repeat.unit}s" if interval > 1 else f"every {repeat.unit}"
+    if sense.number:
+        return f"{many} on the {_ordinal(sense.number)}"
+    days = ", ".join(WEEKDAYS[number] for number in repeat.weekdays)
+    if days and repeat.nth:
+        return f"{many} on the {_ordinal(repeat.nth)} {days}"
+    return f"{many} on {days}" if days else many
+
+
+def _ordinal(number: int) -> str:
+    if number == LAST:
+        return "last"
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if number in {11, 12, 13} else ending}"

@@ -1,0 +1,266 @@
+"""Words of days and numbers in English, Chinese and Japanese: one spelling for all widths and scripts, days that
+questions name, numbers and names."""
+
+from __future__ import annotations
+
+import re
+
+from vaultmem.text.times import LAST
+from vaultmem.text.values import lazy, value
+
+# Times in Japanese, written as Chinese ones character for character: 来週の金曜日 is 下周的星期五.
+
+_JAPANESE = frozenset("毎曜来先今再午の朝夜晩あきヶ箇か夕間间")
+_DAYS = dict(zip("月火水木金土日", "一二三四五六日", strict=True))
+_DAY = "[月火水木金土日]"
+_WORDS = {
+    "再来周": "下下周", "再来月": "下下月", "来周": "下周", "来月": "下月", "今周": "本周", "今月": "本月",
+    "先周": "上周", "先月": "上月", "明后日": " 后天", "あさって": "  后天", "あした": " 明天", "きょう": " 今天",
+    "今夜": "今晚", "の朝": "早上", "の夜": "晚上", "の晩": "晚上", "夕方": "傍晚", "ヶ月": "个月", "か月": "个月",
+    "毎朝": "每早", "毎": "每", "の": "的", "晩": "晚",
+}  # fmt: skip
+_PHRASE = lazy(
+    rf"(?P<days>(?<=毎周){_DAY}(?:[・、,]?{_DAY})*(?!曜))"
+    rf"|(?P<day>{_DAY})曜(?!石)(?P<long>日?)"
+    r"|(?P<and>(?<=[日曜])と(?=[月火水木金土日]曜))|(?P<hours>(?<=[\d一二三四五六七八九十])时间(?=后))|(?P<weeks>(?<=[\d一二三四五六七八九十])周间)"
+    r"|の朝(?![着向阳])|(?<![未本原后以将近年首领优率])(?:再?来|今|先)[周月](?![边岁])"
+    r"|明后日|あさって|あした|きょう|今夜|の[夜晩]|夕方|[ヶか]月|毎朝|[毎の晩]"
+)
+
+
+def as_chinese(text: str) -> str:
+    """The text, folded already, with Japanese words of time in the Chinese ones of the same length."""
+    if text.isascii() or _JAPANESE.isdisjoint(text):
+        return text
+    return _PHRASE.sub(_word, text)
+
+
+def _word(match: re.Match[str]) -> str:
+    if match["days"]:
+        return "".join(_DAYS.get(each, "、") for each in match["days"])
+    if match["day"]:
+        return ("星期" if match["long"] else "周") + _DAYS[match["day"]]
+    if match["hours"] or match["weeks"]:
+        return "小时" if match["hours"] else "个周"
+    return "和" if match["and"] else _WORDS[match[0]]
+
+
+# Days in questions: "in March 2025", "2025-03-12", "12 March", 三月十二日 as ranges of days.
+
+MONTHS = {
+    name: number
+    for number, names in enumerate(
+        ["january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul",
+         "august aug", "september sep sept", "october oct", "november nov", "december dec"],
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+
+
+@value
+class DaySpan:
+    """A day, month or year named in a question; what was not said is None."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+
+# Patterns are text: re compiles and keeps them when a question first needs them, not at every start.
+_NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
+_ISO = r"(?<!\d)(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)"
+_DAY_MONTH = rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAMES})\b\.?,?(?: (\d{{4}}))?"
+_MONTH_DAY = rf"\b({_NAMES})\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(?:,? (\d{{4}}))?"
+_MONTH = (
+    rf"\b(?:in|of|since|during|last|this|early|late|mid|end of) ({_NAMES})\b(?: (\d{{4}}))?"
+    rf"|\b({_NAMES}) (\d{{4}})\b"
+)
+_HAN_DIGITS = "〇一二三四五六七八九"
+_SMALL = rf"\d{{1,2}}|[{_HAN_DIGITS[1:]}十]{{1,3}}"
+_FOUR = rf"\d{{4}}|[{_HAN_DIGITS}零]{{4}}"
+_HAN = rf"(?:({_FOUR})年)?({_SMALL})月(?:({_SMALL})[日号])?|({_FOUR})年"
+_WHEN = r"\bwhen\b|\bwhat (?:day|date|time|year|month)\b|\bhow long ago\b|什么时候|何时|哪天|哪年|几号|几月"
+_MAY_NAME_A_DAY = rf"\d|[{_HAN_DIGITS}十][年月]|{'|'.join(sorted({name[:3] for name in MONTHS}))}"
+
+
+def day_spans(text: str) -> list[DaySpan]:
+    """All days, months and years that a question names (at most eight)."""
+    low = text.lower()
+    if not re.search(_MAY_NAME_A_DAY, low):
+        return []
+    result = [DaySpan(int(y), int(m), int(d) if d else None) for y, m, d in re.findall(_ISO, low)]
+    result += [DaySpan(_year(y), MONTHS[m], int(d)) for d, m, y in re.findall(_DAY_MONTH, low)]
+    result += [DaySpan(_year(y), MONTHS[m], int(d)) for m, d, y in re.findall(_MONTH_DAY, low)]
+    if not result:
+        result += [
+            DaySpan(_year(y1 or y2), MONTHS[m1 or m2], None)
+            for m1, y1, m2, y2 in re.findall(_MONTH, low)
+        ]
+    for year, month, day, alone in re.findall(_HAN, low):
+        numbers = (han_number(each) or None for each in (year or alone, month, day))
+        result.append(DaySpan(*numbers))
+    return [s for s in result if _possible(s)][:8]
+
+
+def _year(text: str) -> int | None:
+    return int(text) if text else None
+
+
+def _possible(span: DaySpan) -> bool:
+    return (span.month is None or 1 <= span.month <= 12) and (
+        span.day is None or 1 <= span.day <= 31
+    )
+
+
+def asks_when(text: str) -> bool:
+    """Whether the answer to this question is likely a date."""
+    return bool(re.search(_WHEN, text.lower()))
+
+
+def day_number(iso: str) -> int:
+    """An ISO day as YYYYMMDD, which sorts and ranges like the day itself; 0 for none."""
+    digits = iso[:10].replace("-", "")
+    return int(digits) if len(digits) == 8 and digits.isdecimal() else 0
+
+
+def number_range(span: DaySpan) -> tuple[int, int] | None:
+    """The YYYYMMDD range of a span with a year."""
+    if span.year is None:
+        return None
+    start = span.year * 10000 + (span.month or 1) * 100 + (span.day or 1)
+    end = span.year * 10000 + (span.month or 12) * 100 + (span.day or 31)
+    return start, end
+
+
+# Whether a text speaks of days or dates. Every block is asked when it is indexed, so this is quick.
+
+_TIME_WORDS = frozenset(
+    """today yesterday tomorrow tonight ago monday tuesday wednesday thursday friday saturday sunday
+    january february march april june july august september october november december
+    jan feb mar apr jun jul aug sep sept oct nov dec weekend fortnight""".split()
+)
+_STARTS = ("day", "ago", "tomo", "toni", "week", "fort", "jan", "feb", "mar", "apr", "jun", "jul", "aug",
+           "sep", "oct", "nov", "dec")  # fmt: skip
+_YEAR_NAMED = lazy(r"[12][90]\d\d(?!\d)")
+_NEAR_SPAN = lazy(r"(?:last|next|this) (?:week|month|year|night)")
+_HAN_TIMES = lazy(
+    r"[\d一二三四五六七八九十][月日号]|[昨今明后]天|[上下本这]周|[去今明]年|周[一二三四五六日]|星期"
+)
+_SPANS = frozenset(("week", "month", "year", "night"))
+_SPACED = str.maketrans(dict.fromkeys(".,;:!?()[]*_\"'", " "))
+
+
+def is_temporal(text: str) -> bool:
+    """Whether a block speaks of days or dates."""
+    low = text.lower()
+    words = low.split()
+    if not _TIME_WORDS.isdisjoint(words) or _YEAR_NAMED.search(low):
+        return True
+    beside_a_mark = any(start in low for start in _STARTS)  # "Friday," or "(March"
+    if beside_a_mark and not _TIME_WORDS.isdisjoint(low.translate(_SPACED).split()):
+        return True
+    if any(span in low for span in _SPANS) and _NEAR_SPAN.search(low):
+        return True
+    return not low.isascii() and bool(_HAN_TIMES.search(low))
+
+
+# One spelling for all widths and scripts, English numbers and names.
+
+_TRADITIONAL = "後週點禮兩個鐘號這時過開間內節聖誕國慶勞動兒記繳還給買會來應須該請約"
+_SIMPLIFIED = "后周点礼两个钟号这时过开间内节圣诞国庆劳动儿记缴还给买会来应须该请约"
+_FOLD: dict[int, str | int | None] = {
+    **{0xFF01 + step: 0x21 + step for step in range(94)},
+    **dict(zip(map(ord, _TRADITIONAL), _SIMPLIFIED, strict=True)),
+    **dict.fromkeys(map(ord, "\u00a0\u2007\u2009\u202f\u3000\t"), " "),
+    **dict.fromkeys(map(ord, "\u2018\u2019\u02bc"), "'"),
+    **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\uff0d\uff5e\u301c"), "-"),
+}
+_LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+_LOWER |= {0xFF21 + step: chr(0x61 + step) for step in range(26)}
+_TABLE: dict[int, str | int | None] = {**_FOLD, **_LOWER}
+
+_UNITS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    " seventeen eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_NUMBERS = {word: number for number, word in enumerate(_UNITS)}
+_NUMBERS |= {word: 10 * number for number, word in enumerate(_TENS, 2)}
+_NUMBERS |= {"a": 1, "an": 1, "the": 1, "a couple of": 2, "a couple": 2}
+SPELLED = "|".join(sorted(_UNITS[1:] + _TENS, key=len, reverse=True))
+NUMBER = rf"(?:\d{{1,3}}(?:\.\d)?|a\scouple(?:\sof)?|{SPELLED}|an?)"
+END = r"(?![a-z0-9_])"
+
+DAY_NAME = (
+    "(?:mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?"
+    "|sun(?:day)?)"
+)
+MONTH_NAME = (
+    "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    rf"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?){END}\.?"
+)
+ORDINAL_WORDS = (
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
+    "twelfth", "thirteenth", "fourteenth", "fifteenth",
+)  # fmt: skip
+ORDINAL = rf"(?:\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(ORDINAL_WORDS)}|last)"
+DEADLINES = frozenset({"by", "before", "until", "till", "due", "on"})
+# What a number belongs to that stands behind it: no day of a month, and no date.
+NUMBERED = frozenset(
+    """act appendix article build chapter chapters edition episode exercise figure firmware item kernel lesson level
+    line lines no number page pages paragraph part release room row section sections slide step table v ver verse
+    version versions vol volume""".split()
+)
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_LEAD = lazy(r"([a-z]+|@)[ ]{0,2}(?:the )?$")
+
+
+def normalize(text: str) -> str:
+    """The same text, character for character: half width, lower case, simplified Chinese."""
+    return as_chinese(text.translate(_TABLE))
+
+
+def han_number(text: str | None) -> int:
+    """The number of 12, 十二, 二十一, 两, 二〇二六; 0 for none."""
+    if not text:
+        return 0
+    if text.isdecimal():
+        return int(text)
+    tens, ten, ones = text.replace("〇", "零").replace("两", "二").partition("十")
+    if ten:
+        return 10 * (han_number(tens) or 1) + han_number(ones)
+    values = ["零一二三四五六七八九".find(digit) for digit in tens]
+    return int("".join(map(str, values))) if min(values) >= 0 else 0
+
+
+def amount(word: str) -> float:
+    """The number of "3", "1.5", "three", "an"."""
+    word = " ".join(word.split())
+    return float(_NUMBERS[word]) if word in _NUMBERS else float(word)
+
+
+def ordinal(word: str) -> int:
+    """The number of "5th", "fifth", "5", "last"."""
+    if word == "last":
+        return LAST
+    if word in ORDINAL_WORDS:
+        return ORDINAL_WORDS.index(word) + 1
+    return int(re.sub(r"\D", "", word))
+
+
+def weekday(word: str) -> int:
+    """The number of "Fri" or "Friday"; Monday is 0."""
+    return _WEEKDAYS.index(word[:3])
+
+
+def month(word: str) -> int:
+    """The number of "Dec." or "December"."""
+    return MONTHS[word.rstrip(".")]
+
+
+def lead(match: re.Match[str]) -> str:
+    """The word before a match, "the" not counted."""
+    start = match.start()
+    before = _LEAD.search(match.string[max(0, start - 16) : start])
+    return before[1] if before else ""

@@ -1,0 +1,365 @@
+"""The next day of a repeating task, by the Tasks plugin's rules: "every month on the last Friday".
+
+The words are those of rrule's English. A plain unit is counted on from the old day and stays in the
+month (31 January, every month: 28 February); with "when done" it is counted from the day of doing.
+"""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from datetime import MAXYEAR, date, datetime, time, timedelta
+from typing import Literal, NamedTuple
+
+from dateutil.rrule import DAILY, FR, MO, MONTHLY, SA, SU, TH, TU, WE, WEEKLY, YEARLY, rrule
+from dateutil.rrule import weekday as Weekday  # noqa: N812 - it is a class
+
+from vaultmem.text.times import MONTHS, WEEKDAYS, day_after, month_after
+from vaultmem.text.values import lazy
+
+_TOKEN = lazy(
+    r"\s*(?:(?P<day>\d{4}-\d\d-\d\d)|(?P<ordinal>\d{1,3})(?:st|nd|rd|th|\.)|(?P<number>\d{1,4})|(?P<word>[a-z]+)|(?P<comma>,))",
+)
+Unit = Literal[0, 1, 2, 3]  # a frequency of dateutil.rrule
+_UNITS: dict[str, Unit] = {"day": DAILY, "week": WEEKLY, "month": MONTHLY, "year": YEARLY}
+_DAYS = {"mon": MO, "tue": TU, "wed": WE, "thu": TH, "fri": FR, "sat": SA, "sun": SU}
+_ORDINALS = {"first": 1, "second": 2, "third": 3}
+_NUMBERS = {"one": 1, "two": 2, "three": 3, "other": 2}
+_WORKDAYS = [MO, TU, WE, TH, FR]
+_YEARS_AHEAD = 40  # 29 February falls on each weekday once in 28 years
+_FURTHEST = 366 * (_YEARS_AHEAD + 5)  # days
+_ONE_DAY = timedelta(days=1)
+_LAST_DAY = date.max - _ONE_DAY
+
+
+class Rule(NamedTuple):
+    """One rule; without days and months it is a plain step of `interval` units."""
+
+    unit: Unit
+    interval: int = 1
+    weekdays: tuple[Weekday, ...] = ()
+    month_days: tuple[int, ...] = ()  # from the end when negative
+    months: tuple[int, ...] = ()
+    when_done: bool = False
+    times: int | None = None  # that it comes round at all, its first day counted
+    until: date | None = None  # the last day on which it may
+
+
+def next_day(text: str, day: date, done_on: date) -> date | None:
+    """The day after `day` on which a task with this rule is due again.
+
+    `done_on` counts instead of `day` in rules that end with "when done". None when the text is no
+    rule that we know, or has no further day. "for 10 times" is counted from `day` each time, as the
+    plugin does: the text of a task does not tell how often it was done.
+    """
+    rule = read_rule(text)
+    if rule is None or rule.times == 1:
+        return None
+    start = done_on if rule.when_done else day
+    plain = not (rule.weekdays or rule.month_days or rule.months)
+    return _until(rule, _step(rule, start) if plain else _next_match(rule, start))
+
+
+def is_over(text: str, day: date, done_on: date) -> bool:
+    """Whether the text is a rule that we know, and has no day after that one because it is at its end."""
+    rule = read_rule(text)
+    if rule is None or (rule.times is None and rule.until is None):
+        return False
+    return next_day(text, day, done_on) is None
+
+
+def around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
+    """The last occurrence up to `day` and the first after it, of what repeats from `start` on; the start is one
+    itself. Reckoned from the start, whatever was done when: from the 31st, every month has its last day."""
+    if day < start:
+        return None, start
+    if rule.times is not None or rule.until is not None:
+        return _ended_around(rule, start, day)
+    if not (rule.weekdays or rule.month_days or rule.months):
+        return _steps_around(rule, start, day)
+    last = _nearest(rule, start, day, -1)
+    following = _nearest(rule, start, min(day, _LAST_DAY) + _ONE_DAY, 1)
+    return last or start, following
+
+
+def _ended_around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
+    """The same of a rule that ends: nothing follows its last day."""
+    endless = rule._replace(times=None, until=None)
+    end = rule.until or date.max
+    if rule.times is not None:
+        end = min(end, _last_of(endless, start, rule.times, day))
+    last, following = around(endless, start, max(start, min(day, end)))
+    return last, following if following and following <= end else None
+
+
+def _last_of(rule: Rule, start: date, times: int, today: date) -> date:
+    """The day on which what repeats from `start` on comes for the last time; the end of time where that is to come."""
+    if not (rule.weekdays or rule.month_days or rule.months):
+        return _steps(rule, start, times - 1) or date.max
+    left = times - 1  # the start is one
+    for number in range(start.toordinal(), today.toordinal() + 1):
+        day = date.fromordinal(number)
+        left -= day > start and _fits(rule, start, day)
+        if not left:
+            return day
+    return date.max
+
+
+def _until(rule: Rule, day: date | None) -> date | None:
+    return day if day and (rule.until is None or day <= rule.until) else None
+
+
+def read_rule(text: str) -> Rule | None:
+    """The rule in words; None when any word is not understood."""
+    words = " ".join(text.lower().replace("!", " ").split())
+    when_done = words.endswith(" when done")
+    tokens = _tokens(words.removesuffix(" when done"))
+    rule = _Reader(tokens).rule() if tokens else None
+    return rule._replace(when_done=when_done) if rule else None
+
+
+def _tokens(words: str) -> list[str]:
+    """Words, ordinals as "#3", numbers, commas; nothing when something else stands in the text."""
+    result = []
+    position = 0
+    while position < len(words):
+        match = _TOKEN.match(words, position)
+        if not match:
+            return []
+        result.append(f"#{match['ordinal']}" if match["ordinal"] else match[0].strip())
+        position = match.end()
+    return result
+
+
+class _Reader:
+    """every [number] unit [on [the] what {, what}] [for number times | until day]"""
+
+    def __init__(self, tokens: list[str]) -> None:
+        self.tokens = tokens
+        self.at = 0
+        self.weekdays: list[Weekday] = []
+        self.month_days: list[int] = []
+        self.months: list[int] = []
+        self.times: int | None = None
+        self.until: date | None = None
+
+    def rule(self) -> Rule | None:
+        if not self._accept("every"):
+            return None
+        interval = self._interval()
+        unit = self._unit()
+        if unit is None or interval == 0:
+            return None
+        while self._accept("on", "in", "the"):
+            self._skip("on", "in", "the")
+            if not self._list():
+                return None
+        if not self._end() or self.at < len(self.tokens):
+            return None
+        days, months = tuple(self.weekdays), tuple(self.months)
+        month_days, times, until = tuple(self.month_days), self.times, self.until
+        return Rule(unit, interval, days, month_days, months, times=times, until=until)
+
+    def _end(self) -> bool:
+        """How often, or until when; False where that is not understood."""
+        if self._accept("for"):
+            word = self._next()
+            self.times = int(word) if word.isdigit() else _NUMBERS.get(word)
+            self.at += 1
+            self._skip("time", "times")
+            return bool(self.times) and word != "other"
+        if self._accept("until"):
+            self.until = _day([word for word in self.tokens[self.at :] if word not in {",", "of"}])
+            self.at = len(self.tokens)
+            return self.until is not None
+        return True
+
+    def _next(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def _accept(self, *words: str) -> bool:
+        if self._next() not in words:
+            return False
+        self.at += 1
+        return True
+
+    def _skip(self, *words: str) -> None:
+        while self._accept(*words):
+            pass
+
+    def _interval(self) -> int:
+        word = self._next()
+        number = int(word) if word.isdigit() else _NUMBERS.get(word)
+        if number is None:
+            return 1
+        self.at += 1
+        return number
+
+    def _unit(self) -> Unit | None:
+        word = self._next().removesuffix("s")
+        if word == "weekday":
+            self.at += 1
+            self.weekdays += _WORKDAYS
+            return WEEKLY
+        if word in _UNITS:
+            self.at += 1
+            return _UNITS[word]
+        if self._list():
+            return YEARLY if self.months else WEEKLY
+        return None
+
+    def _list(self) -> bool:
+        """Days and months with commas, "and" or "or" between them; whether there was one."""
+        if not self._what():
+            return False
+        while self._accept(",", "and", "or"):
+            self._skip(",", "and", "or", "the", "on")
+            if not self._what():
+                return False
+        return True
+
+    def _what(self) -> bool:
+        nth = self._nth()
+        word = self._next()
+        if weekday := _weekday(word):
+            self.at += 1
+            self.weekdays.append(weekday(nth) if nth else weekday)
+        elif nth:
+            self._accept("day", "days")
+            self.month_days.append(nth)
+        elif word in {"weekday", "weekdays"}:
+            self.at += 1
+            self.weekdays += _WORKDAYS
+        elif month := _month(word):
+            self.at += 1
+            self.months.append(month)
+        else:
+            return False
+        return True
+
+    def _nth(self) -> int:
+        word = self._next()
+        if word == "last":
+            self.at += 1
+            return -1
+        number = int(word[1:]) if word.startswith("#") else _ORDINALS.get(word, 0)
+        if not number:
+            return 0
+        self.at += 1
+        return -number if self._accept("last") else number
+
+
+def _weekday(word: str) -> Weekday | None:
+    singular = word.removesuffix("s") if len(word) > 5 else word
+    names = (name.lower() for name in WEEKDAYS if name.lower().startswith(singular))
+    return next((_DAYS[name[:3]] for name in names if len(word) > 1), None)
+
+
+def _month(word: str) -> int:
+    numbers = (at for at, name in enumerate(MONTHS, 1) if name.lower().startswith(word))
+    return next((number for number in numbers if len(word) > 2), 0)
+
+
+def _day(words: list[str]) -> date | None:
+    """2027-01-01, January 1 2027, 1st January 2027."""
+    if len(words) == 3:
+        number, name = (words[1], words[0]) if _month(words[0]) else (words[0], words[1])
+        words = [f"{words[2]:0>4}-{_month(name):02}-{number.removeprefix('#'):0>2}"]
+    try:
+        return date.fromisoformat(words[0]) if len(words) == 1 else None
+    except ValueError:
+        return None
+
+
+def _next_match(rule: Rule, start: date) -> date | None:
+    nth = any(day.n for day in rule.weekdays)
+    if nth and rule.unit not in {MONTHLY, YEARLY}:
+        return None
+    begin = datetime.combine(start, time())
+    last = min(MAXYEAR, start.year + _YEARS_AHEAD + rule.interval)
+    matches = rrule(
+        rule.unit,
+        dtstart=begin,
+        interval=rule.interval,
+        byweekday=rule.weekdays or None,
+        bymonthday=rule.month_days or None,
+        bymonth=rule.months or None,
+        until=datetime(last, 12, 31),  # noqa: DTZ001 - days, not moments
+    )
+    result = matches.after(begin)
+    return result.date() if result else None
+
+
+def _step(rule: Rule, start: date) -> date | None:
+    if rule.unit in {DAILY, WEEKLY}:
+        return day_after(start, rule.interval * (7 if rule.unit == WEEKLY else 1))
+    return month_after(start, rule.interval * (12 if rule.unit == YEARLY else 1))
+
+
+def _steps_around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
+    """Of a plain step: how often it fits between the two days, give or take one."""
+    if rule.unit in {DAILY, WEEKLY}:
+        count = (day - start).days // (rule.interval * (7 if rule.unit == WEEKLY else 1))
+    else:
+        months = (day.year - start.year) * 12 + day.month - start.month
+        count = months // (rule.interval * (12 if rule.unit == YEARLY else 1))
+    steps = [_steps(rule, start, count + more) for more in (-1, 0, 1, 2) if count + more >= 0]
+    passed = [step for step in steps if step and step <= day]
+    to_come = [step for step in steps if step and step > day]
+    return max(passed, default=None), min(to_come, default=None)
+
+
+def _steps(rule: Rule, start: date, count: int) -> date | None:
+    """So many steps from the start at once: step by step, the 31st would become the 28th for good."""
+    return _step(rule._replace(interval=rule.interval * count), start) if count else start
+
+
+def _nearest(rule: Rule, start: date, day: date, way: int) -> date | None:
+    """The nearest day after the start that fits, from `day` on or back. Day by day: dateutil counts from the start,
+    and where nothing fits, to the year 9999."""
+    first, last = start.toordinal(), date.max.toordinal()
+    number = day.toordinal()
+    stop = max(first, number - _FURTHEST) if way < 0 else min(last, number + _FURTHEST) + 1
+    for each in range(number, stop, way):
+        if each > first and _fits(rule, start, date.fromordinal(each)):
+            return date.fromordinal(each)
+    return None
+
+
+def _fits(rule: Rule, start: date, day: date) -> bool:
+    """Whether a rule with days or months has that day, as dateutil.rrule reads it."""
+    if rule.months and day.month not in rule.months:
+        return False
+    if not (rule.weekdays or rule.month_days):
+        if rule.unit == WEEKLY and day.weekday() != start.weekday():
+            return False
+        if rule.unit in {MONTHLY, YEARLY} and day.day != start.day:
+            return False
+    length = monthrange(day.year, day.month)[1]
+    if rule.month_days and not {day.day, day.day - length - 1} & set(rule.month_days):
+        return False
+    if rule.weekdays and not any(_is_weekday(rule, each, day, length) for each in rule.weekdays):
+        return False
+    return _units_between(rule.unit, start, day) % rule.interval == 0
+
+
+def _is_weekday(rule: Rule, wanted: Weekday, day: date, length: int) -> bool:
+    if day.weekday() != wanted.weekday:
+        return False
+    if not wanted.n:
+        return True
+    if rule.unit == MONTHLY or (rule.unit == YEARLY and rule.months):
+        at, last = day.day, length
+    elif rule.unit == YEARLY:
+        at, last = day.timetuple().tm_yday, date(day.year, 12, 31).timetuple().tm_yday
+    else:
+        return False  # the second Tuesday of a week
+    return wanted.n in ((at - 1) // 7 + 1, -((last - at) // 7 + 1))
+
+
+def _units_between(unit: Unit, start: date, day: date) -> int:
+    if unit == DAILY:
+        return (day - start).days
+    if unit == WEEKLY:
+        return (day.toordinal() - day.weekday() - start.toordinal() + start.weekday()) // 7
+    years = day.year - start.year
+    return years if unit == YEARLY else years * 12 + day.month - start.month
