@@ -157,7 +157,7 @@ def test_the_agent_uses_it_and_goes_on_when_it_is_back(
     service.same = {"vessel": "dinghy"}
     service.fails = 503, {}
     patch = (
-        "from vaultmem.index import embedding_service; embedding_service.REST = 0.2\n"
+        "from vaultmem_chat.llm import embedding_service; embedding_service.REST = 0.2\n"
         "from vaultmem.agent import embedding; embedding.RETRY_AFTER = 0.2"
     )
     model = {"VAULTMEM_EMBEDDING_BASE_URL": service.url, "VAULTMEM_EMBEDDING_MODEL": "small"}

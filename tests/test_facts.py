@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import is_linear, takes_less
-from vaultmem_languages.facts import LONGEST, MOST, facts_in, plausible, question, read
+from vaultmem_chat.fact_questions import LONGEST, MOST, plausible, question, read
+from vaultmem_languages.facts import facts_in
 from vaultmem_languages.statements import contradiction
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)  # a Sunday

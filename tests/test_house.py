@@ -155,7 +155,8 @@ def keeps_contract(owner: ast.ClassDef) -> bool:
     """Whether the methods of a class are told of in a protocol: that of dialects, or of a library."""
     told = {"kind", "excluded", "parse", "names", "lookups", "affected", "resolve"}
     methods = {one.name for one in owner.body if isinstance(one, Function)}
-    protocol = any(isinstance(one, ast.Name) and one.id == "Protocol" for one in owner.bases)
+    protocols = ("Protocol", "Language")
+    protocol = any(isinstance(one, ast.Name) and one.id in protocols for one in owner.bases)
     return told <= methods or (protocol and bool(ast.get_docstring(owner)))
 
 

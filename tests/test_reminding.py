@@ -14,7 +14,7 @@ from vaultmem import Vault
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.text import recurrence
 from vaultmem.vault.frontmatter import split
-from vaultmem_languages import reminder_phrase, when
+from vaultmem_languages import reminder_phrase
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def outcome(text: str) -> str:
     if phrase.rest:
         return "! " + " ".join(phrase.rest)
     rule = f" | {phrase.moment.repeat}" if phrase.moment.repeat else ""
-    return when.iso(phrase.moment) + rule
+    return phrase.moment.iso() + rule
 
 
 @pytest.mark.parametrize(("text", "wanted"), PHRASES, ids=[text for text, _ in PHRASES])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import tree_hash
+from vaultmem import plugins
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.exchange import sources as installed
 from vaultmem.exchange.sources import Found, Passed
@@ -340,13 +341,7 @@ def test_what_cannot_be_read_is_said(
 
 
 def test_a_source_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Point:
-        name = "broken"
-
-        def load(self) -> object:
-            raise ImportError("no module named 'elsewhere'")
-
-    monkeypatch.setattr(installed, "entry_points", lambda **_: [Point()])
+    monkeypatch.setattr(plugins, "registered", lambda _: {"broken": "elsewhere:source"})
     found_, troubles = installed.installed.__wrapped__()
     assert not found_
-    assert troubles == ("the source 'broken' cannot be loaded: no module named 'elsewhere'",)
+    assert troubles == ("the source 'broken' cannot be loaded: No module named 'elsewhere'",)

@@ -215,7 +215,7 @@ def test_importing_the_languages_compiles_none_of_their_patterns() -> None:
         "re.compile = noted\n"
         "import vaultmem_languages.facts, vaultmem_languages.reminder_phrase, vaultmem.text.secrets\n"
         "import vaultmem_languages.statements, vaultmem.text.recurrence, vaultmem.text.titles\n"
-        "print([one for one in compiled if '/languages/' in one or '/vaultmem/text/' in one])\n"
+        "print([one for one in compiled if '/vaultmem_languages/' in one or '/vaultmem/text/' in one])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
+from vaultmem.adapter import CAP, Statement
 from vaultmem_languages.slots import differ, fold, opposite
-from vaultmem_languages.statements import CAP, Statement, contradiction, contradicts, statements
+from vaultmem_languages.statements import contradiction, contradicts, statements
 
 SENTENCES = [
     line.split("\t")[2]

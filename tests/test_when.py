@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.effort import is_linear
+from vaultmem.adapter import Moment
 from vaultmem.text.recurrence import read_rule
 from vaultmem_languages import reminder_phrase
-from vaultmem_languages.when import Moment, absolute, find, iso, reminder
+from vaultmem_languages.when import absolute, find, reminder
 
 PROMISED = json.loads(
     Path(__file__).with_name("data").joinpath("time_phrases.json").read_text("utf-8")
@@ -33,7 +34,7 @@ def lines(section: str) -> list[str]:
 
 def only(text: str, now: datetime = NOW) -> str:
     """What `find` reads in a text that names one time."""
-    return " | ".join(iso(moment) for moment in find(text, now))
+    return " | ".join(moment.iso() for moment in find(text, now))
 
 
 @pytest.mark.parametrize("case", PROMISED["phrases"], ids=lambda case: case["text"])
@@ -51,7 +52,7 @@ def test_promised_rules(case: dict[str, object]) -> None:
     assert {"monthly": 1, "weekly": 2, "daily": 3}[wanted["freq"]] == rule.unit
     assert [str(day) for day in rule.weekdays] == wanted.get("byday", [])
     assert list(rule.month_days) == wanted.get("bymonthday", [])
-    assert iso(moment)[11:] == wanted.get("time", "")
+    assert moment.iso()[11:] == wanted.get("time", "")
 
 
 @pytest.mark.parametrize("line", lines("meant"))
@@ -64,7 +65,7 @@ def test_what_a_phrase_means(line: str) -> None:
 def test_what_repeats(line: str) -> None:
     text, rule, wanted = line.split(" = ")
     [moment] = find(text, NOW)
-    assert (moment.repeat, iso(moment)) == (rule, wanted)
+    assert (moment.repeat, moment.iso()) == (rule, wanted)
     assert read_rule(rule) is not None
     assert not moment.relative
 
@@ -114,7 +115,7 @@ def test_ordinary_words_name_no_time(text: str) -> None:
 )
 def test_only_plain_intent_is_a_reminder(text: str, wanted: str | None) -> None:
     moment = reminder(text, NOW)
-    assert (iso(moment) if moment else None) == wanted
+    assert (moment.iso() if moment else None) == wanted
 
 
 @pytest.mark.parametrize(

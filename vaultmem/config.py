@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from vaultmem import paths
+from vaultmem import paths, plugins
 from vaultmem.errors import ConfigError
 from vaultmem.settings import (
     LARGEST,
@@ -175,15 +175,8 @@ def _vault_values(raw: dict[str, object], source: str, warnings: list[str]) -> d
 
 
 def _is_dialect(name: str) -> bool:
-    """Whether a dialect of this name is installed. Most are known by the name of their package, at a
-    hundredth of what it costs to ask all packages for theirs."""
-    from importlib.machinery import PathFinder
-
-    if name == "auto" or (name.isidentifier() and PathFinder.find_spec(f"vaultmem_{name}")):
-        return True
-    from importlib.metadata import entry_points
-
-    return name in entry_points(group="vaultmem.adapters").names
+    """Whether a dialect of this name is installed."""
+    return name == "auto" or name in plugins.registered("vaultmem.adapters")
 
 
 def _nearest(key: str) -> str:

@@ -9,9 +9,8 @@ import os
 import shlex
 import sys
 from argparse import Namespace
-from importlib.metadata import entry_points
 
-from vaultmem import config, paths
+from vaultmem import config, paths, plugins
 from vaultmem.client import is_terminal
 from vaultmem.commands.rendering import show_diff
 from vaultmem.errors import UsageError, VaultmemError
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from vaultmem_assistants.hooks import Edited
     from vaultmem_assistants.programs import Json
 
+_EDITORS = "vaultmem.editors"
 _QUESTION = "Register the MCP server with {}, too, so that it can call the tools of memory? [Y/n] "
 
 
@@ -65,10 +65,9 @@ def _with_door(args: Namespace, work: Connecting) -> int:
 
 
 def _with_editor(args: Namespace, output: Output) -> int:
-    points = {point.name: point for point in entry_points(group="vaultmem.editors")}
-    if args.harness not in points:
+    if args.harness not in plugins.registered(_EDITORS):
         raise VaultmemError(f"no package that connects {args.harness} is installed")
-    return int(points[args.harness].load()(args, output))
+    return int(plugins.load(_EDITORS, args.harness)(args, output))
 
 
 class Connecting:

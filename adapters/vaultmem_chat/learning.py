@@ -27,20 +27,20 @@ from vaultmem.memories.conversation import (
     folder_of,
     scope_of,
 )
+from vaultmem.plugins import language
 from vaultmem.search.query import Ask, Filter
 from vaultmem.search.recall_text import plain
 from vaultmem.text import secrets
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import fine_stamp
 from vaultmem.vault.places import ENTRIES
-from vaultmem_chat import reconcile, summarizer
+from vaultmem_chat import fact_questions, reconcile, summarizer
 from vaultmem_chat.conversations import entry_of
 from vaultmem_chat.conversing import bounded
 from vaultmem_chat.llm.request import Model
 from vaultmem_chat.reconcile import Decisions, Existing
 from vaultmem_chat.turn_queue import FACTS as FOUND
 from vaultmem_chat.turn_queue import NOTED, Item
-from vaultmem_languages import facts as sentences
 
 NEWEST = 100  # facts; one turn has three, and in between others may have been added
 LARGE = 300_000  # characters of a batch as JSON, above which its entries are written one by one
@@ -140,12 +140,12 @@ def find_facts(text: str, model: Model | None, at: float) -> tuple[list[str], st
         return [], ""
     now = datetime.fromtimestamp(at).astimezone()
     if model is None:
-        return sentences.facts_in(words, now), ""
+        return language().facts(words, now), ""
     try:
-        answer = model.ask(sentences.question(words, now))
+        answer = model.ask(fact_questions.question(words, now))
     except LlmError as error:
-        return sentences.facts_in(words, now), str(error)
-    return sentences.plausible(sentences.read(answer), words), ""
+        return language().facts(words, now), str(error)
+    return fact_questions.plausible(fact_questions.read(answer), words), ""
 
 
 def _current_words(vault: Vault, item: Item) -> str | None:

@@ -13,11 +13,10 @@ from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from vaultmem.memories.conversation import Entry
+from vaultmem.plugins import language
 from vaultmem.text.similarity import normal, topic_words
 from vaultmem_chat.llm.replies import records, short_id
 from vaultmem_chat.llm.request import Message, Question, json_lines, list_schema
-from vaultmem_languages.slots import fold
-from vaultmem_languages.statements import contradiction, statements
 
 EVENTS = ("ADD", "UPDATE", "DELETE", "NONE")
 MOST = 100  # decisions that are looked at
@@ -190,7 +189,7 @@ def by_rules(new: Sequence[str], existing: Sequence[Existing]) -> Decisions:
             one.id
             for one in left
             if one.id not in updates
-            and contradiction(fact, one.text)
+            and language().contradiction(fact, one.text)
             and not _HAN_CLAUSES.search(one.text)
         ]
         updates.update(dict.fromkeys(contradicted, fact))
@@ -287,13 +286,13 @@ def _agrees(text: str, fact: str) -> bool:
     """Whether a text has all numbers of a fact, and neither denies what the other says."""
     numbers = {word for word in _words(fact) if any(sign.isdigit() for sign in word)}
     denies = bool(_NO.search(text)) != bool(_NO.search(fact))
-    return numbers <= _words(text) and not denies and not contradiction(text, fact)
+    return numbers <= _words(text) and not denies and not language().contradiction(text, fact)
 
 
 def _words(text: str) -> set[str]:
     """What a text is about: its words without endings and small words; Chinese in pairs of characters, and one
     character where it stands alone amid other words."""
-    result = [word for word in _WORD.findall(fold(text)) if word not in _SMALL]
+    result = [word for word in _WORD.findall(language().fold(text)) if word not in _SMALL]
     pairs = {a + b for a, b in pairwise(result) if _is_han(a)}
     alone = (
         word
@@ -338,4 +337,4 @@ def neighbours(
 
 
 def _topics(text: str) -> frozenset[tuple[str, str]]:
-    return frozenset((one.subject, one.property) for one in statements(text))
+    return frozenset((one.subject, one.property) for one in language().statements(text))

@@ -14,7 +14,7 @@ from vaultmem.text.values import TYPE_CHECKING, lazy
 from vaultmem_languages import pattern, words
 
 if TYPE_CHECKING:
-    from vaultmem_languages.when import Moment
+    from vaultmem.adapter import Moment
 
 
 _FENCE = lazy(r" {0,3}(?:[-*+] )?(`{3,}|~{3,})")
@@ -255,12 +255,12 @@ def task_moment(text: str, written: datetime) -> Moment | None:
 
 def _times(text: str, written: datetime) -> list[Moment]:
     """The times to come that a text names, outside of code, links, and the like; none where it lists them."""
-    from vaultmem_languages.when import find, is_to_come
+    from vaultmem_languages.when import find
 
     open_text = prose(text)
     result = [each for each in find(open_text, written) if not _is_owner(text, each)]
     return (
-        [each for each in result if is_to_come(each, written)] if len(result) <= _MOST_TIMES else []
+        [each for each in result if each.is_to_come(written)] if len(result) <= _MOST_TIMES else []
     )
 
 

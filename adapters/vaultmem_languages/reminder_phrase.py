@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
+from vaultmem.adapter import Phrase
 from vaultmem.text.values import lazy
 from vaultmem_languages import pattern, when
 from vaultmem_languages.when_parts import Reading, merge
@@ -22,14 +22,6 @@ _FILLS = lazy(r"(?:[\s,.，。]|(?:at|on|from|in|by|the|of|的|于|在)(?![a-z])
 
 
 Span = tuple[int, int]
-
-
-class Phrase(NamedTuple):
-    """The words of a reminder, understood as far as it goes."""
-
-    moment: when.Moment | None  # to come; None where no time is named
-    words: str  # that say when, as they stand there
-    rest: tuple[str, ...]  # words of time that are not understood
 
 
 def read(text: str, now: datetime) -> Phrase:
@@ -53,11 +45,6 @@ def read(text: str, now: datetime) -> Phrase:
     ]
     rest = _words(text, _joined(text, sorted(spans)))
     return Phrase(moment, " ".join(_words(text, used)), rest)
-
-
-def is_whole(text: str, now: datetime) -> bool:
-    """Whether all that a text says of a time is understood."""
-    return not read(text, now).rest
 
 
 def alone(text: str, now: datetime) -> Phrase:
@@ -94,7 +81,7 @@ def _main(low: str, readings: Sequence[Reading], now: datetime) -> Reading | Non
 
 def _is_to_come(reading: Reading, now: datetime) -> bool:
     moment = when.moment_of(reading, now)
-    return moment is not None and when.is_to_come(moment, now)
+    return moment is not None and moment.is_to_come(now)
 
 
 def _stands_apart(low: str, each: Reading) -> bool:

@@ -6,8 +6,7 @@ statements contradict only where a subject has one value at a time or where one 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from vaultmem.adapter import CAP, Statement
 from vaultmem_languages.clauses import clauses, facts
 from vaultmem_languages.slots import (
     Fact,
@@ -21,7 +20,6 @@ from vaultmem_languages.slots import (
     versioned,
 )
 
-CAP = 4000  # characters; what lies behind them is no short memory
 _LONGEST = 80  # characters of a value or a subject that still is one
 _BESIDE = 12  # characters around a statement that are no context: "Note: ", a bullet
 _SHOWN = 80  # characters of a statement in a reason
@@ -31,19 +29,6 @@ _SINGLE_VERBS = (
     *("lives in", "works at", "married to", "born in", "floor"),
     *(f"every so many {unit}" for unit in ("minutes", "days", "months")),
 )
-
-
-class Statement(NamedTuple):
-    """One fact. Everything but the span is folded: no case, no articles, days as `m05 d03`."""
-
-    subject: str  # "user" for "I" and the user; "" when only a property is named ("port: 8100")
-    property: str  # canonical: "prefers", "is", "lives in", "uses", "birthday", "favourite editor"
-    value: str
-    negated: bool
-    span: tuple[int, int]  # where the clause stands in the text
-    single: bool  # a subject has one value of it at a time (birthday, branch; not likes, uses)
-    where: str = ""  # under which circumstance ("on staging", "for billing"); "" for always
-    over: str = ""  # what it is preferred to
 
 
 def statements(text: str) -> list[Statement]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from typing import NamedTuple
 
+from vaultmem.adapter import Moment
 from vaultmem.text.times import calendar_day, day_after
 from vaultmem.text.values import lazy
 from vaultmem_languages import intentions, when_chinese, when_english, when_english_repeat
@@ -51,17 +51,6 @@ _SETTLED = lazy(
 )
 
 
-class Moment(NamedTuple):
-    """A time that a text names, and where; in the zone of the day it was written."""
-
-    when: datetime  # items for a whole day: at 9:00
-    all_day: bool
-    repeat: str | None  # as languages.recurrence reads it
-    start: int
-    end: int
-    relative: bool  # depends on the day it was written
-
-
 def find(text: str, now: datetime) -> list[Moment]:
     """All times that a text names, in order, wherever they stand."""
     result = ((each, moment_of(each, now)) for each in readings(text, now) if not each.sense.weak)
@@ -79,14 +68,9 @@ def reminder(text: str, now: datetime) -> Moment | None:
     """
     open_text = intentions.prose(text)
     for moment in find(open_text, now):
-        if is_to_come(moment, now) and intentions.is_plain(open_text, moment.start, moment.end):
+        if moment.is_to_come(now) and intentions.is_plain(open_text, moment.start, moment.end):
             return moment
     return None
-
-
-def iso(moment: Moment) -> str:
-    """The moment as properties have it: 2026-11-22T09:00, or 2026-11-22 for a whole day."""
-    return moment.when.strftime("%Y-%m-%d") if moment.all_day else f"{moment.when:%Y-%m-%dT%H:%M}"
 
 
 def absolute(text: str, written: datetime) -> str:
@@ -127,13 +111,6 @@ def _shown(moment: Moment, sense: Sense) -> str:
         return f"{moment.when:%G-W%V}"
     resolved = moment.when - timedelta(days=_minutes(sense) // _DAY)  # Friday midnight: Friday
     return f"{resolved:%Y-%m-%d}"[: {"day": 10, "month": 7, "year": 4}[sense.grain]]
-
-
-def is_to_come(moment: Moment, now: datetime) -> bool:
-    """Whether it is not past; a whole day is to come until it ends."""
-    if moment.all_day:
-        return moment.when.date() >= now.date()
-    return moment.when.astimezone(UTC) > now.astimezone(UTC)
 
 
 def readings(text: str, now: datetime) -> Iterator[Reading]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import re
 
+from vaultmem.adapter import DaySpan
 from vaultmem.text.times import LAST
-from vaultmem.text.values import lazy, value
+from vaultmem.text.values import lazy
 
 # Times in Japanese, written as Chinese ones character for character: 来週の金曜日 is 下周的星期五.
 
@@ -58,15 +59,6 @@ MONTHS = {
 }  # fmt: skip
 
 
-@value
-class DaySpan:
-    """A day, month or year named in a question; what was not said is None."""
-
-    year: int | None
-    month: int | None
-    day: int | None
-
-
 # Patterns are text: re compiles and keeps them when a question first needs them, not at every start.
 _NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
 _ISO = r"(?<!\d)(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?!\d)"
@@ -116,21 +108,6 @@ def _possible(span: DaySpan) -> bool:
 def asks_when(text: str) -> bool:
     """Whether the answer to this question is likely a date."""
     return bool(re.search(_WHEN, text.lower()))
-
-
-def day_number(iso: str) -> int:
-    """An ISO day as YYYYMMDD, which sorts and ranges like the day itself; 0 for none."""
-    digits = iso[:10].replace("-", "")
-    return int(digits) if len(digits) == 8 and digits.isdecimal() else 0
-
-
-def number_range(span: DaySpan) -> tuple[int, int] | None:
-    """The YYYYMMDD range of a span with a year."""
-    if span.year is None:
-        return None
-    start = span.year * 10000 + (span.month or 1) * 100 + (span.day or 1)
-    end = span.year * 10000 + (span.month or 12) * 100 + (span.day or 31)
-    return start, end
 
 
 # Whether a text speaks of days or dates. Every block is asked when it is indexed, so this is quick.
@@ -238,6 +215,11 @@ def amount(word: str) -> float:
     """The number of "3", "1.5", "three", "an"."""
     word = " ".join(word.split())
     return float(_NUMBERS[word]) if word in _NUMBERS else float(word)
+
+
+def figures(word: str) -> str:
+    """The same in figures, of a number in either language."""
+    return f"{amount(word.lower()):g}" if word.isascii() else str(han_number(word))
 
 
 def ordinal(word: str) -> int:

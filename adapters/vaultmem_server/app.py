@@ -7,9 +7,8 @@ import logging
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -20,7 +19,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from vaultmem import __version__, paths
+from vaultmem import __version__, paths, plugins
 from vaultmem.errors import StateError
 from vaultmem_server import guard
 from vaultmem_server.link import LinkError
@@ -106,13 +105,15 @@ def build(door: Door, lifespan: Lifespan) -> Starlette:
     return app
 
 
-def _mounted(door: Door) -> Iterable[BaseRoute]:
+def _mounted(door: Door) -> list[BaseRoute]:
     """The routes of other packages. What cannot be loaded is left out, and stands in the log."""
-    for point in sorted(entry_points(group=MOUNTS), key=lambda point: point.name):
-        try:
-            yield from point.load()(door)
-        except Exception as error:  # noqa: BLE001 - the border to code of third parties
-            log.warning("%s is left out: %s", point.name, error)
+    routes: list[BaseRoute] = []
+    plugins.each(
+        MOUNTS,
+        lambda _, mount: routes.extend(mount(door)),
+        lambda name, why: log.warning("%s is left out: %s", name, why),
+    )
+    return routes
 
 
 class _Door:

@@ -1,4 +1,4 @@
-"""What a dialect package may use of vaultmem: contracts and values, nothing else.
+"""What a dialect or a language package may use of vaultmem: contracts and values, nothing else.
 
 A dialect (an editor's reading of a folder of notes) is registered under the entry-point group
 "vaultmem.adapters" and is found by name at sync time. All paths are relative to the vault root, with
@@ -8,8 +8,8 @@ A dialect (an editor's reading of a folder of notes) is registered under the ent
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
-from typing import NamedTuple, Protocol, runtime_checkable
+from datetime import date, datetime
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 
@@ -101,8 +101,8 @@ class Completion(NamedTuple):
     """How a task is marked done in its note."""
 
     at: str  # by the clock on the wall: "2026-11-22T10:00"
-    next_day: Callable[[str, date, date], date | None]  # see languages.recurrence.next_day
-    is_over: Callable[[str, date, date], bool] | None = None  # see languages.recurrence.is_over
+    next_day: Callable[[str, date, date], date | None]  # see text.recurrence.next_day
+    is_over: Callable[[str, date, date], bool] | None = None  # see text.recurrence.is_over
 
 
 class Folder(Protocol):
@@ -175,3 +175,136 @@ class Dialect(Protocol):
 
     def open(self, root: Folder) -> Rules:
         """The rules for this vault; unreadable settings fall back to the editor's defaults."""
+
+
+# What a package for human languages has to know, registered under "vaultmem.languages". Each method takes any text,
+# also in a language that it does not know, and never raises because of it.
+
+
+class Moment(NamedTuple):
+    """A time that a text names, and where; in the zone of the day it was written."""
+
+    when: datetime  # items for a whole day: at 9:00
+    all_day: bool
+    repeat: str | None  # as vaultmem.text.recurrence reads it
+    start: int
+    end: int
+    relative: bool  # depends on the day it was written
+
+    def iso(self) -> str:
+        """The moment as properties have it: 2026-11-22T09:00, or 2026-11-22 for a whole day."""
+        return f"{self.when:%Y-%m-%d}" if self.all_day else f"{self.when:%Y-%m-%dT%H:%M}"
+
+    def is_to_come(self, now: datetime) -> bool:
+        """Whether it is not past; a whole day is to come until it ends."""
+        if self.all_day:
+            return self.when.date() >= now.date()
+        return self.when.timestamp() > now.timestamp()
+
+
+class Phrase(NamedTuple):
+    """The words of a reminder, understood as far as it goes."""
+
+    moment: Moment | None  # to come; None where no time is named
+    words: str  # that say when, as they stand there
+    rest: tuple[str, ...]  # words of time that are not understood
+
+
+class DaySpan(NamedTuple):
+    """A day, month or year named in a question; what it does not name is None."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+    def bounds(self) -> tuple[int, int] | None:
+        """The first and the last day as YYYYMMDD; None without a year."""
+        if self.year is None:
+            return None
+        start = self.year * 10000 + (self.month or 1) * 100 + (self.day or 1)
+        end = self.year * 10000 + (self.month or 12) * 100 + (self.day or 31)
+        return start, end
+
+
+class Statement(NamedTuple):
+    """One fact. Everything but the span is folded: no case, no articles, days as `m05 d03`."""
+
+    subject: str  # "user" for "I" and the user; "" when only a property is named ("port: 8100")
+    property: str  # canonical: "prefers", "is", "lives in", "uses", "birthday", "favourite editor"
+    value: str
+    negated: bool
+    span: tuple[int, int]  # where the clause stands in the text
+    single: bool  # a subject has one value of it at a time (birthday, branch; not likes, uses)
+    where: str = ""  # under which circumstance ("on staging", "for billing"); "" for always
+    over: str = ""  # what it is preferred to
+
+
+CAP = 4000  # characters of a text in which statements are looked for
+
+
+class Language(Protocol):
+    """One or several human languages, as far as memories and reminders need them."""
+
+    # Times, read on the day `written` or at the moment `now`
+
+    def times(self, text: str, now: datetime) -> list[Moment]:
+        """All times that a text names, in order."""
+
+    def reminder(self, text: str, now: datetime) -> Moment | None:
+        """The first time to come at which the text plainly wants something done; code, quotes, headings and links do
+        not count."""
+
+    def absolute(self, text: str, written: datetime) -> str:
+        """The text with each relative time followed by the day it meant: tomorrow (2026-11-22)."""
+
+    def phrase(self, text: str, now: datetime) -> Phrase:
+        """When the words of a reminder want it to speak."""
+
+    def time_alone(self, text: str, now: datetime) -> Phrase:
+        """The same of words that say when and nothing else: whatever stands beside it is not understood."""
+
+    def is_temporal(self, text: str) -> bool:
+        """Whether a text speaks of days or dates. Every block is looked at when it is indexed, so this is quick."""
+
+    def asks_when(self, question: str) -> bool:
+        """Whether the answer to a question is likely a date."""
+
+    def days(self, question: str) -> list[DaySpan]:
+        """The days, months and years that a question names."""
+
+    # Intentions in notes
+
+    def prose(self, text: str) -> str:
+        """The text with code, quotes, headings and links blanked out, character for character."""
+
+    def sentences(self, note: Note, text: str) -> dict[int, list[str]]:
+        """Sentences that may say when something is to be done, by their lines."""
+
+    def intention(self, sentence: str, written: datetime) -> Moment | None:
+        """When such a sentence wants something done; None where it does not, or where that was before."""
+
+    def task_time(self, text: str, written: datetime) -> Moment | None:
+        """When an open task is to be done that names a time in plain words."""
+
+    # Statements and words
+
+    def facts(self, message: str, now: datetime | None = None) -> list[str]:
+        """Sentences of a message that state something lasting about its writer, the most important first."""
+
+    def statements(self, text: str) -> list[Statement]:
+        """The facts in the first CAP characters, in order."""
+
+    def contradicts(self, one: Statement, other: Statement) -> bool:
+        """Whether both cannot be true of the same subject at the same time."""
+
+    def contradiction(self, one: str, other: str) -> str | None:
+        """Why two texts contradict, in one line for a person; None when they do not."""
+
+    def fold(self, value: str) -> str:
+        """One spelling of a value: no case, no article, no punctuation around it, days as `m05 d03`."""
+
+    def figures(self, word: str) -> str:
+        """A number in words in figures: "12" for twelve and for 十二."""
+
+    def table(self, name: str) -> Mapping[str, Any]:
+        """Lists of words: "categories" that hint at the category of a memory, "notions" such as frequent words."""

@@ -11,8 +11,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from importlib.metadata import EntryPoint, entry_points
 
+from vaultmem import plugins
 from vaultmem.api import params, rpc, session
 from vaultmem.api.session import Channel, Event, Subscription
 from vaultmem.api.tool import (
@@ -215,18 +215,15 @@ def _failure(client: str, tool: str, error: Exception, hook: str = "") -> Event:
 
 def _add_installed(toolbox: Toolbox) -> None:
     """Add what entry points lead to. What cannot be loaded is named on stderr, and left out."""
-    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
-        try:
-            _add_point(toolbox, point)
-        except Exception as error:  # noqa: BLE001 - the border to code of third parties
-            why = rpc.one_line(error) or type(error).__name__
-            sys.stderr.write(
-                f"vaultmem: the tool {point.name} ({point.value}) is left out: {why}\n"
-            )
+
+    def failed(name: str, why: str) -> None:
+        where = plugins.registered(GROUP)[name]
+        sys.stderr.write(f"vaultmem: the tool {name} ({where}) is left out: {why}\n")
+
+    plugins.each(GROUP, lambda _, loaded: _add_loaded(toolbox, loaded), failed)
 
 
-def _add_point(toolbox: Toolbox, point: EntryPoint) -> None:
-    loaded: object = point.load()
+def _add_loaded(toolbox: Toolbox, loaded: object) -> None:
     if callable(loaded) and not isinstance(loaded, Tool):
         loaded(toolbox)
         return

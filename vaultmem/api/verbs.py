@@ -142,15 +142,17 @@ def installed() -> dict[str, Verb]:
     if _installed:
         return _installed[0]
     import sys
-    from importlib.metadata import entry_points
+
+    from vaultmem import plugins
 
     found: dict[str, Verb] = {}
-    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
-        try:
-            found |= point.load()
-        except Exception as error:  # noqa: BLE001 - the border to code of third parties
-            why = " ".join(str(error).split()) or type(error).__name__
-            sys.stderr.write(f"vaultmem: the commands of {point.name} are left out: {why}\n")
+    plugins.each(
+        ENTRY_POINTS,
+        lambda _, verbs: found.update(verbs),
+        lambda name, why: sys.stderr.write(
+            f"vaultmem: the commands of {name} are left out: {why}\n"
+        ),
+    )
     _installed.append(found)
     return found
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from vaultmem import config as settings
-from vaultmem import machine, now, paths
+from vaultmem import machine, now, paths, plugins
 from vaultmem.agent import life, log
 from vaultmem.agent import service as services
 from vaultmem.agent.life import Life, holder
@@ -78,12 +78,9 @@ def serve(args: Namespace, output: Output) -> int:
 
 def _open_door(args: Namespace, output: Output) -> int:
     """Serve over HTTP, by the package that knows how."""
-    from importlib.metadata import entry_points
-
-    points = {point.name: point for point in entry_points(group=DOORS)}
-    if "http" not in points:
+    if "http" not in plugins.registered(DOORS):
         raise UsageError("no package for --http is installed; pip install 'vaultmem[server]'")
-    return int(points["http"].load()(args, output))
+    return int(plugins.load(DOORS, "http")(args, output))
 
 
 def _schedules(interval: str | None) -> dict[str, str]:

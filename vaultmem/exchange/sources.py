@@ -12,9 +12,9 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import entry_points
 from typing import NamedTuple, Protocol
 
+from vaultmem import plugins
 from vaultmem.adapter import Value
 from vaultmem.errors import UsageError, VaultGoneError, VaultmemError
 from vaultmem.paths import state_root
@@ -96,11 +96,11 @@ def installed() -> tuple[dict[str, Source], tuple[str, ...]]:
     """All sources by name, and a line for each package that has one that cannot be loaded: the others work on."""
     result: dict[str, Source] = {}
     troubles: list[str] = []
-    for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
-        try:
-            result.setdefault(point.name, point.load())
-        except Exception as error:  # noqa: BLE001 - the border to another's package
-            troubles.append(f"the source {point.name!r} cannot be loaded: {error}")
+    plugins.each(
+        GROUP,
+        result.__setitem__,
+        lambda name, why: troubles.append(f"the source {name!r} cannot be loaded: {why}"),
+    )
     return result, tuple(troubles)
 
 

@@ -10,12 +10,13 @@ from typing import NamedTuple
 from vaultmem.adapter import Link, Note, Task
 from vaultmem.index import ASKS
 from vaultmem.index.catalog import Catalog
+from vaultmem.plugins import language
+from vaultmem.text import times
 from vaultmem.text.values import value
 from vaultmem.vault import blocks
 from vaultmem.vault import blocks as blocking
 from vaultmem.vault.blocks import text_hash
 from vaultmem.vault.conflicts import Places, conflicts, doubtful, nearly_equal
-from vaultmem_languages import when_words
 
 Resolve = Callable[[str, str, str, Sequence[Sequence[str]]], tuple[str | None, int]]
 
@@ -359,7 +360,7 @@ def index_entries(path: str, record: NoteRow, grouped: list[blocking.Block]) -> 
         "tag": " ".join(note.tags),
         "path": path.rpartition("/")[0],
     }
-    day = when_words.day_number(record.day or "")
+    day = times.day_number(record.day or "")
     for number, block in enumerate(grouped):
         texts = {
             "body": block.text,
@@ -368,5 +369,5 @@ def index_entries(path: str, record: NoteRow, grouped: list[blocking.Block]) -> 
             "label": block.label or "",
             **whole,
         }
-        temporal = when_words.is_temporal(block.text)
+        temporal = language().is_temporal(block.text)
         yield Entry(number, texts, day, temporal, record.blocks[number].size)

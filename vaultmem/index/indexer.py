@@ -21,13 +21,13 @@ from vaultmem.index import compare
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.catalog_write import Copies, Entry, Judged, block_row, index_entries
 from vaultmem.index.compare import Diff, Manner, Place
+from vaultmem.plugins import language
 from vaultmem.progress import Progress
 from vaultmem.vault import blocks
 from vaultmem.vault import files as vault
 from vaultmem.vault.dialects import Rulebook, parse_note
 from vaultmem.vault.places import ours_as, page_path
 from vaultmem.vault.walk import Entry as File
-from vaultmem_languages.intentions import sentences
 
 if TYPE_CHECKING:
     from vaultmem.index.keyword import KeywordWriter
@@ -340,7 +340,7 @@ class Indexer:
             blocks.category(row.path, note.properties, self._memory_folder),
             self.rules.excluded(row.path),
             [block_row(note.title, block) for block in grouped],
-            sentences(note, text),
+            language().sentences(note, text),
             blocks.opening(note.pieces) if blocks.names_times(note.properties) else None,
         )
         self.batch.note(file, record)

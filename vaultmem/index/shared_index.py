@@ -7,9 +7,9 @@ a vault stay in its own files as well: a shared index answers what it can, and n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 from typing import NamedTuple, Protocol
 
+from vaultmem import plugins
 from vaultmem.config import Config
 from vaultmem.errors import ConfigError
 from vaultmem.index.exact import VectorIndex
@@ -65,9 +65,8 @@ def open_shared(setup: Setup) -> SharedIndex | None:
     name = setup.config.text("index.backend")
     if name == LOCAL:
         return None
-    points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
-    if name not in points:
-        known = ", ".join([LOCAL, *sorted(points)])
+    if name not in plugins.registered(ENTRY_POINTS):
+        known = ", ".join([LOCAL, *plugins.registered(ENTRY_POINTS)])
         raise ConfigError(f"index.backend: there is no index {name!r}; installed: {known}")
-    index: SharedIndex = points[name].load()(setup)
+    index: SharedIndex = plugins.load(ENTRY_POINTS, name)(setup)
     return index

@@ -12,6 +12,7 @@ from datetime import datetime
 from itertools import combinations
 from typing import NamedTuple
 
+from vaultmem.adapter import CAP, Statement
 from vaultmem.errors import NoteChangedError, NoteNotFoundError
 from vaultmem.memories import paraphrase, reads
 from vaultmem.memories.access import is_private
@@ -25,11 +26,11 @@ from vaultmem.memories.reads import ASKED, MODEL, OPEN
 from vaultmem.memories.reports import Report
 from vaultmem.memories.same import is_of_one_writer, kin, may_join
 from vaultmem.memories.store import YOU, Session
+from vaultmem.plugins import language
 from vaultmem.text import secrets
 from vaultmem.text.sanitize import one_line, quoted
 from vaultmem_chat.llm import request
 from vaultmem_chat.llm.request import CLASSIFY, CONTRADICTION, FILES, MERGE, SAME
-from vaultmem_languages.statements import CAP, Statement, contradiction, contradicts, statements
 
 NEAR = 0.75  # cosine from which two memories may say the same
 MOST_OF_A_TOPIC = 6  # memories on one thing that are compared with each other, the newest
@@ -122,13 +123,15 @@ def _on_one_topic(
 ) -> Iterator[tuple[str, str]]:
     topics: dict[tuple[str, ...], list[tuple[str, Statement]]] = {}
     for memory in newest:
-        for statement in statements(contents[memory.path][:CAP])[:MOST_STATEMENTS]:
+        for statement in language().statements(contents[memory.path][:CAP])[:MOST_STATEMENTS]:
             if statement.subject:
                 key = (*_side(memory), statement.subject, statement.property)
                 topics.setdefault(key, []).append((memory.path, statement))
     for _, group in sorted(topics.items()):
         for (one, mine), (other, theirs) in combinations(group[:MOST_OF_A_TOPIC], 2):
-            if one != other and (mine.value != theirs.value or contradicts(mine, theirs)):
+            if one != other and (
+                mine.value != theirs.value or language().contradicts(mine, theirs)
+            ):
                 yield min(one, other), max(one, other)
 
 
@@ -141,7 +144,7 @@ def _side(memory: Memory) -> tuple[str, ...]:
 def _order(contents: Mapping[str, str], group: Group) -> tuple[bool, bool]:
     """Pairs come first, and last of them those that a rule has noticed already."""
     texts = [contents[one.path] for one in group]
-    return len(group) == 1, len(group) == 2 and contradiction(*texts) is not None
+    return len(group) == 1, len(group) == 2 and language().contradiction(*texts) is not None
 
 
 # Answers, as proposals

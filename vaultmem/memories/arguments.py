@@ -195,10 +195,10 @@ def _spoken(name: str, now: datetime, *, ahead: bool) -> datetime | None:
 
 
 def _expression(text: str, now: datetime) -> datetime | None:
-    from vaultmem_languages import when  # most of what is asked has no words for times in it
+    from vaultmem.plugins import language  # most of what is asked has no words for times in it
 
     for phrase in (text, f"at {text}", f"in {text}"):  # what answers to "when?"
-        times = when.find(phrase, now)
+        times = language().times(phrase, now)
         if len(times) == 1 and not times[0].repeat:
             rest = phrase[: times[0].start] + phrase[times[0].end :]
             if rest.strip() in ("", "at"):

@@ -16,14 +16,12 @@ from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import Moment, Value
 from vaultmem.memories.draft import Draft, Finding
 from vaultmem.memories.importance import importance, memory_type, novelty, salience
 from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
-from vaultmem.text.values import lazy, plural, table
-from vaultmem_languages import reminder_phrase
-from vaultmem_languages.intentions import prose
-from vaultmem_languages.when import Moment, find, iso, reminder
+from vaultmem.plugins import language
+from vaultmem.text.values import lazy, plural
 
 CAP = 4000  # characters; what a text is about shows early
 THRESHOLD = 0.5  # of ten memories that clear it, nine are filed rightly: see benchmarks/classify.py
@@ -60,7 +58,7 @@ class Signal(NamedTuple):
 @cache
 def signals() -> tuple[Signal, ...]:
     """The words that hint at a category, with their weights; the English ones first."""
-    tables = table("vaultmem_languages", "categories")
+    tables = language().table("categories")
     return (*_read(tables["english"], han=False), *_read(tables["chinese"], han=True))
 
 
@@ -242,7 +240,9 @@ def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
     if category == REMINDERS:
         moment = due(draft, memory, text)
         is_timed = any(map(memory.properties.get, ("remind", "due")))
-        is_timed = is_timed or bool(find(prose(text), draft.written_at(memory)))
+        is_timed = is_timed or bool(
+            language().times(language().prose(text), draft.written_at(memory))
+        )
         category = REMINDERS if is_plain(text) and is_timed else next(iter(names), OTHERWISE)
     if not draft.may(memory):
         return
@@ -286,16 +286,16 @@ def due(draft: Draft, memory: Memory, text: str) -> Moment | None:
     """When a text wants to remind, reckoned from the day it was written; None when that is over. Where no words say
     that something is to be done then, it is the first time to come that the text names."""
     now, since = draft.view.now, draft.written_at(memory)
-    moment = reminder(text, since) or _to_come(text, since)
+    moment = language().reminder(text, since) or _to_come(text, since)
     if moment is not None and moment.repeat:
-        if not reminder_phrase.is_whole(text, since):
+        if language().phrase(text, since).rest:
             return None
-        return reminder(text, now) or _to_come(text, now) or moment
+        return language().reminder(text, now) or _to_come(text, now) or moment
     return moment if moment and moment.when.timestamp() > now.timestamp() - LATE else None
 
 
 def _to_come(text: str, now: datetime) -> Moment | None:
-    for moment in find(prose(text), now):
+    for moment in language().times(language().prose(text), now):
         if moment.when > now or (moment.all_day and moment.when.date() == now.date()):
             return moment
     return None
@@ -304,4 +304,4 @@ def _to_come(text: str, now: datetime) -> Moment | None:
 def times_of(moment: Moment) -> dict[str, Value]:
     """The properties that say when to remind."""
     repeat: dict[str, Value] = {"repeat": moment.repeat} if moment.repeat else {}
-    return {"remind": iso(moment), **repeat}
+    return {"remind": moment.iso(), **repeat}

@@ -9,11 +9,12 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import NamedTuple
 
+from vaultmem.adapter import CAP, Statement
 from vaultmem.memories.draft import Draft, Finding, is_own
 from vaultmem.memories.model import ARCHIVE, GENERATED, Memory
+from vaultmem.plugins import language
 from vaultmem.text.sanitize import quoted
 from vaultmem.text.values import plural
-from vaultmem_languages.statements import CAP, Statement, contradicts, statements
 
 FADING = 0.5  # confidence
 MOST_OF_ONE = 16  # statements of a memory
@@ -83,7 +84,7 @@ def contradictions(draft: Draft) -> None:
         if is_own(memory):
             continue
         text = draft.content(memory)[:CAP]
-        for statement in statements(text)[:MOST_OF_ONE]:
+        for statement in language().statements(text)[:MOST_OF_ONE]:
             project = memory.text("project")
             if statement.subject or project:  # "port: 8100": of what, is not known
                 key = (memory.scope, memory.text("agent"), project, statement.subject, statement.property)  # fmt: skip
@@ -94,7 +95,7 @@ def contradictions(draft: Draft) -> None:
         for pair in combinations(_newest(claims), 2):
             old, new = sorted(pair, key=lambda claim: claim.age)
             paths = new.memory.path, old.memory.path
-            if paths[0] != paths[1] and contradicts(new.statement, old.statement):
+            if paths[0] != paths[1] and language().contradicts(new.statement, old.statement):
                 text = f"“{new.words}” against “{old.words}” in [[{old.memory.title}]]"
                 findings.setdefault(paths, Finding("contradiction", paths[0], text, paths[1:]))
     for _, finding in sorted(findings.items())[:MOST_CONTRADICTIONS]:

@@ -12,9 +12,8 @@ from functools import cache
 from typing import NamedTuple
 
 from vaultmem.memories.short_texts import is_event, is_working_note
+from vaultmem.plugins import language
 from vaultmem.text.values import lazy
-from vaultmem_languages import words
-from vaultmem_languages.statements import statements
 
 # What short texts show without any model: names, numbers and dates, technical terms, in English and Chinese.
 
@@ -58,9 +57,13 @@ _MEAN_RARITY = 1.25  # one technical term among twelve other words that mean som
 _HAN_PER_WORD = 2
 
 
+def _notion(name: str) -> str:
+    return str(language().table("notions")[name])
+
+
 @cache
 def _han_name() -> re.Pattern[str]:
-    surnames, titles, places = (words("notions", name) for name in ("surnames", "titles", "places"))
+    surnames, titles, places = (_notion(name) for name in ("surnames", "titles", "places"))
     return re.compile(
         rf"{places}|《[^》\n]{{1,40}}》|[小老阿][{surnames}](?![\u4e00-\u9fff]{{0,1}}[果子])|[{surnames}][\u4e00-\u9fff]{{0,2}}(?:{titles})"
         rf"|(?:叫|同事|朋友|同学|邻居|客户|老婆|妻子|丈夫|老公|女儿|儿子|领导|老板)[{surnames}][\u4e00-\u9fff]{{1,2}}"
@@ -71,7 +74,7 @@ def _han_name() -> re.Pattern[str]:
 
 @cache
 def _words(name: str) -> frozenset[str]:
-    return frozenset(words("notions", name).split())
+    return frozenset(_notion(name).split())
 
 
 def has_name(text: str) -> bool:
@@ -92,7 +95,7 @@ def has_technical_terms(text: str) -> bool:
     the shape of code or out of a short list of terms 4. Two Chinese characters are taken for a word."""
     tokens = [token.strip(".:*_`-" if len(token) < 2 else ".:*") for token in _TOKEN.findall(text)]
     rarities = [r for r in (_rarity(token) for token in tokens if token) if r]
-    han_terms = len(re.findall(words("notions", "han_terms"), text))
+    han_terms = len(re.findall(_notion("han_terms"), text))
     han_words = max(han_terms, len(_HAN.findall(text)) // _HAN_PER_WORD)
     count = len(rarities) + han_words
     total = sum(rarities) + han_words * _PLAIN + han_terms * (_RARE - _PLAIN)
@@ -194,6 +197,11 @@ def memory_type(text: str) -> str:
 def says_something(text: str) -> bool:
     """Whether it states a fact, tells of something that happened, or of work in hand."""
     head = text[:CAP]
-    if statements(head) or is_working_note(head) or _EVENT.search(head) or _HAN_FACT.search(head):
+    if (
+        language().statements(head)
+        or is_working_note(head)
+        or _EVENT.search(head)
+        or _HAN_FACT.search(head)
+    ):
         return True
     return any(word.lower() not in _VAGUE for word in _SUBJECT.findall(head))

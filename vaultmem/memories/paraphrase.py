@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
+from vaultmem.adapter import Statement
 from vaultmem.memories.short_texts import (
     CAP,
     CUES,
@@ -26,10 +27,8 @@ from vaultmem.memories.short_texts import (
     stem,
     tokens_of,
 )
+from vaultmem.plugins import language
 from vaultmem.text.values import lazy
-from vaultmem_languages.slots import fold
-from vaultmem_languages.statements import Statement
-from vaultmem_languages.when_words import amount, han_number
 
 LONGEST = 20_000  # characters that are looked at
 _FEW = 24  # words, of which it is worth asking in which order they stand
@@ -205,7 +204,9 @@ def _stated(one: str, other: str, *, is_change: bool) -> dict[str, float]:
 
 @lru_cache(4096)
 def _plain(text: str) -> _Plain:
-    spelled = fold(_HOUR.sub(_hour, _NUMERAL.sub(_figure, _COUNTED.sub(_counted, text))))
+    spelled = language().fold(
+        _HOUR.sub(_hour, _NUMERAL.sub(_figures, _COUNTED.sub(_figures, text)))
+    )
     spelled = spelled.replace("星期", "周").replace("礼拜", "周").replace("点半", "点30")
     words = tuple(token.stem for token in tokens_of(spelled))
     prefixes: dict[str, list[str]] = {}
@@ -236,12 +237,8 @@ def _told(fact: Statement) -> _Fact:
     return _Fact(fact.subject, kind, value, fact.negated, fact.where)
 
 
-def _counted(match: re.Match[str]) -> str:
-    return str(han_number(match[0]))
-
-
-def _figure(match: re.Match[str]) -> str:
-    return f"{amount(match[0].lower()):g}"
+def _figures(match: re.Match[str]) -> str:
+    return language().figures(match[0])
 
 
 def _hour(match: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vaultmem.index import catalog_read
-from vaultmem.text.values import table
+from vaultmem.plugins import language
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +26,7 @@ NEAREST = 3  # the mean of so many of the best: one lucky sentence is not enough
 
 def prototypes() -> dict[str, list[str]]:
     """Sentences by category."""
-    groups: dict[str, list[str]] = table("vaultmem_languages", "categories")["prototypes"]
+    groups: dict[str, list[str]] = language().table("categories")["prototypes"]
     return groups
 
 

@@ -14,8 +14,8 @@ from vaultmem.memories.access import is_private
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.memories.short_texts import CAP, DENIAL, HAN, WORD, stem, tokens_of
+from vaultmem.plugins import language
 from vaultmem.text.similarity import bands, jaccard, resemblance
-from vaultmem_languages.statements import contradiction
 
 if TYPE_CHECKING:
     from vaultmem.memories.view import View
@@ -119,7 +119,7 @@ def _agree(one: str, other: str) -> bool:
         return False
     if mine.denials != theirs.denials and not (_contains(one, other) or _contains(other, one)):
         return False
-    return contradiction(one, other) is None
+    return language().contradiction(one, other) is None
 
 
 def _contains(whole: str, part: str) -> bool:

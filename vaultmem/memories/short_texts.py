@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from vaultmem.adapter import Statement
+from vaultmem.plugins import language
 from vaultmem.text.values import lazy
-from vaultmem_languages.statements import Statement, statements
 
 CAP = 400  # characters: a longer text states more than one thing
 NAME, NUMBER, WORD = "name", "number", "word"
@@ -109,9 +110,9 @@ def _which(text: str) -> Iterator[str]:
 def facts(text: str) -> tuple[Statement, ...]:
     """Its statements, also of a note to oneself ("Moved to Porto in March"); what we do, the user does."""
     plain = _WHEN.sub("", text)
-    stated = statements(plain)
+    stated = language().statements(plain)
     if plain:
-        stated = [*stated, *statements(f"I {plain[0].lower()}{plain[1:]}")]
+        stated = [*stated, *language().statements(f"I {plain[0].lower()}{plain[1:]}")]
     return tuple(fact._replace(subject="user") if fact.subject == "we" else fact for fact in stated)
 
 

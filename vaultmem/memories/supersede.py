@@ -28,8 +28,8 @@ from vaultmem.memories.short_texts import (
     read,
     words_of,
 )
+from vaultmem.plugins import language
 from vaultmem.text.times import stamp
-from vaultmem_languages.statements import contradicts
 
 LONGEST_VALUE = 5  # tokens
 REPLACES, SAME, APART = "replaces", "same", "apart"
@@ -190,7 +190,7 @@ def features(
         "cue and shared": _in_order(a.tokens, b.tokens) if b.cue else 0.0,
         "cue before": a.cue,
         "denied in one": a.denied != b.denied,
-        "contradicts": any(contradicts(one, other) for one in news for other in stated),
+        "contradicts": any(language().contradicts(one, other) for one in news for other in stated),
         "other subject": bool(topics) and bool(others) and topics.isdisjoint(others),
         "one value": is_value and not (several or a.event or elsewhen),
         "several": several,

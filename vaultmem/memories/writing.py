@@ -19,6 +19,7 @@ from vaultmem.memories.same import kin
 from vaultmem.memories.short_texts import CAP
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.memories.supersede import may_replace, replace
+from vaultmem.plugins import language
 from vaultmem.text import secrets, similarity, titles
 from vaultmem.text.sanitize import quoted
 from vaultmem.text.times import stamp
@@ -179,15 +180,14 @@ def new_memory(
 
 def _times(session: Session, content: str) -> dict[str, Value]:
     """When a reminder wants to remind, if its text says so."""
-    from vaultmem_languages import reminder_phrase, when
 
     now = session.local_time
-    moment = when.reminder(content, now) or next(
-        (one for one in when.find(content, now) if one.repeat or one.when >= now), None
+    moment = language().reminder(content, now) or next(
+        (one for one in language().times(content, now) if one.repeat or one.when >= now), None
     )
-    if moment is None or (moment.repeat and not reminder_phrase.is_whole(content, now)):
+    if moment is None or (moment.repeat and language().phrase(content, now).rest):
         return {}
-    return {"remind": when.iso(moment), **({"repeat": moment.repeat} if moment.repeat else {})}
+    return {"remind": moment.iso(), **({"repeat": moment.repeat} if moment.repeat else {})}
 
 
 def _end(session: Session, params: Arguments) -> float:

@@ -22,6 +22,7 @@ from vaultmem.memories.item_answers import (
 )
 from vaultmem.memories.reports import Report, header, planned
 from vaultmem.memories.store import MemoryStore, Session
+from vaultmem.plugins import language
 from vaultmem.reminders import carrying
 from vaultmem.reminders.due import REMINDER, TASK, Due
 from vaultmem.reminders.items import days_later, may_be_shown, words_of
@@ -29,7 +30,6 @@ from vaultmem.reminders.notify import LocalZone
 from vaultmem.text import times
 from vaultmem.text.sanitize import words
 from vaultmem.text.times import stamp
-from vaultmem_languages import when
 
 if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader
@@ -359,8 +359,8 @@ def _after_span(text: str, now: datetime) -> str:
 
 def _in_words(text: str, now: datetime) -> str:
     """What words mean, if they are one expression of time and nothing else."""
-    moments = when.find(text, now)
+    moments = language().times(text, now)
     if len(moments) != 1 or moments[0].repeat:
         return ""
     rest = text[: moments[0].start] + text[moments[0].end :]
-    return "" if rest.strip() else when.iso(moments[0])
+    return "" if rest.strip() else moments[0].iso()

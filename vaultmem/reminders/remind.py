@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import Moment, Phrase, Value
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.memories.access import DREAM
 from vaultmem.memories.arguments import Arguments
@@ -18,14 +18,12 @@ from vaultmem.memories.links import entries, link_to
 from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.memories.store import Session
 from vaultmem.memories.writing import write
+from vaultmem.plugins import language
 from vaultmem.text import recurrence
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_title
 from vaultmem.text.values import lazy
-from vaultmem_languages import reminder_phrase, when
-from vaultmem_languages.reminder_phrase import Phrase
-from vaultmem_languages.when import Moment, absolute, reminder
 
 # --- Set by somebody: what, when, and how often
 
@@ -35,12 +33,12 @@ def remind(session: Session, params: Arguments) -> dict[str, object]:
     understood is refused: half of it would be another time."""
     now = session.view.now
     at = params.text("at")
-    phrase = reminder_phrase.alone(at, now) if at else _phrase_in_words(params, now)
+    phrase = language().time_alone(at, now) if at else _phrase_in_words(params, now)
     moment = phrase.moment
-    if not moment or not when.is_to_come(moment, now) or (at and phrase.rest):
+    if not moment or not moment.is_to_come(now) or (at and phrase.rest):
         raise _no_time(at, phrase)
     repeat = _rule(params.text("repeat"), now) or moment.repeat
-    times: dict[str, Value] = {"remind": when.iso(moment)}
+    times: dict[str, Value] = {"remind": moment.iso()}
     if repeat:
         times["repeat"] = repeat
     # One that is there already has times of its own.
@@ -48,7 +46,7 @@ def remind(session: Session, params: Arguments) -> dict[str, object]:
 
 
 def _phrase_in_words(params: Arguments, now: datetime) -> Phrase:
-    phrase = reminder_phrase.read(params.content(), now)
+    phrase = language().phrase(params.content(), now)
     if phrase.rest and not params.text("repeat"):
         named = ", ".join(f'"{each}"' for each in phrase.rest)
         raise VaultmemError(
@@ -61,7 +59,7 @@ def _phrase_in_words(params: Arguments, now: datetime) -> Phrase:
 def _rule(words: str, now: datetime) -> str:
     if not words or recurrence.read_rule(words):
         return words
-    phrase = reminder_phrase.alone(words, now)
+    phrase = language().time_alone(words, now)
     if phrase.rest or not phrase.moment or not phrase.moment.repeat:
         raise UsageError(
             f"repeat must be a rule such as every day or every week on Monday, not {words!r}"
@@ -97,7 +95,7 @@ def stale_days(draft: Draft, looked: set[str] | None = None) -> None:
         if looked is not None and is_known(memory, looked):
             continue
         content = draft.content(memory)
-        dated = absolute(content, draft.written_at(memory))
+        dated = language().absolute(content, draft.written_at(memory))
         if dated != content and draft.may(memory):
             draft.rewrite(memory, dated, "relative days got their date")
 
@@ -233,19 +231,21 @@ def _is_all(sentence: _Sentence, text: str) -> bool:
 def _sentences(draft: Draft, memory: Memory, text: str) -> Iterator[_Sentence]:
     now, since = draft.view.now, draft.written_at(memory)
     bare = _DATED.sub("", text)
-    text = bare if absolute(bare, since) == text else text  # without what stale_days has put in
+    text = (
+        bare if language().absolute(bare, since) == text else text
+    )  # without what stale_days has put in
     for _ in range(MOST):
-        moment = reminder(text, since)
+        moment = language().reminder(text, since)
         if moment is None:
             return
         begin, end = _bounds(text, moment.start, moment.end)
         words = text[begin:end]
         span = " ".join(text[moment.start : moment.end].split()).casefold()
         text = text[:begin] + " " * (end - begin) + text[end:]
-        if moment.repeat and not reminder_phrase.is_whole(words, since):
+        if moment.repeat and language().phrase(words, since).rest:
             continue
         if moment.repeat and moment.when <= now:
-            moment = reminder(words, now) or moment
+            moment = language().reminder(words, now) or moment
         unsure = moment.relative and _was_edited(memory)
         if moment.when > now and not unsure and not _HAS_DATE.search(words):
             yield _Sentence(_BULLET.sub("", words, count=1).strip(), span, moment)

@@ -10,12 +10,11 @@ from datetime import datetime, tzinfo
 from functools import partial
 from typing import NamedTuple
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import Moment, Value
+from vaultmem.plugins import language
 from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due, Schedule
 from vaultmem.text import recurrence
 from vaultmem.text.values import lazy
-from vaultmem_languages import intentions, reminder_phrase
-from vaultmem_languages.when import Moment, find, iso
 
 Fields = Mapping[str, object]
 BEGAN = "began"  # under this key stands when vaultmem read the vault for the first time
@@ -141,7 +140,7 @@ def of_task(place: Place, fields: Fields, *, plain: bool) -> Schedule | None:
     planned = [moment for moment in (scheduled, remind) if moment]
     first = by or min(planned, default="") or _text(fields, "start")
     if not first:
-        return _in_words(place, due, partial(intentions.task_moment, due.text)) if plain else None
+        return _in_words(place, due, partial(language().task_time, due.text)) if plain else None
     at = remind or by or scheduled
     timed = at if "T" not in first and at.startswith(f"{first}T") else first
     # The id is that of the day: a time that is added behind it makes no other task.
@@ -167,7 +166,7 @@ def of_block(place: Place, fields: Fields) -> Schedule | None:
 def of_sentence(place: Place, line: int, text: str) -> Schedule | None:
     """A sentence that says when something is to be done."""
     due = place.due(SAID, text, line)
-    schedule = _in_words(place, due, partial(intentions.moment, text))
+    schedule = _in_words(place, due, partial(language().intention, text))
     return schedule and schedule._replace(days=GRACE_DAYS)
 
 
@@ -175,7 +174,7 @@ def _in_words(place: Place, due: Due, read: Callable[[datetime], Moment | None])
     moment = place.written.moment(due.text, read)
     if not moment:
         return None
-    first, rule = iso(moment), moment.repeat or ""
+    first, rule = moment.iso(), moment.repeat or ""
     due = due._replace(due=first, at=first, repeat=rule or due.repeat, rolls=bool(rule))
     return Schedule(due, due.own_id or place.stem, rule)
 
@@ -252,7 +251,7 @@ def rule_of(words: str, now: datetime) -> str:
     text = words[:_LONGEST]
     if not text or recurrence.read_rule(text):
         return text
-    phrase = reminder_phrase.alone(text, now)
+    phrase = language().time_alone(text, now)
     return (phrase.moment and not phrase.rest and phrase.moment.repeat) or ""
 
 
@@ -289,8 +288,10 @@ def _moment(place: Place, text: str) -> str:
     plain = _ISO.fullmatch(text)
     if plain:
         return _iso_moment(plain, place.written.zone)
-    moment = place.written.moment(text, lambda since: next(iter(find(text, since)), None))
-    return iso(moment) if moment else ""
+    moment = place.written.moment(
+        text, lambda since: next(iter(language().times(text, since)), None)
+    )
+    return moment.iso() if moment else ""
 
 
 def _iso_moment(match: re.Match[str], zone: tzinfo | None) -> str:

@@ -351,9 +351,9 @@ def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
     # "until [[2026-11-25]]" names a day; a link elsewhere is rather to the note, under an older name.
     typed = _WIKILINK.sub(r" . \1 . ", text[until.end() :]) if until else _WIKILINK.sub(" . ", text)
     if until or (item and text != tick.words):
-        from vaultmem_languages import when  # the grammar is only for who snoozes in words
+        from vaultmem.plugins import language  # the grammar is only for who snoozes in words
 
-        days = [when.iso(moment) for moment in when.find(typed[:_LOOKED_AT], now)]
+        days = [moment.iso() for moment in language().times(typed[:_LOOKED_AT], now)]
     else:
         days = [match[0].replace(" ", "T") for match in _DAY.finditer(typed)]
     if not until:

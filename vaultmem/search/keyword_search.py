@@ -16,9 +16,9 @@ from vaultmem.index.keyword import (
     spoken,
     words,
 )
+from vaultmem.plugins import language
 from vaultmem.search import rank
 from vaultmem.search.query import Query, Term
-from vaultmem_languages import when_words
 
 MAX_PREFIX_TERMS = 50
 MIN_CORRECTED = 4  # letters of a stem; shorter ones are near too many others
@@ -191,8 +191,8 @@ class KeywordSearcher:
 
     def _day_clauses(self, text: str) -> list[tantivy.Query]:
         results = []
-        for span in when_words.day_spans(text):
-            bounds, field = when_words.number_range(span), "day"
+        for span in language().days(text):
+            bounds, field = span.bounds(), "day"
             if not bounds and span.month is not None:
                 first = span.month * 100
                 bounds, field = (first + (span.day or 1), first + (span.day or 31)), "monthday"
@@ -204,7 +204,7 @@ class KeywordSearcher:
         return results
 
     def _when_clause(self, text: str) -> list[tantivy.Query]:
-        if not when_words.asks_when(text):
+        if not language().asks_when(text):
             return []
         return [_T.const_score_query(_T.term_query(self._schema, "temporal", 1), rank.WHEN_WEIGHT)]
 

@@ -1,5 +1,5 @@
 """Whether a text is in the language that the default embedding model was trained on, which is English: by its letters,
-and by words that any English text has."""
+and by words that any English text has. And which part of a long message its writer typed."""
 
 from __future__ import annotations
 
@@ -45,3 +45,23 @@ def unknown_share(texts: Iterable[str]) -> tuple[int, int] | None:
     if not told or told.count(most) < ENOUGH[most] * len(told):
         return None
     return len(told) - told.count(ENGLISH), len(told)
+
+
+# Of a message: what its writer typed.
+
+_TYPED = 4000  # characters that somebody types; a longer message holds something pasted
+_ROUND = 1500  # characters around what is pasted that may be typed
+_STOPS = "\n.!?。！？"
+
+
+def typed_part(message: str) -> str:
+    """What of a long message may be typed: its first paragraph and its last, as far as they are short. Between them
+    lies what was pasted."""
+    if len(message) <= _TYPED:
+        return message
+    message = message.replace("\r\n", "\n")
+    begin = message[:_ROUND].lstrip().partition("\n\n")[0]
+    whole = len(begin) if len(begin) < _ROUND - 1 else max(begin.rfind(mark) for mark in _STOPS) + 1
+    end = message[-_ROUND:].rstrip()
+    paragraph = end.rfind("\n\n") if "\n\n" in end else end.find("\n")
+    return f"{begin[:whole]}\n\n{end[paragraph:].strip() if paragraph >= 0 else ''}"

@@ -284,3 +284,9 @@ def day_after(day: date, days: int) -> date | None:
         return day + timedelta(days=days)
     except OverflowError:
         return None
+
+
+def day_number(iso: str) -> int:
+    """An ISO day as YYYYMMDD, which sorts and ranges like the day itself; 0 for none."""
+    digits = iso[:10].replace("-", "")
+    return int(digits) if len(digits) == 8 and digits.isdecimal() else 0

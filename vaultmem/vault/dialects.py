@@ -7,10 +7,9 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, NamedTuple
 
-from vaultmem import paths
+from vaultmem import paths, plugins
 from vaultmem.adapter import Completion, Dialect, Folder, FrontMatter, Note, Rules, Task, Views
 from vaultmem.errors import ConfigError
 from vaultmem.vault import blocks as blocking
@@ -121,12 +120,8 @@ GROUP = "vaultmem.adapters"
 @cache
 def installed() -> list[Dialect]:
     """All dialects that are installed, by name, looked up once. A package that cannot be loaded says so."""
-    dialects: list[Dialect] = []
-    for point in sorted(entry_points(group=GROUP), key=lambda p: p.name):
-        loaded = point.load()
-        if hasattr(loaded, "claims"):
-            dialects.append(loaded)
-    return dialects
+    loaded = (plugins.load(GROUP, name) for name in plugins.registered(GROUP))
+    return [one for one in loaded if hasattr(one, "claims")]
 
 
 def claimed_vault(start: str) -> str | None:

@@ -23,7 +23,7 @@ from vaultmem_chat.proxy.chats import Chats, Exchange
 from vaultmem_chat.proxy.upstream import Reply, Upstream, UpstreamError, for_upstream, leads_out
 from vaultmem_server.guard import Guard
 
-log = logging.getLogger("vaultmem_chat.proxy")
+log = logging.getLogger("vaultmem.proxy")
 
 MOST_BODY = 32_000_000  # bytes
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")

@@ -20,18 +20,11 @@ from vaultmem_chat.llm.wire import Events
 from vaultmem_chat.memory_context import Context
 from vaultmem_chat.proxy.recall_pool import Recalled, RecallPool
 from vaultmem_chat.proxy.turns import ChatTurns, Learners, Turn
-from vaultmem_chat.proxy.upstream import (
-    Headers,
-    Reply,
-    Request,
-    Upstream,
-    UpstreamError,
-    for_upstream,
-    header,
-)
+from vaultmem_chat.proxy.upstream import Reply, Request, Upstream, UpstreamError, for_upstream
 from vaultmem_chat.turn_queue import NOTHING, RECALLED, ChatCounts
+from vaultmem_server.guard import Headers, header
 
-log = logging.getLogger("vaultmem_chat.proxy")
+log = logging.getLogger("vaultmem.proxy")
 
 LARGE = 500_000  # bytes of a body that is read in a thread, so that streams go on meanwhile
 HEADER = b"x-vaultmem-recall"  # of answers: what was recalled, or why nothing was

@@ -32,7 +32,7 @@ from vaultmem_chat.worker import Worker, service_of
 from vaultmem_server import serving
 from vaultmem_server.guard import Guard, is_loopback
 
-log = logging.getLogger("vaultmem_chat.proxy")
+log = logging.getLogger("vaultmem.proxy")
 
 _OPTIONS = {
     "llm.base_url": "--upstream", "proxy.host": "--host", "conversations.id": "--conversation",

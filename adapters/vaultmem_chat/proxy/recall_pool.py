@@ -13,7 +13,7 @@ from vaultmem.api import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem_chat.memory_context import Context, Limits, context_for
 
-log = logging.getLogger("vaultmem_chat.proxy")
+log = logging.getLogger("vaultmem.proxy")
 
 WARM = 30.0  # seconds that the first request waits for recall to be ready
 THREADS = 2  # each has a vault of its own

@@ -20,10 +20,11 @@ from vaultmem.credentials import Key
 from vaultmem.errors import LlmError, VaultmemError
 from vaultmem_chat.bodies import Chat
 from vaultmem_chat.llm.request import Model
-from vaultmem_chat.proxy.upstream import Headers, carries_key, header
+from vaultmem_chat.proxy.upstream import carries_key
 from vaultmem_chat.turn_queue import SERVICE, Item, Turns
+from vaultmem_server.guard import Headers, header
 
-log = logging.getLogger("vaultmem_chat.proxy")
+log = logging.getLogger("vaultmem.proxy")
 
 MOST_KEPT = 200_000  # characters of a turn; what is longer is cut
 MOST_CONVERSATIONS = 10_000  # whose newest turns are known
