@@ -213,10 +213,28 @@ def test_a_list_narrows_by_every_field(open_vault: Vault) -> None:
     assert len(open_vault.memories(scope="agent:codex")) == 1
     assert not open_vault.memories(until="2001-01-01")
     assert len(open_vault.memories(since="2001-01-01", limit=1)) == 1
+    assert [m["id"] for m in open_vault.memories(words="MODE dark")] == [a["id"]]
     with pytest.raises(VaultmemError, match="must be a day"):
         open_vault.memories(since="soon")
     with pytest.raises(UsageError, match="from 1 to"):
         open_vault.memories(limit=0)
+
+
+def test_a_list_comes_in_parts_and_says_what_there_is(open_vault: Vault) -> None:
+    wrote = [open_vault.write(text)["id"] for text in FACTS[:3]]
+    open_vault.write(FACTS[3], agent="codex", source="House/Roof.md:12", tags="work")
+    open_vault.approve(open_vault.write(FACTS[4], agent="codex", source="roofing")["id"])
+    parts = [open_vault.ask("list", offset=at, limit=2) for at in (0, 2, 4, 6)]
+    assert [part["count"] for part in parts] == [2, 2, 1, 0]
+    assert {part["total"] for part in parts} == {5}
+    ids = [m["id"] for part in parts for m in part["memories"]]
+    assert ids == [m["id"] for m in open_vault.memories()]
+    assert set(wrote) < set(ids)
+    facets = open_vault.ask("list", limit=1, category="people", facets=True)["facets"]
+    assert facets == {"category": {"inbox": 5}, "agent": {"codex": 2}, "tags": {"work": 1}}
+    assert [m["tags"] for m in open_vault.memories(unapproved=True)] == [["work"]]
+    for name in ("Roof", "[[roof]]", "House/Roof.md", "Roof.md:3"):
+        assert [m["tags"] for m in open_vault.memories(source=name)] == [["work"]], name
 
 
 # --- changing, and taking it back

@@ -156,7 +156,7 @@ def test_a_memory_is_corrected_forgotten_and_brought_back(page: Page, door: Door
 def test_several_are_tagged_and_merged_at_once(page: Page, door: Door) -> None:
     for n in ("first", "second"):
         door.ask("write", content=f"The {n} anchor is a plough anchor of nine kilos.")
-    at(page, "/memories?q=plough")
+    at(page, "/memories?words=plough")
     for box in page.locator(".row input[type=checkbox]").all():
         box.check()
     page.get_by_label("tags").fill("boat")
@@ -169,7 +169,7 @@ def test_several_are_tagged_and_merged_at_once(page: Page, door: Door) -> None:
     page.get_by_label("The one text").fill("Both anchors are plough anchors of nine kilos.")
     page.get_by_role("button", name="Merge").click()
     expect(page.locator("#notice")).to_contain_text("merged")
-    at(page, "/memories?q=plough")
+    at(page, "/memories?words=plough")
     expect(page.locator(".list .row")).to_have_count(1)
 
 
@@ -267,7 +267,7 @@ def test_it_works_without_the_script(chromium: Browser, door: Door) -> None:
 
 
 def test_what_others_write_is_shown_at_once_in_eight_tabs(page: Page, door: Door) -> None:
-    at(page, "/memories?q=quay")
+    at(page, "/memories?words=quay")
     live(page)
     tabs = [page.context.new_page() for _ in range(7)]
     for tab in tabs:
@@ -298,12 +298,15 @@ def test_a_thousand_memories_scroll(page: Page, door: Door) -> None:
             f"---\nid: 00000000-0000-4000-8000-{n:012}\n---\nKnot {n} of the rope book\n"
         )
     until(lambda: door.ask("list", limit=2_000).data["count"] >= 1_000)
-    at(page, "/memories?q=rope&view=table")
+    at(page, "/memories?words=rope&view=table")
     expect(page.locator(".count")).to_contain_text("1,000")
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     expect(page.locator(".list .row[data-at='999']")).to_be_visible()
     assert page.locator(".list .row").count() < 150
     expect(page.locator(".list .row[data-at='999']")).to_have_attribute("aria-posinset", "1000")
+    door.ask("write", content="One more knot for the rope book.")
+    expect(page.locator(".count")).to_contain_text("1,001")  # shown again, and where it was
+    expect(page.locator(".list .row[data-at='998']")).to_be_in_viewport()
 
 
 # --- traps

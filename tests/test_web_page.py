@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import re
 import shutil
@@ -21,7 +22,7 @@ from tests import http_run
 from tests.cli_run import ran, tree_hash
 from tests.http_run import Answer, Door
 from vaultmem import Vault, client
-from vaultmem.errors import NoteChangedError
+from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.memories.reports import unified
 from vaultmem_web import app, sessions, views
 from vaultmem_web.prose import prose
@@ -362,6 +363,26 @@ def test_a_difference_shows_every_word_of_both(old: str, new: str) -> None:
             if line.startswith(sign):
                 for word in re.findall(r"[ab]+", line):
                     assert word in re.sub(r"<[^>]*>", "", side)
+
+
+def test_what_takes_a_while_comes_behind_the_rest() -> None:
+    """A browser shows what it has, with or without a script."""
+
+    async def pieces() -> tuple[str, str]:
+        answer: asyncio.Future[views.h.Node] = asyncio.Future()
+        page = views.Page(
+            "Health", [views.h.p["at hand <b>"], views.later(answer), views.h.p["end"]]
+        )
+        html = views.document(page, views.Frame("/", "x", "home", None), Translator("en"))
+        first = await anext(html)
+        answer.set_exception(VaultmemError("doctor is <out>"))
+        return first, "".join([piece async for piece in html])
+
+    first, rest = asyncio.run(pieces())
+    assert first.startswith("<!doctype html>")
+    assert "at hand &lt;b&gt;" in first
+    assert "doctor is &lt;out&gt;" in rest
+    assert rest.index("doctor") < rest.index("end")
 
 
 # --- words

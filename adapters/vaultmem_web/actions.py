@@ -10,6 +10,7 @@ from vaultmem_web.sessions import Notice
 from vaultmem_web.texts import Translator
 
 Form = Mapping[str, str]
+Action = Callable[[Reader, Form, Translator], Awaitable[Notice]]
 _MOST = 2_000  # memories that one action changes
 
 
@@ -46,18 +47,6 @@ async def _approve(reader: Reader, form: Form, t: Translator) -> Notice:
     for id_ in _ids(form):
         await reader.ask("approve", id=id_)
     return Notice(t("approved"))
-
-
-async def _delete(reader: Reader, form: Form, t: Translator) -> Notice:
-    return await _each(reader, form, "delete", t("forgotten"))
-
-
-async def _restore(reader: Reader, form: Form, t: Translator) -> Notice:
-    return await _each(reader, form, "restore", t("restored"))
-
-
-async def _reinforce(reader: Reader, form: Form, t: Translator) -> Notice:
-    return await _each(reader, form, "reinforce", t("confirmed as still true"))
 
 
 async def _file(reader: Reader, form: Form, t: Translator) -> Notice:
@@ -156,8 +145,18 @@ async def _sync(reader: Reader, _form: Form, t: Translator) -> Notice:
     return Notice(t("the index is up to date"))
 
 
-_ACTIONS: dict[str, Callable[[Reader, Form, Translator], Awaitable[Notice]]] = {
-    "answer": _answer, "approve": _approve, "delete": _delete, "restore": _restore, "reinforce": _reinforce,
+def _to_each(verb: str, text: str) -> Action:
+    """A verb that needs nothing but the memories."""
+
+    async def action(reader: Reader, form: Form, t: Translator) -> Notice:
+        return await _each(reader, form, verb, t(text))
+
+    return action
+
+
+_ACTIONS: dict[str, Action] = {
+    "answer": _answer, "approve": _approve, "delete": _to_each("delete", "forgotten"),
+    "restore": _to_each("restore", "restored"), "reinforce": _to_each("reinforce", "confirmed as still true"),
     "file": _file, "tag": _tag, "edit": _edit, "merge": _merge, "decide": _decide, "undo": _undo, "forget": _forget,
     "promote": _promote, "job": _job, "sync": _sync,
 }  # fmt: skip

@@ -3,7 +3,6 @@ of what changes."""
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib import resources
@@ -130,8 +129,6 @@ class _Site:
         names = [name for name, path in self._door.vaults.items() if path == folder]
         if not names:
             return Response(status_code=410)
-        with contextlib.suppress(VaultmemError):
-            await self._feed(names[0]).rows(deleted=False)  # the first page need not wait for them
         response = Response(status_code=204)
         cookie = self.sessions.open(names[0], _host(request))
         response.set_cookie(COOKIE, cookie, path=ROOT, httponly=True, samesite="strict")
@@ -177,12 +174,12 @@ class _Site:
             session.notice = await actions.act(request.path_params["name"], reader, form, t)
         except VaultmemError as error:
             session.notice = Notice(str(error), is_problem=True)
-        self._feed(session.vault).forget()
         return RedirectResponse(_back(form), 303)
 
     async def events(self, request: Request) -> Response:
         """What changes, as server-sent events: the kinds, one event at a time."""
-        feed = self._feed(_session(request).vault)
+        vault = _session(request).vault
+        feed = self._feeds.setdefault(vault, Feed(self._door, vault))
 
         async def stream() -> AsyncIterator[str]:
             yield "retry: 1000\n\n"
@@ -232,21 +229,11 @@ class _Site:
         body = (await request.body()).decode("utf-8", "replace")
         form = views.fields_of(body)
         if not _session(request).vouches(form.get("csrf", "")):
-            raise _wrong_form()
+            raise HTTPException(403, "this form is not of this session; open the page again")
         return form
 
-    def _feed(self, vault: str) -> Feed:
-        if vault not in self._feeds:
-            self._feeds[vault] = Feed(self._door, vault)
-        return self._feeds[vault]
-
     def _reader(self, session: Session) -> Reader:
-        return Reader(self._door, session.vault, self._feed(session.vault))
-
-
-def _wrong_form() -> Exception:
-
-    return HTTPException(403, "this form is not of this session; open the page again")
+        return Reader(self._door, session.vault)
 
 
 def _session(request: Request) -> Session:
@@ -264,8 +251,8 @@ def _entrance(request: Request, status: int = 200) -> Response:
     return _html(views.entrance(_texts(request)), status)
 
 
-def _html(text: str, status: int = 200) -> Response:
-    return Response(text, status, media_type="text/html; charset=utf-8")
+def _html(html: AsyncIterator[str], status: int = 200) -> Response:
+    return StreamingResponse(html, status, media_type="text/html; charset=utf-8")
 
 
 def _below(request: Request) -> str:

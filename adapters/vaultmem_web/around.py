@@ -8,21 +8,14 @@ from collections.abc import Iterable, Sequence
 
 import htpy as h
 
-from vaultmem_web import drawing
+from vaultmem_web import drawing, views
 from vaultmem_web.data import Record, Visit
 from vaultmem_web.prose import prose
-from vaultmem_web.views import (
-    Page,
-    form,
-    memory_link,
-    note_link,
-    url,
-    when,
-)
+from vaultmem_web.views import Page, button, note_link, url, when
 
 _WORD = re.compile(r"\w{3,}")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
-_RELATED = 20
+_RELATED, _DRAWN = 20, 100
 
 
 # --- around a note
@@ -31,23 +24,23 @@ _RELATED = 20
 async def note(visit: Visit) -> Page:
     """What stands around a note: links, mentions, what is alike, and memories drawn from it."""
     t, reader, named = visit.t, visit.reader, visit.text("path")
-    links, back, related, rows = await asyncio.gather(
-        reader.call("links", note=named),
-        reader.call("backlinks", note=named, mentions=True),
-        reader.call("related", note=named, limit=_RELATED),
-        reader.rows(),
-    )
+    links, back, related, drawn = await asyncio.gather(
+        reader.call("links", note=named), reader.call("backlinks", note=named, mentions=True),
+        reader.call("related", note=named, limit=_RELATED), reader.list(source=named, limit=_DRAWN),
+    )  # fmt: skip
     path = str(links["note"])
-    title = path.rpartition("/")[2].removesuffix(".md")
+    title = views.name_of(path)
     out = {str(one["target"]) for one in links["links"] if one["target"]} - {path}
     into = {str(one["source"]) for one in back["backlinks"]} - {path}
     like = {str(one["path"]): str(one["title"]) for one in related["related"]}
     near = [
-        drawing.Near(one, one.rpartition("/")[2].removesuffix(".md"), _kind(one, out, into))
-        for one in sorted(out | into)
+        drawing.Near(one, views.name_of(one), _kind(one, out, into)) for one in sorted(out | into)
     ]
     near += [drawing.Near(one, name, "like") for one, name in like.items() if one not in out | into]
-    drawn = [row for row in rows if row.source and (path in row.source or row.source == title)]
+    alike = (
+        views.row("", [note_link(one["path"], one["title"]), h.p(".labels")[", ".join(one["reasons"])]])
+        for one in related["related"]
+    )  # fmt: skip
     return Page(
         title,
         [
@@ -56,19 +49,10 @@ async def note(visit: Visit) -> Page:
             _places(t("Linked from"), back["backlinks"], "source"),
             _places(t("Mentioned without a link"), back.get("mentions", ()), "path"),
             _places(t("Links to"), [one for one in links["links"] if one["target"]], "target"),
-            related["related"]
-            and h.section[
-                h.h2[t("Alike")],
-                h.ul(".rows")[
-                    (
-                        h.li(".row", tabindex="0")[
-                            h.div[note_link(one["path"], one["title"]), h.p(".labels")[", ".join(one["reasons"])]]
-                        ]
-                        for one in related["related"]
-                    )
-                ],
-            ],
-            bool(drawn) and h.section[h.h2[t("Memories drawn from it")], h.ul[(h.li[memory_link(row)] for row in drawn)]],
+            bool(like) and views.section(t("Alike"), views.rows(alike)),
+            bool(drawn.rows) and views.section(
+                t("Memories drawn from it"), h.ul[(h.li[views.memory_link(row)] for row in drawn.rows)]
+            ),
         ],
         "", "notes",
     )  # fmt: skip
@@ -82,7 +66,7 @@ def _kind(path: str, out: set[str], into: set[str]) -> str:
 
 def _places(heading: str, found: Iterable[Record], key: str) -> h.Node:
     links = {f"{one[key]}:{one['line']}" if key != "target" else str(one[key]) for one in found}
-    return links and h.section[h.h2[heading], h.ul[(h.li[note_link(one)] for one in sorted(links))]]
+    return links and views.section(heading, h.ul[(h.li[note_link(one)] for one in sorted(links))])
 
 
 # --- conversations
@@ -92,27 +76,22 @@ async def conversations(visit: Visit) -> Page:
     """All conversations, the one that spoke last first."""
     t = visit.t
     answer = await visit.reader.ask("conversations")
-    listed = answer["conversations"]
     return Page(
         t("Conversations"),
-        h.ul(".rows")[
-            (
-                h.li(".row", tabindex="0", id=f"t-{one['conversation_id']}")[
-                    h.div[
-                        h.a(href=url("/conversation", id=one["conversation_id"]))[one["conversation_id"]],
-                        h.p(".labels")[
-                            t("{turns} turns, {facts} facts", turns=one.get("turns", 0), facts=one.get("facts", 0)),
-                            when(str(one.get("last") or one.get("updated_at") or "")),
-                        ],
-                    ]
-                ]
-                for one in listed
-            )
-        ]
-        if listed
-        else h.p(".empty")[t("No conversation was kept yet: vaultmem chat and the proxy keep them.")],
+        views.rows(
+            (_talk(visit, one) for one in answer["conversations"]),
+            t("No conversation was kept yet: vaultmem chat and the proxy keep them."),
+        ),
         "/conversations", "notes memories",
     )  # fmt: skip
+
+
+def _talk(visit: Visit, one: Record) -> h.Element:
+    id_, counts = str(one["conversation_id"]), {name: one[name] for name in ("turns", "facts")}
+    labels = visit.t("{turns} turns, {facts} facts", **counts), when(str(one["updated_at"]))
+    return views.row(
+        f"t-{id_}", [h.a(href=url("/conversation", id=id_))[id_], h.p(".labels")[labels]]
+    )
 
 
 async def conversation(visit: Visit) -> Page:
@@ -126,8 +105,8 @@ async def conversation(visit: Visit) -> Page:
     return Page(
         name,
         [
-            summaries and h.section[h.h2[t("In short")], h.div(".prose")[prose(str(summaries[-1]["content"]))]],
-            learned.get("") and h.section[h.h2[t("Learned")], _learned(visit, learned[""])],
+            summaries and views.section(t("In short"), h.div(".prose")[prose(str(summaries[-1]["content"]))]),
+            learned.get("") and views.section(t("Learned"), _learned(visit, learned[""])),
             h.ol(".turns")[(_turn(visit, one, learned.get(str(one["id"]), [])) for one in turns)],
         ],
         "/conversations", "notes memories",
@@ -161,24 +140,20 @@ def _turn(visit: Visit, one: Record, learned: Sequence[Record]) -> h.Element:
             or prose(str(one["content"]))
         ],
         learned and _learned(visit, learned),
-        form(visit, "forget", h.button[t("Forget this and what was learned from it")], id="\n".join(ids)),
+        button(visit, "forget", t("Forget this and what was learned from it"), id="\n".join(ids)),
     ]  # fmt: skip
 
 
 def _learned(visit: Visit, learned: Sequence[Record]) -> h.Element:
     t = visit.t
-    return h.ul(".rows")[
-        (
-            h.li(".row", id=f"f{fact['id']}")[
-                h.div[h.strong[t("learned: ")], str(fact["content"])],
-                h.div(".buttons")[
-                    form(visit, "promote", h.button[t("Make it a memory")], id=str(fact["id"])),
-                    form(visit, "forget", h.button[t("Forget")], id=str(fact["id"])),
-                ],
-            ]
-            for fact in learned
+    return views.rows(
+        views.row(
+            f"f{fact['id']}", [h.strong[t("learned: ")], str(fact["content"])],
+            button(visit, "promote", t("Make it a memory"), id=str(fact["id"])),
+            button(visit, "forget", t("Forget"), id=str(fact["id"])),
         )
-    ]
+        for fact in learned
+    )  # fmt: skip
 
 
 def _words(text: str) -> set[str]:

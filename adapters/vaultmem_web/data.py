@@ -1,5 +1,4 @@
-"""What the pages know: the answers of verbs, a list of the memories that is kept while a page is open, and a feed of
-what changes."""
+"""What the pages know: the answers of verbs, and a feed of what changes."""
 
 from __future__ import annotations
 
@@ -17,10 +16,8 @@ from vaultmem_web.texts import Translator
 
 Record = Mapping[str, Any]  # an answer as JSON
 
-MOST = 1_000_000
 _EXCERPT = 240  # characters
 _AGAIN = 1.0  # seconds after which to ask an agent that did not answer
-_LINGER = 60.0  # seconds
 
 
 class Door(Protocol):
@@ -52,7 +49,6 @@ class Row(NamedTuple):
     tags: tuple[str, ...]
     confidence: float
     created: str
-    source: str
     is_held_back: bool
 
 
@@ -62,71 +58,39 @@ def row_of(record: Record) -> Row:
     return Row(
         record["id"] or record["path"], record["title"], record["path"], text[:_EXCERPT], record["category"],
         record["agent"], tuple(record["tags"]), float(record["confidence"]), record["created_at"] or "",
-        record["source"], bool(record.get("attribution")),
+        bool(record.get("attribution")),
     )  # fmt: skip
 
 
+class Listed(NamedTuple):
+    """A part of the memories that were asked for, the newest first."""
+
+    rows: list[Row]
+    total: int
+    facets: Mapping[str, Mapping[str, int]]  # values with their numbers, of all memories
+
+
 class Feed:
-    """Hears of changes in one vault while somebody listens, and keeps the list of memories until then."""
+    """Hears of changes in one vault while somebody listens."""
 
     def __init__(self, door: Door, vault: str) -> None:
         self._door, self._vault = door, vault
         self._listeners: set[Listener] = set()
         self._task: asyncio.Task[None] | None = None
-        self._rows: dict[bool, list[Row]] = {}
-        self._round = 0  # how often they were forgotten
-        self._knows = asyncio.Event()  # the counts that later ones are compared with
-        self._ending: asyncio.TimerHandle | None = None
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Listener]:
         """Listen for a while."""
         one = Listener()
         self._listeners.add(one)
-        self._begin()
+        self._task = self._task or asyncio.create_task(self._listen())
         try:
             yield one
         finally:
             self._listeners.discard(one)
-            self._end_later()
-
-    def _begin(self) -> None:
-        if self._task is None:
-            self._knows = asyncio.Event()
-            self._task = asyncio.create_task(self._listen())
-
-    def _end_later(self) -> None:
-        """End when no page is open for a while: from one page to the next nobody listens for a moment."""
-        if self._ending:
-            self._ending.cancel()
-        self._ending = asyncio.get_running_loop().call_later(_LINGER, self._end)
-
-    def _end(self) -> None:
-        if not self._listeners and self._task:
-            self._task.cancel()
-            self._task = None
-            self.forget()
-
-    def forget(self) -> None:
-        """Ask for the memories anew."""
-        self._rows.clear()
-        self._round += 1
-
-    async def rows(self, *, deleted: bool) -> list[Row]:
-        """All memories that live, or all that do not, the newest first."""
-        self._begin()
-        self._end_later()
-        with contextlib.suppress(TimeoutError):  # what changes from now on is heard of
-            await asyncio.wait_for(self._knows.wait(), _AGAIN)
-        if deleted in self._rows:
-            return self._rows[deleted]
-        asked_in = self._round
-        answer = await self._door.ask(self._vault, "list", {"limit": MOST, "deleted": deleted})
-        assert isinstance(answer, dict)
-        rows = [row_of(one) for one in answer["memories"]]
-        if self._knows.is_set() and asked_in == self._round:  # else they may be out of date already
-            self._rows[deleted] = rows
-        return rows
+            if not self._listeners:
+                self._task.cancel()
+                self._task = None
 
     async def _listen(self) -> None:
         seen: dict[str, object] = {}
@@ -139,11 +103,9 @@ class Feed:
             assert isinstance(counts, dict)
             kinds = sorted(kind for kind, number in counts.items() if seen.get(kind) != number)
             if seen and kinds:
-                self.forget()
                 for one in self._listeners:
                     one.hear(kinds)
             seen = counts
-            self._knows.set()
 
 
 class Listener:
@@ -171,8 +133,8 @@ class Listener:
 class Reader:
     """Asks the agent of one vault."""
 
-    def __init__(self, door: Door, vault: str, feed: Feed) -> None:
-        self._door, self.vault, self._feed = door, vault, feed
+    def __init__(self, door: Door, vault: str) -> None:
+        self._door, self.vault = door, vault
         self.folder = door.vaults[vault]
 
     async def ask(self, verb: str, **params: object) -> Record:
@@ -183,9 +145,11 @@ class Reader:
         """The answer of a method of the agent. Raises VaultmemError."""
         return _record(await self._door.call(self.vault, method, params))
 
-    async def rows(self, *, deleted: bool = False) -> list[Row]:
-        """All memories, the newest first."""
-        return await self._feed.rows(deleted=deleted)
+    async def list(self, **wanted: object) -> Listed:
+        """Some memories; `wanted` as the verb list has it."""
+        answer = await self.ask("list", **wanted)
+        rows = [row_of(one) for one in answer["memories"]]
+        return Listed(rows, int(answer["total"]), answer.get("facets", {}))
 
     async def command(self, *words: str) -> Record:
         """The JSON of a command that no agent answers."""

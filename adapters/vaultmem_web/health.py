@@ -10,105 +10,82 @@ import htpy as h
 from vaultmem_assistants import hooks
 from vaultmem_assistants.programs import HARNESSES
 from vaultmem_server.tokens import TokenStore
+from vaultmem_web import views
 from vaultmem_web.data import Record, Visit
-from vaultmem_web.views import (
-    Page,
-    bar,
-    day,
-    facts,
-    form,
-)
-
-# --- health
+from vaultmem_web.views import Page, button, day
 
 
 async def health(visit: Visit) -> Page:
     """What doctor finds with its remedies, the jobs, sizes, and who is connected."""
     t, reader = visit.t, visit.reader
-    doctor, jobs, status = await asyncio.gather(
-        reader.command("doctor"), reader.call("jobs"), reader.call("status")
-    )
-    agent = status.get("agent") or {}
-    embedding = agent.get("embedding") or {}
-    done, all_ = int(status["embedded"]), int(status["embeddable"]) or 1
+    jobs, status = await asyncio.gather(reader.call("jobs"), reader.call("status"))
+    titles = [one.title for one in HARNESSES.values() if hooks.is_connected(one)]
     return Page(
         t("Health"),
         [
-            h.section[h.h2[t("Findings")], _findings(visit, doctor["findings"])],
-            h.section[
-                h.h2[t("The index")],
-                facts([
-                    (t("notes"), f"{status['notes']:,}"),
-                    (t("memories"), f"{status['memory_count']:,}"),
-                    (t("by meaning"), [bar(done / all_, t("embedded")), f" {done:,} / {all_:,}"]),
-                    (t("waiting"), str(embedding.get("waiting", 0))),
-                    (t("compared"), day(status["synced"])),
-                    (t("size"), f"{(status['index_bytes'] + status['vector_bytes']) / 1e6:.1f} MB"),
-                    (t("agent"), f"{(agent.get('memory_bytes') or 0) / 1e6:.0f} MB"),
-                ]),
-                form(visit, "sync", h.button[t("Compare now")]),
-            ],
-            h.section[h.h2[t("Jobs")], _jobs(visit, jobs["jobs"])],
-            h.section[h.h2[t("Connected assistants")], _connected(visit)],
-            h.section[h.h2[t("Who may come in")], _tokens(visit)],
+            views.section(t("The index"), _index(visit, status), button(visit, "sync", t("Compare now"))),
+            views.section(t("Findings"), views.later(_findings(visit))),
+            views.section(t("Jobs"), views.table(
+                (t(name) if name else "" for name in ("job", "last run", "next run", "result", "")),
+                (_job(visit, one) for one in jobs["jobs"]),
+            )),
+            views.section(
+                t("Connected assistants"),
+                h.ul[(h.li[title] for title in titles)] if titles
+                else h.p(".empty")[t("None: vaultmem connect claude, or another.")],
+            ),
+            views.section(t("Who may come in"), _tokens(visit)),
         ],
         "/health", "jobs",
     )  # fmt: skip
 
 
-def _findings(visit: Visit, findings: Sequence[Record]) -> h.Node:
-    if not findings:
-        return h.p(".empty")[visit.t("All is well.")]
-    return h.ul(".rows")[
-        (
-            h.li(f".row.{one['severity']}", tabindex="0")[
-                h.div[
-                    h.strong[one["what"]], h.p[one["advice"]],
-                    one["places"] and h.details[
-                        h.summary[visit.t("Where")], h.ul[(h.li[place] for place in one["places"])]
-                    ],
-                ],
-                h.div(".buttons")["vaultmem sync" in one["advice"] and form(visit, "sync", h.button[visit.t("Compare now")])],
-            ]
-            for one in findings
-        )
-    ]  # fmt: skip
+def _index(visit: Visit, status: Record) -> h.Element:
+    t, agent = visit.t, status.get("agent") or {}
+    done, all_ = int(status["embedded"]), int(status["embeddable"]) or 1
+    waiting = (agent.get("embedding") or {}).get("waiting", 0)
+    return views.facts([
+        (t("notes"), f"{status['notes']:,}"),
+        (t("memories"), f"{status['memory_count']:,}"),
+        (t("by meaning"), [views.bar(done / all_, t("embedded")), f" {done:,} / {all_:,}"]),
+        (t("waiting"), str(waiting)),
+        (t("compared"), day(status["synced"])),
+        (t("size"), f"{(status['index_bytes'] + status['vector_bytes']) / 1e6:.1f} MB"),
+        (t("agent"), f"{(agent.get('memory_bytes') or 0) / 1e6:.0f} MB"),
+    ])  # fmt: skip
 
 
-def _jobs(visit: Visit, jobs: Sequence[Record]) -> h.Element:
+async def _findings(visit: Visit) -> h.Element:
+    doctor = await visit.reader.command("doctor")
+    return views.rows((_finding(visit, one) for one in doctor["findings"]), visit.t("All is well."))
+
+
+def _finding(visit: Visit, one: Record) -> h.Element:
     t = visit.t
-    return h.table[
-        h.tr[(h.th(scope="col")[t(name)] for name in ("job", "last run", "next run", "result", ""))],
-        (
-            h.tr[
-                h.td[h.strong[job["name"]], h.p(".labels")[job["meaning"]]],
-                h.td[day(job["last_run"])], h.td[day(job["next_run"])],
-                h.td[job["waiting_for"] or job["last_result"]],
-                h.td[form(visit, "job", h.button[t("Run")], name=job["name"])],
-            ]
-            for job in jobs
-        ),
-    ]  # fmt: skip
+    places = h.details[h.summary[t("Where")], h.ul[(h.li[place] for place in one["places"])]]
+    return views.row(
+        "", [h.strong[one["what"]], h.p[one["advice"]], one["places"] and places],
+        "vaultmem sync" in one["advice"] and button(visit, "sync", t("Compare now")),
+        kind=f".{one['severity']}",
+    )  # fmt: skip
 
 
-def _connected(visit: Visit) -> h.Node:
-    titles = [one.title for one in HARNESSES.values() if hooks.is_connected(one)]
-    if not titles:
-        return h.p(".empty")[visit.t("None: vaultmem connect claude, or another.")]
-    return h.ul[(h.li[title] for title in titles)]
+def _job(visit: Visit, one: Record) -> Sequence[h.Node]:
+    return (
+        [h.strong[one["name"]], h.p(".labels")[one["meaning"]]],
+        day(one["last_run"]), day(one["next_run"]), one["waiting_for"] or one["last_result"],
+        button(visit, "job", visit.t("Run"), name=one["name"]),
+    )  # fmt: skip
 
 
 def _tokens(visit: Visit) -> h.Node:
     t, known = visit.t, TokenStore().all()
     if not known:
         return h.p(".empty")[t("No token was made: vaultmem token add NAME.")]
-    return h.table[
-        h.tr[(h.th(scope="col")[t(name)] for name in ("name", "scope", "acts as", "made", "ends"))],
+    return views.table(
+        map(t, ("name", "scope", "acts as", "made", "ends")),
         (
-            h.tr[
-                h.td[one.name], h.td[one.scope], h.td[one.client or t("you")], h.td[day(one.created)],
-                h.td[day(one.expires)],
-            ]
+            (one.name, one.scope, one.client or t("you"), day(one.created), day(one.expires))
             for one in known
         ),
-    ]  # fmt: skip
+    )

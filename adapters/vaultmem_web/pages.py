@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import htpy as h
 
 from vaultmem.errors import VaultmemError
-from vaultmem.memories.model import CATEGORIES
-from vaultmem_web.data import Record, Row, Visit
-from vaultmem_web.views import (
-    Page,
-    facts,
-    field,
-    form,
-    labels,
-    marked,
-    memory_link,
-    note_link,
-    select,
-    url,
-    values_of,
-    when,
-)
+from vaultmem_web import views
+from vaultmem_web.data import Listed, Record, Row, Visit
+from vaultmem_web.views import Page, button, form, url
 
 _DUE = (
-    ("overdue", "Overdue"),
-    ("today", "Today"),
-    ("soon", "Soon"),
-    ("upcoming", "Upcoming"),
-    ("review", "To decide"),
-)
+    ("overdue", "Overdue"), ("today", "Today"), ("soon", "Soon"), ("upcoming", "Upcoming"), ("review", "To decide"),
+)  # fmt: skip
 _MOST_DONE = 30
 
 
@@ -42,104 +25,69 @@ _MOST_DONE = 30
 async def today(visit: Visit) -> Page:
     """What is due and waits, what was done since yesterday, and what is held back."""
     t, reader = visit.t, visit.reader
-    since = (datetime.now().astimezone() - timedelta(days=1)).isoformat(timespec="seconds")
-    due, past, rows = await asyncio.gather(
-        reader.ask("pending"), reader.ask("history", since=since, limit=200), reader.rows()
+    due, held = await asyncio.gather(
+        reader.ask("pending"), reader.list(unapproved=True, limit=_MOST_DONE)
     )
-    done = [one for one in past["history"] if one["kind"] != "person"]
-    held = [row for row in rows if row.is_held_back]
-    items = [*due["items"], *due["chores"]]
     known = dict(_DUE)
     sections: dict[str, list[Record]] = {}
-    for item in items:
+    for item in (*due["items"], *due["chores"]):
         sections.setdefault(known.get(item["section"], item["section"]), []).append(item)
     return Page(
         t("Today"),
         [
             h.section(aria_label=t("due"))[
-                ([h.h2[t(name)], _items(visit, some)] for name, some in sections.items())
-                if items
-                else h.p(".empty")[t("Nothing is due.")]
+                [(h.h2[t(name)], views.rows(_item(visit, one) for one in some)) for name, some in sections.items()]
+                or h.p(".empty")[t("Nothing is due.")]
             ],
-            h.section[h.h2[t("Held back until you approve it")], _held_back(visit, held)],
-            h.section[h.h2[t("Done since yesterday")], _deeds(visit, done[:_MOST_DONE])],
+            views.section(
+                t("Held back until you approve it"),
+                views.rows((_held_back(visit, row) for row in held.rows), t("Nothing is held back.")),
+            ),
+            views.section(t("Done since yesterday"), views.later(_done(visit))),
         ],
         "/", "memories notes jobs",
     )  # fmt: skip
 
 
-def _items(visit: Visit, items: Iterable[Record]) -> h.Node:
-    t = visit.t
+def _item(visit: Visit, item: Record) -> h.Element:
+    t, id_ = visit.t, str(item["id"])
     later = {
-        "tomorrow": t("tomorrow"),
-        "3d": t("in three days"),
-        "monday": t("on Monday"),
-        "7d": t("in a week"),
-    }
-    return h.ul(".rows")[
-        (
-            h.li(".row", tabindex="0", id=item["id"])[
-                h.div[h.strong[item["text"]], h.p(".labels")[
-                    item["due"] and h.time[item["due"].replace("T", " ")],
-                    item["repeat"] and h.span[item["repeat"]],
-                    note_link(item["source"]),
-                    item["author"] and h.span[item["author"]],
-                ]],
-                h.div(".buttons")[
-                    form(visit, "answer", h.button(data_key="a")[t("Let it in") if item["asks"] else t("Done")],
-                         id=item["id"], state="done"),
-                    form(visit, "answer", select("until", t("later"), later), h.button(data_key="s")[t("Put off")],
-                         id=item["id"], state="snoozed"),
-                    form(visit, "answer", h.button(data_key="r")[t("Drop")], id=item["id"], state="dropped"),
-                ],
-            ]
-            for item in items
-        )
+        "tomorrow": t("tomorrow"), "3d": t("in three days"), "monday": t("on Monday"), "7d": t("in a week"),
+    }  # fmt: skip
+    labels = h.p(".labels")[
+        item["due"] and h.time[item["due"].replace("T", " ")], item["repeat"] and h.span[item["repeat"]],
+        views.note_link(item["source"]), item["author"] and h.span[item["author"]],
     ]  # fmt: skip
+    return views.row(
+        id_, [h.strong[item["text"]], labels],
+        button(visit, "answer", t("Let it in") if item["asks"] else t("Done"), "a", id=id_, state="done"),
+        form(visit, "answer", views.select("until", t("later"), later), h.button(data_key="s")[t("Put off")],
+             id=id_, state="snoozed"),
+        button(visit, "answer", t("Drop"), "r", id=id_, state="dropped"),
+    )  # fmt: skip
 
 
-def _held_back(visit: Visit, rows: Sequence[Row]) -> h.Node:
+def _held_back(visit: Visit, row: Row) -> h.Element:
     t = visit.t
-    if not rows:
-        return h.p(".empty")[t("Nothing is held back.")]
-    return h.ul(".rows")[
-        (
-            h.li(".row", tabindex="0", id=f"held-{row.id}")[
-                h.div[memory_link(row), h.p[row.excerpt], labels(row)],
-                h.div(".buttons")[
-                    form(visit, "approve", h.button(data_key="a")[t("Approve")], id=row.id),
-                    form(visit, "delete", h.button(data_key="r")[t("Refuse")], id=row.id),
-                ],
-            ]
-            for row in rows[:_MOST_DONE]
-        )
-    ]
+    return views.row(
+        f"held-{row.id}", [views.memory_link(row), h.p[row.excerpt], views.labels(row)],
+        button(visit, "approve", t("Approve"), "a", id=row.id), button(visit, "delete", t("Refuse"), "r", id=row.id),
+    )  # fmt: skip
 
 
-def _deeds(visit: Visit, entries: Sequence[Record]) -> h.Node:
-    t = visit.t
-    if not entries:
-        return h.p(".empty")[t("Nothing was done.")]
-    return h.ul(".rows")[
-        (
-            h.li(".row", tabindex="0", id=f"c{entry['commit'][:12]}")[
-                h.div[
-                    h.strong[entry["by"]], " ", entry["why"],
-                    h.p(".labels")[when(entry["at"]), [_file_link(one) for one in entry["files"][:3]]],
-                ],
-                h.div(".buttons")[
-                    form(visit, "undo", h.button(data_key="u")[t("Undo")], commits=entry["commit"])
-                ],
-            ]
-            for entry in entries
-        )
-    ]  # fmt: skip
+async def _done(visit: Visit) -> h.Node:
+    since = (datetime.now().astimezone() - timedelta(days=1)).isoformat(timespec="seconds")
+    past = await visit.reader.ask("history", since=since, limit=200)
+    done = [one for one in past["history"] if one["kind"] != "person"][:_MOST_DONE]
+    return views.rows(
+        (views.entry(visit, one, _links(one["files"][:3])) for one in done),
+        visit.t("Nothing was done."),
+    )
 
 
-def _file_link(one: Record) -> h.Node:
-    path = one["target"] or one["path"]
-    name = path.rpartition("/")[2].removesuffix(".md")
-    return h.a(href=url("/memory", id=path))[name]
+def _links(files: Iterable[Record]) -> h.Node:
+    paths = [str(one["target"] or one["path"]) for one in files]
+    return [h.a(href=url("/memory", id=path))[views.name_of(path)] for path in paths]
 
 
 # --- search
@@ -148,34 +96,29 @@ def _file_link(one: Record) -> h.Node:
 async def search(visit: Visit) -> Page:
     """What is found by words and meaning, narrowed down by facets."""
     t, query = visit.t, visit.text("q")
-    facets = {name: visit.text(name) for name in ("category", "agent", "tags", "from", "to")}
-    rows = await visit.reader.rows()
+    wanted = {name: visit.text(name) for name in views.FACETS}
+    ways = {"": t("words and meaning"), "keyword": t("words"), "semantic": t("meaning")}
+    listed: Listed = await visit.reader.list(limit=1, facets=True)
     return Page(
         t("Search"),
         [
             h.form("#search", action="/ui/search", role="search", data_typed="#results")[
                 h.label(".wide")[h.span[t("Words or a question")], h.input(type="search", name="q", value=query, autofocus=True)],
-                select("category", t("category"), values_of(t("any"), CATEGORIES), facets["category"]),
-                select("agent", t("assistant"), values_of(t("any"), (row.agent for row in rows)), facets["agent"]),
-                select("tags", t("tag"), values_of(t("any"), (tag for row in rows for tag in row.tags)), facets["tags"]),
-                field("from", t("from"), facets["from"], type="date"),
-                field("to", t("to"), facets["to"], type="date"),
-                select("how", t("how"), {"": t("words and meaning"), "keyword": t("words"), "semantic": t("meaning")}, visit.text("how")),
+                views.facets(visit, listed.facets),
+                views.select("how", t("how"), ways, visit.text("how")),
                 h.button[t("Search")],
             ],
-            h.div("#results", aria_live="polite")[await _results(visit, query, facets)],
+            h.div("#results", aria_live="polite")[await _results(visit, query, wanted)],
         ],
         "/search",
     )  # fmt: skip
 
 
-async def _results(visit: Visit, query: str, facets: dict[str, str]) -> h.Node:
+async def _results(visit: Visit, query: str, wanted: dict[str, str]) -> h.Node:
     t = visit.t
     if not query:
         return h.p(".empty")[t("Type a word, a name or a question.")]
-    params: dict[str, object] = {name: value for name, value in facets.items() if value}
-    if facets["tags"]:
-        params["tags"] = [facets["tags"]]
+    params: dict[str, object] = {name: value for name, value in wanted.items() if value}
     if how := visit.text("how"):
         params[how] = True
     try:
@@ -191,17 +134,19 @@ async def _results(visit: Visit, query: str, facets: dict[str, str]) -> h.Node:
 
 def _result(visit: Visit, query: str, one: Record) -> h.Element:
     t, path = visit.t, one["path"]
-    is_memory = bool(one.get("id"))
     place = f"{path}:{one['line']}" if one.get("line") else path
-    return h.li(".row", tabindex="0", id=f"r{abs(hash(place))}")[
-        h.div[
-            h.a(href=url("/memory", id=one["id"]) if is_memory else url("/note", path=path))[one["title"]],
-            h.p[marked(one.get("snippet") or one.get("content", ""), query)],
-            h.p(".labels")[(h.span[text] for key in ("day", "category", "agent") if (text := one.get(key))), h.span[place]],
+    address = url("/memory", id=one["id"]) if one.get("id") else url("/note", path=path)
+    labels = [h.span[text] for key in ("day", "category", "agent") if (text := one.get(key))]
+    return views.row(
+        f"r{abs(hash(place))}",
+        [
+            h.a(href=address)[one["title"]],
+            h.p[views.marked(one.get("snippet") or one.get("content", ""), query)],
+            h.p(".labels")[labels, h.span[place]],
             h.details(data_part=url("/why", q=query, note=path))[h.summary[t("Why is this here?")]],
         ],
-        h.div(".buttons")[one.get("uri") and h.a(".button", href=one["uri"])[t("Open in the editor")]],
-    ]  # fmt: skip
+        one.get("uri") and h.a(".button", href=one["uri"])[t("Open in the editor")],
+    )
 
 
 async def why(visit: Visit) -> Page:
@@ -214,15 +159,11 @@ async def why(visit: Visit) -> Page:
     return Page(
         t("Why is this here?"),
         [
-            facts([(t("place"), rank), (t("score"), score and f"{score:.2f}")]),
+            views.facts([(t("place"), rank), (t("score"), score and f"{score:.2f}")]),
             h.table[
-                (
-                    h.tr[h.th(scope="row")[name], h.td[f"{value:+.2f}"]]
-                    for name, value in parts
-                    if value
-                )
+                (h.tr[h.th(scope="row")[name], h.td[f"{value:+.2f}"]] for name, value in parts if value)
             ],
             [h.p[remark] for remark in answer["remarks"]],
         ],
         is_part=True,
-    )
+    )  # fmt: skip

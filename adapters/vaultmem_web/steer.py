@@ -9,16 +9,9 @@ import htpy as h
 from vaultmem.search.recall_candidate import LAMBDA, RECENCY_WEIGHT, STEPS
 from vaultmem.search.recall_text import block, entry, held_back_line
 from vaultmem_assistants.programs import HARNESSES
+from vaultmem_web import views
 from vaultmem_web.data import Record, Visit
-from vaultmem_web.views import (
-    Page,
-    difference,
-    facts,
-    form,
-    note_link,
-    select,
-    url,
-)
+from vaultmem_web.views import Page, button, note_link, url
 
 _SWITCHES = tuple(
     step for step in STEPS if step in ("meaning", "recency", "confidence", "mmr", "preferences")
@@ -41,17 +34,15 @@ async def review(visit: Visit) -> Page:
     answer, waiting = await asyncio.gather(
         visit.reader.ask("proposals"), visit.reader.ask("waiting")
     )
-    proposals = answer["proposals"]
     return Page(
         t("Review"),
         [
-            h.ul(".rows")[(_proposal(visit, one) for one in proposals)]
-            if proposals
-            else h.p(".empty")[t("Nothing is proposed. Dreams look for something every night.")],
+            views.rows(
+                (_proposal(visit, one) for one in answer["proposals"]),
+                t("Nothing is proposed. Dreams look for something every night."),
+            ),
             waiting["findings"]
-            and h.section[
-                h.h2[t("Noticed")], h.ul(".rows")[(_finding(visit, one) for one in waiting["findings"])]
-            ],
+            and views.section(t("Noticed"), views.rows(_finding(visit, one) for one in waiting["findings"])),
         ],
         "/review", "jobs memories",
     )  # fmt: skip
@@ -59,38 +50,32 @@ async def review(visit: Visit) -> Page:
 
 def _proposal(visit: Visit, one: Record) -> h.Element:
     t, id_ = visit.t, str(one["id"])
-    return h.li(".row", tabindex="0", id=f"p{id_}")[
-        h.div[
+    return views.row(
+        f"p{id_}",
+        [
             h.strong[one["said"]],
             h.p(".labels")[note_link(str(one["path"])), one.get("kind")],
-            difference(str(one["diff"]), t),
+            views.difference(str(one["diff"]), t),
             one.get("evidence") and h.details[h.summary[t("Why")], [h.p[text] for text in one["evidence"]]],
         ],
-        h.div(".buttons")[
-            form(visit, "decide", h.button(data_key="a")[t("Accept")], id=id_, accept="1"),
-            form(visit, "decide", h.button(data_key="r")[t("Never")], id=id_),
-        ],
-    ]  # fmt: skip
+        button(visit, "decide", t("Accept"), "a", id=id_, accept="1"),
+        button(visit, "decide", t("Never"), "r", id=id_),
+    )  # fmt: skip
 
 
 def _finding(visit: Visit, one: Record) -> h.Element:
     """Two or more memories that may not both be true, beside each other."""
-    paths = [str(one["subject"]), *map(str, one.get("others", ()))]
-    return h.li(".row", tabindex="0")[
-        h.div[
-            h.strong[one["said"]],
-            h.div(".beside")[(_side(visit, path) for path in dict.fromkeys(paths))],
-        ]
-    ]
+    paths = dict.fromkeys([str(one["subject"]), *map(str, one.get("others", ()))])
+    sides = h.div(".beside")[(_side(visit, path) for path in paths)]
+    return views.row("", [h.strong[one["said"]], sides])
 
 
 def _side(visit: Visit, path: str) -> h.Element:
-    name = path.rpartition("/")[2].removesuffix(".md")
     return h.article[
-        h.a(href=url("/memory", id=path))[name],
+        h.a(href=url("/memory", id=path))[views.name_of(path)],
         h.div(".buttons")[
-            form(visit, "delete", h.button[visit.t("Forget this one")], id=path),
-            form(visit, "reinforce", h.button[visit.t("Still true")], id=path),
+            button(visit, "delete", visit.t("Forget this one"), id=path),
+            button(visit, "reinforce", visit.t("Still true"), id=path),
         ],
     ]
 
@@ -101,9 +86,9 @@ def _side(visit: Visit, path: str) -> h.Element:
 async def tell(visit: Visit) -> Page:
     """Exactly what an assistant would be told about a question, and what not, and why."""
     t, query, reader = visit.t, visit.text("q"), visit.reader
-    rows = await reader.rows()
-    authors = {row.agent for row in rows if row.agent}
-    who = {"": t("you"), **{name: name for name in sorted({*HARNESSES, *authors})}}
+    listed = await reader.list(limit=1, facets=True)
+    authors = sorted({*HARNESSES, *listed.facets["agent"]})
+    who = {"": t("you"), **{name: name for name in authors}}
     budget = int(visit.number("budget", _DEFAULT_BUDGET, 50, 20_000))
     shares = {name: visit.number(name, usual, 0, 1) for name, (_, usual) in _SHARES.items()}
     without = [step for step in visit.several.get("without", []) if step in _SWITCHES]
@@ -121,7 +106,7 @@ async def tell(visit: Visit) -> Page:
         [
             h.form("#tell", action="/ui/tell", data_typed="#told")[
                 h.label(".wide")[h.span[t("The question")], h.input(type="search", name="q", value=query, autofocus=True)],
-                select("as", t("asked by"), who, visit.text("as")),
+                views.select("as", t("asked by"), who, visit.text("as")),
                 _slider("budget", t("tokens at most"), budget, (50, 20_000, 50)),
                 [
                     _slider(name, t(label), shares[name], (0, 1, 0.05))
@@ -168,29 +153,23 @@ def _told(visit: Visit, answer: Record, budget: int) -> h.Node:
             block(map(entry, told)), held_back and f"\n{held_back_line(held_back)}"
         ],
         (reasons or held_back)
-        and h.section[
-            h.h2[t("Not told")], facts(reasons), h.ul[(_held(visit, one) for one in held_back)]
-        ],
-        h.section[
-            h.h2[t("Why these")],
-            h.table[
-                h.tr[(h.th(scope="col")[t(name)] for name in ("what", "score", "tokens", "parts"))],
-                (
-                    h.tr[
-                        h.td[
-                            h.a(href=url("/memory", id=one["id"]))[one["title"]]
-                            if one["id"]
-                            else note_link(f"{one['path']}:{one['line']}")
-                        ],
-                        h.td[f"{one['score']:.2f}"], h.td[str(one["tokens"])],
-                        h.td[", ".join(f"{name} {value:.2f}" for name, value in one["parts"].items())],
-                    ]
-                    for one in told
-                ),
-            ],
+        and views.section(
+            t("Not told"), views.facts(reasons), h.ul[(_held(visit, one) for one in held_back)]
+        ),
+        views.section(
+            t("Why these"),
+            views.table(map(t, ("what", "score", "tokens", "parts")), map(_share, told)),
             h.ol[(h.li[h.strong[step["step"]], ": ", step["did"]] for step in answer.get("explain", ()))],
-        ],
+        ),
     ]  # fmt: skip
+
+
+def _share(one: Record) -> tuple[h.Node, ...]:
+    """A line of the table: what is told, and what its score is made of."""
+    note = note_link(f"{one['path']}:{one['line']}")
+    what = h.a(href=url("/memory", id=one["id"]))[one["title"]] if one["id"] else note
+    parts = ", ".join(f"{name} {value:.2f}" for name, value in one["parts"].items())
+    return what, f"{one['score']:.2f}", str(one["tokens"]), parts
 
 
 def _held(visit: Visit, one: Record) -> h.Element:
@@ -199,5 +178,5 @@ def _held(visit: Visit, one: Record) -> h.Element:
         str(one.get("title") or id_ or one.get("path", "")),
         " ",
         str(one.get("reason") or one.get("attribution") or ""),
-        id_ and form(visit, "approve", h.button[visit.t("Approve")], id=id_),
+        id_ and button(visit, "approve", visit.t("Approve"), id=id_),
     ]

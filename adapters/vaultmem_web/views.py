@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode
 
 import htpy as h
 
+from vaultmem.errors import VaultmemError
 from vaultmem_web.sessions import Notice
 from vaultmem_web.texts import LANGUAGES, Translator
 
@@ -23,8 +23,9 @@ _SECTIONS = (
     ("/", "Today"), ("/search", "Search"), ("/memories", "Memories"), ("/review", "Review"),
     ("/tell", "What would you tell?"), ("/conversations", "Conversations"), ("/health", "Health"),
 )  # fmt: skip
-_MOST_OPTIONS = 60
+FACETS = ("category", "agent", "tags", "from", "to")  # as the verbs list and search call them
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+_LATER = str(h.comment("later"))
 _TERMS = re.compile(r"\w{2,}")
 
 
@@ -65,7 +66,7 @@ def url(page: str, /, **query: object) -> str:
 # --- the frame
 
 
-def document(page: Page, frame: Frame, t: Translator) -> str:
+def document(page: Page, frame: Frame, t: Translator) -> AsyncIterator[str]:
     """A whole page."""
     return _document(
         t,
@@ -107,12 +108,12 @@ def document(page: Page, frame: Frame, t: Translator) -> str:
     )  # fmt: skip
 
 
-def part(page: Page, t: Translator) -> str:
+def part(page: Page, t: Translator) -> AsyncIterator[str]:
     """A part of a page, in a document of its own."""
     return _document(t, page.title, h.div("#content")[page.content])
 
 
-def entrance(t: Translator) -> str:
+def entrance(t: Translator) -> AsyncIterator[str]:
     """What somebody sees who is not let in yet: the script sends on what stands behind the #."""
     return _document(
         t, "vaultmem",
@@ -130,20 +131,35 @@ def trouble(t: Translator, message: str) -> Page:
     return Page(t("That did not work"), h.p(".problem")[message])
 
 
-def _document(t: Translator, title: str, *body: h.Node) -> str:
-    return str(
-        h.html(lang=t.language)[
-            h.head[
-                h.meta(charset="utf-8"),
-                h.meta(name="viewport", content="width=device-width, initial-scale=1"),
-                h.title[title if title == "vaultmem" else f"{title} - vaultmem"],
-                h.link(rel="icon", href="/ui/static/icon.svg", type="image/svg+xml"),
-                h.link(rel="stylesheet", href="/ui/static/page.css"),
-                h.script(type="module", src="/ui/static/page.js"),
-            ],
-            h.body[body],
-        ]
-    )
+async def _document(t: Translator, title: str, *body: h.Node) -> AsyncIterator[str]:
+    """The HTML, in one piece up to where something comes later."""
+    html = h.html(lang=t.language)[
+        h.head[
+            h.meta(charset="utf-8"),
+            h.meta(name="viewport", content="width=device-width, initial-scale=1"),
+            h.title[title if title == "vaultmem" else f"{title} - vaultmem"],
+            h.link(rel="icon", href="/ui/static/icon.svg", type="image/svg+xml"),
+            h.link(rel="stylesheet", href="/ui/static/page.css"),
+            h.script(type="module", src="/ui/static/page.js"),
+        ],
+        h.body[body],
+    ]
+    pieces: list[str] = []
+    async for piece in html.aiter_chunks():
+        if piece == _LATER:
+            yield "".join(pieces)
+            pieces.clear()
+        pieces.append(piece)
+    yield "".join(pieces)
+
+
+async def later(work: Awaitable[h.Node]) -> AsyncIterator[h.Node]:
+    """What takes a while: what stands before it is shown until then."""
+    yield h.comment("later")
+    try:
+        yield await work
+    except VaultmemError as error:
+        yield h.p(".problem")[str(error)]
 
 
 def _notice(frame: Frame, t: Translator) -> h.Node:
@@ -188,10 +204,22 @@ def select(name: str, label: str, options: Mapping[str, str], chosen: str = "") 
     ]
 
 
-def values_of(none: str, values: Iterable[str]) -> dict[str, str]:
-    """A choice among values, of many the most frequent ones, or of none of them."""
-    counted = Counter(value for value in values if value).most_common(_MOST_OPTIONS)
-    return {"": none, **{name: name for name in sorted(name for name, _ in counted)}}
+def choices(none: str, values: Mapping[str, int]) -> dict[str, str]:
+    """A choice among the values of a facet, with their numbers, or none of them."""
+    return {"": none, **{name: f"{name} ({values[name]:,})" for name in sorted(values)}}
+
+
+def facets(visit: Visit, known: Mapping[str, Mapping[str, int]]) -> h.Node:
+    """What a list is narrowed down by: category, assistant, tag and time."""
+    t, labels = (
+        visit.t,
+        dict(zip(FACETS, ("category", "assistant", "tag", "from", "to"), strict=True)),
+    )
+    return [
+        select(name, t(labels[name]), choices(t("any"), known[name]), visit.text(name)) if name in known
+        else field(name, t(labels[name]), visit.text(name), type="date")
+        for name in FACETS
+    ]  # fmt: skip
 
 
 def field(name: str, label: str, value: str = "", **attributes: str) -> h.Element:
@@ -199,7 +227,38 @@ def field(name: str, label: str, value: str = "", **attributes: str) -> h.Elemen
     return h.label[h.span[label], h.input(name=name, value=value, **attributes)]
 
 
+def button(at: Visit | Frame, action: str, text: str, key: str = "", **fields: str) -> h.Element:
+    """A button that does something; `key` presses it."""
+    return form(at, action, h.button(data_key=key or None)[text], **fields)
+
+
 # --- what pages are made of
+
+
+def section(title: str, *content: h.Node) -> h.Element:
+    """A part of a page with its heading."""
+    return h.section[h.h2[title], content]
+
+
+def rows(listed: Iterable[h.Node], otherwise: str = "") -> h.Element:
+    """A list that keys move in, or what to say where it is empty."""
+    found = list(listed)
+    return h.ul(".rows")[found] if found else h.p(".empty")[otherwise]
+
+
+def row(id_: str, body: h.Node, *buttons: h.Node, kind: str = "") -> h.Element:
+    """One of a list, with its buttons."""
+    return h.li(f".row{kind}", tabindex="0", id=id_ or None)[
+        h.div[body], any(buttons) and h.div(".buttons")[buttons]
+    ]
+
+
+def table(heads: Iterable[str], lines: Iterable[Iterable[h.Node]]) -> h.Element:
+    """A table."""
+    return h.table[
+        h.tr[(h.th(scope="col")[name] for name in heads)],
+        (h.tr[(h.td[cell] for cell in line)] for line in lines),
+    ]
 
 
 def when(stamp: str) -> h.Node:
@@ -222,6 +281,18 @@ def note_link(path: str, text: str = "") -> h.Element:
     return h.a(href=url("/note", path=bare))[text or path]
 
 
+def name_of(path: str) -> str:
+    """What the note at a path is called."""
+    return path.rpartition("/")[2].removesuffix(".md")
+
+
+def entry(visit: Visit, one: Mapping[str, Any], labels: h.Node, more: h.Node = None) -> h.Element:
+    """An entry of the history, with what takes it back."""
+    text = [h.strong[one["by"]], " ", one["why"], h.p(".labels")[when(one["at"]), labels], more]
+    undo = button(visit, "undo", visit.t("Undo"), "u", commits=one["commit"])
+    return row(f"c{one['commit'][:12]}", text, undo)
+
+
 def memory_link(row: Row) -> h.Element:
     """To a memory."""
     return h.a(href=url("/memory", id=row.id))[row.title]
@@ -232,7 +303,7 @@ def labels(row: Row) -> h.Node:
     return h.p(".labels")[
         h.a(href=url("/memories", category=row.category))[row.category],
         row.agent and h.a(href=url("/memories", agent=row.agent))[row.agent],
-        [h.a(href=url("/memories", tag=tag))[f"#{tag}"] for tag in row.tags],
+        [h.a(href=url("/memories", tags=tag))[f"#{tag}"] for tag in row.tags],
         when(row.created),
     ]
 

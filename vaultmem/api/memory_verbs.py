@@ -218,9 +218,14 @@ VERBS = {
             TO.but(help="written on this day or earlier", kind="text"), LIMIT.but(default=100),
             Param("min_confidence", "leave out faded ones", kind="float", default=0.0, least=0, most=1),
             flag("deleted", "what is in the archive, instead"), COMPRESSED, VIEWER,
+            Param("words", "with these words in the title or at the beginning"),
+            flag("unapproved", "what others wrote and you have not approved"),
+            Param("offset", "how many of the newest to pass over", kind="int", default=0, least=0, most=1_000_000),
+            flag("facets", **_JSON_ONLY),
         ),
         run="memories.filing:listed", writes=False, agent=True, first=True, method="memories", gives="memories: list[MemoryRecord]",
-        show="memory_views:show_memories", returns="memories, the newest first; being listed does not count as being read",
+        show="memory_views:show_memories", returns='memories, the newest first; being listed does not count as being read. Over other doors also "total", and with '
+        '`facets` the categories, agents and tags with their numbers',
         tool=Exposed("Memories, newest first.", {
             "phase": "", "category": Param("category"), "scope": "", "tags": "", "source": "", "limit": _TEN.but(default=20),
             "from": "YYYY-MM-DD", "to": ""}, quiet="phase scope source tags"),

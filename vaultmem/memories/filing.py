@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from vaultmem.adapter import Value
 from vaultmem.errors import (
@@ -24,6 +26,7 @@ from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
 
 SHORTEST_ID = 4  # characters of an id that can mean an entry
+MOST_VALUES = 60  # of one facet
 MOST_COMMITS = 1_000  # in which a file that a person has deleted is searched
 _NO_REINFORCING = {
     "stable": "Memory has stable decay policy, reinforcement has no effect",
@@ -65,8 +68,9 @@ def listed(session: Session, params: Arguments) -> dict[str, object]:
         {name: params.scope() if name == "scope" else params.text(name) for name in FILTERS},
         params.flag("everywhere"), params.tags(),
         params.day("since", session.local_time), params.day("until", session.local_time),
-        params.number("min_confidence"), params.whole("limit"),
+        params.number("min_confidence"),
         params.flag("include_compressed") or params.flag("deleted"),
+        tuple(params.text("words").lower().split()),
     )  # fmt: skip
     collection = session.desk.collection
     everything = collection.archived() if params.flag("deleted") else collection.live()
@@ -74,11 +78,28 @@ def listed(session: Session, params: Arguments) -> dict[str, object]:
         everything = [memory for memory in everything if session.sees(memory)]
     known = Known(session.reads, session.id_of, session.now, session.desk.half_life)
     memories = chosen(everything, wanted, known)
+    if params.flag("unapproved"):
+        memories = [memory for memory in memories if _attributed(session, memory)]
+    start = params.whole("offset")
     rows = []
-    for memory in memories:
+    for memory in memories[start : start + params.whole("limit")]:
         with contextlib.suppress(NoteNotFoundError):  # deleted just now
             rows.append({**session.record(memory), **_attributed(session, memory)})
-    return {"memories": rows, "count": len(rows)}
+    facets = {"facets": _facets(everything)} if params.flag("facets") else {}
+    return {"memories": rows, "count": len(rows), "total": len(memories), **facets}
+
+
+def _facets(memories: Sequence[Memory]) -> dict[str, dict[str, int]]:
+    """What memories can be narrowed down by, the most frequent values first, with their numbers."""
+    values: dict[str, Iterable[str]] = {
+        "category": (memory.category for memory in memories),
+        "agent": (memory.text("agent") for memory in memories),
+        "tags": (tag for memory in memories for tag in memory.tags),
+    }
+    return {
+        name: dict(Counter(filter(None, found)).most_common(MOST_VALUES))
+        for name, found in values.items()
+    }
 
 
 def _attributed(session: Session, memory: Memory) -> dict[str, str]:

@@ -11,6 +11,7 @@ from vaultmem.memories import decay
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory, MemoryRecord
 from vaultmem.memories.reads import ReadCount
 from vaultmem.text.times import seconds, stamp
+from vaultmem.text.values import lazy
 
 
 class Known(NamedTuple):
@@ -31,12 +32,13 @@ class Wanted(NamedTuple):
     since: str
     until: str
     min_confidence: float
-    limit: int
     compressed: bool  # also what a summary stands for
+    words: tuple[str, ...] = ()  # in the title or the opening, in any case of letters
 
 
 FILTERS = "phase category scope source agent personality project type".split()
 _FIELDS = ("phase", "category", "scope")
+_LINE = lazy(r":\d+$")
 _SESSIONS = ("session_id", "conversation_id", "source_session_id")
 
 
@@ -113,7 +115,7 @@ def chosen(memories: Sequence[Memory], wanted: Wanted, known: Known) -> list[Mem
         sure = (confidence(each, known.reads, known.now, known.half_life) for each in results)
         results = [each for each, how in zip(results, sure, strict=True) if how >= least]
     results.sort(key=lambda memory: (-memory.created, -memory.mtime, memory.path))
-    return results[: wanted.limit]
+    return results
 
 
 def _summed(memories: Sequence[Memory]) -> frozenset[str]:
@@ -132,14 +134,24 @@ def _fits(memory: Memory, wanted: Wanted) -> bool:
     for name, value in wanted.fields.items():
         if name in _FIELDS and value and getattr(memory, name) != value:
             return False
-        if name not in _FIELDS and value and memory.text(name).lower() != value.lower():
+        if name not in _FIELDS and value and _plain(name, memory.text(name)) != _plain(name, value):
             return False
     if wanted.everywhere and memory.properties.get("global") is not True:
+        return False
+    if not all(word in f"{memory.title.lower()} {memory.opening}" for word in wanted.words):
         return False
     tags = {tag.lower() for tag in memory.tags}
     return tags.issuperset(tag.lower().lstrip("#") for tag in wanted.tags) and _dated(
         memory, wanted
     )
+
+
+def _plain(name: str, value: str) -> str:
+    """A value to compare. A note as a source is called by its name, with or without folder, ending and line."""
+    lower = value.lower()
+    if name != "source":
+        return lower
+    return _LINE.sub("", lower.strip("[]")).removesuffix(".md").rpartition("/")[2]
 
 
 def _dated(memory: Memory, wanted: Wanted) -> bool:

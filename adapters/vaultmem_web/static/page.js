@@ -22,13 +22,14 @@ function load(method, address, body) {
 
 function put(into, from) {
   if (!into || !from) return;
-  const id = document.activeElement?.id;
+  const id = document.activeElement?.id, top = scrollY;
   const opened = all("details[open][id], li[id] details[open]", into).map(handle);
   into.replaceChildren(...[...from.childNodes].map((node) => document.adoptNode(node)));
   for (const name of Object.keys(from.dataset)) into.dataset[name] = from.dataset[name];
   for (const details of all("details", into)) if (opened.includes(handle(details))) details.open = true;
   if (id && !one(":focus")) document.getElementById(id)?.focus();
   ready(into);
+  scrollTo(0, top); // a long list was short for a moment
 }
 
 function handle(details) {
@@ -128,7 +129,7 @@ function long(list) {
       if (asked.has(start)) continue;
       asked.add(start);
       const query = list.dataset.rows.includes("?") ? "&" : "?";
-      const answer = await load("GET", `${list.dataset.rows}${query}start=${start}`);
+      const answer = await load("GET", `${list.dataset.rows}${query}offset=${start}`);
       for (const row of all(".row", answer.response)) {
         if (known.has(+row.dataset.at)) continue;
         place(document.adoptNode(row));
