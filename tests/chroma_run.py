@@ -19,9 +19,10 @@ import pytest
 
 from tests.agent_run import _dies_with_us, until
 from vaultmem.config import Config
-from vaultmem.index.shared_index import Place, Setup
+from vaultmem.index.mirror import Mirror
+from vaultmem.index.shared_index import ACCEPT, ANSWER, Place, Setup
 from vaultmem.index.vectors import VectorStore
-from vaultmem_chroma.mirror import ChromaIndex
+from vaultmem_chroma.remote import open_server
 
 PROGRAM = os.environ.get("TESTS_CHROMA") or shutil.which("chroma") or ""
 needs_chroma = pytest.mark.skipif(
@@ -83,10 +84,11 @@ PLACE = Place("Note.md", 1, 2, {"scope": "global"})
 @contextmanager
 def shared(
     store: VectorStore, server: Server, collection: str, narrow: int = 0, **settings: str
-) -> Iterator[ChromaIndex]:
+) -> Iterator[Mirror]:
     """The shared index of a store that is made up."""
     chosen = {"url": server.url, "collection": collection, **settings}
     config = Config({f"index.chroma.{name}": value for name, value in chosen.items()})
     setup = Setup(store, config, "a-vault", lambda place, digest: f"{place.path} {digest.hex()}")
-    with closing(ChromaIndex(setup, narrow)) as index:
+    servers = [open_server(config, store.folder.name, patience) for patience in (ANSWER, ACCEPT)]
+    with closing(Mirror(setup, servers[0], servers[1], narrow)) as index:
         yield index

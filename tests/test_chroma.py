@@ -21,16 +21,16 @@ import numpy as np
 import pytest
 
 from tests.chroma_run import PLACE, Server, chroma, needs_chroma, shared
-from tests.cli_run import Ran, ran
+from tests.cli_run import Ran, one_line, ran
 from tests.conftest import Write
 from tests.vector_samples import keys, opened, vectors_of
 from vaultmem.config import load
 from vaultmem.index.exact import ExactIndex
+from vaultmem.index.mirror import Mirror
 from vaultmem.index.models import open_embedder
 from vaultmem.index.shared_index import Health, Place
 from vaultmem.index.vectors import VectorStore
-from vaultmem_chroma.mirror import ChromaIndex
-from vaultmem_chroma.remote import Address, Remote
+from vaultmem_chroma.remote import Remote, open_server
 
 __all__ = ["chroma"]  # a fixture
 pytestmark = needs_chroma
@@ -52,14 +52,19 @@ def collection() -> str:
 
 
 @pytest.fixture
-def index(store: VectorStore, chroma: Server, collection: str) -> Iterator[ChromaIndex]:
+def index(store: VectorStore, chroma: Server, collection: str) -> Iterator[Mirror]:
     with shared(store, chroma, collection) as index:
         yield index
 
 
-def records(index: ChromaIndex) -> dict[str, tuple[dict[str, object], str | None]]:
+def remote(index: Mirror) -> Remote:
+    assert isinstance(index._server, Remote)
+    return index._server
+
+
+def records(index: Mirror) -> dict[str, tuple[dict[str, object], str | None]]:
     """What lies on the server, as anybody sees it who may ask it."""
-    got: Any = index._remote.ask("get", include=["metadatas", "documents"])
+    got: Any = remote(index).ask("get", include=["metadatas", "documents"])
     return {
         one.rpartition(":")[2]: (metadata, document)
         for one, metadata, document in zip(
@@ -68,9 +73,9 @@ def records(index: ChromaIndex) -> dict[str, tuple[dict[str, object], str | None
     }
 
 
-def remove_collection(index: ChromaIndex) -> None:
+def remove_collection(index: Mirror) -> None:
     """What the guide advises where a collection cannot be read any more."""
-    address = index._remote.address
+    address = remote(index).address
     place = f"{address.url}/api/v2/tenants/{address.tenant}/databases/{address.database}"
     httpx.delete(f"{place}/collections/{address.collection}").raise_for_status()
 
@@ -79,7 +84,7 @@ def hexes(some: list[bytes]) -> set[str]:
     return {one.hex() for one in some}
 
 
-def assert_searches_as_alone(index: ChromaIndex, store: VectorStore) -> None:
+def assert_searches_as_alone(index: Mirror, store: VectorStore) -> None:
     exact = ExactIndex(store)
     for query in vectors_of(keys(5_000, 5_010)):
         mine, right = index.search(query, 10), exact.search(query, 10)
@@ -88,7 +93,7 @@ def assert_searches_as_alone(index: ChromaIndex, store: VectorStore) -> None:
 
 
 def test_the_server_is_asked_and_gives_what_comparing_all_gives(
-    index: ChromaIndex, store: VectorStore, monkeypatch: pytest.MonkeyPatch
+    index: Mirror, store: VectorStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.publish(dict.fromkeys(ALL, PLACE), whole=True)
     asked, nearest = [], Remote.nearest
@@ -108,7 +113,7 @@ def test_the_server_is_asked_and_gives_what_comparing_all_gives(
 
 
 def test_only_what_is_new_is_written(
-    index: ChromaIndex, store: VectorStore, chroma: Server, monkeypatch: pytest.MonkeyPatch
+    index: Mirror, store: VectorStore, chroma: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[int] = []
     put = Remote.put
@@ -127,13 +132,13 @@ def test_only_what_is_new_is_written(
     assert records(index)[ALL[0].hex()][0]["line"] == 9
     for file in store.path.glob("*.seals"):  # lost: the server's list fills it again
         file.unlink()
-    with shared(store, chroma, index._remote.address.collection) as again:
+    with shared(store, chroma, remote(index).address.collection) as again:
         again.publish({**places, ALL[300]: PLACE, ALL[0]: PLACE._replace(line=9)}, whole=True)
     assert sum(written) == 302
 
 
 def test_nothing_private_and_by_default_no_text_lies_there(
-    index: ChromaIndex, store: VectorStore
+    index: Mirror, store: VectorStore
 ) -> None:
     public, private = ALL[:50], ALL[50:60]
     index.publish({**dict.fromkeys(public, PLACE), **dict.fromkeys(private, None)}, whole=True)
@@ -347,9 +352,9 @@ def test_a_vault_in_a_shared_index_from_the_command_line(
         assert status().code == 0, status()
         assert status().data["shared_index"] == {"backend": "chroma", "problem": None, "waiting": 0}
         config = load(str(vault))
-        remote = Remote(Address.of(config), open_embedder(config, "", 1).model.key)
-        there: Any = remote.ask("get", include=["metadatas", "documents"])
-        remote.close()
+        server_side = open_server(config, open_embedder(config, "", 1).model.key, 3.0)
+        there: Any = server_side.ask("get", include=["metadatas", "documents"])
+        server_side.close()
         assert [one["path"] for one in there["metadatas"]] == ["Boiler.md"]
         assert there["documents"] == [None]
         server.kill()
@@ -365,5 +370,26 @@ def test_a_vault_in_a_shared_index_from_the_command_line(
         server.start()
         assert ran("sync", "--vault", str(vault)).code == 0
         assert status().data["shared_index"] == {"backend": "chroma", "problem": None, "waiting": 0}
+        # On another machine, which has neither the vault nor an index: by default it learns where to look, no more.
+        monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "other-state"))
+        monkeypatch.chdir(tmp_path)
+        bare = ran("shared", "who looks after the heating", "--format", "text")
+        assert bare.out.splitlines()[0].startswith("Boiler.md:1-3")
+        assert "Ansah" not in bare.out
+        assert "index.chroma.texts: on" in bare.err
+        monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
+        monkeypatch.setenv("VAULTMEM_INDEX_CHROMA_TEXTS", "on")
+        write("Mine.md", "---\nscope: agent:codex\n---\nThe heating is bled in October.")
+        assert ran("sync", "--vault", str(vault)).code == 0
+        monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "other-state"))
+        best = ran("shared", "who services the boiler", "--json").data["results"]
+        assert {one["path"] for one in best} == {"Boiler.md", "Heron.md", "Mine.md"}
+        assert "Mr Ansah services the boiler" in best[0]["text"]
+        for name, count in (("claude", 0), ("codex", 1)):
+            told = ran("shared", "when is the heating bled?", "--recall", "--by", name)
+            assert told.out.count("bled in October") == count
+            assert told.out.startswith("<memory>\n[SEMANTIC] ")
+        server.kill()
+        assert "does not answer" in one_line(ran("shared", "heron"))
     finally:
         server.stop()

@@ -4,49 +4,33 @@ id         <vault>:<hash of the text>
 embedding  the vector
 metadata   vault, path, line, end_line, facts, and `seal`, a number that changes with any of these
 document   the text, only where index.chroma.texts is on
+
+Its six calls need no library: http.client keeps a connection open for each thread that asks at the same time.
 """
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
 import threading
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
-
-import httpx
-from numpy.typing import NDArray
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlsplit
 
 from vaultmem import credentials
 from vaultmem.config import Config
-from vaultmem.errors import VaultmemError
-from vaultmem.index.shared_index import Fact
+from vaultmem.index.shared_index import AwayError, Fact, Near, Record
 from vaultmem.text import urls
 
-if TYPE_CHECKING:
-    import numpy as np
-
-AT_ONCE = 1_000  # records in one request
-ANSWER, ACCEPT = 3.0, 60.0  # seconds that a search waits for the server, and a write
+AT_ONCE = 1_000  # records in one answer
 # Better than the server's own, so that it finds what comparing all would find.
 _GRAPH = {"space": "cosine", "ef_construction": 200, "ef_search": 200, "max_neighbors": 32}
 Json = dict[str, object]
 
 
-class AwayError(VaultmemError):
-    """The server does not answer, or refuses."""
-
-
 class _GoneError(AwayError):
     """There is no such collection any more."""
-
-
-class Record(NamedTuple):
-    """One record, as it is written."""
-
-    hash: bytes
-    metadata: dict[str, Fact]
-    text: str | None
 
 
 class Address(NamedTuple):
@@ -60,8 +44,8 @@ class Address(NamedTuple):
 
     @classmethod
     def of(cls, config: Config) -> Address:
-        """As the settings say, or the variables CHROMADB_HOST, CHROMADB_PORT and COLLECTION_NAME. Raises LlmError for
-        a key that is not where it should be, AwayError for one that could be read on its way."""
+        """As the settings say, or the variables CHROMADB_HOST, CHROMADB_PORT and COLLECTION_NAME. Raises VaultmemError
+        for a key that is not where it should be, AwayError for one that could be read on its way."""
         env = os.environ
         host, port = env.get("CHROMADB_HOST", "127.0.0.1"), env.get("CHROMADB_PORT", "8000")
         url = config.text("index.chroma.url") or f"http://{host}:{port}"
@@ -75,46 +59,59 @@ class Address(NamedTuple):
 
 
 class Remote:
-    """One collection, looked up when it is first needed. Any thread may use it. Methods raise AwayError."""
+    """See Server. The collection is looked up when it is first needed."""
 
-    def __init__(self, address: Address, model: str, patience: float = ANSWER) -> None:
-        self.address, self._model = address, model
-        place = f"/api/v2/tenants/{quote(address.tenant)}/databases/{quote(address.database)}"
-        token = address.key.header() if address.key else ""
-        names = {"Authorization": token, "X-Chroma-Token": token.removeprefix("Bearer ")}
-        self._place = f"{address.url}{place}/collections"
-        self._client = httpx.Client(timeout=patience, headers=names if token else {})
+    def __init__(
+        self, address: Address, model: str, patience: float, *, texts: bool = False
+    ) -> None:
+        self.address, self._model, self.texts = address, model, texts
+        self.place = "\n".join(address[:4])
+        folder = f"/api/v2/tenants/{quote(address.tenant)}/databases/{quote(address.database)}"
+        self._wire = _Wire(address.url, f"{folder}/collections", address.key, patience)
         self._id = ""
         self._lock = threading.Lock()
 
     def beat(self) -> str:
-        """See whether the server answers and the collection fits; the server's name of it, another one when it was made
-        again."""
+        """See Server."""
         self._id = ""
         self.ask("get", limit=1, include=[])
         return self._id
 
-    def nearest(self, vector: NDArray[np.float32], count: int, vault: str) -> list[bytes]:
-        """The hashes of the nearest texts of a vault."""
+    def nearest(self, vector: list[float], count: int, vault: str) -> list[bytes]:
+        """See Server."""
         answer = self.ask(
-            "query", query_embeddings=[vector.tolist()], n_results=count, include=[], where={"vault": vault}
+            "query", query_embeddings=[vector], n_results=count, include=[], where={"vault": vault}
         )  # fmt: skip
         return [_hash_of(one) for one in _column(answer, "ids", nested=True)]
 
-    def put(self, vault: str, records: Sequence[Record], vectors: NDArray[np.float32]) -> None:
-        """Write records with their vectors, whether they are there or not."""
+    def search(self, vector: list[float], count: int, facts: Mapping[str, Fact]) -> list[Near]:
+        """See Server."""
+        parts: list[Json] = [{name: value} for name, value in facts.items()]
+        answer = self.ask(
+            "query", query_embeddings=[vector], n_results=count, include=["metadatas", "documents", "distances"],
+            where={"$and": parts} if len(parts) > 1 else parts[0] if parts else None,
+        )  # fmt: skip
+        names = ("ids", "metadatas", "documents", "distances")
+        rows = zip(*(_column(answer, name, nested=True) for name in names), strict=True)
+        return [
+            Near(Record(_hash_of(id_), metadata, text), 1.0 - float(distance))
+            for id_, metadata, text, distance in rows
+        ]
+
+    def put(self, vault: str, records: Sequence[Record], vectors: list[list[float]]) -> None:
+        """See Server."""
         texts = [one.text for one in records] if any(one.text for one in records) else None
         self.ask(
-            "upsert", ids=[_id(vault, one.hash) for one in records], embeddings=vectors.tolist(),
+            "upsert", ids=[_id(vault, one.hash) for one in records], embeddings=vectors,
             metadatas=[one.metadata for one in records], documents=texts,
         )  # fmt: skip
 
     def remove(self, vault: str, hashes: Sequence[bytes]) -> None:
-        """Delete records, whether they are there or not."""
+        """See Server."""
         self.ask("delete", ids=[_id(vault, one) for one in hashes])
 
     def listed(self, vault: str) -> Iterator[tuple[bytes, int]]:
-        """The hash and the seal of each record of a vault."""
+        """See Server."""
         start = 0
         while page := self._page(vault, start):
             yield from page
@@ -124,12 +121,12 @@ class Remote:
         """The answer of the collection to get, query, upsert or delete."""
         known = self._id
         try:
-            return self._post(f"/{self._found()}/{verb}", body)
+            return self._wire.post(f"/{self._found()}/{verb}", body)
         except _GoneError:
             self._id = ""  # somebody may have removed it and made it again
             if not known:
                 raise
-            return self._post(f"/{self._found()}/{verb}", body)
+            return self._wire.post(f"/{self._found()}/{verb}", body)
 
     def _found(self) -> str:
         with self._lock:
@@ -137,8 +134,8 @@ class Remote:
         return place
 
     def close(self) -> None:
-        """Let go of the connections."""
-        self._client.close()
+        """See Server."""
+        self._wire.close()
 
     def _page(self, vault: str, start: int) -> list[tuple[bytes, int]]:
         page = self.ask(
@@ -152,7 +149,7 @@ class Remote:
             "name": self.address.collection, "get_or_create": True,
             "metadata": {"vaultmem_model": self._model}, "configuration": {"hnsw": _GRAPH},
         }  # fmt: skip
-        found = self._post("", body)
+        found = self._wire.post("", body)
         metadata = found.get("metadata")
         model = metadata.get("vaultmem_model") if isinstance(metadata, dict) else None
         if model != self._model:
@@ -162,28 +159,86 @@ class Remote:
             )
         return str(found["id"])
 
-    def _post(self, path: str, body: Json) -> Json:
+
+class _Wire:
+    """Requests below one address, over as many connections as there are requests at once."""
+
+    def __init__(self, url: str, folder: str, key: credentials.Key | None, patience: float) -> None:
+        self._url, self._key, self._patience = url, key, patience
+        self._folder = f"{urlsplit(url).path}{folder}"
+        token = key.header() if key else ""
+        named = {"Authorization": token, "X-Chroma-Token": token.removeprefix("Bearer ")}
+        self._headers = {"Content-Type": "application/json", **(named if token else {})}
+        self._free: list[http.client.HTTPConnection] = []
+        self._lock = threading.Lock()
+
+    def post(self, path: str, body: Json) -> Json:
+        """The answer. Raises AwayError."""
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         try:
-            response = self._client.post(f"{self._place}{path}", json=body)
-            answer = response.json()
-        except (
-            httpx.HTTPError,
-            ValueError,
-            OSError,
-            RuntimeError,
-        ) as error:  # RuntimeError: it was closed
+            status, data = self._exchange(f"{self._folder}{path}", content)
+            answer = json.loads(data)
+        except (http.client.HTTPException, ValueError, OSError) as error:
             raise self._away(str(error) or type(error).__name__) from error
-        if response.is_success and isinstance(answer, dict):
+        if 200 <= status < 300 and isinstance(answer, dict):
             return answer
         why = answer.get("message") if isinstance(answer, dict) else None
-        refusal = self._away(f"{response.status_code}: {why or answer}")
-        raise _GoneError(str(refusal)) if response.status_code == 404 else refusal
+        refusal = self._away(f"{status}: {why or answer}")
+        raise _GoneError(str(refusal)) if status == 404 else refusal
+
+    def _exchange(self, path: str, content: bytes) -> tuple[int, bytes]:
+        """Over a connection that is open, or a new one where the server has closed that: all requests may be sent
+        twice."""
+        with self._lock:
+            connection = self._free.pop() if self._free else None
+        if connection is not None:
+            try:
+                return self._sent(connection, path, content)
+            except TimeoutError:
+                raise
+            except (http.client.HTTPException, OSError):
+                connection.close()
+        parts = urlsplit(self._url)
+        kind = (
+            http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        )
+        return self._sent(
+            kind(parts.hostname or "", parts.port, timeout=self._patience), path, content
+        )
+
+    def _sent(
+        self, connection: http.client.HTTPConnection, path: str, content: bytes
+    ) -> tuple[int, bytes]:
+        try:
+            connection.request("POST", path, content, self._headers)
+            answer = connection.getresponse()
+            data = answer.read()
+        except BaseException:
+            connection.close()
+            raise
+        if not answer.will_close:
+            with self._lock:
+                self._free.append(connection)
+        return answer.status, data
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        with self._lock:
+            for connection in self._free:
+                connection.close()
+            self._free.clear()
 
     def _away(self, why: str) -> AwayError:
         why = " ".join(why.split())[:200]
-        if self.address.key is not None:
-            why = self.address.key.hidden_in(why)
-        return AwayError(f"Chroma at {self.address.url} does not answer as it should ({why})")
+        if self._key is not None:
+            why = self._key.hidden_in(why)
+        return AwayError(f"Chroma at {self._url} does not answer as it should ({why})")
+
+
+def open_server(config: Config, model: str, patience: float) -> Remote:
+    """What the entry point leads to. Raises VaultmemError."""
+    texts = config.text("index.chroma.texts") == "on"
+    return Remote(Address.of(config), model, patience, texts=texts)
 
 
 def _column(answer: Json, name: str, *, nested: bool = False) -> list[Any]:

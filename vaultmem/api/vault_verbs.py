@@ -328,6 +328,16 @@ VERBS = {
         ),
         first=True, command="vaultmem_assistants.connect:run",
     ),
+    "shared": Verb(
+        "search a shared index by meaning, on a machine without the vault", FIND,
+        (
+            Param("query", "what to look for", place="1", needed=True),
+            Param("limit", "how many results (default: search.limit)", kind="int", least=1, most=100),
+            Param("by", "the assistant that asks", metavar="NAME"),
+            flag("recall", "as a block for a prompt"),
+        ),
+        command="shared_search:run",
+    ),
     "completion": Verb(
         "print a completion script for bash, zsh or fish", SET_UP,
         (

@@ -1,6 +1,6 @@
 """Which rows of a vault's vectors the server has been given, and with which facts: one number for each row.
 
-    <generation of the vectors>/chroma-<collection>.seals   little-endian uint64, mapped
+    <generation of the vectors>/shared-<place>.seals   little-endian uint64, mapped
 
 A row that was written has the seal of its record. The file may be lost: the server's own list fills it again.
 """
@@ -60,7 +60,7 @@ class Published:
         count = max(1, len(self._store))
         if self._generation == self._store.generation and len(self._seals) >= count:
             return
-        path = self._store.path / f"chroma-{self._name}.seals"
+        path = self._store.path / f"shared-{self._name}.seals"
         self.is_new = self.is_new and not path.exists()
         if self._generation != self._store.generation:
             self.is_new = not path.exists()

@@ -11,14 +11,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from vaultmem.errors import ConfigError, VaultmemError
 from vaultmem.index.exact import Allowed, Hits, nearest, row_numbers
-from vaultmem.index.shared_index import Fact, Health, Place, Setup
-from vaultmem_chroma.published import FIRST_SEAL, LEAVING, UNKNOWN, WITHHELD, Published, seal_of
-from vaultmem_chroma.remote import ACCEPT, AT_ONCE, Address, AwayError, Record, Remote
+from vaultmem.index.published import FIRST_SEAL, LEAVING, UNKNOWN, WITHHELD, Published, seal_of
+from vaultmem.index.shared_index import AwayError, Fact, Health, Place, Record, Server, Setup
 
-log = logging.getLogger("vaultmem.search.chroma")
+log = logging.getLogger("vaultmem.search.shared")
 
+AT_ONCE = 1_000  # records in one request
 NARROW = 10_000  # up to so many rows comparing them here is as fast
 NARROW_SHARE = 20  # and below one allowed row in so many the server would find mostly others
 SPARE = 2  # how much more than its share is asked for when there is a filter
@@ -26,19 +25,15 @@ SILENCE = 20.0  # seconds in which a server that did not answer is not asked aga
 MOST = 4_000  # hits in one question
 
 
-class ChromaIndex:
+class Mirror:
     """See SharedIndex. The server only proposes rows: their cosines come from the vault's own file, and rows that the
     server lacks (private notes, what waits) are compared here. While it is away all are."""
 
-    def __init__(self, setup: Setup, narrow: int = NARROW) -> None:
-        self._setup, self._narrow = setup, narrow
+    def __init__(self, setup: Setup, server: Server, writer: Server, narrow: int = NARROW) -> None:
+        """`writer` is the same server, for writes: they may take longer than a search waits."""
+        self._setup, self._server, self._writer, self._narrow = setup, server, writer, narrow
         self._store = weakref.proxy(setup.store)
-        model = setup.store.folder.name
-        address = Address.of(setup.config)
-        self._remote = Remote(address, model)
-        self._writer = Remote(address, model, ACCEPT)  # a write may take longer than a search waits
-        self._published = Published(setup.store, "\n".join(address[:4]))
-        self._with_texts = setup.config.text("index.chroma.texts") == "on"
+        self._published = Published(setup.store, server.place)
         self._writing = threading.Lock()
         self._is_sure = (
             False  # whether the seals were compared with the server's list since it was away
@@ -84,7 +79,7 @@ class ChromaIndex:
         """See SharedIndex."""
         problem = None
         try:
-            self._remote.beat()
+            self._server.beat()
         except AwayError as error:
             problem = f"{error}; search goes on on this machine, and what is new waits"
         seals = self._published.seals()
@@ -92,7 +87,7 @@ class ChromaIndex:
 
     def close(self) -> None:
         """See SharedIndex."""
-        self._remote.close()
+        self._server.close()
         self._writer.close()
 
     # --- searching
@@ -110,7 +105,7 @@ class ChromaIndex:
         wanted, size = min(k, inside), k if rows is None else SPARE * k * total // count
         while wanted and size <= MOST and time.monotonic() >= self._away_until:
             try:
-                hashes = self._remote.nearest(query, size, self._setup.vault)
+                hashes = self._server.nearest(query.tolist(), size, self._setup.vault)
             except AwayError as error:
                 self._fail(error)
                 return None
@@ -180,9 +175,9 @@ class ChromaIndex:
             if place is None or row >= len(seals):
                 continue
             metadata = self._metadata(place)
-            seal = seal_of(metadata | {"texts": self._with_texts})
+            seal = seal_of(metadata | {"texts": self._server.texts})
             if int(seals[row]) != seal:
-                todo.append((row, seal, Record(digest, metadata | {"seal": seal}, None), place))
+                todo.append((row, seal, Record(digest, metadata | {"seal": seal}), place))
         for start in range(0, len(todo), AT_ONCE):
             part = sorted(todo[start : start + AT_ONCE], key=lambda one: one[0])
             rows = [row for row, _, _, _ in part]
@@ -191,7 +186,7 @@ class ChromaIndex:
             if changed:
                 self._writer.remove(self._setup.vault, changed)
             records = [self._with_text(record, place) for _, _, record, place in part]
-            self._writer.put(self._setup.vault, records, self._store.matrix()[rows])
+            self._writer.put(self._setup.vault, records, self._store.matrix()[rows].tolist())
             self._published.mark(rows, [seal for _, seal, _, _ in part])
 
     def _metadata(self, place: Place) -> dict[str, Fact]:
@@ -199,14 +194,6 @@ class ChromaIndex:
         return {**place.facts, **own, "line": place.line, "end_line": place.end_line}
 
     def _with_text(self, record: Record, place: Place) -> Record:
-        if not self._with_texts:
+        if not self._server.texts:
             return record
         return record._replace(text=self._setup.text(place, record.hash) or " ")
-
-
-def open_index(setup: Setup) -> ChromaIndex:
-    """What the entry point leads to. Raises ConfigError."""
-    try:
-        return ChromaIndex(setup)
-    except VaultmemError as error:
-        raise ConfigError(f"index.backend: chroma: {error}") from error

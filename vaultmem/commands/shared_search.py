@@ -1,0 +1,75 @@
+"""vaultmem shared: search a shared index by meaning on a machine that has no vault."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Iterator
+
+from vaultmem import config, paths
+from vaultmem.config import Config
+from vaultmem.errors import UsageError
+from vaultmem.index.models import open_embedder
+from vaultmem.index.shared_index import LOCAL, Near, open_server
+from vaultmem.memories.access import Viewer, viewer
+from vaultmem.output import Output
+from vaultmem.search.recall_text import block, entry
+
+MORE = 4  # times as many are looked at where an assistant may not see all
+_TEXTLESS = "vaultmem: no texts lie there; index.chroma.texts: on, where the vault is, lets other machines show them"
+
+
+def run(args: Namespace, output: Output) -> int:
+    """What is near to the words, of all vaults of the collection."""
+    settings = config.load(None)
+    if settings.text("index.backend") == LOCAL:
+        raise UsageError(
+            f"no shared index is set: index.backend and index.chroma.url in {paths.config_file()}"
+        )
+    limit = args.limit or settings.number("search.limit")
+    found = [_to_json(one) for one in _nearest(args.query, limit, viewer(args.by or ""), settings)]
+    if args.recall:
+        notes = [
+            {**one, "content": one["text"], "kind": "note", "memory_type": "semantic"}
+            for one in found
+            if one["text"]
+        ]
+        output.text(f"{block(map(entry, notes))}\n")
+    elif output.as_json:
+        output.data({"results": found, "count": len(found)})
+    else:
+        _show(found, output)
+    if found and not any(one["text"] for one in found):
+        output.remark(_TEXTLESS)
+    return 0
+
+
+def _nearest(query: str, limit: int, to: Viewer, settings: Config) -> Iterator[Near]:
+    """The records that the viewer may see, nearest first. Private notes are never among them."""
+    if not query.strip():
+        raise UsageError("nothing to search for; type some words")
+    models = os.path.join(paths.make_private(paths.state_root()), "models")
+    embedder = open_embedder(settings, models, settings.number("embedding.threads"))
+    server = open_server(settings, embedder.model.key)
+    try:
+        near = server.search(embedder.query(query).tolist(), limit * (MORE if to.name else 1), {})
+    finally:
+        server.close()
+    seen = [one for one in near if to.sees(str(one.record.metadata.get("scope")))]
+    yield from seen[:limit]
+
+
+def _to_json(one: Near) -> dict[str, object]:
+    facts = one.record.metadata
+    places = {name: facts.get(name) for name in ("vault", "path", "line", "end_line")}
+    return {**places, "text": (one.record.text or "").strip(), "score": round(one.cosine, 3)}
+
+
+def _show(found: list[dict[str, object]], output: Output) -> None:
+    if not found:
+        output.remark("vaultmem: nothing found")
+    for one in found:
+        lines = f"{one['line']}-{one['end_line']}"
+        output.line(f"{output.place(str(one['path']), lines)}  score {one['score']}")
+        if one["text"]:
+            output.line(f"  {' '.join(str(one['text']).split())}")
