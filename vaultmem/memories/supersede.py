@@ -11,7 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
@@ -35,18 +35,45 @@ LONGEST_VALUE = 5  # tokens
 REPLACES, SAME, APART = "replaces", "same", "apart"
 
 _NEVER = -5.0
+DOUBTFUL = 0.0  # log odds from which an older text may be replaced
 _MANY, _SPREAD = 6, 0.3  # texts, and the share of them that makes a word of theirs a common one
 _FAR = 5.0
 _USUAL = 0.5  # the cosine of two statements when nobody knows it
 
 
 class Relation(NamedTuple):
-    """What a newer text is to an older one; scores are log odds."""
+    """What a newer text is to an older one."""
 
     kind: str  # REPLACES, SAME or APART
-    replaces: float
-    same: float
+    replaces: float  # log odds
     contradicts: bool  # by what the two say of one property
+    is_doubtful: (
+        bool  # it is likelier to replace the older one than not to, and than to say the same
+    )
+
+
+class _Pair:
+    """A newer text beside an older one."""
+
+    def __init__(
+        self, old: str, new: str, similarity: float | None, looks: Mapping[str, float]
+    ) -> None:
+        are_two = _are_two(old, new)
+        self._texts = old, new, similarity
+        self.replaces = _NEVER if are_two else replacing(looks, _REPLACES)
+        self.contradicts = bool(looks["contradicts"])
+        self.is_same = not are_two and paraphrase.is_same(*self._texts)
+
+    @cached_property
+    def is_likelier(self) -> bool:
+        """Whether the newer text rather replaces the older one than says the same. Of most pairs nobody asks."""
+        return self.replaces > paraphrase.score(*self._texts)
+
+    def relation(self, *, replaces: bool) -> Relation:
+        """What comes of it."""
+        kind = REPLACES if replaces else SAME if self.is_same else APART
+        doubtful = self.replaces > DOUBTFUL and self.is_likelier
+        return Relation(kind, self.replaces, self.contradicts, doubtful)
 
 
 def relations(
@@ -55,34 +82,29 @@ def relations(
     """What a newer text is to each of some older ones, found because they are near to it. An event replaces
     nothing; else it replaces at most one of them, and those that say the same as that one. `similarities`: their
     cosines to the newer one, where a model knows."""
+    if not olds:
+        return []
     shared = widespread(olds)
     known = similarities or [None] * len(olds)
-    scored: list[Relation] = []
     near = [
         alike(old, new) if each is None else each for old, each in zip(olds, known, strict=True)
     ]
-    nearest = max(near, default=0.0)
-    for old, similarity, closeness in zip(olds, known, near, strict=True):
-        result = features(old, new, similarity, shared, is_nearest=closeness == nearest)
-        same = paraphrase.score(old, new, similarity)
-        are_two = _are_two(old, new)
-        replaces = _NEVER if are_two else replacing(result, _REPLACES)
-        kind = SAME if same > paraphrase.LIKELY and not are_two else APART
-        scored.append(Relation(kind, replaces, same, bool(result["contradicts"])))
-    best = max(
-        range(len(olds)), key=lambda at: (scored[at].contradicts, scored[at].replaces), default=None
-    )
-    if best is None or is_event(new) or scored[best].replaces <= scored[best].same:
-        return scored
-    if not scored[best].contradicts and _certainty(new, scored, scored[best]) <= _CERTAIN:
-        return scored
+    nearest = max(near)
+    pairs = [
+        _Pair(old, new, similarity, features(old, new, similarity, shared, is_nearest=close == nearest))
+        for old, similarity, close in zip(olds, known, near, strict=True)
+    ]  # fmt: skip
+    at = max(range(len(olds)), key=lambda at: (pairs[at].contradicts, pairs[at].replaces))
+    best, replaced = pairs[at], olds[at]
+    is_sure = not is_event(new) and best.is_likelier
+    if not (is_sure and (best.contradicts or _certainty(new, pairs, best) > _CERTAIN)):
+        return [each.relation(replaces=False) for each in pairs]
     return [
-        each._replace(kind=REPLACES)
-        if at == best
-        or (each.contradicts and each.replaces > each.same)
-        or _is_twin(olds[at], olds[best], each)
-        else each
-        for at, each in enumerate(scored)
+        each.relation(
+            replaces=each is best
+            or (each.is_likelier and (each.contradicts or paraphrase.is_same(old, replaced)))
+        )
+        for old, each in zip(olds, pairs, strict=True)
     ]
 
 
@@ -110,16 +132,9 @@ def signs(new: str, scores: Sequence[float], *, contradicts: bool) -> tuple[floa
     return first, margin, cue, cue * margin, cue * first, float(contradicts)
 
 
-def _certainty(new: str, scored: Sequence[Relation], best: Relation) -> float:
+def _certainty(new: str, scored: Sequence[_Pair], best: _Pair) -> float:
     result = signs(new, [each.replaces for each in scored], contradicts=best.contradicts)
     return math.fsum(weight * part for weight, part in zip(_CERTAINTY, (*result, 1.0), strict=True))
-
-
-def _is_twin(text: str, replaced: str, result: Relation) -> bool:
-    """Whether a text is replaced together with another one, which says the same."""
-    if result.replaces <= result.same:
-        return False
-    return paraphrase.is_same(text, replaced)
 
 
 def widespread(texts: Sequence[str]) -> frozenset[str]:
@@ -141,7 +156,7 @@ def may_contradict(old: str, new: str) -> bool:
     if max(len(old), len(new)) > CAP:
         return False
     (result,) = relations(new, [old])
-    return result.contradicts or result.replaces > max(0.0, result.same)
+    return result.contradicts or result.is_doubtful
 
 
 def properties(text: str) -> str:
@@ -200,7 +215,7 @@ def features(
         "nearest": is_nearest,
         "cue and nearest": is_nearest and b.cue,
     }
-    return {name: float(value) for name, value in results.items()}
+    return results
 
 
 @lru_cache(64)  # the newer text is compared with many older ones

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 ALIKE = 0.7  # resemblance from which a memory is named as similar
 MOST_SIMILAR = 5
-DOUBTFUL = 0.0  # log odds from which an older memory is reported
 ABOUT = 30  # memories that are compared, found by words, and as many by meaning
 ABOUT_UNSEARCHED = 200  # the same where there is no index to ask which
 CENTROID_LIFE = 600.0  # seconds
@@ -283,7 +282,7 @@ def _against(
     results: list[tuple[float, Against]] = []
     for (memory, text), each in zip(olds, texts, strict=True):
         sure = each.kind == supersede.REPLACES
-        if sure or each.contradicts or each.replaces > max(DOUBTFUL, each.same):
+        if sure or each.contradicts or each.is_doubtful:
             why = f"“{quoted(content)}” against “{quoted(text)}”"
             results.append((-each.replaces, Against(memory, why, sure)))
     results.sort(key=lambda pair: (not pair[1].sure, pair[0], pair[1].memory.path))

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from vaultmem.adapter import Value
 from vaultmem.errors import DamagedError
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
-from vaultmem.memories import access, reads
+from vaultmem.memories import access, paraphrase, reads
 from vaultmem.memories.access import CONNECTED, EVERYBODY, OWN, Origin, is_private
 from vaultmem.memories.conversation import MEMORY, entry_of
 from vaultmem.memories.importance import memory_type
@@ -295,7 +295,7 @@ def _is_worth_asking(text: str, kind: object) -> bool:
 def _says(known: _Known, fact: Learned) -> bool:
     """Whether what is known is likelier than not to say what a fact says, or says something newer of the same thing."""
     (relation,) = relations(fact.content, [known.content])
-    if relation.same > max(0.0, relation.replaces):
+    if paraphrase.score(known.content, fact.content) > max(0.0, relation.replaces):
         return True
     newer = known.created > fact.created
     return newer and relations(known.content, [fact.content])[0].kind == REPLACES
