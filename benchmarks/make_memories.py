@@ -1,10 +1,11 @@
 """Make a deterministic vault of memories: short and long, English and Chinese, filed and in the inbox, some twice.
 
-    python benchmarks/make_memories.py FOLDER [--memories 10000] [--seed 1]
+    python benchmarks/make_memories.py FOLDER [--memories 10000] [--seed 1] [--prose]
 
 One in twenty says nearly the same as an earlier one; one in eight links to another; one in four waits in the inbox,
 one in three is Chinese. What they begin with are the labelled sentences that benchmarks/classify.py is measured on,
-so that dreams have something to understand.
+so that dreams have something to understand. With --prose each is a sentence that somebody has really written instead
+(make_prose.py).
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import argparse
 import os
 import random
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 
+import make_prose
 from make_vault import HAN, Writer
 
 SENTENCES = Path(__file__).parents[1] / "tests" / "data" / "classification"
@@ -29,8 +32,9 @@ NEWEST, DAY = 1_795_000_000, 86_400  # seconds: the times in the files follow fr
 class Memories:
     """Makes one memory after another from one stream of random numbers."""
 
-    def __init__(self, count: int, seed: int) -> None:
+    def __init__(self, count: int, seed: int, sentences: Iterable[str] = ()) -> None:
         self.rng = random.Random(seed)
+        self.sentences = iter(sentences)
         self.prose = Writer(max(count, 1), seed)
         lines = (SENTENCES / "dev.tsv").read_text("utf-8").splitlines()
         self.labelled = [line.split("\t") for line in lines]
@@ -38,6 +42,8 @@ class Memories:
 
     def next(self) -> tuple[str, str]:
         """A category, and a text that nobody has written yet, or nearly so."""
+        if sentence := next(self.sentences, ""):
+            return self.rng.choice(self.labelled)[0], sentence
         if self.told and self.rng.random() < 0.05:
             category, text = self.rng.choice(self.told)
             text = f"{text} Really."
@@ -102,9 +108,9 @@ def texts(count: int, seed: int = 2) -> list[str]:
     return list(found)
 
 
-def make_memories(folder: Path, count: int, seed: int = 1) -> None:
+def make_memories(folder: Path, count: int, seed: int = 1, sentences: Iterable[str] = ()) -> None:
     """Write `count` memories (about 600 bytes each) into a vault."""
-    made = Memories(count, seed)
+    made = Memories(count, seed, sentences)
     titles = [f"{made.rng.choice(NAMES)} on {name}" for name in made.prose.names[:count]]
     (folder / ".obsidian").mkdir(parents=True, exist_ok=True)
     (folder / FOLDER).mkdir()
@@ -121,8 +127,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--memories", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--prose", action="store_true", help="sentences of real texts")
     args = parser.parse_args()
-    make_memories(args.folder, args.memories, args.seed)
+    own = make_prose.sentences(args.memories) if args.prose else ()
+    make_memories(args.folder, args.memories, args.seed, own)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import gzip
+import random
 import re
 import sys
 import sysconfig
@@ -23,6 +24,8 @@ DEBIAN = Path("/usr/share/doc")
 LEAST, LONGEST = 300, 200_000  # characters of a text
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{5,40}")
 _BLANK_LINE = re.compile(r"\n\s*\n")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+_SENTENCE = re.compile(r"[A-Z][A-Za-z ,;'()-]{48,220}\.")
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -73,6 +76,21 @@ def pieces(text: str, size: int) -> Iterator[str]:
             part = []
     if sum(map(len, part)) >= LEAST:
         yield "\n\n".join(part)
+
+
+def sentences(count: int, skip: int = 0) -> list[str]:
+    """So many sentences of these texts behind the first ones, each once, in a mixed order that does not change."""
+    found: dict[str, None] = {}
+    for _, text in texts():
+        for paragraph in _BLANK_LINE.split(text):
+            for sentence in _SENTENCE_END.split(" ".join(paragraph.split())):
+                if _SENTENCE.fullmatch(sentence):
+                    found[sentence] = None
+        if len(found) >= skip + count:
+            break
+    mixed = list(found)[skip : skip + count]
+    random.Random(1).shuffle(mixed)
+    return mixed
 
 
 def linked(text: str, titles: dict[str, str], own: str, most: int = 4) -> str:

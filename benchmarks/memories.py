@@ -1,10 +1,12 @@
 """What it costs to write, find, dream over and take back memories, and how that grows with their number.
 
     python benchmarks/memories.py [--memories 10000] [--state FOLDER] [--only write,storm,look,dream,past] [--semantic]
+                                  [--prose]
 
 Beside every write stands a raw script that writes the same bytes the safe way (a file of its own, fsync,
-rename), beside every process `python -c pass`. The memories are made up (make_memories.py). With
---semantic they are embedded first, and dreams and the agent use the model.
+rename), beside every process `python -c pass`. The memories are made up (make_memories.py); with --prose they and what
+is written are sentences of real texts (make_prose.py). With --semantic they are embedded first, and dreams and the
+agent use the model.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+import make_prose
 from agent import Running
 from make_memories import FOLDER, texts
 from timing import (
@@ -73,12 +76,15 @@ class Bench:
 
     def vault(self, count: int) -> Path:
         """The vault with so many memories, which nobody may change."""
-        made = self.work / f"made {count}"
+        made = self.work / f"made {count}{' of prose' * self.options.prose}"
         if not made.exists():
             unfinished = made.with_name(f"{made.name}.unfinished")
             shutil.rmtree(unfinished, ignore_errors=True)
             maker = str(HERE / "make_memories.py")
-            run([sys.executable, maker, str(unfinished), "--memories", str(count)], self.env)
+            prose = ["--prose"] * self.options.prose
+            run(
+                [sys.executable, maker, str(unfinished), "--memories", str(count), *prose], self.env
+            )
             unfinished.rename(made)
         return made
 
@@ -88,7 +94,8 @@ class Bench:
         copy = self.work / f"copy {count}"
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(self.vault(count), copy)
-        kept = self.work / f"state {count}{' with vectors' * self.options.semantic}"
+        made = self.vault(count).name.removeprefix("made ")
+        kept = self.work / f"state {made}{' with vectors' * self.options.semantic}"
         state = Path(self.env["VAULTMEM_STATE"])
         shutil.rmtree(state, ignore_errors=True)
         if kept.exists():
@@ -129,14 +136,22 @@ class Bench:
         """One client, at no memories, some, and many; then without an agent."""
         for count in dict.fromkeys((0, self.most // 10, self.most)):
             with self.agent(count) as agent:
-                mine, raw = _writes(agent, self.options.writes)
+                before = agent.process.cpu_times()
+                mine, raw = _writes(agent, self._to_write())
+                after = agent.process.cpu_times()
+                used = (after.user + after.system - before.user - before.system) / len(mine)
                 times = [a / b for a, b in zip(mine, raw, strict=True)]
                 what = f"write through the agent at {count:,} memories"
                 yield Row(what, "p50 ≤ 20 ms", _spread(mine), f"{median(times):.1f} × raw write")
+                yield Row("  processor time of the agent for each", "", f"{used * 1000:.0f} ms")
                 if count == self.most:
                     yield Row("  memory of the agent", "", f"{_memory(agent):.0f} MB")
             with self.copy(count) as vault:
                 yield from self._write_alone(vault, count)
+
+    def _to_write(self) -> list[str]:
+        count = self.options.writes + 5
+        return make_prose.sentences(count, self.most) if self.options.prose else texts(count)
 
     def _write_alone(self, vault: Path, count: int) -> Iterator[Row]:
         said = iter(texts(4 * self.options.pairs + 8, seed=5))
@@ -260,12 +275,12 @@ def _past(vault: Path, count: int) -> Iterator[Row]:
                 yield Row(f"  {name} {'--last' * bool(params)}".rstrip(), "", f"{took:.0f} ms")
 
 
-def _writes(agent: Running, count: int) -> tuple[list[float], list[float]]:
+def _writes(agent: Running, contents: Sequence[str]) -> tuple[list[float], list[float]]:
     """Milliseconds of writes over the socket, and of raw writes of the same bytes."""
     mine, raw = [], []
     folder = agent.vault.with_name("raw")
     folder.mkdir(exist_ok=True)
-    for number, text in enumerate(texts(count + 5, seed=2)):
+    for number, text in enumerate(contents):
         ask = partial(agent.link.ask, "memory", verb="write", params={"content": text, "by": "x"})
         begun = time.perf_counter()
         written = ask()
@@ -351,6 +366,7 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=50, help="writes of each assistant")
     parser.add_argument("--batches", type=int, default=1000, help="for the history")
     parser.add_argument("--semantic", action="store_true", help="with vectors: embeds all first")
+    parser.add_argument("--prose", action="store_true", help="with sentences of real texts")
     options = parser.parse_args()
     if unknown := set(options.only.split(",")) - set(PARTS):
         parser.error(f"--only knows {', '.join(PARTS)}, not {', '.join(sorted(unknown))}")
