@@ -157,7 +157,10 @@ def test_a_file_that_changes_while_it_is_read(
         assert found.trouble == "somebody was writing it while it was read"
 
 
-def test_names_in_another_unicode_form(tmp_path: Path) -> None:
+def test_names_in_another_unicode_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unlistable(folder: str) -> list[str]:
+        raise AssertionError(f"{folder} is listed")
+
     folder = tmp_path / "cafe\u0301"
     folder.mkdir()
     (folder / "u\u0308.md").write_text("x")
@@ -167,6 +170,9 @@ def test_names_in_another_unicode_form(tmp_path: Path) -> None:
     assert on_disk(root, "caf\xe9/\xfc.md") == "cafe\u0301/u\u0308.md"
     assert on_disk(root, "caf\xe9/o.md") is None
     assert on_disk(root, "n\xe9/o.md") is None
+    monkeypatch.setattr("os.listdir", unlistable)
+    assert on_disk(root, "too long…, 二.md") is None, "written in one way only: nobody has to look"
+    monkeypatch.undo()
     assert Root(root).exists("caf\xe9/\xfc.md")
     assert Root(root).read("caf\xe9/\xfc.md") == b"x"
 

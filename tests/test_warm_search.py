@@ -96,6 +96,11 @@ def test_warm_equals_fresh(vault: Path, seed: int, monkeypatch: pytest.MonkeyPat
             warm.refresh()
             assert asked(warm) == fresh(opened)
             assert asked(warm) == fresh(opened), "nothing was damaged by showing it"
+            near = {text: warm.near(Ask(text)) for text in QUERIES}
+            whole = {text: warm.search(Ask(text), texts=False).results for text in QUERIES}
+            assert [*map(list, near.values())] == [
+                [hit.path for hit in all_] for all_ in whole.values()
+            ]
 
 
 def fresh(vault: Vault) -> list[Answer]:

@@ -305,10 +305,9 @@ class Reader:
             # Who asks leaves out what a summary stands for: to find that out takes a look at all memories.
             ask = Ask(
                 words, limit, found is not None, "note", below, 0.0,
-                compressed=True, is_typed=False, meaning=meaning,
+                compressed=True, is_typed=False, meaning=meaning, is_quick=True,
             )  # fmt: skip
-            results = searcher.search(ask, texts=False).results
-            return {hit.path: hit.similarity for hit in results}
+            return searcher.near(ask)
         except StateError:  # a memory can be written, whatever became of the index
             return {}
 

@@ -141,13 +141,15 @@ class Ledger:
     def _known(self, db: sqlite3.Connection, name: str, now: float) -> None:
         db.execute("INSERT OR IGNORE INTO runs (name, seen) VALUES (?, ?)", (name, now))
 
-    def rows(self, question: str, read: Callable[[tuple[object, ...]], T]) -> list[T]:
+    def rows(
+        self, question: str, read: Callable[[tuple[object, ...]], T], values: tuple[str, ...] = ()
+    ) -> list[T]:
         """The answers to a question. Makes no file."""
         if not os.path.exists(self.path):
             return []
         try:
             with self._open() as db:
-                return [read(row) for row in db.execute(question)]
+                return [read(row) for row in db.execute(question, values)]
         except DamagedError:
             return []  # whoever writes next replaces the file; to look changes nothing
 

@@ -31,9 +31,10 @@ class Left(NamedTuple):
     category: str
 
 
-def counts(ledger: Ledger) -> dict[str, ReadCount]:
-    """All that were ever read, by id."""
-    return dict(ledger.rows("SELECT id, count, last, times FROM reads", _count))
+def counts(ledger: Ledger, id_: str = "") -> dict[str, ReadCount]:
+    """All that were ever read, by id; or the one with this id, if it was."""
+    which, values = ("WHERE id = ?", (id_,)) if id_ else ("", ())
+    return dict(ledger.rows(f"SELECT id, count, last, times FROM reads {which}", _count, values))  # noqa: S608 - own text
 
 
 def add(ledger: Ledger, stored: Mapping[str, int], now: float) -> dict[str, int]:

@@ -368,7 +368,8 @@ class Session:
 
     def record(self, memory: Memory) -> MemoryRecord:
         """All of a memory."""
-        known = Known(self.reads, self.id_of, self.now, self.desk.half_life)
+        counted = self.__dict__.get("reads") or reads.counts(self.desk.ledger, memory.id)
+        known = Known(counted, self.id_of, self.now, self.desk.half_life)
         return records.record(memory, self.desk.collection.content(memory), known)
 
     def id_of(self, title: str) -> str:

@@ -66,6 +66,7 @@ class Ask:
     viewer: Viewer = PERSON
     is_typed: bool = True  # misspelt words are corrected
     meaning: str = ""  # what is searched by meaning, where it is more than the words
+    is_quick: bool = False  # fewer blocks are ranked, and none is embedded first
 
     def decided(self, semantic: bool) -> Ask:
         """The same, by meaning or not."""

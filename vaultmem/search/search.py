@@ -104,14 +104,22 @@ class Searcher:
         result = self._blocks(ask)
         blocks = set(result.pairs())
         # A note that moved is in the index before and after, and must not be missed between its words and its place.
-        if len(result.known.places([*blocks])) < len(blocks) and self._is_newer(result.known):
+        places = result.known.places([*blocks])
+        if len(places) < len(blocks) and self._is_newer(result.known):
             result = self._blocks(ask)
-        places = result.known.places(result.pairs())
+            places = result.known.places(result.pairs())
         hits = [(one.block, self._hit(result.known, one, places[pair]))
                 for one in result.blocks if (pair := _pair(one.block)) in places]  # fmt: skip
         if texts:
             self._read(result, hits)
         return Answer([hit for _, hit in hits], result.remarks, frozenset(result.words))
+
+    @spoken()
+    def near(self, ask: Ask) -> dict[str, float | None]:
+        """The paths of the notes that are found, best first, with the cosines that are known."""
+        best = {one.block >> ORD_BITS: _cosine(one) for one in self._blocks(ask).blocks}
+        paths = catalog_read.paths_of(self.catalog, best)
+        return {paths[note]: cosine for note, cosine in best.items() if note in paths}
 
     def _is_newer(self, known: CatalogCache) -> bool:
         """Whether there is more to see than was seen."""
@@ -219,7 +227,7 @@ class Searcher:
     def _keyword_hits(self, ask: Ask, question: Question) -> list[Sized]:
         """The best blocks; more of them while one long note keeps the others out."""
         most = max(1, self.keyword.block_count())
-        wanted = min(most, max(CANDIDATES, 4 * ask.limit))
+        wanted = min(most, _candidates(ask))
         while True:
             hits = self.keyword.sized(question, wanted)
             notes = {block >> ORD_BITS for block, _, _ in hits}
@@ -237,9 +245,10 @@ class Searcher:
         if not len(meaning.store) and self.keyword.block_count():
             raise ModelError("no block is embedded yet; run vaultmem sync")
         vector = meaning.embedder.query(question.text)
-        from vaultmem.search.at_once import embed_best  # who has vectors has loaded it
+        if not ask.is_quick:
+            from vaultmem.search.at_once import embed_best  # who has vectors has loaded it
 
-        embed_best(meaning, self.catalog, keyword)
+            embed_best(meaning, self.catalog, keyword)
         query = question.query
         wanted = set(keyword)
         if query.words and not (query.must or query.excluded or query.groups):
@@ -249,7 +258,7 @@ class Searcher:
     def _nearest(self, ask: Ask, question: Question) -> set[int]:
         """The blocks nearest in meaning; of what filters leave, the best however far they are, and more of them while
         one long note keeps the others out."""
-        meaning, notes, count = self.meaning(), question.notes, CANDIDATES
+        meaning, notes, count = self.meaning(), question.notes, _candidates(ask)
         vector, some = meaning.embedder.query(question.text), None if notes is None else set(notes)
         while True:
             near = meaning.nearest(self.catalog, vector, count, some, all_but=question.all_but)
@@ -261,13 +270,12 @@ class Searcher:
             count *= 10
 
     def _hit(self, known: CatalogCache, one: rank.Ranked, place: BlockPlace) -> Hit:
-        similarity = one.parts.get("meaning")
         return Hit(
             place.path, place.raw, place.title, place.line, place.end_line, place.headings, place.label, place.day,
             place.category, place.properties, place.original,
             known.confidence(decay.aging(place.properties), self._now()),
             round(one.score, 4),
-            None if similarity is None else round(similarity / rank.COSINE_WEIGHT, 4),
+            _cosine(one),
             {name: round(points, 4) for name, points in one.parts.items()},
             known.uri(place.dialect, place.path, place.title),
         )  # fmt: skip
@@ -293,6 +301,16 @@ class Searcher:
         terms = [*query.words, *query.must, *(term for group in query.groups for term in group)]
         tokens = {token for term in terms for token in self.keyword.tokens(term.text)}
         return {token for token in tokens if rank.word_weight(token) == 1.0} or tokens
+
+
+def _candidates(ask: Ask) -> int:
+    """So many blocks are ranked, by words and as many by meaning."""
+    return 2 * ask.limit if ask.is_quick else max(CANDIDATES, 4 * ask.limit)
+
+
+def _cosine(one: rank.Ranked) -> float | None:
+    points = one.parts.get("meaning")
+    return None if points is None else round(points / rank.COSINE_WEIGHT, 4)
 
 
 def _pair(block: int) -> Pair:

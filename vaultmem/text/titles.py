@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from itertools import accumulate
 
 from vaultmem.text.sanitize import columns, graphemes, visible
@@ -204,6 +205,7 @@ def _ended(cut: str, least: int) -> str:
     return cut
 
 
+@lru_cache(64)  # what one step leaves, another one looks at
 def _step(title: str) -> str:
     title = visible(title[:1_000])
     title = _PARTS.sub(" ", _BETWEEN.sub("-", title))

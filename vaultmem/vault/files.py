@@ -12,7 +12,7 @@ import stat as modes
 import time
 from typing import NamedTuple
 
-from vaultmem.vault.walk import nfc, small
+from vaultmem.vault.walk import has_one_spelling, nfc, small
 
 # Open a file of the vault so that no symbolic link on the way can lead out of it.
 
@@ -227,7 +227,7 @@ def on_disk(root: str, path: str) -> str | None:
     """How the disk spells an NFC path of the vault, or None when there is no such file."""
     if _exists(f"{root}/{path}"):
         return path
-    if path.isascii():
+    if has_one_spelling(path):
         return None
     raw = ""
     for part in path.split("/"):
@@ -249,7 +249,7 @@ def _exists(full: str) -> bool:
 def _name_on_disk(folder: str, name: str) -> str | None:
     if _exists(f"{folder}/{name}"):
         return name
-    if name.isascii():
+    if has_one_spelling(name):
         return None
     try:
         names = os.listdir(folder)

@@ -119,6 +119,8 @@ class Look:
     def _spelled(self, folder: str, name: str) -> str | None:
         """Of the names in a folder that are one in NFC, the one that counts, see _apart()."""
         wanted = nfc(name)
+        if not _FOLDS_CASE and os.path.lexists(f"{self._root}/{folder}/{wanted}"):
+            return wanted
         try:
             names = os.listdir(f"{self._root}/{folder}")
         except OSError:
@@ -226,6 +228,12 @@ def small(number: int) -> int:
 def nfc(text: str) -> str:
     """The form of names in all of vaultmem."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def has_one_spelling(text: str) -> bool:
+    """Whether no letter of it can be written as several, as "é" can be "e" and an accent: then no name of the disk
+    is this one in other bytes, and nobody has to list a folder to find it."""
+    return text.isascii() or unicodedata.normalize("NFD", text) == text
 
 
 def printable(raw: str) -> str:
