@@ -174,9 +174,12 @@ class Bench:
             total = time.perf_counter() - begun
             files = [path.read_text("utf-8") for path in (agent.vault / FOLDER).rglob("*.md")]
         ids = Counter(
-            line for text in files for line in text.split("\n") if line.startswith("id: ")
+            line.split()[1]
+            for text in files
+            for line in text.split("\n")
+            if line.startswith("vaultmem: ")
         )
-        lost = sum(f"id: {id_}" not in ids for id_ in written)
+        lost = sum(id_ not in ids for id_ in written)
         twice = sum(count > 1 for count in ids.values())
         twice += sum(count > 1 for count in Counter(written).values())
         label = f"{assistants} assistants × {each} writes at once"

@@ -363,7 +363,7 @@ def test_of_two_that_contradict_each_other_one_is_archived(
     (left,), (away,) = open_vault.memories(), open_vault.memories(deleted=True)
     assert left["content"] == pairs_in(model)[0][holds]
     assert {left["content"], away["content"]} == set(texts)
-    assert f"replaced_by: {left['id']}" in (vault / done["path"]).read_text()
+    assert f"replaced_by={left['id']}" in (vault / done["path"]).read_text()
     open_vault.undo(last=True)
     assert tree(vault) == before
 

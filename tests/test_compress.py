@@ -309,7 +309,7 @@ def test_a_kill_in_the_middle_is_made_good(
         with pytest.raises(KeyboardInterrupt):
             open_vault.compress()
     open_vault.compress()
-    sums = [said for said in tree(vault).values() if "compression_source: true" in said]
+    sums = [said for said in tree(vault).values() if "compression_source=true" in said]
     assert len(sums) == 1
     assert sum("compressed: true" in said for said in tree(vault).values()) == 2
 
@@ -350,7 +350,7 @@ def test_a_model_sums_up_and_hears_of_nothing_but_the_session(
     with_model.play(text("Anne moved the server and found a pump."))
     report = open_vault.compress()
     assert report["model"] == {"asked": 1, "summaries": 1, "proposed": 0, "trouble": ""}
-    sums = {said for said in tree(vault).values() if "compression_source: true" in said}
+    sums = {said for said in tree(vault).values() if "compression_source=true" in said}
     assert len(sums) == 2
     assert sum("Anne moved the server and found a pump." in said for said in sums) == 1
     (asked,) = with_model.chats

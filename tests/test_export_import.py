@@ -229,8 +229,7 @@ def test_lists_stay_lists_from_obsidian_to_logseq_and_back(tmp_path: Path) -> No
     took(other, first)
     (page,) = notes(other).values()
     assert (
-        b"\ntags:: one, two words, [[a, b]]\nalias:: An, Other\nlinks:: [[Tea]], [[Ann, 2]]\n"
-        in page
+        b"tags:: one, two words, [[a, b]]\nalias:: An, Other\nlinks:: [[Tea]], [[Ann, 2]]\n" in page
     )
     took(third, exported(other))
     for vault in (other, third):

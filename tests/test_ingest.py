@@ -20,7 +20,7 @@ from tests.kill_points import killed_at
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.exchange import gathering
-from vaultmem.vault.frontmatter import split
+from vaultmem.vault import pages
 
 LONG = "\n\n".join(
     f"On day {n} Anne Miller of Lisbon decided to use Postgres {n} for the billing of customer {n}, "
@@ -68,10 +68,8 @@ def memories(vault: Path) -> dict[str, tuple[dict[str, Any], str]]:
         (vault / "vaultmem").glob("*/**/*.md")
     ):  # not the pages that are made of them
         text = path.read_text()
-        front = split(text)
-        found[path.relative_to(vault / "vaultmem").as_posix()] = (
-            dict(front.properties), text[front.body :],
-        )  # fmt: skip
+        page = pages.read("frontmatter", text)
+        found[path.relative_to(vault / "vaultmem").as_posix()] = (page.properties, page.content)
     return found
 
 

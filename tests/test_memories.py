@@ -12,6 +12,7 @@ import pytest
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories.model import CATEGORIES
+from vaultmem.vault import pages
 from vaultmem.vault.frontmatter import split
 from vaultmem.vault.identity import MARKER
 
@@ -63,10 +64,10 @@ def test_a_memory_is_a_note_with_the_title_of_its_first_line(
 ) -> None:
     said = open_vault.write("# Anne likes tea\n\nGreen, mostly.", agent="claude", tags=["tea"])
     note = vault / "vaultmem" / "inbox" / "Anne likes tea.md"
-    front = split(note.read_text())
+    front = pages.read("frontmatter", note.read_text())
     assert said["path"] == "vaultmem/inbox/Anne likes tea.md"
     assert said["content"] == "# Anne likes tea\n\nGreen, mostly."
-    assert [*front.properties][:4] == ["id", "phase", "category", "scope"]
+    assert [*split(note.read_text()).properties] == ["category", "tags", "agent", "vaultmem"]
     assert front.properties["id"] == said["id"]
     assert front.properties["agent"] == "claude"
     assert front.properties["tags"] == ["tea"]
@@ -144,7 +145,7 @@ def test_one_that_replaces_another_says_so_in_both(vault: Path, open_vault: Vaul
     new = open_vault.write("User prefers light mode", replaces=old["id"])
     gone = open_vault.memories(deleted=True)
     assert [one["id"] for one in gone] == [old["id"]]
-    kept = split((vault / gone[0]["path"]).read_text())
+    kept = pages.read("frontmatter", (vault / gone[0]["path"]).read_text())
     assert kept.properties["replaced_by"] == new["id"]
 
 
@@ -400,7 +401,7 @@ def test_what_people_do_by_hand_is_understood(vault: Path, open_vault: Vault, wr
     assert found["Dropped in"]["category"] == "decisions"
     assert found[moved["title"]]["category"] == "people"
     assert found[moved["title"]]["id"] == moved["id"]
-    properties = split(target.read_text()).properties
+    properties = pages.read("frontmatter", target.read_text()).properties
     assert (properties["category"], properties["phase"]) == ("people", "organized")
 
 
@@ -504,9 +505,7 @@ def test_in_a_logseq_graph_a_memory_is_a_page_with_properties_and_blocks(
     with Vault(str(graph)) as vault:
         said = vault.write("Anne likes tea\n\nGreen, mostly.", tags=["tea"])
         text = (graph / said["path"]).read_text()
-        assert text.startswith(f"id:: {said['id']}\nphase:: inbox\n")
-        assert "tags:: tea" in text
-        assert "created-at:: " in text
+        assert text.startswith(f"category:: inbox\ntags:: tea\nvaultmem:: {said['id']} ")
         assert "\n- Anne likes tea\n- Green, mostly." in text
         assert vault.read(said["id"])["content"] == "Anne likes tea\n\nGreen, mostly."
         vault.tag(said["id"], "green")

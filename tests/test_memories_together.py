@@ -19,6 +19,7 @@ from tests.agent_run import agent_on, until
 from tests.kill_points import killed_after
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
+from vaultmem.vault import pages
 from vaultmem.vault.frontmatter import split
 
 Write = Callable[..., Path]
@@ -53,7 +54,7 @@ def writers(folder: Path, processes: int, assistants: int, each: int) -> None:
 def check_all_there(folder: Path, assistants: int, each: int) -> None:
     """Each memory is there once, in a file of its own, with an id of its own."""
     files = [path for path in (folder / "vaultmem").glob("*/*.md") if path.parent.name != "sync"]
-    found = [split(path.read_text()) for path in files]
+    found = [pages.read("frontmatter", path.read_text()) for path in files]
     assert len({front.properties["id"] for front in found}) == assistants * each
     bodies = Counter(path.read_text().rpartition(": ")[2].strip() for path in files)
     assert bodies == Counter(f"a{a}x{n}" for a in range(assistants) for n in range(each))

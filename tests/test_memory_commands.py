@@ -182,11 +182,10 @@ def test_the_file_is_a_page_of_its_editor(make: Make, kind: str) -> None:
     )
     text = (vault / made["path"]).read_text("utf-8")
     if kind == "logseq":
-        assert text.startswith(f"id:: {made['id']}\n")
-        assert "created-at:: " in text
+        assert text.startswith(f"category:: habits\nproject:: walks\nvaultmem:: {made['id']} ")
         assert "- Packing list\n" in text
     else:
-        assert text.startswith(f"---\nid: {made['id']}\nphase: organized\ncategory: habits\n")
+        assert text.startswith(f"---\ncategory: habits\nproject: walks\nvaultmem: {made['id']} ")
         assert text.endswith("Packing list\n\n- tent\n- map\n")
     assert done(vault, "read", "[[Packing list]]")["project"] == "walks"
 
@@ -286,7 +285,7 @@ def _without_context(lines: list[str]) -> Iterator[str]:
     inside = False
     for line in lines:
         inside = line.startswith("@@") or (inside and line[:1] in (" ", "+", "-"))
-        if not inside or (line[:1] in ("+", "-") and "updated_at" not in line):
+        if not inside or (line[:1] in ("+", "-") and line[1:10] != "vaultmem:"):
             yield line
 
 

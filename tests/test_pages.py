@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -35,6 +37,10 @@ PROPERTIES: dict[str, Value] = {
     "created_at": "2026-11-22T10:00:00Z",
     "mine": "own",
 }
+# Those of a memory that vaultmem has written.
+WHOLE: dict[str, Value] = {
+    **PROPERTIES, "phase": "organized", "category": "people", "scope": "global", "updated_at": "2026-11-22T10:00:00Z",
+}  # fmt: skip
 every_style = pytest.mark.parametrize("style", STYLES)
 
 
@@ -49,7 +55,12 @@ def read(style: str, data: bytes) -> pages.Page:
 @example("id:: x")
 @settings(max_examples=300, deadline=None)
 def test_every_content_comes_back(style: str, content: str) -> None:
-    for properties in (PROPERTIES, {}):
+    for properties in (
+        PROPERTIES,
+        WHOLE,
+        {**WHOLE, "id": "a b", "phase": "inbox", "importance": "0.7"},
+        {},
+    ):
         data = pages.compose(style, properties, content)
         page = read(style, data)
         assert page.error is None
@@ -61,13 +72,48 @@ def test_every_content_comes_back(style: str, content: str) -> None:
 
 @every_style
 def test_properties_are_written_in_our_order_and_those_of_others_after_them(style: str) -> None:
-    text = pages.compose(style, {**PROPERTIES, "agent": None}, "x").decode()
-    places = [
-        text.index(key)
-        for key in ("id", "phase", "tags", "source", "importance", "access", "version", "mine")
-    ]
+    text = "\n" + pages.compose(style, {**PROPERTIES, "agent": None}, "x").decode()
+    keys = ["tags", "source", "links", "id", "phase", "importance", "access", "version", "mine"]
+    places = [text.index(f"\n{key}") for key in keys]
     assert places == sorted(places)
     assert "agent" not in text
+
+
+@every_style
+def test_what_a_program_alone_needs_is_one_line(style: str) -> None:
+    data = pages.compose(style, WHOLE, "x")
+    sign = "::" if style == "outline" else ":"
+    line = f"vaultmem{sign} {WHOLE['id']} importance=0.7 compressed=true access_count=3 created_at=2026-11-22T10:00:00Z version=1"
+    keys = [
+        each.partition(":")[0] for each in data.decode().splitlines() if re.match(r"\w+:", each)
+    ]
+    assert line in data.decode().splitlines()
+    assert keys == [
+        "category",
+        "tags",
+        "aliases" if sign == ":" else "alias",
+        "source",
+        "links",
+        "vaultmem",
+        "mine",
+    ]
+    # A file keeps its form; one that gets its id gets the line; a person's own word wins, and stays where it is.
+    assert (
+        f"vaultmem{sign} {WHOLE['id']} importance"
+        in pages.edited(style, b"x", WHOLE, None).decode()
+    )
+    old = data.replace(
+        f"vaultmem{sign}".encode(), b"id: a\nother:" if sign == ":" else b"id:: a\nother::"
+    )
+    assert b"vaultmem" not in pages.edited(style, old, WHOLE, None)
+    own = data.replace(b"mine:", b"importance:")
+    assert read(style, own).properties["importance"] == "own"
+    changed = pages.edited(
+        style, own, {"importance": 0.2, "updated_at": "2026-11-23"}, None
+    ).decode()
+    assert f"importance{sign} 0.2" in changed
+    assert "importance=" not in changed
+    assert "updated_at=2026-11-23" in changed
 
 
 def test_a_logseq_page_is_spelled_as_logseq_does() -> None:
@@ -80,7 +126,7 @@ def test_a_logseq_page_is_spelled_as_logseq_does() -> None:
     data = pages.compose("outline", properties, "Tea\n- green")
     assert (
         data
-        == b"id:: 4f3c\ntags:: a, b\nalias:: Chai\ncreated-at:: 2026-11-22\n\n- Tea\n\t- green\n"
+        == b"tags:: a, b\nalias:: Chai\nid:: 4f3c\ncreated-at:: 2026-11-22\n\n- Tea\n\t- green\n"
     )
     note = dialect.open(_Nothing()).parse(
         "pages/Tea.md", data.decode(), frontmatter.split(data.decode())
@@ -99,7 +145,7 @@ class _Nothing:
 
 def test_an_obsidian_note_is_spelled_as_obsidian_does() -> None:
     data = pages.compose("frontmatter", {"tags": ["a"], "id": "4f3c"}, "\n\nTea  \n\nend\n\n")
-    assert data == b"---\nid: 4f3c\ntags:\n  - a\n---\nTea  \n\nend\n"
+    assert data == b"---\ntags:\n  - a\nid: 4f3c\n---\nTea  \n\nend\n"
 
 
 SETS = st.dictionaries(
@@ -113,6 +159,9 @@ FILES = st.sampled_from(
         b"---\r\nid: a\r\n---\r\ntext\r\n", b"\xef\xbb\xbf---\nid: a\n---\ntext", b"\xef\xbb\xbftext\n",
         b"id:: a\nmine:: 1\n\n- text\n", b"id:: a", b"id:: a\r\n\r\n- text\r\n- more", b"- a\n\t- b\n", b"# Head\ntext\n",
         b"---\nid: a\ntags: x\n---\nmine:: 1\n- text\n", b"---\nCreated-At: 1\n---\n", b"created-at:: 1\ncreated_at:: 2\n",
+        *(pages.compose(style, WHOLE, "text") for style in STYLES), pages.compose("frontmatter", WHOLE, "x") + b"id: z\n",
+        b"---\ncategory: people\nvaultmem: a-1 created_at=2026-11-22 new=1\nPhase: x\n---\n", b"vaultmem:: role=user\n\n- x",
+        b"---\nvaultmem: cool\n---\nx", b"---\nvaultmem: a=b c\n---\nx",
         "---\nid: a\n---\nhé\n".encode("utf-16"), b"---\nid: a\n---\nbad \xff byte\n",
     ]
 )  # fmt: skip

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from vaultmem.text.values import lazy, value
+from vaultmem.text.values import EVERYBODY, lazy, value
 
-EVERYBODY = "global"
 SCOPE = lazy(r"global|(?:agent|conversation|user):[^\s:][^\n]{0,199}")
 _AGENT, _NAMED = "agent:", ("conversation:", "user:")
 DREAM = "dream"  # the property `source` of the memories that dreams make

@@ -4,8 +4,8 @@ the names of our folders, plural forms."""
 from __future__ import annotations
 
 __all__ = [
-    "ARCHIVE", "CATEGORIES", "DAYS", "ENTRIES", "GENERATED", "INBOX", "MEMORIES", "REMINDERS", "RESULTS", "SYNC",
-    "TOKENS", "TYPE_CHECKING", "lazy", "plural", "table", "value",
+    "ARCHIVE", "CATEGORIES", "DAYS", "ENTRIES", "EVERYBODY", "GENERATED", "INBOX", "MEMORIES", "REMINDERS", "RESULTS",
+    "SYNC", "TOKENS", "TYPE_CHECKING", "lazy", "plural", "table", "value",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
@@ -119,6 +119,7 @@ CATEGORIES = {
     "reminders": "what is to be remembered at a time",
 }
 INBOX, REMINDERS = "inbox", "reminders"
+EVERYBODY = "global"  # the scope of what has no other
 ARCHIVE, ENTRIES, SYNC = "archive", "entries", "sync"  # folders beside those of the categories
 GENERATED = (  # written by us in the memory folder, no memories
     "pending.md", "What changed.md", "answers.md", "expectations.md", "Memory.md",

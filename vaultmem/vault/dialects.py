@@ -13,7 +13,7 @@ from vaultmem import paths, plugins
 from vaultmem.adapter import Completion, Dialect, Folder, FrontMatter, Note, Rules, Task, Views
 from vaultmem.errors import ConfigError
 from vaultmem.vault import blocks as blocking
-from vaultmem.vault import files, frontmatter
+from vaultmem.vault import compact_line, files, frontmatter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -282,6 +282,8 @@ class NoteRead(NamedTuple):
 def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[blocking.Block]]:
     """What a dialect sees in a text, and its blocks."""
     note = rules.parse(path, text, frontmatter.split(text))
+    if (whole := compact_line.expanded(note.properties)) is not note.properties:
+        note = note._replace(properties=whole)
     if note.properties.get(MARK) == MARKED:
         note = Note(note.title, properties=note.properties)
     return note, blocking.group(note.pieces) or [blocking.Block("", 1, 1)]

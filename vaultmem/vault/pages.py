@@ -13,7 +13,7 @@ from typing import NamedTuple
 from vaultmem.adapter import Value
 from vaultmem.errors import FrontMatterError
 from vaultmem.text.similarity import content_hash
-from vaultmem.vault import frontmatter, frontmatter_edit, logseq_properties
+from vaultmem.vault import compact_line, frontmatter, frontmatter_edit, logseq_properties
 from vaultmem.vault.logseq_properties import from_outline, to_outline
 from vaultmem.vault.places import KEYS, key_of
 
@@ -35,6 +35,12 @@ class Page(NamedTuple):
 
 def read(style: str, text: str) -> Page:
     """Read a file's text (line ends "\\n", no byte order mark, as vault.files.read() gives it)."""
+    page = _read(style, text)
+    return page._replace(properties=dict(compact_line.expanded(page.properties)))
+
+
+def _read(style: str, text: str) -> Page:
+    """The same with the properties that stand there."""
     front = frontmatter.split(text)
     properties = _renamed(front.properties.items()) if front.properties else {}
     if style != OUTLINE:
@@ -49,7 +55,8 @@ def read(style: str, text: str) -> Page:
 def compose(style: str, properties: Mapping[str, Value], content: str) -> bytes:
     """A new file. Properties that are None are left out; NUL and halves of characters, which no text can
     hold, become U+FFFD. Raises FrontMatterError when a property cannot be written."""
-    items = sorted(_present(properties), key=lambda item: _RANK.get(item[0], len(KEYS)))
+    present = compact_line.packed(dict(_present(properties)))
+    items = sorted(present.items(), key=lambda item: _RANK.get(item[0], len(KEYS)))
     if style != OUTLINE:
         text = frontmatter.compose(dict(items), _lines_of(content))
         return _NO_TEXT.sub("\ufffd", text).encode()
@@ -74,7 +81,7 @@ def edited(style: str, data: bytes, sets: Mapping[str, Value], content: str | No
     error_line = frontmatter.split(text).error
     if error_line is not None:
         raise FrontMatterError(f"the properties cannot be read ({error_line}); correct them first")
-    for key, value in sets.items():
+    for key, value in compact_line.sets(_read(style, text).properties, sets).items():
         text = _with_property(style, text, key, value)
     if content is not None:
         text = _with_content(style, text, content)

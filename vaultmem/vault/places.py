@@ -137,15 +137,17 @@ def _is_below(parts: list[str], folder: str) -> bool:
 
 # The properties of memories: what they are called.
 
-# The order in which they are written.
+# In this order they are written: what a person reads, and what a program alone needs, which is one line (compact_line).
+LINE = "vaultmem"
+COMPACT = (
+    "id", "phase", "memory_type", "decay_policy", "importance", "conversation_id", "session_id", "role", "summary_kind",
+    "replaced_by", "compressed", "compression_source", "source_session_id", "summary_level", "input_tokens",
+    "output_tokens", "compression", "covers_until", "covers", "made_by", "content_hash", "evicted", "source_hash",
+    "access_count", "created_at", "updated_at", "last_reinforced_at", "version",
+)  # fmt: skip
 KEYS = (
-    "id", "phase", "category", "scope", "tags", "aliases", "source", "agent", "personality", "project", "type",
-    "global", "memory_type", "decay_policy", "importance", "links", "due", "remind", "repeat", "expires_at",
-    "conversation_id", "session_id", "role", "summary_kind", "replaced_by", "until", "compressed", "compression_source",
-    "source_session_id", "summary_level", "input_tokens", "output_tokens", "compression", "covers_until",
-    "covers", "made_by", "content_hash", "evicted",
-    "source_path", "source_hash", "access_count", "created_at", "updated_at", "last_reinforced_at",
-    "deleted_at", "by", "version",
+    "category", "scope", "tags", "aliases", "source", "agent", "personality", "project", "type", "global", "links",
+    "due", "remind", "repeat", "expires_at", "until", "source_path", "deleted_at", "by", *COMPACT, LINE,
 )  # fmt: skip
 
 
