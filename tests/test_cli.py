@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -21,7 +22,9 @@ from tests.cases import each_case
 from tests.cli_run import Ran, one_line, process, ran, tree_hash
 from tests.conftest import Write
 from tests.index_dump import other_state, synced
+from vaultmem import paths
 from vaultmem.api.verbs import commands
+from vaultmem.commands import completion
 from vaultmem.commands.parsing import program
 from vaultmem.index.state import State
 from vaultmem.output import JSON_VERSION
@@ -618,46 +621,118 @@ def test_the_vault_is_found_from_inside(
 # --- completion
 
 
-def bash_completes(*words: str) -> list[str]:
-    script = ran("completion", "bash").out
-    line = " ".join(f"'{word}'" for word in words)
-    code = f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _vaultmem; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    ended = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
-    return ended.stdout.split()
+def completes(shell: str, *words: str) -> list[str]:
+    return completion.answer((shell, *words)).splitlines()
 
 
-def test_bash_completion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = ran("completion", "bash").out
-    subprocess.run(["bash", "-n"], input=script, text=True, check=True)
-    assert sorted(bash_completes("vaultmem", "se")) == [
-        "search",
-        "serve",
-        "service",
-        "set",
-        "setup",
-    ]
+def test_what_a_shell_completes(
+    indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_VAULT", str(indexed))
     shown = [name for name, one in commands().items() if not one.upkeep]
-    assert bash_completes("vaultmem", "") == [*shown, "maintain"]
-    assert bash_completes("vaultmem", "maintain", "e") == ["expire"]
-    assert "--dry-run" in bash_completes("vaultmem", "maintain", "expire", "--")
-    assert "--rebuild" in bash_completes("vaultmem", "sync", "--")
-    assert bash_completes("vaultmem", "sync", "--format", "j") == ["json"]
-    assert bash_completes("vaultmem", "connect", "c") == ["claude", "codex", "copilot", "cursor"]
-    assert bash_completes("vaultmem", "service", "") == ["install", "uninstall"]
+    assert {line.partition("\t")[0] for line in completes("fish", "")} == {
+        *shown,
+        "maintain",
+        "help",
+    }
+    assert completes("bash", "se") == ["search", "set", "setup", "serve", "service"]
+    assert completes("fish", "maintain", "e") == [
+        "expire\tarchive memories that end, or stayed in the inbox too long"
+    ]
+    assert "--dry-run:say what would change, and change nothing" in completes(
+        "zsh", "maintain", "expire", "--"
+    )
+    assert completes("bash", "sync", "--format", "j") == ["json"]
+    assert completes("bash", "list", "--category", "=", "pre") == ["preferences"]
+    assert completes("bash", "connect", "c") == ["claude", "codex", "copilot", "cursor"]
+    assert completes("bash", "service", "") == ["install", "uninstall"]
+    assert completes("bash", "service", "install", "") == completes("bash", "nothing", "") == []
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes").mkdir()
-    assert bash_completes("vaultmem", "sync", "--vault", "no") == ["notes"]
+    assert completes("bash", "sync", "--vault", "no") == ["notes/"]
+    assert completes("bash", "read", "x", "--vault", "/nowhere", "") == []
+    # What is there: notes, memories, tags, assistants, pending items, the archive.
+    text = "Anne's sister lives in Porto"
+    assert ran("write", text, "--tags", "porto", "--by", "claude").code == 0
+    (made,) = ran("list", "--json").data["memories"]
+    assert ran("sync", "--no-embed").code == 0
+    short = made["id"][:8]
+    assert completes("zsh", "read", "") == [f"{short}:{text}"]
+    assert completes("bash", "read", short[:3]) == [short]
+    assert completes("bash", "read", "anne") == [r"Anne\'s\ sister\ lives\ in\ Porto"]
+    assert completes("bash", "read", '"Anne') == [text]
+    assert completes("fish", "backlinks", "Anne") == [f"{text}\tvaultmem/inbox"]
+    assert completes("bash", "list", "--tags", "x,por") == ["x,porto"]
+    assert "claude" in completes("bash", "list", "--by", "")
+    (indexed / "vaultmem" / "pending.md").write_text(
+        "- [ ] call Anne (Sun 2026-11-22) ^vm-k3c7qa\n"
+    )
+    assert completes("zsh", "done", "vm") == ["vm-k3c7qa:call Anne (Sun 2026-11-22)"]
+    assert ran("delete", short).code == 0
+    assert completes("zsh", "restore", "A") == [text]
 
 
-@pytest.mark.parametrize(
-    ("shell", "check"), [("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])]
-)
-def test_other_completions(shell: str, check: list[str]) -> None:
-    script = ran("completion", shell).out
-    for name in commands():
-        assert name in script
-    if shutil.which(shell):
-        subprocess.run(check, input=script, text=True, check=True)
+SHELLS = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"]}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_words_are_completed_where_they_are_typed(
+    indexed: Path, tmp_path: Path, shell: str
+) -> None:
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not here")
+    assert ran("write", "Anne likes (green) tea", "--vault", str(indexed)).code == 0
+    assert ran("sync", "--no-embed", "--vault", str(indexed)).code == 0
+    program, script = paths.program(), tmp_path / "script"
+    script.write_text(ran("completion", shell).out)
+    start = "autoload -U compinit; compinit -u -D; " if shell == "zsh" else ""
+    environ = {
+        **os.environ,
+        "VAULTMEM_VAULT": str(indexed),
+        "HOME": str(tmp_path),
+        "TERM": "dumb",
+        "PS1": "$ ",
+    }
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execvpe(shell, [shell, *SHELLS[shell]], environ)
+    try:
+        typed = f"{start}vaultmem() {{ {shlex.join(program)} \"$@\"; }}; source {script}; echo rea''dy\r"
+        os.write(terminal, typed.encode())
+        _until(terminal, "ready")
+        os.write(terminal, b"vaultmem read anne\t\r")
+        assert "preferences" not in _until(terminal, "importance")
+        os.write(terminal, b"vaultmem backl\t'Anne li\t\r")
+        _until(terminal, "0 links from 0 notes")
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(terminal)
+
+
+def _until(terminal: int, words: str) -> str:
+    """What is shown on a terminal until these words are."""
+    shown = ""
+    while words not in shown:
+        assert select.select([terminal], [], [], 20)[0], shown
+        shown += os.read(terminal, 65_536).decode(errors="replace")
+    return shown
+
+
+def test_fish_completes(indexed: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text(ran("completion", "fish").out)
+    if not shutil.which("fish"):
+        pytest.skip("fish is not here")
+    lines = f"source {script}; complete -C 'vaultmem sea'; complete -C 'vaultmem connect c'; complete -C 'vaultmem list --ph'"
+    ended = subprocess.run(
+        ["fish", "-c", lines], capture_output=True, text=True, check=True, timeout=60,
+        env={**os.environ, "HOME": str(tmp_path), "VAULTMEM_VAULT": str(indexed)},
+    )  # fmt: skip
+    assert ended.stdout.splitlines() == [
+        "search\tfind notes by words, and by meaning", "claude", "codex", "copilot", "cursor",
+        "--phase\tmemories with this phase",
+    ]  # fmt: skip
 
 
 ALIASED = {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,7 @@ from vaultmem.api.verbs import (
     resolve,
     resolve_command,
 )
+from vaultmem.commands import manual
 from vaultmem.errors import UsageError
 
 ROOT = Path(__file__).parents[1]
@@ -113,6 +116,33 @@ def test_the_reference_is_made_from_the_table() -> None:
                 text += "\n| typed | JSON | kind | what |\n| --- | --- | --- | --- |\n"
                 text += "".join(f"{row(one)}\n" for one in own)
     kept(ROOT / "docs" / "reference.md", text)
+
+
+def test_the_manual_page_is_made_of_the_table(tmp_path: Path) -> None:
+    """It names every command and option, `man` has nothing to say against it, and no line is cut off at 80 columns."""
+    page = ROOT / "docs" / "vaultmem.1"
+    kept(page, manual.page())
+    plain = page.read_text("utf-8").replace("\\-", "-")
+    for verb in every().values():
+        assert not verb.group or all(
+            one.long in plain
+            for one in verb.of(COMMAND)
+            if not one.place and one.section != "hidden"
+        )
+    if not shutil.which("man"):
+        return
+    environ = {
+        **os.environ,
+        "MANWIDTH": "80",
+        "MANPAGER": "cat",
+        "LC_ALL": "C.UTF-8",
+        "HOME": str(tmp_path),
+    }
+    ended = subprocess.run(
+        ["man", "--warnings", "-l", page], capture_output=True, text=True, check=True, env=environ
+    )
+    assert ended.stderr == ""
+    assert max(map(len, ended.stdout.splitlines())) <= 80
 
 
 def test_nothing_is_declared_that_means_nothing() -> None:

@@ -20,8 +20,8 @@ _ENDING = """
 The vault is --vault FOLDER, else VAULTMEM_VAULT, else the vault at or above the working directory, else
 `vault` in the settings. `vaultmem COMMAND --help` tells more about a command.
 """
-_MORE = "\n`vaultmem help all` lists all commands.\n"
-_UPKEEP = "maintain"
+_MORE = "\n`vaultmem help all` lists all commands, `vaultmem help man | man -l -` has all of their options.\n"
+_UPKEEP, _COMPLETE = "maintain", "complete"  # the second is what a shell asks while somebody types
 _INTERRUPTED = "interrupted; progress is saved, run the command again to resume"
 
 
@@ -97,6 +97,11 @@ def _run(words: list[str]) -> int:
         return _help(words[1:2])
     if words[0] in ("-V", "--version"):
         return _version(as_json="--json" in words)
+    if words[0] == _COMPLETE:
+        from vaultmem.commands.completion import answer
+
+        sys.stdout.write(answer(words[1:]))
+        return 0
     if words[0] == _UPKEEP:
         if words[1:2] in ([], ["-h"], ["--help"]):
             rows = "\n".join(_rows(upkeep()))
@@ -123,7 +128,12 @@ def _command(name: str, words: list[str]) -> int:
 
 
 def _help(about: list[str]) -> int:
-    """`vaultmem help`, `help all`, `help COMMAND`."""
+    """`vaultmem help`, `help all`, `help man`, `help COMMAND`."""
+    if about == ["man"]:
+        from vaultmem.commands.manual import page
+
+        sys.stdout.write(page())
+        return 0
     if about and about != ["all"]:
         return _run([*about, "--help"])
     sys.stdout.write(usage(everything=bool(about)))

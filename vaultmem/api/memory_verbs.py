@@ -19,6 +19,7 @@ from vaultmem.api.verbs import (
 WHICH = "its id, the beginning of one, its title or its path"
 _WHO_SEES = "who sees it: global (the default), agent:NAME, conversation:ID or user:ID"
 _LIMITS, _MEMORY, _STEPS = "text.values:", "memories.model:", "search.recall_candidate:STEPS"
+_TYPED = "commands.candidates:"  # what a shell completes of what is there
 
 
 def flag(name: str, text: str = "", **fields: object) -> Param:
@@ -27,21 +28,21 @@ def flag(name: str, text: str = "", **fields: object) -> Param:
 
 
 def _narrow(*names: str) -> tuple[Param, ...]:
-    known = {"phase": f"{_MEMORY}PHASES", "category": f"{_MEMORY}CATEGORIES"}
+    known = {"phase": f"{_MEMORY}PHASES", "category": f"{_MEMORY}CATEGORIES", "agent": f"{_TYPED}assistants"}
     return tuple(Param(name, f"memories with this {name}", known=known.get(name, "")) for name in names)
 
 
 # --- parameters that several verbs have
 
-BY = Param("by", "the assistant that asks for it; you, if left out", metavar="NAME")
+BY = Param("by", "the assistant that asks for it; you, if left out", metavar="NAME", known=f"{_TYPED}assistants")
 VIEWER = BY.but(help="the assistant that asks: what is private or of another's scope is left out; you, if left out")
 DRY_RUN = flag("dry_run", "say what would change, and change nothing")
 WRITES = (BY, DRY_RUN)
-ID = Param("id", f"{WHICH}; a title of several words needs no quotes", place="*", metavar="ID", needed=True)
-NOTE = Param("note", "a path, title, file name or alias", place="1", metavar="NOTE", needed=True)
+ID = Param("id", f"{WHICH}; a title of several words needs no quotes", place="*", metavar="ID", needed=True, known=f"{_TYPED}memories")
+NOTE = Param("note", "a path, title, file name or alias", place="1", metavar="NOTE", needed=True, known=f"{_TYPED}notes")
 LIMIT = Param("limit", "how many (default {default})", kind="int", flag="-n", least=1, most=f"{_LIMITS}RESULTS")
 JOB_LIMIT = LIMIT.but(help="how many memories to change at most", most=1_000_000)
-TAGS = Param("tags", "its tags", kind="texts", metavar="T1,T2")
+TAGS = Param("tags", "its tags", kind="texts", metavar="T1,T2", known=f"{_TYPED}tags")
 CATEGORY = Param("category", choices=f"{_MEMORY}CATEGORIES")
 MEMORY_TYPE = Param("memory_type", "episodic, semantic, procedural or working; guessed if left out", choices=f"{_MEMORY}TYPES")
 GLOBAL = flag("everywhere", "memories marked as global", spelling="global")
@@ -54,7 +55,7 @@ VANISHED = Param("vanished", doors="agent")
 UNATTENDED = flag("unattended", doors="agent")
 NEWS = flag("only_news", doors="json")
 SUMMARIES = Param("summaries", kind="records", doors="agent")
-AGENT = Param("agent", "the assistant that writes it")
+AGENT = Param("agent", "the assistant that writes it", known=f"{_TYPED}assistants")
 PROJECT = Param("project", "the project it belongs to")
 SOURCE = Param("source", "where it comes from")
 ROLE = Param("personality", "the role the assistant plays")
@@ -64,7 +65,7 @@ DECAY = Param(
 )
 TITLE, REPLACES = (
     Param("title", "what to call it"),
-    Param("replaces", "a memory whose place it takes; it goes to the archive", metavar="ID"),
+    Param("replaces", "a memory whose place it takes; it goes to the archive", metavar="ID", known=f"{_TYPED}memories"),
 )
 UNDO = flag("undo", "take the answer back")
 HOW = (
@@ -80,7 +81,7 @@ _JSON_ONLY = {"doors": "json"}
 _JOB = (JOB_LIMIT, *WRITES)
 _PAIR = (
     ID.but(help=f"a memory: {WHICH}", place="1"),
-    Param("other", "the other one, named likewise", place="1", metavar="OTHER", needed=True),
+    Param("other", "the other one, named likewise", place="1", metavar="OTHER", needed=True, known=f"{_TYPED}memories"),
     *WRITES,
 )
 _RECORD = "the record of the memory"
@@ -236,7 +237,7 @@ VERBS = {
         returns='"id", "deleted", "title", and "path", where it is now',
     ),
     "restore": Verb(
-        "bring a memory back from the archive", REMEMBER, (ID, *WRITES), run="memories.filing:restore", show="memory_views:show_restored",
+        "bring a memory back from the archive", REMEMBER, (ID.but(known=f"{_TYPED}archived"), *WRITES), run="memories.filing:restore", show="memory_views:show_restored",
         returns=_RECORD,
     ),
     "edit": Verb(
@@ -252,8 +253,8 @@ VERBS = {
         "add tags to a memory, or remove them", REMEMBER,
         (
             ID.but(help=WHICH, place="1"),
-            Param("add", "tags to add, with or without #", kind="texts", place="*", metavar="TAG"),
-            Param("remove", "tags to remove", kind="texts", metavar="T1,T2"), *WRITES,
+            Param("add", "tags to add, with or without #", kind="texts", place="*", metavar="TAG", known=f"{_TYPED}tags"),
+            Param("remove", "tags to remove", kind="texts", metavar="T1,T2", known=f"{_TYPED}tags"), *WRITES,
         ),
         run="memories.filing:tag", show="memory_views:show_tags", returns=f'{_RECORD}, with "changed"',
         tool=Exposed("Add or remove tags.", {"id": "", "add": "", "remove": ""}),

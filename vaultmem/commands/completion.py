@@ -1,31 +1,67 @@
-"""vaultmem completion: a completion script for the shell, made from the table of verbs."""
+"""vaultmem completion: what a shell loads, and what it asks then. The scripts only pass words on; what may stand in the
+place of the last one is decided here, from the table of verbs and the notes."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from vaultmem import paths
-from vaultmem.api.verbs import COMMAND, commands, declared, resolve
-from vaultmem.errors import UsageError
+from vaultmem.api.verbs import COMMAND, GROUPS, Param, Verb, commands, resolve, verb
+from vaultmem.commands import candidates
+from vaultmem.commands.candidates import Candidate
+from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output
 
-Options = dict[str, dict[str, str]]  # by command and option: the values it knows
+_UPKEEP = ("maintain", "one step of the upkeep")
+_HELP = ("help", "what a command does")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-# How the script ends: alone, and with an alias.
-_ENDS = {
-    "bash": (
-        "complete -F _vaultmem vaultmem\n",
-        "alias {alias}={program}\ncomplete -F _vaultmem vaultmem {alias}\n",
-    ),
+_ID = re.compile(r"(?:vm-[0-9a-z]+|[0-9a-f]{8})")
+_QUOTES = ("'", '"')
+_SPECIAL = re.compile(r"([^\w@%+,./=-])")  # what bash would take for something else
+_FILES = ("FILE", "DIR", "FOLDER", "PATH")
+_VAULT = Param("vault", "the folder that holds the notes", metavar="FOLDER")
+_JSON = Param("json", "the same as --format json", kind="flag")
+_ASIDE = Param("help", "what the command does", kind="flag")
+# Each function asks the program about the words up to the cursor, and gets a line for each value, with what it means
+# behind a tab. In bash the program also quotes, as only it knows what the person has typed.
+_SCRIPTS = {
+    "bash": """\
+_vaultmem() {{
+    local line
+    COMPREPLY=()
+    while IFS= read -r line; do COMPREPLY+=("$line"); done \\
+        < <({program} complete bash "${{COMP_WORDS[@]:1:COMP_CWORD}}" 2>/dev/null)
+    [[ ${{COMPREPLY[0]}} == */ ]] && compopt -o nospace 2>/dev/null
+    return 0
+}}
+{alias}complete -F _vaultmem vaultmem{name}
+""",
     # Read from $fpath the file is the body of the function; after `source` it only has to be registered.
-    "zsh": (
-        'if [ "$funcstack[1]" = "_vaultmem" ]; then _vaultmem "$@"; else compdef _vaultmem vaultmem; fi\n',
-        "alias {alias}={program}\ncompdef _vaultmem vaultmem {alias}\n",
-    ),
-    "fish": ("", "alias {alias} {program}\ncomplete -c {alias} -w vaultmem\n"),
+    "zsh": """\
+#compdef vaultmem
+_vaultmem() {{
+    local line
+    local -a values folders
+    while IFS= read -r line; do
+        if [[ $line == */ ]]; then folders+=("$line"); else values+=("$line"); fi
+    done < <({program} complete zsh "${{(@Q)words[2,CURRENT]}}" 2>/dev/null)
+    compadd -S '' -- $folders
+    _describe -V value values -M 'm:{{[:lower:][:upper:]}}={{[:upper:][:lower:]}}'
+}}
+{alias}if [ "$funcstack[1]" = "_vaultmem" ]; then _vaultmem "$@"; else compdef _vaultmem vaultmem{name}; fi
+""",
+    "fish": """\
+function __vaultmem
+    set -l before (commandline -opc)
+    set -l current (commandline -ct)
+    {program} complete fish $before[2..-1] "$current" 2>/dev/null
+end
+{alias}complete -c vaultmem -f -k -a '(__vaultmem)'
+""",
 }
 
 
@@ -34,126 +70,161 @@ def run(args: Namespace, output: Output) -> int:
     alias = args.alias or ""
     if alias and not _NAME.fullmatch(alias):
         raise UsageError(f"{alias!r} cannot be the name of a command")
-    summaries = {name: one.summary for name, one in commands().items() if not one.upkeep}
-    summaries["maintain"] = "one step of the upkeep"
-    options = {name: _options(name) for name in commands()}
-    made = {"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](summaries, options)
-    # Quoted for the program, and once more as the value of the alias.
-    program = shlex.quote(shlex.join(paths.program()))
-    output.script(made + _ENDS[args.shell][bool(alias)].format(alias=alias, program=program))
+    program = shlex.join(paths.program())
+    blank = " " if args.shell == "fish" else "="
+    line = f"alias {alias}{blank}{shlex.quote(program)}\n" if alias else ""
+    if alias and args.shell == "fish":
+        line += f"complete -c {alias} -w vaultmem\n"
+    name = f" {alias}" if alias else ""
+    output.script(_SCRIPTS[args.shell].format(program=program, alias=line, name=name))
     return 0
 
 
-def _options(name: str) -> dict[str, str]:
-    """The long options of a command, each with the values it knows, in words with blanks between them."""
-    formats = _words(("text", "json", *resolve(declared(name).formats)))
-    options = {"--help": "", "--vault": "", "--format": formats, "--json": ""}
-    for param in declared(name).of(COMMAND):
+def answer(words: Sequence[str]) -> str:
+    """The lines for a script: `words` are the shell and all words of the line up to the cursor, the last one perhaps
+    empty. Never an error, which would stand in the middle of what is being typed."""
+    shell, *line = [*words, ""] if len(words) < 2 else words
+    typed = line[-1]
+    if (
+        shell == "bash" or typed[:1] in _QUOTES
+    ):  # zsh leaves the mark of a word whose other one is still to come
+        line = [_unquoted(word) for word in line]
+    try:
+        values = dict(complete(line))
+    except (VaultmemError, OSError):
+        return ""
+    if shell == "bash":
+        rows = _for_bash(values, is_quoted=typed[:1] in _QUOTES)
+    elif shell == "zsh":
+        rows = [_row(value.replace(":", "\\:"), ":", about) for value, about in values.items()]
+    else:
+        rows = [_row(value, "\t", about) for value, about in values.items()]
+    return "".join(f"{row}\n" for row in rows)
+
+
+def _for_bash(values: dict[str, str], *, is_quoted: bool) -> list[str]:
+    """Values as bash takes them. It knows no descriptions; ids, which nobody can tell apart, show theirs while there
+    are several."""
+    plain = [value if is_quoted else _SPECIAL.sub(r"\\\1", value) for value in values]
+    is_of_ids = all(about and _ID.fullmatch(value) for value, about in values.items())
+    if len(values) == 1 or not is_of_ids:
+        return plain
+    return [f"{value}  ({about})" for value, about in values.items()]
+
+
+def _row(value: str, mark: str, about: str) -> str:
+    return f"{value}{mark}{about}" if about else value
+
+
+def _unquoted(word: str) -> str:
+    """A word as it was meant; bash passes it on as it stands on the line."""
+    if word[:1] in _QUOTES:
+        return word.strip(word[0])
+    return re.sub(r"\\(.)", r"\1", word)
+
+
+def complete(line: Sequence[str]) -> Iterator[Candidate]:
+    """What may stand in place of the last word of a line."""
+    *before, word = [each for each in line[:-1] if each != "="] + [line[-1].removeprefix("=")]
+    if before and before[0] in (_HELP[0], _UPKEEP[0]):
+        first, before = before[0], before[1:]
+        if not before:
+            every = commands().items()
+            rows = [(name, one.summary) for name, one in every if one.upkeep or first == _HELP[0]]
+            yield from _fitting(rows, word)
+            return
+    if not before:
+        by_group = sorted(commands().items(), key=lambda item: GROUPS.index(item[1].group))
+        rows = [(name, one.summary) for name, one in by_group if not one.upkeep]
+        yield from _fitting([*rows, _UPKEEP, _HELP], word)
+        return
+    one = verb(before[0])
+    if one is not None:
+        yield from _after(one, before[1:], word)
+
+
+def _after(one: Verb, before: Sequence[str], word: str) -> Iterator[Candidate]:
+    """What may follow a command and some of its words."""
+    options = _options(one)
+    vault = next((value for name, value in pairwise(before) if name == "--vault"), None)
+    open_option = options.get(before[-1]) if before else None
+    name, is_joined, value = word.partition("=")
+    if word.startswith("--") and is_joined and name in options:
+        yield from (
+            (f"{name}={each}", about) for each, about in _values(options[name], value, vault)
+        )
+    elif open_option is not None and _takes_value(open_option):
+        yield from _values(open_option, word, vault)
+    elif word.startswith("-"):
+        rows = [
+            (name, param.help.split(";")[0])
+            for name, param in sorted(options.items())
+            if name not in before
+        ]
+        yield from _fitting(
+            [(name, about.replace("{default}", "…")) for name, about in rows if "{" not in about],
+            word,
+        )
+    else:
+        places = [param for param in one.of(COMMAND) if param.place]
+        count = sum(
+            1
+            for at, each in enumerate(before)
+            if not each.startswith("-") and not _is_value(options, before, at)
+        )
+        if places and (count < len(places) or places[-1].place in "*+"):
+            yield from _values(places[min(count, len(places) - 1)], word, vault)
+
+
+def _options(one: Verb) -> dict[str, Param]:
+    """The options of a command as they are typed."""
+    formats = Param(
+        "format",
+        "text for people, json for programs",
+        choices=("text", "json", *resolve(one.formats)),
+    )
+    options = {"--vault": _VAULT, "--format": formats, "--json": _JSON, "--help": _ASIDE}
+    for param in one.of(COMMAND):
         if not param.place:
-            known = param.choices or param.known
-            options[param.long] = "" if param.kind == "repeated" else _words(resolve(known))
-            options |= {f"--no-{param.long[2:]}": ""} if param.kind == "switch" else {}
-    return dict(sorted(options.items()))
+            options[param.long] = param
+            options |= {param.flag: param} if param.flag else {}
+            options |= {f"--no-{param.long[2:]}": param} if param.kind == "switch" else {}
+    return options
 
 
-def _words(values: Iterable[object]) -> str:
-    return " ".join(map(str, values))
+def _takes_value(param: Param) -> bool:
+    return param.kind not in ("flag", "switch")
 
 
-def _actions() -> dict[tuple[str, str], str]:
-    """What may follow a word of a command, beside the values of options."""
-    from vaultmem.agent.jobs import JOBS
-
-    chosen = {
-        (name, name): _words(resolve(param.choices))
-        for name, one in commands().items()
-        for param in one.of(COMMAND)
-        if param.place and param.choices
-    }
-    return {
-        **chosen,
-        ("maintain", "maintain"): _words(name for name, one in commands().items() if one.upkeep),
-        ("jobs", "jobs"): "run",
-        ("jobs", "run"): _words(JOBS),
-    }
+def _is_value(options: dict[str, Param], before: Sequence[str], at: int) -> bool:
+    """Whether a word belongs to the option in front of it."""
+    option = options.get(before[at - 1]) if at else None
+    return option is not None and _takes_value(option)
 
 
-def _values(options: Options) -> dict[tuple[str, str], str]:
-    """All words that are known to follow a word of a command."""
-    known = {
-        (name, option): words
-        for name, own in options.items()
-        for option, words in own.items()
-        if words
-    }
-    return {**_actions(), **known}
-
-
-def _cases(form: str, values: Mapping[tuple[str, str], str]) -> str:
-    return "\n".join(form.format(name, word, words) for (name, word), words in values.items())
-
-
-def _bash(summaries: dict[str, str], options: Options) -> str:
-    form = '        {}:{}) COMPREPLY=($(compgen -W "{}" -- "$current")); return ;;'
-    words = "\n".join(f'        {name}) words="{_words(own)}" ;;' for name, own in options.items())
-    return f"""\
-_vaultmem() {{
-    local words current=${{COMP_WORDS[COMP_CWORD]}}
-    if [ "$COMP_CWORD" -eq 1 ]; then
-        COMPREPLY=($(compgen -W "{_words(summaries)}" -- "$current")); return
-    fi
-    local command=${{COMP_WORDS[1]}}
-    [ "$command" = maintain ] && [ "$COMP_CWORD" -gt 2 ] && command=${{COMP_WORDS[2]}}
-    case $command:${{COMP_WORDS[COMP_CWORD-1]}} in
-        *:--vault) COMPREPLY=($(compgen -d -- "$current")); return ;;
-{_cases(form, _values(options))}
-    esac
-    case $command in
-{words}
-    esac
-    COMPREPLY=($(compgen -W "$words" -- "$current"))
-}}
-"""
-
-
-def _zsh(summaries: dict[str, str], options: Options) -> str:
-    listed = "\n".join(
-        f"        '{name}:{summary.replace(chr(39), '')}'" for name, summary in summaries.items()
+def _values(param: Param, word: str, vault: str | None) -> Iterable[Candidate]:
+    """The values that a parameter has, as far as they fit what is typed of one."""
+    known = resolve(param.choices or param.known)
+    head, comma, last = (
+        word.rpartition(",") if param.kind == "texts" and not param.place else ("", "", word)
     )
-    words = "\n".join(
-        f"        {name}) compadd -- {_words(own)} ;;" for name, own in options.items()
-    )
-    return f"""\
-#compdef vaultmem
-_vaultmem() {{
-    local -a commands=(
-{listed}
-    )
-    if (( CURRENT == 2 )); then _describe command commands; return; fi
-    local command=$words[2]
-    [[ $command = maintain && $CURRENT -gt 3 ]] && command=$words[3]
-    case $command:$words[CURRENT-1] in
-        *:--vault) _files -/; return ;;
-{_cases("        {}:{}) compadd -- {}; return ;;", _values(options))}
-    esac
-    case $command in
-{words}
-    esac
-}}
-"""
+    if callable(known):
+        rows: Iterable[Candidate] = known(last, vault)
+    elif known:
+        abouts = (
+            known
+            if isinstance(known, dict) and all(isinstance(about, str) for about in known.values())
+            else {}
+        )
+        rows = _fitting(((str(one), abouts.get(one, "")) for one in known), last)
+    else:
+        rows = (
+            candidates.files(last, folders=param.metavar != "FILE")
+            if param.metavar in _FILES
+            else ()
+        )
+    return ((f"{head}{comma}{value}", about) for value, about in rows)
 
 
-def _fish(summaries: dict[str, str], options: Options) -> str:
-    lines = ["complete -c vaultmem -f"]
-    for name, summary in summaries.items():
-        lines.append(f'complete -c vaultmem -n __fish_use_subcommand -a {name} -d "{summary}"')
-    after = "complete -c vaultmem -n '__fish_seen_subcommand_from"
-    for name, own in options.items():
-        for option, words in own.items():
-            extra = f" -r -a '{words}'" if words else " -r -F" if option == "--vault" else ""
-            lines.append(f"{after} {name}' -l {option[2:]}{extra}")
-    actions: dict[str, list[str]] = {}
-    for (name, _), words in _actions().items():
-        actions.setdefault(name, []).append(words)
-    lines += [f"{after} {name}' -a '{' '.join(words)}'" for name, words in actions.items()]
-    return "\n".join(lines) + "\n"
+def _fitting(rows: Iterable[Candidate], word: str) -> Iterator[Candidate]:
+    return ((value, about) for value, about in rows if value.startswith(word))

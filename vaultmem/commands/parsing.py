@@ -113,7 +113,7 @@ def _add_params(made: Parser, one: Verb) -> None:
 
 def _argument(param: Param) -> dict[str, Any]:
     """A parameter as argparse takes it."""
-    how: dict[str, Any] = {"help": _help_of(param)}
+    how: dict[str, Any] = {"help": help_of(param)}
     if param.metavar:
         how["metavar"] = param.metavar
     if param.choices and (not isinstance(param.choices, str) or param.place):
@@ -125,7 +125,8 @@ def _argument(param: Param) -> dict[str, Any]:
     return {**how, **own, **_KINDS.get(param.kind, {})}
 
 
-def _help_of(param: Param) -> str | None:
+def help_of(param: Param) -> str | None:
+    """What the help says of a parameter."""
     if param.section == "hidden":
         return argparse.SUPPRESS
     known = ", ".join(map(str, resolve(param.known))) if "{known}" in param.help else ""
