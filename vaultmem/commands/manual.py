@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator
 
 from vaultmem import __version__, screen
-from vaultmem.api.verbs import COMMAND, GROUPS, Param, Verb, every
+from vaultmem.api.verbs import COMMAND, GROUPS, Param, Verb, commands
 from vaultmem.commands.parsing import help_of, program
 
 _HEAD = """\
@@ -83,7 +83,7 @@ def page() -> str:
     lines = [_HEAD.format(version=__version__)]
     for group in filter(None, GROUPS):
         lines.append(f'.SH "{group.upper()}"\n')
-        for name, one in every().items():
+        for name, one in commands().items():
             if one.group == group:
                 lines += _command(name, one, str(details.get(one.same_as or name, "")))
     return "".join(lines) + _END

@@ -35,7 +35,9 @@ def expanded(properties: Mapping[str, Value]) -> Mapping[str, Value]:
         return properties
     alone = {key: value for key, value in properties.items() if key != LINE}
     names = {key_of(key): value for key, value in alone.items()}
-    whole = {**_implied({**inside, **names}), **inside}
+    whole = inside | {
+        key: value for key, value in _implied({**inside, **names}).items() if key not in inside
+    }
     return {**{key: value for key, value in whole.items() if key not in names}, **alone}
 
 
