@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypedDict
 
 from vaultmem.adapter import Value
-from vaultmem.memories import access, decay
+from vaultmem.memories import decay
 from vaultmem.text.times import seconds
-from vaultmem.text.values import lazy
+from vaultmem.text.values import EVERYBODY, lazy
 from vaultmem.vault.places import (
     ARCHIVE,
     CATEGORIES,
@@ -29,7 +29,7 @@ __all__ = [
 PHASES = ("inbox", "organized")
 TYPES = ("episodic", "semantic", "procedural", "working")
 PASSING = ("episodic", "working")  # what memories of these types state ends some day
-DEFAULT_SCOPE = access.EVERYBODY
+DEFAULT_SCOPE = EVERYBODY
 
 
 class Memory(NamedTuple):

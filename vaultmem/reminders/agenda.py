@@ -16,13 +16,13 @@ from vaultmem.errors import StateError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.catalog_write import BLOCK, OPENING, TASK
-from vaultmem.memories.access import EVERYBODY, is_private, scope_of
+from vaultmem.memories.access import is_private, scope_of
 from vaultmem.memories.item_answers import author_of, is_foreign, item_ids, memory_id
 from vaultmem.memories.ledger import Ledger
 from vaultmem.reminders import schedules
 from vaultmem.reminders.due import Due, Identified, Schedule, with_id
 from vaultmem.reminders.schedules import BEGAN, Own, Place, Source, Written
-from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.text.values import EVERYBODY, TYPE_CHECKING
 from vaultmem.vault import blocks
 from vaultmem.vault.conflicts import numbered_original, stem
 from vaultmem.vault.places import REMINDERS, in_conversation

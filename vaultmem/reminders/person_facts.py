@@ -17,7 +17,7 @@ from vaultmem.adapter import Value
 from vaultmem.errors import DamagedError
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.memories import access, paraphrase, reads
-from vaultmem.memories.access import CONNECTED, EVERYBODY, OWN, Origin, is_private
+from vaultmem.memories.access import CONNECTED, OWN, Origin, is_private
 from vaultmem.memories.conversation import MEMORY, entry_of
 from vaultmem.memories.importance import memory_type
 from vaultmem.memories.item_answers import (
@@ -36,6 +36,7 @@ from vaultmem.text.sanitize import one_line
 from vaultmem.text.secrets import redact
 from vaultmem.text.similarity import content_hash, topic_words
 from vaultmem.text.times import seconds
+from vaultmem.text.values import EVERYBODY
 from vaultmem.vault import files, pages
 from vaultmem.vault.places import ENTRIES, REMINDERS, category_of, named
 
