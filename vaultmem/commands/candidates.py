@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import os
 import re
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 
 from vaultmem import config
-from vaultmem.index.catalog import Catalog, below
+from vaultmem.index.catalog import Catalog, below, spoken
 from vaultmem.index.state import State
 from vaultmem.memories.access import ASSISTANTS
 from vaultmem.text.values import ARCHIVE, ENTRIES
@@ -118,8 +117,6 @@ def _rows(
     generation = State(root).generation()
     if generation is None:
         return []
-    with suppress(sqlite3.Error), closing(Catalog(f"{generation}/catalog.db")) as catalog:
-        return catalog.db.execute(
-            statement, values(config.load(root).text("memory_folder"))
-        ).fetchall()
-    return []
+    with spoken(), closing(Catalog(f"{generation}/catalog.db")) as catalog:
+        own = values(config.load(root).text("memory_folder"))
+        return catalog.db.execute(statement, own).fetchall()
