@@ -66,7 +66,7 @@ close = st.dictionaries(st.integers(0, 20), closeness)
 def test_parts_add_up_and_the_best_is_first(
     keyword: dict[int, float], meaning: dict[int, rank.Closeness], copies: set[int]
 ) -> None:
-    ranking = rank.Ranking(keyword, meaning, BITS, copies)
+    ranking = rank.Ranking(keyword, meaning, BITS, rank.Facts(copies))
     hits = [ranking.ranked(block) for _, block in ranking.scored]
     assert {hit.block for hit in hits} == keyword.keys() | meaning.keys()
     for hit, (lost, _) in zip(hits, ranking.scored, strict=True):
@@ -74,14 +74,14 @@ def test_parts_add_up_and_the_best_is_first(
         assert hit.score == pytest.approx(sum(hit.parts.values()))
     assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.block))
     reversed_ones = dict(reversed(keyword.items())), dict(reversed(meaning.items()))
-    assert rank.Ranking(*reversed_ones, BITS, copies).scored == ranking.scored
+    assert rank.Ranking(*reversed_ones, BITS, rank.Facts(copies)).scored == ranking.scored
 
 
 @given(keyword=scored, meaning=close, copies=st.sets(st.integers(0, 5)))
 def test_the_share_of_the_note_counts_once_and_a_copy_half(
     keyword: dict[int, float], meaning: dict[int, rank.Closeness], copies: set[int]
 ) -> None:
-    ranking = rank.Ranking(keyword, meaning, BITS, copies)
+    ranking = rank.Ranking(keyword, meaning, BITS, rank.Facts(copies))
     own = {}
     for block in keyword.keys() | meaning.keys():
         own[block] = keyword.get(block, 0.0)
@@ -115,10 +115,19 @@ def test_what_is_not_embedded_yet_stands_above_what_fits_the_words_no_better(
 def test_every_part_of_a_score_is_explained_in_words() -> None:
     near = rank.Closeness(0.5, 0.5, 0.5)
     ranking = rank.Ranking(
-        {1: 4.0, 2: 3.0, 3: 5.0}, {1: near, 2: near}, BITS, {0}, {1: 10, 2: ASKS}
+        {1: 4.0, 2: 3.0, 3: 5.0},
+        {1: near, 2: near},
+        BITS,
+        rank.Facts({0}, {1: 10, 2: ASKS}, around={1: 1.0}),
     )
     names = {name for block in (1, 2, 3) for name in ranking.ranked(block).parts}
-    assert {"length", "short question", "conflict copy", "meaning, not embedded yet"} < names
+    assert {
+        "length",
+        "short question",
+        "words around it",
+        "conflict copy",
+        "meaning, not embedded yet",
+    } < names
     assert names <= search_views._PARTS.keys()
 
 
@@ -128,7 +137,7 @@ def test_what_says_more_stands_higher_and_a_short_question_lower(
 ) -> None:
     for block in keyword.keys() | meaning.keys():
         scores = [
-            rank.Ranking(keyword, meaning, 0, sizes={block: size}).ranked(block).score
+            rank.Ranking(keyword, meaning, 0, rank.Facts(sizes={block: size})).ranked(block).score
             for size in (words + 1, words, words + ASKS)
         ]
         assert scores == sorted(scores, reverse=True)

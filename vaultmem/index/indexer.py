@@ -32,7 +32,7 @@ from vaultmem.vault.walk import Entry as File
 if TYPE_CHECKING:
     from vaultmem.index.keyword import KeywordWriter
 
-READER = f"{__version__}/4"  # raise the number when notes are read differently: all are read again
+READER = f"{__version__}/5"  # raise the number when notes are read differently: all are read again
 BATCH_NOTES = 5000  # bounds what a kill costs, and memory: about 40 MB
 
 

@@ -13,6 +13,7 @@ from vaultmem.index.catalog_read import ids
 from vaultmem.memories import access, decay
 from vaultmem.search import query as language
 from vaultmem.search.query import Filter
+from vaultmem.search.seats import Seats, read_seats
 from vaultmem.text.values import TYPE_CHECKING, encodable
 from vaultmem.vault.places import ENTRIES, key_of
 
@@ -222,6 +223,11 @@ class CatalogCache:
         """What was said in conversations: many short notes, which would stand before a person's own."""
         inside = below(f"{self._memory_folder}/{ENTRIES}")
         return frozenset(ids(self._catalog, _INSIDE, inside))
+
+    @cached_property
+    def seats(self) -> Seats:
+        """Where the turns of conversations sit."""
+        return read_seats(self._catalog, self._memory_folder) if self.spoken else Seats([])
 
     def hidden_from(self, viewer: access.Viewer) -> dict[int, tuple[str, str]]:
         """The notes that somebody may not see, with their paths and the reasons."""

@@ -42,6 +42,7 @@ WHEN_WEIGHT = 2.0  # a block that speaks of days, when the question asks for one
 COSINE_WEIGHT = 12.0
 JOINED_WEIGHT = 14.0  # cosine of the block joined with the blocks before and after
 JOINED_SHARES = (0.5, 0.2)  # how much of the block before and of the block after
+BESIDE = {-1: 0.25, 1: 0.25, -2: 0.15, 2: 0.15}  # of the words of the turns around a turn
 WHOLE_WEIGHT = 8.0  # mean cosine of the note's blocks
 LENGTH_WEIGHT = 3.0  # times ln(1 + words): what says little answers little
 QUESTION_COST = 3.0  # of a turn that only asks something
@@ -149,47 +150,56 @@ def is_cut_in_a_tie(scores: Collection[float], limit: int) -> bool:
     return round(best[limit - 1], DIGITS) == round(best[-1], DIGITS)
 
 
+@value
+class Facts:
+    """What a ranking knows beside words and meaning: notes that shall stand below their originals, how much each block
+    says (its size in the index), where it sits (see seats), and what it has from the words of those beside it."""
+
+    copies: Collection[int] = ()
+    sizes: Mapping[int, int] = {}
+    seat: Callable[[int], int] = int
+    around: Mapping[int, float] = {}
+
+
 class Ranking:
     """Blocks by the weighted sum of keyword score and cosines and a share of their note's score, best
-    first; ties by block number. `copies` are notes that shall stand below their originals. Works on plain
-    pairs: of hundreds of blocks only a few are in the answer and need their parts. `sizes` say how much
-    each block says (its size in the index).
-    """
+    first; ties by block number. Works on plain pairs: of hundreds of blocks only a few are in the answer and need
+    their parts."""
 
     def __init__(
         self,
         keyword: dict[int, float],
         meaning: dict[int, Closeness],
         note_bits: int,
-        copies: Collection[int] = (),
-        sizes: Mapping[int, int] | None = None,
+        facts: Facts | None = None,
     ) -> None:
-        self._sizes = sizes or {}
+        facts = facts or Facts()
+        self._sizes, self._seat, self._around = facts.sizes, facts.seat, facts.around
         self._keyword = keyword
         self._meaning = meaning
         self._bits = note_bits
-        self._copies = copies
+        self._copies = facts.copies
         self._estimates = estimates(keyword, meaning)
-        if meaning:
-            blocks = keyword.keys() | meaning.keys()
+        if meaning or facts.around:
+            blocks = keyword.keys() | meaning.keys() | self._around.keys()
             own = [(-self._own_score(block), block) for block in blocks]
         else:
             own = [(-score - self._size_points(block), block) for block, score in keyword.items()]
         own.sort()
-        totals = note_scores([(block >> note_bits, -lost) for lost, block in own])
+        totals = note_scores([(facts.seat(block) >> note_bits, -lost) for lost, block in own])
         self._shares = {note: NOTE_WEIGHT * total for note, total in totals.items()}
         shares = self._shares
         self.scored: list[Scored] = [
-            (lost - shares[block >> note_bits], block) for lost, block in own
+            (lost - shares[facts.seat(block) >> note_bits], block) for lost, block in own
         ]
-        if copies:
+        if facts.copies:
             self.scored = [(self._lost(lost, block), block) for lost, block in self.scored]
         self.scored.sort()
 
     def ranked(self, block: int) -> Ranked:
         """A block with its score and what it is made of."""
         parts = self._own_parts(block)
-        share = self._shares[block >> self._bits]
+        share = self._shares[self._seat(block) >> self._bits]
         score = sum(parts.values()) + share
         parts["note"] = share
         if score > 0 and self._is_copy(block):
@@ -205,7 +215,7 @@ class Ranking:
 
     def _own_score(self, block: int) -> float:
         """The sum of the parts, without their names: it is asked for hundreds of blocks."""
-        score = self._keyword.get(block, 0.0)
+        score = self._keyword.get(block, 0.0) + self._around.get(block, 0.0)
         if close := self._meaning.get(block):
             score += COSINE_WEIGHT * close.block
             score += JOINED_WEIGHT * close.joined
@@ -222,6 +232,8 @@ class Ranking:
         parts = {}
         if block in self._keyword:
             parts["keyword"] = self._keyword[block]
+        if block in self._around:
+            parts["words around it"] = self._around[block]
         if close := self._meaning.get(block):
             parts |= _points(close)
         elif block in self._estimates:

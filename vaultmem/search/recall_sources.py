@@ -94,6 +94,7 @@ class Sources:
             one = self._memory(look, hit.path, text) if is_memory else self._block(look, hit, text)
             if one is not None and one.key not in result:
                 is_near = hit.similarity is not None and hit.similarity >= NEAR
+                is_near = is_near or "words around it" in hit.parts
                 shares = is_near or _shares(look.searcher, answer.words, hit, text)
                 result[one.key] = _scored(one, hit, is_memory)._replace(shares=shares)
         return list(result.values())[:most]

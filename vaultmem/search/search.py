@@ -196,16 +196,19 @@ class Searcher:
         """What fits the words best, and with a search by meaning the meaning, too."""
         hits = self._keyword_hits(ask, question)
         keyword = {block: score for block, score, _ in hits}
+        seats = result.known.seats
+        around = seats.around(keyword) if seats else {}
         meaning: dict[int, rank.Closeness] = {}
         if ask.semantic:
             try:
-                meaning = self._closeness(ask, question, keyword)
+                meaning = self._closeness(ask, question, keyword, around)
             except (ModelError, StateError) as error:
                 result.remarks.append(f"keyword results only: {error}")
         sizes = {block: size for block, _, size in hits}
-        if others := meaning.keys() - sizes.keys():
+        if others := (meaning.keys() | around.keys()) - sizes.keys():
             sizes |= catalog_read.block_sizes(self.catalog, others)
-        ranking = rank.Ranking(keyword, meaning, ORD_BITS, result.known.copies, sizes)
+        facts = rank.Facts(result.known.copies, sizes, seats.of, around)
+        ranking = rank.Ranking(keyword, meaning, ORD_BITS, facts)
         paths = partial(catalog_read.paths_of, self.catalog)
         blocks = rank.in_order(ranking.scored, paths, ORD_BITS)
         if ask.group == "note":
@@ -238,7 +241,7 @@ class Searcher:
             wanted = min(most, 10 * wanted)
 
     def _closeness(
-        self, ask: Ask, question: Question, keyword: dict[int, float]
+        self, ask: Ask, question: Question, keyword: dict[int, float], around: dict[int, float]
     ) -> dict[int, rank.Closeness]:
         """Of the blocks that have the words, and of those nearest in meaning."""
         meaning = self.meaning()
@@ -250,10 +253,10 @@ class Searcher:
 
             embed_best(meaning, self.catalog, keyword)
         query = question.query
-        wanted = set(keyword)
+        wanted = {*keyword, *around}
         if query.words and not (query.must or query.excluded or query.groups):
             wanted |= self._nearest(ask, question)
-        return meaning.closeness(self.catalog, vector, wanted)
+        return meaning.closeness(self.catalog, vector, wanted, self.cache().seats)
 
     def _nearest(self, ask: Ask, question: Question) -> set[int]:
         """The blocks nearest in meaning; of what filters leave, the best however far they are, and more of them while

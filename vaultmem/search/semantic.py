@@ -23,14 +23,15 @@ from vaultmem.index.minilm import MEAN
 from vaultmem.index.models import DEFAULT, Model, open_embedder
 from vaultmem.index.state import State
 from vaultmem.index.vectors import VectorStore, open_index
-from vaultmem.memories.access import is_private, says_private
+from vaultmem.memories import access
 from vaultmem.progress import Progress, Silent
 from vaultmem.search import publish, rank
 from vaultmem.search.search import Searcher
+from vaultmem.search.seats import Seats
 from vaultmem.vault import blocks as note_facts
 from vaultmem.vault import files, identity
 from vaultmem.vault.blocks import text_hash
-from vaultmem.vault.dialects import NoteRead, Rulebook, open_rulebook, read_note
+from vaultmem.vault.dialects import Rulebook, open_rulebook, read_note
 
 if TYPE_CHECKING:
     from vaultmem.index.shared_index import Health, Place, SharedIndex
@@ -39,6 +40,7 @@ BLOCKS_AT_ONCE = 512  # read, embed and store so many, then the next
 BLOCKS_ASIDE = 128  # the same where somebody may wait for the newest of them
 FIRST_BLOCKS = 32
 ORDINAL = (1 << ORD_BITS) - 1
+NOBODY = Seats([])
 SERVING = "serving"  # beside the vectors: the setting of the model whose vectors were complete last
 T = TypeVar("T")
 Cosines = TypeVar("Cosines", float, NDArray[np.float32])
@@ -223,7 +225,10 @@ class Meaning:
         texts: dict[bytes, str] = {}
         for one in pending:
             note = read_note(rules, self.folder, one.path, one.raw, self.cap)
-            if not self._tells_all and _is_private(note):
+            is_private = access.is_private(note.note.properties) or access.says_private(
+                note.read.text
+            )
+            if is_private and not self._tells_all:
                 continue
             for block in note.blocks:
                 text = note_facts.embedded_text(note.note.title, block)
@@ -273,29 +278,31 @@ class Meaning:
 
     @_steady
     def closeness(
-        self, catalog: Catalog, query: NDArray[np.float32], wanted: Collection[int]
+        self,
+        catalog: Catalog,
+        query: NDArray[np.float32],
+        wanted: Collection[int],
+        seats: Seats = NOBODY,
     ) -> dict[int, rank.Closeness]:
-        """How close each wanted block that has a vector is, with the blocks around it and its note.
-
-        Of a long note the first FIRST_BLOCKS blocks and those near wanted ones stand for the whole.
-        """
-        numbers = np.unique(np.fromiter(wanted, dtype=np.int64))
+        """How close each wanted block that has a vector is, with the blocks around it and its note. Of a long note the
+        first FIRST_BLOCKS blocks and those near wanted ones stand for the whole."""
         self._live.look(catalog)
-        blocks, rows = self._live.of_notes(numbers >> ORD_BITS)
-        near = np.isin(blocks, np.concatenate([numbers - 1, numbers, numbers + 1]))
-        keep = near | ((blocks & ORDINAL) < FIRST_BLOCKS)
-        blocks, rows = blocks[keep], rows[keep]
+        notes = {block >> ORD_BITS for block in wanted}
+        blocks, rows = self._live.of_notes(seats.mates(notes) if seats else notes)
+        places = np.fromiter(map(seats.of, blocks.tolist()), np.int64) if seats else blocks
+        numbers = np.fromiter(map(seats.of, wanted), np.int64)
+        near = np.isin(places, np.concatenate([numbers - 1, numbers, numbers + 1]))
+        keep = np.flatnonzero(near | ((places & ORDINAL) < FIRST_BLOCKS))
+        keep = keep[np.argsort(places[keep])]
+        blocks, rows, places = blocks[keep], rows[keep], places[keep]
         vectors = self.store.matrix()[rows]
         cosines = self._comparable(vectors @ query)
-        _, note = np.unique(blocks >> ORD_BITS, return_inverse=True)
+        _, note = np.unique(places >> ORD_BITS, return_inverse=True)
         whole = (np.bincount(note, cosines) / np.bincount(note))[note]
-        at = np.flatnonzero(np.isin(blocks, numbers))
-        joined = self._comparable(joined_vectors(vectors, blocks, at, rank.JOINED_SHARES) @ query)
-        parts = zip(cosines[at].tolist(), joined.tolist(), whole[at].tolist(), strict=True)
-        return {
-            block: rank.Closeness(*three)
-            for block, three in zip(blocks[at].tolist(), parts, strict=True)
-        }
+        at = np.flatnonzero(np.isin(places, numbers))
+        joined = self._comparable(joined_vectors(vectors, places, at, rank.JOINED_SHARES) @ query)
+        columns = (one.tolist() for one in (blocks[at], cosines[at], joined, whole[at]))
+        return {block: rank.Closeness(*parts) for block, *parts in zip(*columns, strict=True)}
 
     def lacking(self, catalog: Catalog, blocks: Iterable[int]) -> dict[int, bytes]:
         """Those of the blocks that have no vector yet, each with its hash."""
@@ -355,10 +362,6 @@ def open_meaning(state: State, config: Config, threads: int | None = None) -> Me
         return made
     older.successor = made
     return older
-
-
-def _is_private(note: NoteRead) -> bool:
-    return is_private(note.note.properties) or says_private(note.read.text)
 
 
 class _Going:

@@ -23,6 +23,8 @@ ENOUGH_TOKENS = 225  # about 900 characters: longer blocks blur the meaning that
 SPEAKER_SHARE = 0.25  # of the first speaker's turns
 WINDOW_WORDS = 100  # of which about 60 are no stop words
 
+_TURNS = ("user", "assistant")  # roles of what is said
+_SPEAKER = re.compile(r"\**([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2})\**[:：]\**\s")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(\[]?[A-Z0-9À-Þ])|(?<=[。！？；])|\n")
 
 
@@ -77,6 +79,14 @@ def _speakers(labels: Iterable[str]) -> set[str]:
     repeated = named or repeated
     first = next(iter(repeated.values()), 0)
     return {label for label, count in repeated.items() if SPEAKER_SHARE * first <= count}
+
+
+def as_turn(blocks: list[Block], role: str) -> list[Block]:
+    """The blocks of a turn of a conversation: who speaks is the name before its first colon, else the role."""
+    if role not in _TURNS:
+        return blocks
+    named = _SPEAKER.match(blocks[0].text)
+    return [blocks[0]._replace(label=named[1] if named else role), *blocks[1:]]
 
 
 def _fitting(pieces: Iterable[Piece]) -> Iterator[Piece]:
@@ -282,6 +292,7 @@ _DATE_KEYS = (
 _DUE_KEYS = frozenset(("due", "deadline", "remind", "scheduled", "date"))
 _LONGEST_OPENING = 500
 _LIST_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+(?:\[.\]\s+)?")
+_ENTRY_NAME = re.compile(r"\A(\d{4}-\d\d-\d\d)T\d\d-\d\d-\d\dZ__[\w-]+\Z")
 _ISO_DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
 _NAME_DAY = re.compile(r"(?<!\d)(\d{4})[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
 
@@ -312,8 +323,9 @@ def category(path: str, properties: Mapping[str, object], memory_folder: str) ->
 
 
 def embedded_text(title: str, block: Block) -> str:
-    """What is embedded of a block: title and heading path first, then who speaks, then the text."""
-    place = " > ".join((title, *block.headings))
+    """What is embedded of a block: title and heading path first, then who speaks, then the text. The name of an entry
+    of a conversation is its day."""
+    place = " > ".join((_ENTRY_NAME.sub(r"\1", title), *block.headings))
     return f"{place}\n{block.text}"
 
 

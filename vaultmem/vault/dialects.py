@@ -14,6 +14,7 @@ from vaultmem.adapter import Completion, Dialect, Folder, FrontMatter, Note, Rul
 from vaultmem.errors import ConfigError
 from vaultmem.vault import blocks as blocking
 from vaultmem.vault import compact_line, files, frontmatter
+from vaultmem.vault.places import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -286,7 +287,10 @@ def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[blocki
         note = note._replace(properties=whole)
     if note.properties.get(MARK) == MARKED:
         note = Note(note.title, properties=note.properties)
-    return note, blocking.group(note.pieces) or [blocking.Block("", 1, 1)]
+    blocks = blocking.group(note.pieces) or [blocking.Block("", 1, 1)]
+    if "role" in note.properties and (own := named(note.properties)).get("conversation_id"):
+        blocks = blocking.as_turn(blocks, str(own["role"]))
+    return note, blocks
 
 
 def read_note(rules: Rulebook, folder: str, path: str, raw: str | None, cap: int) -> NoteRead:

@@ -1,0 +1,93 @@
+"""Turns of conversations side by side: each is a note of its own, and is found as if its session were one note."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from vaultmem.index import ORD_BITS
+from vaultmem.index.catalog import Catalog, below
+from vaultmem.memories.conversation import TURNS, USER
+from vaultmem.search.rank import BESIDE
+from vaultmem.text.times import seconds
+from vaultmem.vault.places import ENTRIES
+
+GAP = 6 * 3600.0  # seconds of silence between two sessions
+_TURNS = f"""SELECT n.id, f.path, json_extract(n.properties, '$.created_at', '$.session_id', '$.role'), count(b.ordinal)
+    FROM files f JOIN notes n ON n.id = f.id JOIN blocks b ON b.note = n.id
+    WHERE f.path >= ? AND f.path < ? AND f.path LIKE '%/{TURNS}/%' GROUP BY n.id"""  # noqa: S608 - own text
+
+
+class Turn(NamedTuple):
+    """A turn in the catalog; in the order in which turns are said."""
+
+    talk: str
+    at: float
+    is_answer: bool
+    note: int
+    session: str
+    blocks: int
+
+
+class Seats:
+    """The blocks of a session have numbers in a row, their seats. A block that is no turn has its own number."""
+
+    def __init__(self, turns: Iterable[Turn]) -> None:
+        self._first: dict[int, int] = {}  # note -> the seat of its first block
+        self._block: dict[int, int] = {}  # seat -> block
+        self._sessions: dict[int, list[int]] = {}  # by the note whose number stands for the session
+        before: Turn | None = None
+        seat = 0
+        for turn in sorted(turns):
+            if before is None or not _goes_on(before, turn):
+                seat = turn.note << ORD_BITS
+            self._sessions.setdefault(seat >> ORD_BITS, []).append(turn.note)
+            self._first[turn.note] = seat
+            for ordinal in range(turn.blocks):
+                self._block[seat + ordinal] = turn.note << ORD_BITS | ordinal
+            seat, before = seat + turn.blocks, turn
+
+    def __bool__(self) -> bool:
+        return bool(self._first)
+
+    def of(self, block: int) -> int:
+        """The seat of a block."""
+        first = self._first.get(block >> ORD_BITS)
+        return block if first is None else first + (block & ((1 << ORD_BITS) - 1))
+
+    def mates(self, notes: Iterable[int]) -> set[int]:
+        """The notes, and with each turn all of its session."""
+        result = set(notes)
+        heads = {self._first[note] >> ORD_BITS for note in result if note in self._first}
+        return result.union(*(self._sessions[head] for head in heads))
+
+    def around(self, scores: Mapping[int, float]) -> dict[int, float]:
+        """What turns have from the words of those beside them, by their scores."""
+        result: dict[int, float] = {}
+        for block, score in scores.items():
+            if block >> ORD_BITS not in self._first:
+                continue
+            seat = self.of(block)
+            for step, share in BESIDE.items():
+                if (other := self._block.get(seat + step)) is not None:
+                    result[other] = result.get(other, 0.0) + share * score
+        return result
+
+
+def _goes_on(before: Turn, turn: Turn) -> bool:
+    if before.talk != turn.talk or before.session != turn.session:
+        return False
+    return bool(turn.session) or turn.at - before.at <= GAP
+
+
+def read_seats(catalog: Catalog, memory_folder: str) -> Seats:
+    """The seats of all turns of a vault."""
+    turns = []
+    inside = below(f"{memory_folder}/{ENTRIES}")
+    for note, path, own, count in catalog.db.execute(_TURNS, inside).fetchall():
+        created, session, role = json.loads(own)
+        talk = path.partition(f"/{TURNS}/")[0]
+        at = seconds(created) or 0.0
+        turns.append(Turn(talk, at, role != USER, note, str(session or ""), count))
+    return Seats(turns)
