@@ -1,4 +1,4 @@
-"""Turns of conversations are found with what is said beside them, as the paragraphs of a note are."""
+"""Turns of conversations are found with what stands beside them, as the paragraphs of a note are."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ turns = st.builds(
 
 
 @given(st.lists(turns, max_size=12))
-def test_blocks_of_a_session_sit_side_by_side_in_the_order_in_which_they_were_said(
+def test_blocks_of_a_session_sit_side_by_side_in_the_order_of_the_conversation(
     made: list[Turn],
 ) -> None:
     numbered = [turn._replace(note=note) for note, turn in enumerate(made, 7)]
@@ -39,17 +39,17 @@ def test_a_short_answer_is_found_by_the_question_before_it_and_by_the_name_of_wh
     tmp_path: Path,
 ) -> None:
     vault = Vault(str(tmp_path))
-    said = [
+    talk = [
         ("user", "Nadia: Which colour has the nursery?"),
         ("assistant", "Tom: Sage green, since the weekend."),
         ("user", "Nadia: My bicycle has a puncture again."),
         ("assistant", "Tom: Bring it round tomorrow."),
     ]
     roles = "user", "assistant"
-    said += [(roles[n % 2], f"We talked of item {n} for long.") for n in range(40)]
+    talk += [(roles[n % 2], f"We talked of item {n} for long.") for n in range(40)]
     new = [
         {"role": role, "content": text, "created_at": f"2026-03-01T10:{number:02}:00Z"}
-        for number, (role, text) in enumerate(said)
+        for number, (role, text) in enumerate(talk)
     ]
     vault.converse("home", new=new)
     vault.sync()

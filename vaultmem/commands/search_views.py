@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # What a score is made of, in words.
 _PARTS = {
-    "keyword": "it has the words", "words around it": "what is said beside it has the words",
+    "keyword": "it has the words", "words around it": "what stands beside it has the words",
     "note": "the rest of the note fits, too", "newest": "nothing but its date counts",
     "meaning": "its meaning is near", "meaning around it": "what stands around it is near in meaning",
     "meaning of the note": "the whole note is near in meaning", "conflict copy": "it is a copy of another note",

@@ -20,7 +20,7 @@ _TURNS = f"""SELECT n.id, f.path, json_extract(n.properties, '$.created_at', '$.
 
 
 class Turn(NamedTuple):
-    """A turn in the catalog; in the order in which turns are said."""
+    """A turn in the catalog; in the order of the conversation."""
 
     talk: str
     at: float

@@ -23,7 +23,7 @@ ENOUGH_TOKENS = 225  # about 900 characters: longer blocks blur the meaning that
 SPEAKER_SHARE = 0.25  # of the first speaker's turns
 WINDOW_WORDS = 100  # of which about 60 are no stop words
 
-_TURNS = ("user", "assistant")  # roles of what is said
+_TURNS = ("user", "assistant")  # roles of those who speak
 _SPEAKER = re.compile(r"\**([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2})\**[:：]\**\s")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(\[]?[A-Z0-9À-Þ])|(?<=[。！？；])|\n")
 
