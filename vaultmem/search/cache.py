@@ -13,12 +13,12 @@ from vaultmem.index.catalog_read import ids
 from vaultmem.memories import access, decay
 from vaultmem.search import query as language
 from vaultmem.search.query import Filter
-from vaultmem.search.seats import Seats, read_seats
 from vaultmem.text.values import TYPE_CHECKING, encodable
 from vaultmem.vault.places import ENTRIES, key_of
 
 if TYPE_CHECKING:
     from vaultmem.index.catalog_read import BlockPlace, PlaceRow
+    from vaultmem.search.seats import Seats
 
 
 T = TypeVar("T")
@@ -225,9 +225,13 @@ class CatalogCache:
         return frozenset(ids(self._catalog, _INSIDE, inside))
 
     @cached_property
-    def seats(self) -> Seats:
-        """Where the turns of conversations sit."""
-        return read_seats(self._catalog, self._memory_folder) if self.spoken else Seats([])
+    def seats(self) -> Seats | None:
+        """Where the turns of conversations sit, if there are any."""
+        if not self.spoken:
+            return None
+        from vaultmem.search.seats import read_seats  # few vaults have conversations
+
+        return read_seats(self._catalog, self._memory_folder)
 
     def hidden_from(self, viewer: access.Viewer) -> dict[int, tuple[str, str]]:
         """The notes that somebody may not see, with their paths and the reasons."""

@@ -207,7 +207,7 @@ class Searcher:
         sizes = {block: size for block, _, size in hits}
         if others := (meaning.keys() | around.keys()) - sizes.keys():
             sizes |= catalog_read.block_sizes(self.catalog, others)
-        facts = rank.Facts(result.known.copies, sizes, seats.of, around)
+        facts = rank.Facts(result.known.copies, sizes, seats.of if seats else int, around)
         ranking = rank.Ranking(keyword, meaning, ORD_BITS, facts)
         paths = partial(catalog_read.paths_of, self.catalog)
         blocks = rank.in_order(ranking.scored, paths, ORD_BITS)

@@ -48,9 +48,6 @@ class Seats:
                 self._block[seat + ordinal] = turn.note << ORD_BITS | ordinal
             seat, before = seat + turn.blocks, turn
 
-    def __bool__(self) -> bool:
-        return bool(self._first)
-
     def of(self, block: int) -> int:
         """The seat of a block."""
         first = self._first.get(block >> ORD_BITS)

@@ -27,7 +27,6 @@ from vaultmem.memories import access
 from vaultmem.progress import Progress, Silent
 from vaultmem.search import publish, rank
 from vaultmem.search.search import Searcher
-from vaultmem.search.seats import Seats
 from vaultmem.vault import blocks as note_facts
 from vaultmem.vault import files, identity
 from vaultmem.vault.blocks import text_hash
@@ -35,12 +34,12 @@ from vaultmem.vault.dialects import Rulebook, open_rulebook, read_note
 
 if TYPE_CHECKING:
     from vaultmem.index.shared_index import Health, Place, SharedIndex
+    from vaultmem.search.seats import Seats
 
 BLOCKS_AT_ONCE = 512  # read, embed and store so many, then the next
 BLOCKS_ASIDE = 128  # the same where somebody may wait for the newest of them
 FIRST_BLOCKS = 32
 ORDINAL = (1 << ORD_BITS) - 1
-NOBODY = Seats([])
 SERVING = "serving"  # beside the vectors: the setting of the model whose vectors were complete last
 T = TypeVar("T")
 Cosines = TypeVar("Cosines", float, NDArray[np.float32])
@@ -282,7 +281,7 @@ class Meaning:
         catalog: Catalog,
         query: NDArray[np.float32],
         wanted: Collection[int],
-        seats: Seats = NOBODY,
+        seats: Seats | None = None,
     ) -> dict[int, rank.Closeness]:
         """How close each wanted block that has a vector is, with the blocks around it and its note. Of a long note the
         first FIRST_BLOCKS blocks and those near wanted ones stand for the whole."""
@@ -290,7 +289,7 @@ class Meaning:
         notes = {block >> ORD_BITS for block in wanted}
         blocks, rows = self._live.of_notes(seats.mates(notes) if seats else notes)
         places = np.fromiter(map(seats.of, blocks.tolist()), np.int64) if seats else blocks
-        numbers = np.fromiter(map(seats.of, wanted), np.int64)
+        numbers = np.fromiter(map(seats.of if seats else int, wanted), np.int64)
         near = np.isin(places, np.concatenate([numbers - 1, numbers, numbers + 1]))
         keep = np.flatnonzero(near | ((places & ORDINAL) < FIRST_BLOCKS))
         keep = keep[np.argsort(places[keep])]
