@@ -29,9 +29,9 @@ from vaultmem import Vault, config
 from vaultmem.agent import jobs
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.memories.model import CATEGORIES, Memory
+from vaultmem.memories.questions import BATCH, MOST_OF_ONE, REASON, Advice, Doubt, question, read
 from vaultmem.memories.view import View
 from vaultmem_chat.llm import llm
-from vaultmem_chat.llm.request import BATCH, MOST_OF_ONE, REASON, Advice, Doubt, question, read
 
 Write = Callable[..., Path]
 ODD = "zzz qqq xyzzy"  # no rule can be sure what that is

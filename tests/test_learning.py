@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from vaultmem import Vault
+from vaultmem.adapter.services import Question
 from vaultmem.errors import LlmError
 from vaultmem.memories.conversation import derived_id
 from vaultmem_chat import learning, memory_context, summarizer
 from vaultmem_chat.learning import Source, take_in, write_down
-from vaultmem_chat.llm.request import Question
 from vaultmem_chat.reconcile import neighbours
 from vaultmem_chat.turn_queue import NOTED, Item
 

@@ -28,12 +28,12 @@ from tests.scripted_llm import (
     too_many,
 )
 from vaultmem import config
+from vaultmem.adapter.services import Message, Question
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError
 from vaultmem_chat.llm import llm
 from vaultmem_chat.llm.llm import Budget, Llm, Patience, Service
 from vaultmem_chat.llm.replies import Answer
-from vaultmem_chat.llm.request import Message, Question
 
 FACTS = {"type": "array", "items": {"type": "string"}, "maxItems": 3}
 PERSON = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
+from vaultmem.adapter.services import Message, Question
 from vaultmem_chat.llm import replies
 from vaultmem_chat.llm.replies import (
     DEEPEST,
@@ -22,7 +23,7 @@ from vaultmem_chat.llm.replies import (
     status,
     without_thoughts,
 )
-from vaultmem_chat.llm.request import Form, Message, Question, body, first_form, simpler
+from vaultmem_chat.llm.request import Form, body, first_form, simpler
 
 ARRAY, OBJECT = {"type": "array"}, {"type": "object"}
 

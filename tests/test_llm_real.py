@@ -12,9 +12,10 @@ import pytest
 
 from tests.real_llm import RealLlm
 from vaultmem import config
+from vaultmem.adapter.services import Message, Model, Question
 from vaultmem.errors import LlmError
 from vaultmem_chat.llm import llm
-from vaultmem_chat.llm.request import Form, Message, Model, Question
+from vaultmem_chat.llm.request import Form
 
 EVENTS = {
     "type": "array",

@@ -82,7 +82,7 @@ def remembering(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_help_imports_next_to_nothing() -> None:
     modules = loaded("--help")
     assert not modules & (HEAVY | KEYWORD_NEEDS | {"argparse", "re", "tantivy"})
-    assert len(modules) <= 12, sorted(modules)
+    assert len(modules) <= 17, sorted(modules)  # of them 8 are the tables of four packages
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,8 @@ def test_reading_memories_through_the_agent_imports_next_to_nothing(
     assert not modules & (
         HEAVY | KEYWORD_NEEDS | {"argparse", "re", "json", "tantivy", "importlib"}
     )
-    assert len(modules) <= 12, sorted(modules)
+    most = 16 if words[0] == "hook" else 12  # another package brings it
+    assert len(modules) <= most, sorted(modules)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vaultmem.adapter import Value
+from vaultmem.adapter.services import Question
 from vaultmem.errors import LlmError
 from vaultmem.memories import summaries as extractive
 from vaultmem.memories import summaries as prompts
@@ -41,7 +42,6 @@ from vaultmem.memories.summaries import (
 )
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds
-from vaultmem_chat.llm.request import Question
 from vaultmem_chat.summarizer import Changes, Limits, next_round
 
 TALK = "trip"

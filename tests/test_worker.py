@@ -21,13 +21,13 @@ from tests.agent_run import agent_on, until
 from tests.kill_points import kill_everywhere
 from tests.test_learning import Scripted
 from vaultmem import Vault
+from vaultmem.adapter.services import Question
 from vaultmem.client import AgentError
 from vaultmem.errors import ConfigError, StateError, VaultmemError
 from vaultmem.vault.write import create as real_create
 from vaultmem_chat import learning
 from vaultmem_chat import worker as working
 from vaultmem_chat.learning import Learned
-from vaultmem_chat.llm.request import Question
 from vaultmem_chat.turn_queue import Item, Turns
 from vaultmem_chat.worker import Worker
 

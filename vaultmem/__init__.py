@@ -19,9 +19,9 @@ def __getattr__(name: str) -> object:
 
         return Vault
     if name == "MemoryClient":
-        from vaultmem_chat.memory_client import MemoryClient
+        from vaultmem import plugins
 
-        return MemoryClient
+        return plugins.load("vaultmem.python", name)
     if name == "Filter":
         from vaultmem.search.query import Filter
 

@@ -6,7 +6,7 @@ import os
 import sys
 
 from vaultmem import __version__
-from vaultmem.api.verbs import GROUPS, LOOK_AFTER, commands, every, verb
+from vaultmem.api.verbs import GROUPS, LOOK_AFTER, commands, every, own, verb
 
 __all__ = ["entry", "main", "usage"]
 
@@ -31,15 +31,14 @@ def usage(*, everything: bool = False) -> str:
         "usage: vaultmem COMMAND [...]", "",
         "The memory that people and their AI agents keep for life, in their own notes.",
     ]  # fmt: skip
-    first = {name: one for name, one in every().items() if one.first}
-    shown = commands() if everything else first
+    shown = [
+        (name, one)
+        for name, one in sorted(every().items(), key=lambda pair: not pair[1].first)
+        if one.first or (everything and not one.upkeep)
+    ]
     for group in GROUPS:
-        own = {
-            name: one.summary
-            for name, one in shown.items()
-            if one.group == group and not one.upkeep
-        }
-        lines += ["", f"{group}:", *_rows(own)] if own else []
+        rows = {name: one.summary for name, one in shown if group and one.group == group}
+        lines += ["", f"{group}:", *_rows(rows)] if rows else []
         if group == LOOK_AFTER and everything:
             lines += _rows({_UPKEEP: f"run one step of the upkeep: {', '.join(upkeep())}"})
     text = "\n".join(lines) + "\n" + ("" if everything else _MORE) + _ENDING
@@ -48,7 +47,7 @@ def usage(*, everything: bool = False) -> str:
 
 def upkeep() -> dict[str, str]:
     """The commands under `vaultmem maintain`, with their summaries."""
-    return {name: one.summary for name, one in every().items() if one.upkeep}
+    return {name: one.summary for name, one in own().items() if one.upkeep}
 
 
 def _rows(summaries: dict[str, str]) -> list[str]:

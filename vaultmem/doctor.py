@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Iterator
 
+from vaultmem import plugins
 from vaultmem.api import Vault
 from vaultmem.errors import StateError, VaultGoneError, VaultmemError
 from vaultmem.index import catalog_read
@@ -13,8 +14,6 @@ from vaultmem.index.catalog import spoken
 from vaultmem.text import scripts
 from vaultmem.text.values import plural, value
 from vaultmem.vault import identity
-from vaultmem.vault.places import ENTRIES
-from vaultmem_chat.turn_queue import FOLDER, Turns
 
 ADVICE = {
     "{{placeholders}}": "nothing to do if these are templates; exclude their folder from search if they get in the way",
@@ -44,8 +43,8 @@ class Finding:
 
 def examine(vault: Vault) -> list[Finding]:
     """Everything that can be found without changing anything, the worst first."""
-    findings = [*_installation(vault), *_language_model(vault), *_place(vault), *_index(vault)]
-    findings += [*_conversations(vault), *_history(vault)]
+    findings = [*_installation(vault), *_place(vault), *_index(vault), *_history(vault)]
+    findings += [Finding(*one) for package in plugins.health() for one in package.findings(vault)]
     if vault.is_indexed() and all(one.severity != "error" for one in findings):
         findings += [*_notes(vault), *_vectors(vault)]
     return worst_first(findings)
@@ -66,15 +65,6 @@ def _installation(vault: Vault) -> Iterator[Finding]:
         )
     for warning in vault.config.warnings:
         yield Finding("warning", warning, "remove the line", [])
-
-
-def _language_model(vault: Vault) -> Iterator[Finding]:
-    if not vault.config["llm.base_url"]:
-        return
-    from vaultmem_chat.llm import llm
-
-    for severity, what, advice in llm.diagnose(vault.config):
-        yield Finding(severity, what, advice, [])
 
 
 def _place(vault: Vault) -> Iterator[Finding]:
@@ -154,34 +144,6 @@ def _history(vault: Vault) -> Iterator[Finding]:
         )
 
 
-def _conversations(vault: Vault) -> Iterator[Finding]:
-    turns = Turns(vault.state.path(FOLDER))
-    waiting = sum(not item.is_open for item in turns.waiting())
-    if waiting:
-        said = plural(waiting, "turn")
-        what = f"{said} of conversations {'waits' if waiting == 1 else 'wait'} to be remembered"
-        yield Finding("note", what, "vaultmem conversations learn, if no proxy runs", [])
-    if broken := turns.broken():
-        what = f"{plural(len(broken), 'turn')} of conversations could not be remembered"
-        advice = "the files hold what was said; look at them, keep what you want, remove them"
-        yield Finding("warning", what, advice, broken)
-    folder = f"{vault.config.text('memory_folder')}/{ENTRIES}"
-    if os.path.isdir(os.path.join(vault.path, folder)):
-        troubles = _passed_over(vault)
-        if troubles:
-            places = [f"{path}: {reason}" for path, reason in troubles]
-            what = f"{plural(len(places), 'file')} in the folders of conversations passed over"
-            yield Finding("note", what, "each line says what to do", places)
-
-
-def _passed_over(vault: Vault) -> list[list[str]]:
-    try:
-        found: list[list[str]] = vault.ask("conversations")["troubles"]
-    except VaultmemError as error:  # an agent of another age; that is told elsewhere
-        return [["conversations", str(error)]]
-    return found
-
-
 LOOKED_AT, LONGEST = 200, 4_000  # notes, and characters of one
 
 
@@ -211,7 +173,6 @@ def _beginning(vault: Vault, path: str) -> str:
 
 def _vectors(vault: Vault) -> Iterator[Finding]:
     from vaultmem.index.vectors import hnsw_missing
-    from vaultmem_chat.llm import embedding_service  # other commands do without
 
     if finding := languages(vault):
         yield finding
@@ -228,7 +189,3 @@ def _vectors(vault: Vault) -> Iterator[Finding]:
         what = f"{total - done} of {total} blocks have no vector yet"
         kept = "; private notes get none (embedding.private)" if service else ""
         yield Finding("note", what, f"run vaultmem sync{kept}", [])
-    for severity, what, advice in embedding_service.examined(
-        vault.config, vault.state.models_folder()
-    ):
-        yield Finding(severity, what, advice, [])

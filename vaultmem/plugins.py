@@ -11,15 +11,16 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from typing import Any
 
     from vaultmem.adapter import Language
+    from vaultmem.adapter.services import Assistant, Health, Models
 
 _GROUPS = "vaultmem."
 _METADATA = (".dist-info", ".egg-info")
 _found: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}  # by the path that was searched
-_language: list[Language] = []
+_first: dict[str, Any] = {}  # by group
 
 
 def registered(group: str) -> dict[str, str]:
@@ -66,10 +67,9 @@ def _read(path: str, groups: dict[str, dict[str, str]]) -> None:
 
 def resolve(name: str) -> Any:
     """What "module:attribute" leads to; a module where it names no attribute."""
-    from importlib import import_module
-
     module, _, attributes = name.partition(":")
-    found: Any = import_module(module)
+    __import__(module)  # importlib is more than a short command needs
+    found: Any = sys.modules[module]
     for attribute in filter(None, attributes.split(".")):
         found = getattr(found, attribute)
     return found
@@ -81,20 +81,47 @@ def load(group: str, name: str) -> Any:
 
 
 def each(
-    group: str, use: Callable[[str, Any], object], failed: Callable[[str, str], object]
+    group: str,
+    use: Callable[[str, Any], object],
+    failed: Callable[[str, str], object],
+    only: Collection[str] = (),
 ) -> None:
-    """Load all of a group in the order of their names, and use them. One that cannot be loaded or used does not
-    hinder the others: `failed` is called with its name and the reason, in one line."""
-    for name in registered(group):
+    """Load all of a group in the order of their names, or `only` some, and use them. One that cannot be loaded or used
+    does not hinder the others: `failed` is called with its name and the reason, in one line."""
+    for name in [one for one in registered(group) if not only or one in only]:
         try:
             use(name, load(group, name))
         except Exception as error:  # noqa: BLE001 - the border to code of third parties
             failed(name, " ".join(str(error).split()) or type(error).__name__)
 
 
+# What there is one of, and what all of a group are asked
+
+
 def language() -> Language:
-    """The human languages: the first package by name that is registered for them."""
-    if not _language:
-        group = "vaultmem.languages"
-        _language.append(load(group, next(iter(registered(group)))))
-    return _language[0]
+    """The human languages: the first package that is registered for them."""
+    result: Language = _only("vaultmem.languages")
+    return result
+
+
+def models() -> Models:
+    """The services of language models and of embedding: the first package that is registered for them."""
+    result: Models = _only("vaultmem.models")
+    return result
+
+
+def _only(group: str) -> Any:
+    if group not in _first:
+        _first[group] = load(group, next(iter(registered(group))))
+    return _first[group]
+
+
+def health() -> list[Health]:
+    """Packages with work of their own, which `doctor` and `status` ask how it goes."""
+    return [load("vaultmem.health", name) for name in registered("vaultmem.health")]
+
+
+def assistants() -> list[Assistant]:
+    """The programs that run assistants, as far as some package knows them."""
+    found = (load("vaultmem.assistants", name) for name in registered("vaultmem.assistants"))
+    return [one for several in found for one in several]

@@ -9,7 +9,7 @@ import shutil
 import sys
 from argparse import Namespace
 
-from vaultmem import config, paths
+from vaultmem import config, paths, plugins
 from vaultmem import now as clock
 from vaultmem.agent import life
 from vaultmem.agent import service as services
@@ -25,11 +25,11 @@ from vaultmem_assistants import hooks
 from vaultmem_assistants.connect import Connecting, diff_of
 from vaultmem_assistants.programs import HARNESSES
 from vaultmem_assistants.setup_record import Done, former, keep, line_of, recorded, with_setting
-from vaultmem_chat.llm import nearby
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from vaultmem.adapter.services import Nearby
     from vaultmem_assistants.hooks import Edited
     from vaultmem_assistants.programs import Harness
 
@@ -124,7 +124,7 @@ class _Guide:
         self._agent(vault)
         for name in assistants():
             self._assistant(name, vault)
-        for one in nearby.models()[:1]:
+        for one in plugins.models().local_models()[:1]:
             self._model(one)
         if output.as_json:
             output.data({"vault": vault, "steps": self._planned, "dry_run": dry_run})
@@ -229,7 +229,7 @@ class _Guide:
         except VaultmemError as error:  # its settings cannot be edited safely; the others can
             output.remark(f"vaultmem: {error}")
 
-    def _model(self, one: nearby.Nearby) -> None:
+    def _model(self, one: Nearby) -> None:
         if config.load(None).text("llm.base_url"):
             return
         what = f"use {one.model} of {one.program}, which runs here, for chats and maintenance"

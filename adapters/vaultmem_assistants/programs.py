@@ -125,6 +125,12 @@ class Harness:
             return os.path.join(self.folder(), "skills")
         return os.path.join(os.path.expanduser("~"), ".agents", "skills")
 
+    def is_connected(self) -> bool:
+        """Whether our hook is in its settings."""
+        from vaultmem_assistants import hooks
+
+        return hooks.is_connected(self)
+
     def hook(self, command: str) -> Json:
         """The entry of a hook."""
         return {**self.fields, self.command: command}
@@ -187,6 +193,7 @@ EDITORS = (
     "obsidian",
 )  # programs that a package of the entry points vaultmem.editors is connected with
 NAMES = (*HARNESSES, *EDITORS)
+ASSISTANTS = tuple(HARNESSES.values())
 
 
 def answer(name: str, context: str) -> Json:

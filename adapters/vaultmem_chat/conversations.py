@@ -167,11 +167,6 @@ def promote(session: Session, request: Arguments) -> Report:
     }  # fmt: skip
 
 
-def promote_one(session: Session, id_: str, *, dry_run: bool) -> Report:
-    """Make a fact a memory because the person has ticked it."""
-    return promote(session, Arguments({"id": id_, "dry_run": dry_run}))
-
-
 def forget(session: Session, request: Arguments) -> Report:
     """Put an entry away, and with it the summaries in which it is told on; they are made again without it."""
     one = _living(session, request)

@@ -10,11 +10,11 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import pairwise
 
+from vaultmem.adapter.services import Message, Question, list_schema
 from vaultmem.text.scripts import typed_part
 from vaultmem.text.similarity import normal
 from vaultmem.text.values import lazy
 from vaultmem_chat.llm.replies import parse_json, shape
-from vaultmem_chat.llm.request import Message, Question, list_schema
 
 MOST = 3  # facts of one message
 MOST_ITEMS = 50  # of an answer that are looked at

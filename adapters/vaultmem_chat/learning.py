@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from vaultmem.adapter.services import Model
 from vaultmem.api import Vault
 from vaultmem.errors import LlmError, NotWrittenError, VaultmemError
 from vaultmem.memories import importance
@@ -37,7 +38,6 @@ from vaultmem.vault.places import ENTRIES
 from vaultmem_chat import fact_questions, reconcile, summarizer
 from vaultmem_chat.conversations import entry_of
 from vaultmem_chat.conversing import bounded
-from vaultmem_chat.llm.request import Model
 from vaultmem_chat.reconcile import Decisions, Existing
 from vaultmem_chat.turn_queue import FACTS as FOUND
 from vaultmem_chat.turn_queue import NOTED, Item

@@ -20,6 +20,7 @@ from typing import Any, Self
 
 from vaultmem import config as settings
 from vaultmem import now as clock
+from vaultmem.adapter.services import Model
 from vaultmem.api import Vault
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError, UsageError, VaultmemError
@@ -28,7 +29,6 @@ from vaultmem_chat import bodies, memory_context
 from vaultmem_chat.learning import Learned, Source, take_in
 from vaultmem_chat.llm.llm import open_model, streamed_chat, whole_chat, within_budget
 from vaultmem_chat.llm.replies import Answer, json_object
-from vaultmem_chat.llm.request import Model
 from vaultmem_chat.memory_context import Context
 from vaultmem_chat.turn_queue import SERVICE, Item, Turns
 from vaultmem_chat.worker import Worker, service_of

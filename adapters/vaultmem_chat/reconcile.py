@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
+from vaultmem.adapter.services import Message, Question, json_lines, list_schema, short_id
 from vaultmem.memories.conversation import Entry
 from vaultmem.plugins import language
 from vaultmem.text.similarity import normal, topic_words
-from vaultmem_chat.llm.replies import records, short_id
-from vaultmem_chat.llm.request import Message, Question, json_lines, list_schema
+from vaultmem_chat.llm.replies import records
 
 EVENTS = ("ADD", "UPDATE", "DELETE", "NONE")
 MOST = 100  # decisions that are looked at

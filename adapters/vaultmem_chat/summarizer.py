@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
+from vaultmem.adapter.services import Model, Question
 from vaultmem.api import Vault
 from vaultmem.errors import LlmError
 from vaultmem.index import minilm
@@ -51,7 +52,6 @@ from vaultmem.text import times
 from vaultmem.text.times import fine_stamp, stamp
 from vaultmem.vault.places import ENTRIES
 from vaultmem_chat.conversations import entry_of
-from vaultmem_chat.llm.request import Model, Question
 
 log = logging.getLogger("vaultmem.conversations")
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from vaultmem.adapter.services import Model
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
@@ -17,7 +18,6 @@ from vaultmem.index.catalog import spoken
 from vaultmem.text import urls
 from vaultmem_chat.learning import Learned, keep_turn, learn
 from vaultmem_chat.llm.llm import within_budget
-from vaultmem_chat.llm.request import Model
 from vaultmem_chat.turn_queue import FOLDER, SERVICE, Item, Turns
 
 log = logging.getLogger("vaultmem.conversations")

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import htpy as h
 
-from vaultmem_assistants import hooks
-from vaultmem_assistants.programs import HARNESSES
+from vaultmem import plugins
 from vaultmem_server.tokens import TokenStore
 from vaultmem_web import views
 from vaultmem_web.data import Record, Visit
@@ -19,7 +18,7 @@ async def health(visit: Visit) -> Page:
     """What doctor finds with its remedies, the jobs, sizes, and who is connected."""
     t, reader = visit.t, visit.reader
     jobs, status = await asyncio.gather(reader.call("jobs"), reader.call("status"))
-    titles = [one.title for one in HARNESSES.values() if hooks.is_connected(one)]
+    titles = [one.title for one in plugins.assistants() if one.is_connected()]
     return Page(
         t("Health"),
         [

@@ -6,9 +6,9 @@ import asyncio
 
 import htpy as h
 
+from vaultmem import plugins
 from vaultmem.search.recall_candidate import LAMBDA, RECENCY_WEIGHT, STEPS
 from vaultmem.search.recall_text import block, entry, held_back_line
-from vaultmem_assistants.programs import HARNESSES
 from vaultmem_web import views
 from vaultmem_web.data import Record, Visit
 from vaultmem_web.views import Page, button, note_link, url
@@ -87,7 +87,7 @@ async def tell(visit: Visit) -> Page:
     """Exactly what an assistant would be told about a question, and what not, and why."""
     t, query, reader = visit.t, visit.text("q"), visit.reader
     listed = await reader.list(limit=1, facets=True)
-    authors = sorted({*HARNESSES, *listed.facets["agent"]})
+    authors = sorted({*(one.name for one in plugins.assistants()), *listed.facets["agent"]})
     who = {"": t("you"), **{name: name for name in authors}}
     budget = int(visit.number("budget", _DEFAULT_BUDGET, 50, 20_000))
     shares = {name: visit.number(name, usual, 0, 1) for name, (_, usual) in _SHARES.items()}

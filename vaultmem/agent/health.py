@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import closing, suppress
 
-from vaultmem import __version__, paths
+from vaultmem import __version__, paths, plugins
 from vaultmem import now as clock
 from vaultmem.agent import log, service
 from vaultmem.agent.life import holder
@@ -19,7 +19,6 @@ from vaultmem.index.catalog import Catalog, spoken
 from vaultmem.index.state import State
 from vaultmem.reminders.notify import notification_findings
 from vaultmem.text.values import plural, value
-from vaultmem_chat import turn_queue
 
 DAY = 86_400
 RECENT = 2 * DAY
@@ -219,8 +218,10 @@ def freshness(state: State) -> dict[str, object]:
             closing(Catalog(f"{generation}/catalog.db")) as catalog,
         ):
             synced = catalog.meta("synced")
-    recalls = turn_queue.read_counts(state.folder)
-    return {"synced": int(synced) if synced else None, "recalls": recalls}
+    facts = {
+        name: fact for one in plugins.health() for name, fact in one.facts(state.folder).items()
+    }
+    return {"synced": int(synced) if synced else None, "recalls": facts.get("proxy", {})}
 
 
 def _watch_limit() -> int | None:

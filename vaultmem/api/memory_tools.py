@@ -28,7 +28,7 @@ from vaultmem.api.tool import (
     short_id,
     to_data,
 )
-from vaultmem.api.verbs import every
+from vaultmem.api.verbs import declared
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.access import Viewer, hidden
 from vaultmem.memories.approving import attributions
@@ -355,7 +355,7 @@ _RUN: dict[str, Run] = {
 
 def _tool(name: str, run: Run) -> Tool:
     """A verb of the table as a tool."""
-    verb = every()[name]
+    verb = declared(name)
     exposed = verb.tool
     assert exposed is not None
     marks = Annotations(not verb.writes, exposed.removes, idempotent=True)

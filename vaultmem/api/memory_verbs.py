@@ -176,15 +176,6 @@ VERBS = {
         returns=f'{_RECORD}, with "created" (False when the very same text is there), "duplicate_of", "similar", "contradicts", "same_as"',
     ),
     "create": Verb("write a memory (the same as write)", REMEMBER, _WRITE, same_as="write"),
-    "add": Verb(
-        "add facts to a conversation, reconciled with what it knows", REMEMBER,
-        (
-            Param("text", "a fact; - reads stdin", kind="texts", place="*", metavar="TEXT"),
-            Param("conversation", "which conversation (default: conversations.id)", metavar="ID"),
-            flag("as_is", "do not look at what is known"), *WRITES,
-        ),
-        command="vaultmem_chat.conversation_views:add",
-    ),
     "remind": Verb(
         "set a reminder: what, when, how often", REMINDED,
         (
@@ -285,59 +276,6 @@ VERBS = {
         "reset a memory's decay", REMEMBER, (ID, *WRITES), run="memories.filing:reinforce", show="memory_views:show_reinforced",
         returns='"id", "confidence", "last_reinforced_at"',
     ),
-    "chat": Verb(
-        "talk with a model that remembers", ASSISTANTS,
-        (
-            Param("text", "one message, instead of a sitting", kind="texts", place="*", metavar="TEXT"),
-            Param("conversation", "which one (default: conversations.id)", metavar="ID"),
-            Param("model", "the model to ask (default: llm.model)"),
-            Param("upstream", "who answers (default: llm.base_url)", metavar="URL"),
-        ),
-        command="vaultmem_chat.talk:run",
-    ),
-    "conversations": Verb(
-        "what was said and learned in conversations", REMEMBER,
-        (
-            Param("what", "see below", place="?", default="list", choices=("list", "show", "promote", "forget", "learn"), doors=COMMAND),
-            Param("name", "a conversation, or one of its entries", place="*", metavar="ID", doors=COMMAND),
-            flag("facts", "with show: facts", doors=COMMAND), flag("turns", "with show: what was said", doors=COMMAND),
-            flag("summary", "with show: summaries", doors=COMMAND),
-            flag("deleted", "with show: what was put away, instead", doors=COMMAND),
-            LIMIT.but(help="with show: how many of the newest", doors=COMMAND),
-            Param("category", "with promote: where to file it; the inbox, if left out", doors=COMMAND, known=f"{_MEMORY}CATEGORIES"),
-            *(one.but(doors=COMMAND) for one in WRITES),
-        ),
-        run="vaultmem_chat.conversations:conversations", writes=False, apart=True, command="vaultmem_chat.conversation_views:conversations",
-        gives="conversations: list[dict[str, Any]]",
-        returns="all conversations, the one that spoke last first",
-    ),
-    "entries": Verb(
-        "", NONE,
-        (
-            Param("conversation", place="1", needed=True), Param("kinds", kind="texts", place="?"), flag("deleted"),
-            Param("limit", kind="int", least=1, most=100_000),
-        ),
-        run="vaultmem_chat.conversations:entries", writes=False, apart=True, gives="entries: list[dict[str, Any]]",
-        returns="the entries of a conversation, the oldest first; `kinds` are facts, turns and summaries",
-    ),
-    "converse": Verb(
-        "", NONE,
-        (
-            Param("conversation", kind="line", place="1", needed=True),
-            *(Param(name, kind="records") for name in ("new", "retire", "mark")), BY, Param("why", kind="line"), DRY_RUN,
-        ),
-        run="vaultmem_chat.conversing:converse", slow=True,
-        returns='writes entries (`new`), puts others away (`retire`) and sets properties of others (`mark`): "written", '
-        '"retired", "marked", "known", "skipped"',
-    ),
-    "promote-fact": Verb(
-        "", NONE, (ID, CATEGORY, *WRITES), run="vaultmem_chat.conversations:promote",
-        returns='makes a fact of a conversation a memory: its record, with "promoted", the id of the fact',
-    ),
-    "forget": Verb(
-        "", NONE, (ID, *WRITES), run="vaultmem_chat.conversations:forget",
-        returns='puts an entry of a conversation away: "id", "deleted", "title", "path"',
-    ),
     "dream": Verb(
         "run maintenance: categorize, merge, link, look across memories", LOOK_AFTER,
         (
@@ -360,16 +298,6 @@ VERBS = {
     "consolidate": Verb(
         "expire, decay, upgrade and merge, once", LOOK_AFTER, (*_JOB, UNATTENDED), run="memories.upkeep:consolidate", slow=True,
         upkeep=True, command="upkeep_views:maintain", returns=_REPORT,
-    ),
-    "hook": Verb(
-        "print session context for a start-up hook", ASSISTANTS,
-        (
-            Param("event", "what has happened", place="1", choices=("session-start",), needed=True),
-            Param("harness", "who reads the answer: {known}", metavar="NAME", needed=True, known="vaultmem_assistants.programs:HARNESSES"),
-            Param("was", "nothing to this command: connect --remove reads it", metavar="WORDS"),
-            Param("prompt", "what the session is about", metavar="TEXT", default=""),
-        ),
-        agent=True, command="vaultmem_assistants.hook:run", never_fails=True,
     ),
     "agent": Verb(
         "call the tools for assistants: JSON on stdin", ASSISTANTS,

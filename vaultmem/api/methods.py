@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from types import MethodType
+
 from vaultmem.api.params import LISTS
-from vaultmem.api.verbs import PYTHON, memory_verbs
+from vaultmem.api.verbs import PYTHON, every, memory_verbs, own
 
 
 class Methods:
@@ -12,6 +14,13 @@ class Methods:
     def ask(self, verb, **params):
         """The answer of a verb."""
         raise NotImplementedError
+
+    def __getattr__(self, name):
+        """The method of a verb of another package, which is found when it is first called."""
+        for verb_name, verb in every().items() if not name.startswith("_") else ():
+            if verb.run and method_name(verb_name, verb) == name:
+                return MethodType(_method(verb_name, verb), self)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 def _method(name, verb):
@@ -45,6 +54,6 @@ def method_name(name, verb):
     return "" if verb.method == "-" else verb.method or name.replace("-", "_")
 
 
-for _name, _verb in memory_verbs().items():
+for _name, _verb in memory_verbs(own()).items():
     if method_name(_name, _verb):
         setattr(Methods, method_name(_name, _verb), _method(_name, _verb))

@@ -26,7 +26,7 @@ from vaultmem.api.tool import (
     UnknownToolError,
     client_name,
 )
-from vaultmem.api.verbs import JSON, every
+from vaultmem.api.verbs import JSON, own
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.text.values import TYPE_CHECKING
 
@@ -283,7 +283,7 @@ class Limiter:
 
 # What these commands do, a tool does too.
 _COMMAND = re.compile(
-    rf"\bvaultmem ({'|'.join(name for name, one in every().items() if one.tool)})\b(?! --)"
+    rf"\bvaultmem ({'|'.join(name for name, one in own().items() if one.tool)})\b(?! --)"
 )
 # An option is a parameter of the tool, but for that of a command, which is to be typed as it stands.
 _OPTION = re.compile(

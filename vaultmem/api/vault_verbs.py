@@ -6,7 +6,7 @@ from vaultmem.api.memory_verbs import (
     BY, DRY_RUN, HOW, ID, JOB_LIMIT, LIMIT, NOTE, SINCE, UNDO, VANISHED, VIEWER, WRITES, flag,
 )
 from vaultmem.api.verbs import (
-    ASSISTANTS, COMMAND, FIND, LOOK_AFTER, NONE, REMEMBER, REMINDED, SET_UP, Exposed, Param, Verb,
+    COMMAND, FIND, LOOK_AFTER, NONE, REMEMBER, REMINDED, SET_UP, Exposed, Param, Verb,
 )
 
 _ANY = Param("id", "id, title or path", needed=True)
@@ -29,7 +29,6 @@ _OUTPUT = (
     flag("force", "replace the file if it is there", doors=COMMAND),
 )
 _SHAPE = Param("shape", choices=_SHAPES, doors="agent")
-_COMMAND = Param("command", kind="long", doors="agent", needed=True)
 _PROPOSAL = Param("id", place="1", needed=True)
 _NO_EMBED = flag("no_embed", "keyword index only", doors=COMMAND)
 
@@ -185,17 +184,6 @@ VERBS = {
         ),
         command="set_up:sync",
     ),
-    "setup": Verb(
-        "find your notes and assistants, and connect them, step by step", SET_UP,
-        (
-            Param("path", "the vault (default: one of those that are found)", place="?", metavar="PATH"),
-            Param("yes", "do every step without asking", kind="flag", flag="-y", section="(how)"),
-            flag("undo", "take back what it did", section="(how)"),
-            Param("service", "start the agent at login, too", kind="switch", default=True),
-            _trial("show every step, and do nothing"),
-        ),
-        first=True, command="vaultmem_assistants.first_steps:run",
-    ),
     "init": Verb(
         "look at a vault for the first time", SET_UP,
         (
@@ -304,31 +292,6 @@ VERBS = {
         ),
         command="demo:run",
     ),
-    "proxy": Verb(
-        "serve chats to OpenAI-compatible clients, with memory", ASSISTANTS,
-        (
-            Param("host", "where to listen (default: proxy.host, this machine only)"),
-            Param("port", "on which port; 0: any (default: proxy.port)", kind="int"),
-            Param("upstream", "who answers (default: llm.base_url)", metavar="URL"),
-            Param("conversation", "of requests that name none (default: conversations.id)", metavar="ID"),
-            Param("notes", "tell the model of your notes, too (default: where it is on this machine)", kind="switch"),
-            flag("quiet", "no line for each request"),
-        ),
-        command="vaultmem_chat.talk:proxy",
-    ),
-    "connect": Verb(
-        "install or remove the integration with Claude Code, Codex and other assistants, or with Obsidian", ASSISTANTS,
-        (
-            Param("harness", "the program", place="1", choices="vaultmem_assistants.programs:NAMES", needed=True),
-            flag("remove", "take it out again"),
-            Param("instructions", "a line in this file of instructions, instead of the hook", metavar="FILE"),
-            Param("mcp", "register the MCP server, too, or do not; unless said, a terminal asks", kind="switch"),
-            Param("remote", "register the HTTP door of another machine instead", metavar="URL"),
-            Param("token", "its token, or env:NAME for the variable that holds it (default: read from stdin)", metavar="TOKEN"),
-            DRY_RUN,
-        ),
-        first=True, command="vaultmem_assistants.connect:run",
-    ),
     "shared": Verb(
         "search a shared index by meaning, on a machine without the vault", FIND,
         (
@@ -364,6 +327,4 @@ VERBS = {
         "", NONE, (), run="memories.approving:waiting", writes=False,
         returns='what dreams left to a person: "findings", the number of open "proposals", and "troubles"',
     ),
-    "tool-view": Verb("", NONE, (_COMMAND, BY), run="vaultmem_assistants.memory_tool:view", writes=False, method="-"),
-    "tool-file": Verb("", NONE, (_COMMAND, BY), run="vaultmem_assistants.memory_tool:change", method="-"),
 }

@@ -8,9 +8,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-ENTRY_POINTS = "vaultmem.verbs"  # a dict of verbs by name each; their functions are named as "package.module:name"
+ENTRY_POINTS = (
+    "vaultmem.verbs"  # by verb: a dict of verbs, whose functions are named as "package.module:name"
+)
 _SHELF = "vaultmem_"  # packages that bring verbs
-_installed: list[dict[str, Verb]] = []  # once they are read
+_broken: set[str] = set()  # verbs of other packages that cannot be loaded
 
 FIND, REMEMBER, REMINDED, ASSISTANTS, LOOK_AFTER, SET_UP, NONE = GROUPS = (
     "Find", "Remember", "Be reminded", "Assistants", "Look after", "Set up", "",
@@ -113,11 +115,9 @@ def resolve(name: object) -> Any:
     """What a "module:name" leads to; anything else is itself."""
     if not isinstance(name, str) or ":" not in name:
         return name
-    from importlib import import_module
+    from vaultmem import plugins
 
-    module, _, attribute = name.partition(":")
-    is_ours = not module.startswith(_SHELF)
-    return getattr(import_module(f"vaultmem.{module}" if is_ours else module), attribute)
+    return plugins.resolve(name if name.startswith(_SHELF) else f"vaultmem.{name}")
 
 
 def resolve_command(name: str) -> Any:
@@ -133,27 +133,25 @@ def verb(name: str) -> Verb | None:
         return VERBS[name]
     from vaultmem.api.vault_verbs import VERBS as OTHERS
 
-    return OTHERS.get(name) or installed().get(name)
+    return OTHERS.get(name) or _installed(name).get(name)
 
 
-def installed() -> dict[str, Verb]:
-    """The verbs that other packages bring, by name: their entry points lead to tables like ours. What cannot be loaded
-    is named on stderr and left out."""
-    if _installed:
-        return _installed[0]
+def _installed(*wanted: str) -> dict[str, Verb]:
+    """Those of these verbs, or of all, that other packages bring: an entry point has the name of its verb and leads to
+    a table like ours. What cannot be loaded is named on stderr and left out."""
     import sys
 
     from vaultmem import plugins
 
+    def failed(name: str, why: str) -> None:
+        if name not in _broken:
+            sys.stderr.write(f"vaultmem: the command {name} is left out: {why}\n")
+        _broken.add(name)
+
     found: dict[str, Verb] = {}
     plugins.each(
-        ENTRY_POINTS,
-        lambda _, verbs: found.update(verbs),
-        lambda name, why: sys.stderr.write(
-            f"vaultmem: the commands of {name} are left out: {why}\n"
-        ),
+        ENTRY_POINTS, lambda name, table: found.update({name: table[name]}), failed, wanted
     )
-    _installed.append(found)
     return found
 
 
@@ -164,19 +162,24 @@ def declared(name: str) -> Verb:
     return one
 
 
-def every() -> dict[str, Verb]:
-    """All verbs by name."""
+def own() -> dict[str, Verb]:
+    """The verbs of the core, by name."""
     from vaultmem.api.memory_verbs import VERBS
     from vaultmem.api.vault_verbs import VERBS as OTHERS
 
     return {**VERBS, **OTHERS}
 
 
+def every() -> dict[str, Verb]:
+    """All verbs by name, with those of other packages."""
+    return {**own(), **{name: one for name, one in _installed().items() if name not in own()}}
+
+
 def commands() -> dict[str, Verb]:
-    """Those that can be typed, by name, with those of other packages."""
-    return {name: one for name, one in {**installed(), **every()}.items() if one.group}
+    """Those that can be typed, by name."""
+    return {name: one for name, one in every().items() if one.group}
 
 
-def memory_verbs() -> dict[str, Verb]:
-    """Those that are carried out on memories, by name."""
-    return {name: one for name, one in every().items() if one.run}
+def memory_verbs(verbs: dict[str, Verb] | None = None) -> dict[str, Verb]:
+    """Those that are carried out on memories, by name; of all verbs, or of these."""
+    return {name: one for name, one in (every() if verbs is None else verbs).items() if one.run}

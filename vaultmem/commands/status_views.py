@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from vaultmem import config as settings
 from vaultmem import now as clock
+from vaultmem import plugins
 from vaultmem.api import Vault
 from vaultmem.client import NO_ANSWER, UNKNOWN_METHOD, AgentError, call
 from vaultmem.commands.rendering import warn
@@ -33,9 +34,7 @@ _SPANS = ((86400, "day"), (3600, "hour"), (60, "minute"))
 
 def status(args: Namespace, output: Output) -> int:
     """Print what is indexed, how fresh it is, and what the agent does. Reads the index only, never the notes."""
-    from vaultmem_chat import turn_queue
-    from vaultmem_chat.turn_queue import FOLDER, Turns
-
+    packages = plugins.health()
     with args.vault if isinstance(args.vault, Vault) else Vault(args.vault) as vault:
         agent, problem = _agent(vault)
         index = _index_facts(vault) if vault.is_indexed() else {"status": "not indexed"}
@@ -44,9 +43,10 @@ def status(args: Namespace, output: Output) -> int:
             memories = vault.overview()
         facts: Facts = {
             **index, "vault": vault.path, "state": vault.state.folder, "memory_count": memories["memory_count"],
-            "memories": memories, "agent": agent, "turns_waiting": Turns(vault.state.path(FOLDER)).count(),
-            "proxy": turn_queue.read_counts(vault.state.folder),
+            "memories": memories, "agent": agent,
         }  # fmt: skip
+        for package in packages:
+            facts |= package.facts(vault.state.folder)
         if output.as_json:
             output.data(facts)
             if problem:
@@ -57,7 +57,14 @@ def status(args: Namespace, output: Output) -> int:
         else:
             advice = "the agent is at it" if agent else "run vaultmem sync"
             output.line(f"{vault.path} is not indexed yet; {advice}")
-    _show_rows([*_memory_rows(memories), *_chat_rows(facts), *agent_rows(agent, problem)], output)
+    _show_rows(
+        [
+            *_memory_rows(memories),
+            *(row for one in packages for row in one.rows(facts)),
+            *agent_rows(agent, problem),
+        ],
+        output,
+    )
     return _exit_code(facts)
 
 
@@ -130,8 +137,8 @@ def _show_index(facts: Facts, vault: Vault, output: Output) -> None:
     )
     if facts["model_trouble"]:
         output.line(f"  {facts['model_trouble']}")
-    if shared := _part(facts, "shared_index"):
-        waiting = plural(int(_number(shared, "waiting")), "block")
+    if shared := part(facts, "shared_index"):
+        waiting = plural(int(number(shared, "waiting")), "block")
         _show_rows([("shared index", f"{shared['backend']}, {waiting} waiting")], output)
         if shared["problem"]:
             output.line(f"  {shared['problem']}")
@@ -144,28 +151,11 @@ def _show_rows(rows: Iterable[tuple[str, str]], output: Output) -> None:
 
 def _memory_rows(memories: Facts) -> Rows:
     """The memories, and why they have no history, if so."""
-    inbox = int(_number(_part(memories, "phases"), "inbox"))
+    inbox = int(number(part(memories, "phases"), "inbox"))
     in_inbox = f" ({inbox:,} in the inbox)" if inbox else ""
-    archived = f", {_number(memories, 'archived'):,.0f} archived" if memories["archived"] else ""
-    rows = [("memories", f"{_number(memories, 'memory_count'):,.0f}{in_inbox}{archived}")]
+    archived = f", {number(memories, 'archived'):,.0f} archived" if memories["archived"] else ""
+    rows = [("memories", f"{number(memories, 'memory_count'):,.0f}{in_inbox}{archived}")]
     return [*rows, ("history", str(memories["history"]))] if memories["history"] else rows
-
-
-def _chat_rows(facts: Facts) -> Rows:
-    """Turns of conversations that are not remembered yet, and how recall went in the proxy, if there are some."""
-    from vaultmem_chat import turn_queue
-
-    turns, proxy = int(_number(facts, "turns_waiting")), _part(facts, "proxy")
-    rows = [("waiting turns", f"{turns:,} (vaultmem conversations learn)")] if turns else []
-    counts = {name: int(_number(proxy, name)) for name in turn_queue.OUTCOMES}
-    if chats := sum(counts.values()):
-        since = ago(clock.seconds() - _number(proxy, "since"))
-        with_memory, nothing = counts.pop(turn_queue.RECALLED), counts.pop(turn_queue.NOTHING)
-        dropped = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
-        text = f"{plural(chats, 'chat')} since it started {since}: {with_memory:,} with memory"
-        text = f"{text}, {nothing:,} nothing fits"
-        rows.append(("proxy", f"{text}, without: {dropped}" if dropped else text))
-    return rows
 
 
 def agent_rows(agent: Facts | None, problem: str = "") -> Rows:
@@ -174,24 +164,24 @@ def agent_rows(agent: Facts | None, problem: str = "") -> Rows:
         return [("agent", problem)]
     if agent is None:
         return [("agent", "none runs; vaultmem start keeps the index fresh")]
-    age = span(_number(agent, "uptime"))
+    age = span(number(agent, "uptime"))
     rows = [("agent", f"running (pid {agent.get('pid')}), up {age}, {_activity(agent)}")]
     if agent.get("memory_bytes"):
         rows.append(("memory", f"{_megabytes(agent['memory_bytes'])}, {_model(agent)}"))
-    watching = _part(agent, "watching")
+    watching = part(agent, "watching")
     if watching.get("trouble") or watching.get("alive") is False:
         rows.append(("watching", str(watching.get("trouble") or "not at the moment")))
     if jobs := _records(agent, "jobs"):
         failed = [str(job.get("name")) for job in jobs if job.get("ok") is False]
         names = f", failed: {', '.join(failed)} (vaultmem jobs)" if failed else ""
         rows.append(("jobs", f"{len(jobs)}{names}"))
-    reminders = _part(agent, "reminders")
+    reminders = part(agent, "reminders")
     if reminders.get("next"):
         rows.append(("next reminder", str(reminders["next"]).replace("T", " ")))
     problems = reminders.get("troubles")
     rows += [("reminders", str(one)) for one in (problems if isinstance(problems, list) else [])]
-    if last := _part(agent, "last_error"):
-        when = ago(clock.seconds() - _number(last, "time"))
+    if last := part(agent, "last_error"):
+        when = ago(clock.seconds() - number(last, "time"))
         rows.append((f"last {last.get('level')}", f"{when}: {last.get('message')}"))
     return rows
 
@@ -199,28 +189,29 @@ def agent_rows(agent: Facts | None, problem: str = "") -> Rows:
 def _activity(agent: Facts) -> str:
     if agent.get("vanished"):
         return f"waiting: {agent['vanished']}"
-    indexing, paths_left = _part(agent, "indexing"), _number(agent, "waiting")
+    indexing, paths_left = part(agent, "indexing"), number(agent, "waiting")
     if indexing:
-        of = f" of {_number(indexing, 'total'):,.0f}" if indexing.get("total") else ""
-        text = f"{indexing.get('stage')} {_number(indexing, 'done'):,.0f}{of}"
+        of = f" of {number(indexing, 'total'):,.0f}" if indexing.get("total") else ""
+        text = f"{indexing.get('stage')} {number(indexing, 'done'):,.0f}{of}"
     elif paths_left:
         text = f"{plural(int(paths_left), 'path')} to read"
     else:
         text = "index is current" if agent.get("current", True) else "looking for changes"
-    blocks = _number(_part(agent, "embedding"), "waiting")
+    blocks = number(part(agent, "embedding"), "waiting")
     return f"{text}, {plural(int(blocks), 'block')} to embed" if blocks else text
 
 
 def _model(agent: Facts) -> str:
-    model = _part(agent, "model")
+    model = part(agent, "model")
     if model.get("trouble"):
         return str(model["trouble"])
     return f"model {model.get('name')} {'loaded' if model.get('loaded') else 'not loaded'}"
 
 
-def _part(facts: Facts, name: str) -> Facts:
-    part = facts.get(name)
-    return part if isinstance(part, dict) else {}
+def part(facts: Facts, name: str) -> Facts:
+    """An object in the facts; an empty one where there is none."""
+    found = facts.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def _records(facts: Facts, name: str) -> list[Facts]:
@@ -228,9 +219,10 @@ def _records(facts: Facts, name: str) -> list[Facts]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _number(facts: Facts, name: str) -> float:
-    number = facts.get(name)
-    return number if isinstance(number, (int, float)) else 0
+def number(facts: Facts, name: str) -> float:
+    """A number in the facts, 0 where there is none."""
+    found = facts.get(name)
+    return found if isinstance(found, (int, float)) else 0
 
 
 def _megabytes(size: object) -> str:

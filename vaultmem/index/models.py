@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
+from vaultmem import plugins
 from vaultmem.errors import ModelError
 from vaultmem.index import minilm, multilingual
 from vaultmem.index.embed import Embedder, TextEmbedder, first_line, quiet_fastembed
@@ -18,7 +19,7 @@ from vaultmem.index.embed import Embedder, TextEmbedder, first_line, quiet_faste
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
 
-    from vaultmem_chat.llm.llm import Settings
+    from vaultmem.adapter.services import Settings
 
 
 DEFAULT, MULTILINGUAL = "default", "multilingual"
@@ -234,7 +235,5 @@ def open_embedder(settings: Settings, folder: str, threads: int, setting: str = 
     """The one of the settings, or of another value of embedding.model; `folder` holds what is known of models. Raises
     ModelError with what to do."""
     if settings.text("embedding.base_url") and not setting:
-        from vaultmem_chat.llm.embedding_service import ServiceEmbedder, service_of
-
-        return ServiceEmbedder(service_of(settings), folder)
+        return plugins.models().open_embedder(settings, folder)
     return Embedder(resolve_model(setting or settings.text("embedding.model"), folder), threads)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from vaultmem.adapter import CAP, Statement
 from vaultmem.errors import NoteChangedError, NoteNotFoundError
-from vaultmem.memories import paraphrase, reads
+from vaultmem.memories import paraphrase, questions, reads
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.classify import UNSURE, due, times_of
@@ -22,6 +22,7 @@ from vaultmem.memories.draft import Plan, is_own
 from vaultmem.memories.merge import join
 from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.memories.proposals import Proposal
+from vaultmem.memories.questions import CLASSIFY, CONTRADICTION, FILES, MERGE, SAME
 from vaultmem.memories.reads import ASKED, MODEL, OPEN
 from vaultmem.memories.reports import Report
 from vaultmem.memories.same import is_of_one_writer, kin, may_join
@@ -29,8 +30,6 @@ from vaultmem.memories.store import YOU, Session
 from vaultmem.plugins import language
 from vaultmem.text import secrets
 from vaultmem.text.sanitize import one_line, quoted
-from vaultmem_chat.llm import request
-from vaultmem_chat.llm.request import CLASSIFY, CONTRADICTION, FILES, MERGE, SAME
 
 NEAR = 0.75  # cosine from which two memories may say the same
 MOST_OF_A_TOPIC = 6  # memories on one thing that are compared with each other, the newest
@@ -53,12 +52,12 @@ def doubts(session: Session, _: Arguments) -> Report:
     fresh = [group for group in groups if doubt_id(group) not in known]
     fresh.sort(key=lambda group: _order(contents, group))
     described = []
-    for group in fresh[: request.BATCH]:
+    for group in fresh[: questions.BATCH]:
         texts = [secrets.redact(contents[one.path])[0].strip() for one in group]
         moments = (datetime.fromtimestamp(one.updated).astimezone() for one in group)
         described.append({
             "id": doubt_id(group), "memories": [one.id for one in group],
-            "texts": [text[: request.MOST_OF_ONE] for text in texts],
+            "texts": [text[: questions.MOST_OF_ONE] for text in texts],
             "days": [moment.date().isoformat() for moment in moments],
         })  # fmt: skip
     return {"doubts": described}
@@ -192,7 +191,7 @@ def advise(session: Session, params: Arguments) -> Report:
         reason = answer.get("reason")
         fields: dict[str, object] = {
             "kind": kind, "memories": list(ids), "hashes": [one.hash for one in group], "choice": choice,
-            "reason": one_line(reason, request.REASON) if isinstance(reason, str) and reason.strip() else "",
+            "reason": one_line(reason, questions.REASON) if isinstance(reason, str) and reason.strip() else "",
             "model": model, "category": group[0].category,
         }  # fmt: skip
         rows[id_] = (OPEN if _is_usable(session, kind, choice, group) else ASKED), fields

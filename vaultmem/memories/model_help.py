@@ -8,16 +8,16 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
+from vaultmem import plugins
+from vaultmem.adapter.services import Model
 from vaultmem.config import Config
 from vaultmem.errors import LlmError, VaultmemError
-from vaultmem.memories import summaries
+from vaultmem.memories import questions, summaries
 from vaultmem.memories.advice import texts_of
 from vaultmem.memories.conversation import TOKENS
 from vaultmem.memories.dream import DEEP
+from vaultmem.memories.questions import FIRST, SECOND, Doubt
 from vaultmem.memories.reports import Report
-from vaultmem_chat.llm import request
-from vaultmem_chat.llm.llm import Budget, open_model
-from vaultmem_chat.llm.request import FIRST, SECOND, Doubt
 
 log = logging.getLogger("vaultmem.memories")
 
@@ -73,7 +73,7 @@ class _Assistant:
         self._vault = vault
         self.tally = Tally()
         try:
-            self._model = open_model(vault.config)
+            self._model = plugins.models().open_model(vault.config)
         except LlmError as error:
             self._model = None
             self._give_up(error)
@@ -88,15 +88,14 @@ class _Assistant:
         sessions = self._vault.ask("old-sessions", limit=most, only_news=only_news)["sessions"]
         assert isinstance(sessions, list)
         self._vault.release()
-        model = None if self._model is None else Budget(self._model, most)
-        return [{"id": one["id"], "text": self._summary(model, one["texts"])} for one in sessions]
+        return [{"id": one["id"], "text": self._summary(one["texts"])} for one in sessions]
 
-    def _summary(self, model: request.Model | None, texts: list[str]) -> str:
-        if model is None or self.tally.trouble or not texts:
+    def _summary(self, texts: list[str]) -> str:
+        if self._model is None or self.tally.trouble or not texts:
             return ""
         self.tally.asked += 1
         try:
-            answer = model.ask(summaries.remembered(texts, TOKENS))
+            answer = self._model.ask(summaries.remembered(texts, TOKENS))
         except LlmError as error:
             self._give_up(error)
             return ""
@@ -122,19 +121,19 @@ class _Assistant:
         except VaultmemError as error:  # the dream itself is done
             self._give_up(error)
 
-    def _answers(self, model: request.Model, doubts: list[Report], name: str) -> list[Report]:
+    def _answers(self, model: Model, doubts: list[Report], name: str) -> list[Report]:
         """An answer for each doubt. Of a pair the choice is the id of the memory that holds."""
         described = [Doubt(texts_of(one, "texts"), texts_of(one, "days")) for one in doubts]
         self.tally.asked += 1
-        advices = request.read(model.ask(request.question(described)), described)
+        advices = questions.read(model.ask(questions.question(described)), described)
         if not advices:
             raise LlmError(f"{name} did not answer as it was asked")
         by_place = {one.place: one for one in advices}
-        nothing = request.Advice(0, "", "")
+        nothing = questions.Advice(0, "", "")
         return [_answer(one, by_place.get(at, nothing)) for at, one in enumerate(doubts)]
 
 
-def _answer(doubt: Report, advice: request.Advice) -> Report:
+def _answer(doubt: Report, advice: questions.Advice) -> Report:
     ids = texts_of(doubt, "memories")
     choice = ids[advice.choice == SECOND] if advice.choice in (FIRST, SECOND) else advice.choice
     return {"id": doubt["id"], "memories": ids, "choice": choice, "reason": advice.reason}

@@ -10,12 +10,12 @@ from hashlib import sha256
 from itertools import islice
 from typing import NamedTuple
 
+from vaultmem.adapter.services import Message, Question
 from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import ASSISTANT, SUMMARY, Entry
 from vaultmem.memories.importance import salience
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds
-from vaultmem_chat.llm.request import Message, Question
 
 NONE, BRIEF, STANDARD, DETAILED, HIERARCHICAL = LEVELS = (
     "none", "brief", "standard", "detailed", "hierarchical",

@@ -3,9 +3,10 @@ a conversation learned becomes a memory; and brings back what was put away when 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from vaultmem import plugins
 from vaultmem.adapter import Task, Value
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.memories import leaving, own_notes
@@ -22,7 +23,7 @@ from vaultmem.memories.item_answers import (
 )
 from vaultmem.memories.model import Memory, category_of
 from vaultmem.memories.proposals import Proposal
-from vaultmem.memories.reports import header, planned
+from vaultmem.memories.reports import Report, header, planned
 from vaultmem.memories.store import YOU, Session
 from vaultmem.reminders import proposal_items
 from vaultmem.reminders.due import REMINDER, TASK, Due, series_id
@@ -32,7 +33,6 @@ from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
 from vaultmem.vault.batches import Header
-from vaultmem_chat import conversations
 
 # The property of an archived reminder that says by which answer it was put away.
 ANSWERED = "answered"
@@ -233,7 +233,7 @@ class _Work:
         if self._is_carried_out(answer, mark):  # an undo has brought the fact back
             self._reopen(fact.question, [fact.question], words, fact.path)
             return
-        made = conversations.promote_one(self._session, fact.id, dry_run=self._dry_run)
+        made = _promote_fact(self._session, fact.id, dry_run=self._dry_run)
         if self._dry_run:
             self.settled.add_changes(fact.question, made)
             return
@@ -254,6 +254,13 @@ class _Work:
         at = max(stamp(self._session.now), answer.at)
         answers = [Answer(mark, DONE, at, by, "", f"carried out: {words}") for mark in marks]
         self._session.desk.pending.record.add(answers, [], self._session.now)
+
+
+def _promote_fact(session: Session, id_: str, *, dry_run: bool) -> Report:
+    """Make a fact of a conversation a memory because the person has ticked it."""
+    name = "promote-fact"
+    run: Callable[..., Report] = plugins.resolve(plugins.load("vaultmem.verbs", name)[name].run)
+    return run(session, Arguments({"id": id_, "dry_run": dry_run}))
 
 
 # --- What an answer has put away

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vaultmem_chat.llm.llm import Settings
+    from vaultmem.adapter.services import Settings
 
 PATH = "/embeddings"
 AT_ONCE, LETTERS = 32, 60_000  # texts and characters of one request

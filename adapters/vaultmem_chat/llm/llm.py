@@ -7,16 +7,17 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from vaultmem import credentials, now
+from vaultmem.adapter.services import Model, Question, Settings
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError
 from vaultmem.text import times, urls
 from vaultmem.text.sanitize import one_line
 from vaultmem_chat.llm import replies, request
 from vaultmem_chat.llm.replies import Answer
-from vaultmem_chat.llm.request import Form, Model, Question
+from vaultmem_chat.llm.request import Form
 from vaultmem_chat.llm.wire import (
     MOST_BYTES,
     MOST_STREAMED,
@@ -35,16 +36,6 @@ LOOK = 3.0  # seconds for a look whether a service is there
 MOST_WORDS = 200  # characters of an error message of a service
 MOST_FORMS = 256
 _forms: dict[tuple[str, str, str], Form] = {}  # what a service and its model have understood
-
-
-class Settings(Protocol):
-    """What is needed of the settings."""
-
-    def text(self, key: str) -> str:
-        """A setting that is text."""
-
-    def number(self, key: str) -> int:
-        """A setting that is a whole number."""
 
 
 class Patience(NamedTuple):

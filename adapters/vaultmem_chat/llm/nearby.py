@@ -6,8 +6,9 @@ from __future__ import annotations
 import http.client
 import json
 
+from vaultmem.adapter.services import Nearby
 from vaultmem.errors import ConfigError
-from vaultmem.text.values import TYPE_CHECKING, value
+from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,15 +17,6 @@ PATIENCE = 0.4  # seconds; what runs here answers at once
 MOST = 1_048_576  # bytes of an answer
 SERVERS = {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080}
 _NO_CHAT = ("embed", "bge-", "minilm", "rerank", "whisper")  # in names of models that do not talk
-
-
-@value
-class Nearby:
-    """A program that serves language models here, and the first model of its list that talks."""
-
-    program: str
-    address: str
-    model: str
 
 
 def models(servers: dict[str, int] | None = None) -> list[Nearby]:

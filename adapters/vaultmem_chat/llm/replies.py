@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
+from vaultmem.adapter import services
+
 MOST = 100_000  # characters that are looked at
 MOST_REPAIRED = 8_000  # the time that json_repair takes may grow with the square of the text
 DEEPEST = 64  # levels of a value
@@ -131,22 +133,11 @@ def shape(value: object, wanted: object) -> object:
 
 
 def records(answer: object) -> list[Mapping[object, object]]:
-    """The objects of an answer: those of a list, of the one list in an object, or the object itself."""
+    """The objects of an answer, which may be JSON in a text still."""
     if isinstance(answer, str):
         with suppress(ValueError):
             answer = parse_json(answer)
-    if isinstance(answer, Mapping):
-        answer = shape(answer, "array")
-    return [one for one in answer if isinstance(one, Mapping)] if isinstance(answer, list) else []
-
-
-def short_id(value: object) -> int | None:
-    """A short id that is a number or its digits."""
-    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 9:
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        return None
-    return value
+    return services.records(answer)
 
 
 def without_thoughts(text: str) -> str:

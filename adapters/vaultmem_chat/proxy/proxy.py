@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from vaultmem import config as settings
 from vaultmem import credentials
+from vaultmem.adapter.services import Model
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.errors import ConfigError, LlmError, UsageError, VaultmemError
@@ -20,7 +21,6 @@ from vaultmem.text import times, urls
 from vaultmem.text.values import plural
 from vaultmem_chat.learning import Learned
 from vaultmem_chat.llm.llm import open_model
-from vaultmem_chat.llm.request import Model
 from vaultmem_chat.memory_context import limits_of
 from vaultmem_chat.proxy import app
 from vaultmem_chat.proxy.chats import COMPLETIONS, RESPONSES, Chats, Parts

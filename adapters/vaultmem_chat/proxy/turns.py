@@ -16,10 +16,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from vaultmem import now as clock
+from vaultmem.adapter.services import Model
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError, VaultmemError
 from vaultmem_chat.bodies import Chat
-from vaultmem_chat.llm.request import Model
 from vaultmem_chat.proxy.upstream import carries_key
 from vaultmem_chat.turn_queue import SERVICE, Item, Turns
 from vaultmem_server.guard import Headers, header

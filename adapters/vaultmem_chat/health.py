@@ -1,0 +1,93 @@
+"""What `doctor` and `status` say of language models, conversations and the proxy: vaultmem.adapter.services.Health."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from vaultmem import now as clock
+from vaultmem.adapter.services import Facts
+from vaultmem.api import Vault
+from vaultmem.errors import VaultmemError
+from vaultmem.text.values import plural
+from vaultmem.vault.places import ENTRIES
+from vaultmem_chat import turn_queue
+from vaultmem_chat.turn_queue import FOLDER, Turns
+
+Finding = tuple[str, str, str, list[str]]  # how bad, what, what to do, where
+
+
+def findings(vault: Vault) -> Iterator[Finding]:
+    """What is wrong, without changing anything; services that are set are asked for a moment."""
+    yield from _language_model(vault)
+    yield from _turns(vault)
+    yield from _entries(vault)
+    yield from _embedding(vault)
+
+
+def _language_model(vault: Vault) -> Iterator[Finding]:
+    if not vault.config["llm.base_url"]:
+        return
+    from vaultmem_chat.llm import llm
+
+    for severity, what, advice in llm.diagnose(vault.config):
+        yield severity, what, advice, []
+
+
+def _embedding(vault: Vault) -> Iterator[Finding]:
+    if not vault.config["embedding.base_url"]:
+        return
+    from vaultmem_chat.llm import embedding_service
+
+    folder = vault.state.models_folder()
+    for severity, what, advice in embedding_service.examined(vault.config, folder):
+        yield severity, what, advice, []
+
+
+def _turns(vault: Vault) -> Iterator[Finding]:
+    turns = Turns(vault.state.path(FOLDER))
+    if waiting := sum(not item.is_open for item in turns.waiting()):
+        many = plural(waiting, "turn")
+        what = f"{many} of conversations {'waits' if waiting == 1 else 'wait'} to be remembered"
+        yield "note", what, "vaultmem conversations learn, if no proxy runs", []
+    if broken := turns.broken():
+        what = f"{plural(len(broken), 'turn')} of conversations could not be remembered"
+        advice = "the files hold what was said; look at them, keep what you want, remove them"
+        yield "warning", what, advice, broken
+
+
+def _entries(vault: Vault) -> Iterator[Finding]:
+    folder = f"{vault.config.text('memory_folder')}/{ENTRIES}"
+    if not os.path.isdir(os.path.join(vault.path, folder)):
+        return
+    try:
+        troubles: list[list[str]] = vault.ask("conversations")["troubles"]
+    except VaultmemError as error:  # an agent of another version, which another finding reports
+        troubles = [["conversations", str(error)]]
+    if troubles:
+        places = [f"{path}: {reason}" for path, reason in troubles]
+        what = f"{plural(len(places), 'file')} in the folders of conversations passed over"
+        yield "note", what, "each line says what to do", places
+
+
+def facts(state: str) -> dict[str, object]:
+    """Turns that are not remembered yet, and how recall went in the proxy."""
+    turns = Turns(os.path.join(state, FOLDER)).count()
+    return {"turns_waiting": turns, "proxy": turn_queue.read_counts(state)}
+
+
+def rows(facts: Facts) -> list[tuple[str, str]]:
+    """The same for a person, as far as there is something to say."""
+    from vaultmem.commands.status_views import ago, number, part
+
+    turns, proxy = int(number(facts, "turns_waiting")), part(facts, "proxy")
+    result = [("waiting turns", f"{turns:,} (vaultmem conversations learn)")] if turns else []
+    counts = {name: int(number(proxy, name)) for name in turn_queue.OUTCOMES}
+    if chats := sum(counts.values()):
+        since = ago(clock.seconds() - number(proxy, "since"))
+        with_memory, nothing = counts.pop(turn_queue.RECALLED), counts.pop(turn_queue.NOTHING)
+        dropped = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
+        text = f"{plural(chats, 'chat')} since it started {since}: {with_memory:,} with memory"
+        text = f"{text}, {nothing:,} nothing fits"
+        result.append(("proxy", f"{text}, without: {dropped}" if dropped else text))
+    return result
