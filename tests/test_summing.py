@@ -522,20 +522,38 @@ def test_compression_comes_to_the_same_however_often_it_is_cut_off(
 # Eviction
 
 
+TURNS = (
+    (USER, "Yes, lovely", {}), (USER, "Where did Amelia put the ladder yesterday evening?", {}),
+    (ASSISTANT, "The ladder stands behind the greenhouse", {}),
+    (USER, "The ladder stands behind the greenhouse, and the key hangs there", {"compressed": True}),
+    (MEMORY, "words", {}), (SUMMARY, "words", {}),
+)  # fmt: skip
+
+
 @settings(max_examples=50)
-@given(
-    st.lists(st.sampled_from((USER, ASSISTANT, MEMORY, SUMMARY)), max_size=60), st.integers(0, 40)
-)
-def test_the_oldest_turns_go_before_any_fact_and_summaries_stay(
-    roles: list[str], most: int
+@given(st.lists(st.sampled_from(TURNS), max_size=60), st.integers(0, 40))
+def test_turns_that_tell_least_go_before_any_fact_and_summaries_stay(
+    made: list[tuple[str, str, dict[str, bool]]], most: int
 ) -> None:
-    entries = [entry(role, number, "words") for number, role in enumerate(roles)]
+    entries = [
+        entry(role, number, text)._replace(properties=own)
+        for number, (role, text, own) in enumerate(made)
+    ]
     gone = to_evict(entries, most)
-    left = [one for one in entries if one not in gone and one.role != SUMMARY]
+    kept = [one for one in entries if one not in gone and one.role != SUMMARY]
     assert all(one.role != SUMMARY for one in gone)
-    assert len(left) == min(most, sum(role != SUMMARY for role in roles))
-    order = [(one.role == MEMORY, one.created) for one in gone]
-    assert all(before < (one.role == MEMORY, one.created) for before in order for one in left)
+    assert len(kept) == min(most, sum(role != SUMMARY for role, _, _ in made))
+    newest = [one for one in entries if one.role != SUMMARY][-(most // 10) :] if most >= 10 else []
+    turns = [one for one in kept if one.role != MEMORY]
+    assert not turns or all(one.role != MEMORY for one in gone)
+    if any(one not in newest for one in turns):
+        assert not any(one in newest for one in gone if one.role != MEMORY)
+    order = [text for _, text, _ in (TURNS[3], *TURNS[:3])]  # the summed up first, then by words
+    older = [order.index(one.content) for one in turns if one not in newest]
+    put_away = [
+        order.index(one.content) for one in gone if one.role != MEMORY and one not in newest
+    ]
+    assert max(put_away, default=-1) <= min(older, default=9)
 
 
 def test_what_is_put_away_is_not_marked_as_well() -> None:

@@ -291,7 +291,7 @@ SETTINGS = {
     "conversations.budget": Setting(1500, False, "how many tokens they and the summary may take"),
     "conversations.neighbours": Setting(10, False, "with how many known facts a new one is compared"),
     "conversations.max_entries": Setting(500, False,
-        "above so many entries the oldest of a conversation are put away into deleted/"),
+        "above so many entries of a conversation those that tell least are put away into deleted/"),
     "conversations.compress_after": Setting(20, False, "above so many sessions the oldest are summed up"),
     "conversations.session_gap": Setting("6h", False, "the silence after which another session begins", _span),
     "conversations.summaries": Setting("on", False,

@@ -4,7 +4,8 @@
 
 The talks by hand and the chats of chats.py are written through the verb `converse`, each pair of friends as one
 conversation: the first of them is the user, the other one the assistant. With `--bare` turns do not begin with a name.
-Search and recall are asked, and the same talks as notes beside them.
+Search and recall are asked, and the same talks as notes beside them. First it says how many questions keep a turn that
+answers them when a conversation has no room for all turns.
 """
 
 import argparse
@@ -12,13 +13,14 @@ import os
 import re
 import sys
 import tempfile
+from datetime import datetime
 from pathlib import Path
 
 import chats
 import measure
 
 from vaultmem import Vault
-from vaultmem.memories.conversation import name_of, place_of, scope_of
+from vaultmem.memories.conversation import USER, Entry, name_of, place_of, scope_of, to_evict
 from vaultmem.search.query import Ask
 
 HERE = Path(__file__).parent
@@ -80,6 +82,31 @@ def recalled(vault: Vault, query: str, scopes: list[str]) -> list[measure.Span]:
     return [measure.Span(one["path"], one["line"], one["end_line"]) for one in found["memories"]]
 
 
+def left(source: Path, queries: list[measure.Query], share: float) -> float:
+    """The share of questions with an answering turn left, when the talks are one conversation with room for a share."""
+    entries: dict[Place, Entry] = {}
+    for note in sorted(source.rglob("*.md")):
+        day = datetime.fromisoformat(f"{note.stem[:10]}T12:00:00+00:00").timestamp()
+        for number, line in enumerate(note.read_text("utf-8").split("\n"), 1):
+            if match := LINE.match(line):
+                place = note.relative_to(source).as_posix(), number
+                at = day + number
+                own = f"{place[0]}:{number}"
+                entries[place] = Entry(own, own, "one", USER, match["text"], at, at, {})
+    gone = {one.id for one in to_evict(entries.values(), round(share * len(entries)))}
+    golds = [
+        [
+            place
+            for label in query.labels
+            for line in range(label.line, min(label.end_line, label.line + 40) + 1)
+            if label.grade == 3 and (place := (label.path, line)) in entries
+        ]
+        for query in queries
+    ]
+    known = [[f"{path}:{line}" for path, line in each] for each in golds if each]
+    return sum(any(one not in gone for one in each) for each in known) / len(known)
+
+
 def rows(source: Path, queries: list[measure.Query], target: Path, bare: bool) -> None:
     """Print the measures of one set, as notes and as turns."""
     places = stored(source, target, bare=bare)
@@ -130,6 +157,9 @@ def main() -> None:
             ("chats", folder / "chats/vault", folder / "chats/queries.jsonl"),
         ):
             queries = measure.read_queries(file, split)
+            for share in (0.75, 0.5, 0.35):
+                found = left(source, queries, share)
+                sys.stdout.write(f"{name}: room for {share:.0%} of the turns, {found:.0%} left\n")
             rows(source, queries, folder / name / "turns", chosen.bare)
 
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol, TypeVar
 
 from vaultmem.adapter import Value
+from vaultmem.vault.blocks import telling_words
 from vaultmem.vault.places import ENTRIES
 
 MEMORY, USER, ASSISTANT, SUMMARY = ROLES = ("memory", "user", "assistant", "summary")
@@ -146,6 +147,10 @@ def derived_id(*parts: str) -> str:
 # Sessions: which turns belong together, which are old enough to be compressed, which have to make room.
 
 TOKENS = 160  # of the summary of a session
+MOST_WORTH, ASKING = (
+    20,
+    3,
+)  # words: who says more than these tells no more; what a question tells less
 NOTHING = "Nothing to remember was said."  # of one with nothing but greetings
 
 
@@ -216,13 +221,28 @@ def to_compress(every: Sequence[Some], threshold: int) -> list[Some]:
 
 
 def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:
-    """The oldest turns, until no more than `most` facts and turns are left; facts only when no turn is left: a fact is
-    the gist of turns. Summaries stay, also those of sessions."""
+    """The turns that tell least, until no more than `most` facts and turns are left: first those for which the summary
+    of a session stands, the newest tenth last; facts only when no turn is left: a fact is the gist of turns. Summaries
+    stay, also those of sessions."""
     evictable = [
         one
         for one in entries
         if one.role in (MEMORY, USER, ASSISTANT)
         and one.properties.get("compression_source") is not True
     ]
-    evictable.sort(key=lambda one: (one.role == MEMORY, one.created, one.path))
-    return evictable[: max(0, len(evictable) - most)]
+    surplus = max(0, len(evictable) - most)
+    if not surplus:
+        return []
+    evictable.sort(key=lambda one: (one.created, one.path))
+    newest = {one.id for one in evictable[-(most // 10) :]} if most >= 10 else set()
+    evictable.sort(key=lambda one: (one.role == MEMORY, one.id in newest, *_worth(one)))
+    return evictable[:surplus]
+
+
+def _worth(one: Entry) -> tuple[bool, int, float, str]:
+    """What a turn tells that nothing else does, for sorting: least first. An answer rarely stands in a question."""
+    if one.role == MEMORY:
+        return False, 0, one.created, one.path
+    words = min(telling_words(one.content), MOST_WORTH)
+    words -= ASKING if one.content.rstrip().endswith(("?", "？")) else 0
+    return one.properties.get("compressed") is not True, words, one.created, one.path

@@ -265,11 +265,16 @@ def size(block: Block) -> tuple[int, bool]:
     text = _words_of(block)
     if len(text) > 40 * ENOUGH_WORDS:
         return ENOUGH_WORDS, False
-    wide = 0 if text.isascii() else (len(text.encode("utf-8", "replace")) - len(text)) // 4
-    words = len(_LONG_WORD.findall(text)) + wide
+    words = telling_words(text)
     if words >= ENOUGH_WORDS:
         return ENOUGH_WORDS, False
     return words, bool(block.label and _QUESTION_END.search(text))
+
+
+def telling_words(text: str) -> int:
+    """How many words of four letters and more a text has; of CJK texts, pairs of characters."""
+    wide = 0 if text.isascii() else (len(text.encode("utf-8", "replace")) - len(text)) // 4
+    return len(_LONG_WORD.findall(text)) + wide
 
 
 def _words_of(block: Block) -> str:
