@@ -502,6 +502,32 @@ def test_a_fact_becomes_a_memory_of_the_vault_and_undo_takes_it_back(opened: Vau
     assert opened.memories() == []
 
 
+def test_a_memory_tells_the_sentence_of_the_turn_and_goes_with_it(
+    vault: Path, opened: Vault
+) -> None:
+    turn = "It rained all day. By the way, Anne prefers trains to planes! See you."
+    learned = {**fact("fact-1", "Anne prefers trains to planes"), "of": ["u1"]}
+    other = {**fact("fact-2", "It rained"), "of": ["u1"]}
+    opened.converse("c", new=[said("u1", turn), learned, other, said("u2"), fact("fact-3", "Bo")])
+    assert [(one.get("of"), one.get("sentence")) for one in opened.entries("c", ["facts"])] == [
+        ("u1", "By the way, Anne prefers trains to planes!"), ("u1", "It rained all day."), (None, None),
+    ]  # fmt: skip
+    made = opened.promote_fact("fact-1")["id"]
+    origin = opened.ask("read", id=made, provenance=True)["drawn_from"]
+    assert (origin["conversation"], origin["entry"]) == ("c", "u1")
+    assert origin["sentence"] == "By the way, Anne prefers trains to planes!"
+    before = notes(vault)
+    opened.forget("u1", derived=True, dry_run=True)
+    assert notes(vault) == before
+    opened.forget("u1", derived=True)
+    assert ids(opened, "c") == ["u2", "fact-3"]
+    assert not opened.memories()
+    assert opened.ask("read", id=made, deleted=True)["deleted"]
+    opened.undo(last=True)
+    assert {one["id"] for one in opened.memories()} == {made}
+    assert sorted(ids(opened, "c")) == ["fact-2", "fact-3", "u1", "u2"]
+
+
 def test_an_assistant_that_promotes_is_not_taken_for_the_person(opened: Vault) -> None:
     opened.converse("c", new=[fact("fact-1", "Anne prefers trains")])
     assert opened.promote_fact("fact-1", by="claude")["agent"] == "claude"

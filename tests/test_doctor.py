@@ -34,6 +34,7 @@ WELL: dict[str, Any] = {
     "jobs": [{"name": "reconcile", "ok": True, "last_result": "fine"}],
     "requests": 0, "connections": 0, "last_error": None, "idle": True,
 }  # fmt: skip
+COMMANDS = {"", "vaultmem sync", "vaultmem restart", "vaultmem start", "vaultmem service install"}
 TYPED = re.compile(
     r"\b(?:vaultmem (?:start|restart|sync|status|service|jobs)|chmod|chown|rm|tail|lsof|sysctl|pip install)\b"
 )
@@ -65,6 +66,8 @@ def found(vault: Path) -> list[str]:
     assert ended.code == int(any(one["severity"] == "error" for one in findings))
     for one in findings:
         assert TYPED.search(one["advice"]), one
+        assert one["command"] in one["advice"], "a button does what is advised"
+        assert one["command"] in COMMANDS or one["command"].startswith("vaultmem jobs run ")
     return [f"{one['severity']}: {one['what']}" for one in findings]
 
 

@@ -202,6 +202,37 @@ def test_reading_counts_and_listing_does_not(open_vault: Vault) -> None:
     assert "access_count" not in Path(open_vault.path, one["path"]).read_text()
 
 
+def test_a_memory_says_where_it_comes_from_and_who_recalled_it(
+    vault: Path, open_vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (vault / "House").mkdir()
+    (vault / "House/Roof.md").write_text(
+        "# Roof\n\nSlate it is. The slates cost 3.50 a piece. Ask Femi.\n"
+    )
+    old = open_vault.write("The slates cost 3.20", title="Price of slates")
+    one = open_vault.write("The slates cost 3.50", source="House/Roof.md", replaces=old["id"])
+    first = time.time() - 40 * 86_400
+    for day in range(25):
+        monkeypatch.setenv("VAULTMEM_NOW", str(first + day * 86_400))
+        open_vault.read(one["id"], by="codex")
+        open_vault.read(one["id"], by="codex")
+    monkeypatch.delenv("VAULTMEM_NOW")
+    open_vault.read(one["id"])
+    known = open_vault.ask("read", id=one["id"], provenance=True, counts=False)
+    assert known["drawn_from"] == {
+        "path": "House/Roof.md", "sentence": "The slates cost 3.50 a piece.", "line": 3
+    }  # fmt: skip
+    assert [each["id"] for each in known["replaced"]] == [old["id"]]
+    recalled = [(each["by"], each["times"]) for each in known["recalled"]]
+    assert recalled == [("", 1), *[("codex", 2)] * 19], "the newest days"
+    gone = open_vault.ask("read", id=old["id"], provenance=True, deleted=True)
+    assert (gone["deleted"], gone["replaced_by"]) == (True, one["id"])
+    with pytest.raises(UsageError, match="only you"):
+        open_vault.ask("read", id=one["id"], provenance=True, by="codex")
+    assert "recalled" not in open_vault.read(one["id"], by="codex")
+    assert "codex" not in (vault / one["path"]).read_text()
+
+
 def test_a_list_narrows_by_every_field(open_vault: Vault) -> None:
     a = open_vault.write(
         FACTS[0], agent="claude", project="x", tags="ui,dark", category="preferences"

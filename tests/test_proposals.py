@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader
-from vaultmem.errors import NoteChangedError
+from vaultmem.errors import NoteChangedError, UsageError
 from vaultmem.memories import proposals
 from vaultmem.memories.note_names import Name, Titles, names, names_in, slips
 from vaultmem.memories.proposals import (
@@ -380,6 +380,33 @@ def test_a_note_that_was_put_away_is_no_memory_and_comes_back_as_it_was(
     open_vault.dream(3)
     open_vault.undo(last=True)
     assert gone.read_text() == BODY
+
+
+def test_a_rule_decides_on_all_of_a_kind_and_can_be_taken_back(
+    vault: Path, open_vault: Vault, write: Write
+) -> None:
+    for name in ("Beans", "Peas"):
+        write(f"A/{name}.md", BODY + name)
+        write(f"A/deep/{name}.md", BODY + name)
+    assert len(proposed(open_vault, "duplicate")) == 2
+    open_vault.rule("duplicate", "never")
+    assert open_vault.ask("proposals")["proposals"] == []
+    assert open_vault.waiting()["proposals"] == 0
+    open_vault.rule("duplicate", "ask")
+    one, _ = open_vault.proposals()
+    assert open_vault.rule("duplicate", "always")["rules"] == {"duplicate": "always"}
+    with pytest.raises(UsageError, match="only you"):
+        open_vault.rule("mention", "always", by="claude")
+    open_vault.reject(one["id"])
+    assert proposed(open_vault, "duplicate") == []
+    kept = [path for path in ("A/deep/Beans.md", "A/deep/Peas.md") if (vault / path).exists()]
+    assert kept == [one["path"]], "what was rejected before stays"
+    (done,) = [each for each in open_vault.history() if each["why"].startswith("always duplicate")]
+    assert (done["by"], done["kind"]) == ("dream", "job")
+    open_vault.undo(done["commit"])
+    assert proposed(open_vault, "duplicate") == [], "what was undone is not made again"
+    assert (vault / "A/deep/Beans.md").exists()
+    assert (vault / "A/deep/Peas.md").exists()
 
 
 def test_a_duplicate_that_is_linked_to_by_now_stays(

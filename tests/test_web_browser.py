@@ -19,6 +19,7 @@ import pytest
 
 from tests.agent_run import _dies_with_us, until
 from tests.http_run import Door, opened
+from vaultmem import Vault
 from vaultmem_web import sessions
 
 if TYPE_CHECKING:
@@ -171,6 +172,30 @@ def test_several_are_tagged_and_merged_at_once(page: Page, door: Door) -> None:
     expect(page.locator("#notice")).to_contain_text("merged")
     at(page, "/memories?words=plough")
     expect(page.locator(".list .row")).to_have_count(1)
+
+
+def test_a_memory_shows_its_sentence_and_who_recalled_it_and_goes_with_its_turn(
+    page: Page, door: Door
+) -> None:
+    with Vault(door.folder / "home") as home:
+        new = [
+            {"role": "user", "id": "t1", "content": "Hello. The sextant came from aunt Greta! Bye."},
+            {"role": "memory", "id": "f1", "content": "The sextant came from aunt Greta", "of": ["t1"]},
+        ]  # fmt: skip
+        home.converse("attic", new=new)
+        made = home.promote_fact("f1")["id"]
+    assert door.ask("read", "codex", id=made).status == 200
+    at(page, f"/memory?id={made}")
+    expect(page.locator("blockquote")).to_have_text("The sextant came from aunt Greta!")
+    expect(page.locator("dl")).to_contain_text("codex")
+    page.get_by_role("link", name="attic").click()
+    page.wait_for_url("**/conversation?**")
+    page.get_by_role("button", name="Forget this").click()
+    expect(page.locator(".turn")).to_have_count(0)
+    assert door.ask("read", id=made).status == 404
+    page.locator("#notice").get_by_role("button", name="Undo").click()
+    expect(page.locator(".turn")).to_have_count(1)
+    assert door.ask("read", id=made).status == 200
 
 
 def test_what_is_due_is_done_and_taken_back(page: Page, door: Door) -> None:

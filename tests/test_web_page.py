@@ -291,6 +291,29 @@ def test_a_weight_is_for_one_question(me: Browser) -> None:
     assert me.door.ask("recall", "me", recency_weight=2, **params).status == 400
 
 
+def test_a_rule_holds_until_it_is_taken_back(me: Browser) -> None:
+    me.act("rule", kind="mention", says="never")
+    assert "mention" in me.notice()
+    assert 'name="says" value="ask"' in me.get("/ui/review")
+    me.act("rule", kind="mention", says="ask")
+    assert "Your rules" not in me.get("/ui/review")
+    me.act("rule", kind="everything", says="always")
+    assert "problem" in me.notice()
+
+
+def test_a_remedy_is_one_of_those_that_are_safe(me: Browser) -> None:
+    me.act("remedy", command="vaultmem sync")
+    assert "problem" not in me.notice()
+    for command in (
+        "vaultmem init /tmp",
+        "rm -r x",
+        "vaultmem sync --confirm-removals",
+        "vaultmem jobs run ../x",
+    ):
+        me.act("remedy", command=command)
+        assert "problem" in me.notice(), command
+
+
 # --- what stands in notes is data
 
 

@@ -30,6 +30,8 @@ KINDS = {
     "other": ("warning", "that cannot be read, or not wholly"),
 }
 
+SYNC, REBUILD = "vaultmem sync", "vaultmem sync --rebuild"
+
 
 @value
 class Finding:
@@ -39,6 +41,7 @@ class Finding:
     what: str
     advice: str
     places: list[str]
+    command: str = ""  # of the advice, what can be run as it stands
 
 
 def examine(vault: Vault) -> list[Finding]:
@@ -76,7 +79,7 @@ def _place(vault: Vault) -> Iterator[Finding]:
 
 def _index(vault: Vault) -> Iterator[Finding]:
     if not vault.is_indexed():
-        yield Finding("warning", "the vault is not indexed", "run vaultmem sync", [])
+        yield Finding("warning", "the vault is not indexed", f"run {SYNC}", [], SYNC)
         return
     try:
         with spoken():
@@ -85,23 +88,21 @@ def _index(vault: Vault) -> Iterator[Finding]:
             dirty = catalog.waiting()
             report = vault.changes()
     except StateError as error:
-        yield Finding(
-            "error", f"the index cannot be read: {error}", "run vaultmem sync --rebuild", []
-        )
+        what = f"the index cannot be read: {error}"
+        yield Finding("error", what, f"run {REBUILD}", [], REBUILD)
         return
     except VaultmemError as error:
         yield Finding("error", str(error), "see above", [])
         return
     if not sound:
-        yield Finding("error", "the catalog is damaged", "run vaultmem sync --rebuild", [])
+        yield Finding("error", "the catalog is damaged", f"run {REBUILD}", [], REBUILD)
     if dirty:
-        yield Finding(
-            "warning", f"a sync was cut short ({dirty} notes waiting)", "run vaultmem sync", []
-        )
+        what = f"a sync was cut short ({dirty} notes waiting)"
+        yield Finding("warning", what, f"run {SYNC}", [], SYNC)
     waiting = report.added + report.changed + report.removed
     if waiting:
         what = f"{report.added} new, {report.changed} changed and {report.removed} removed notes since the last sync"
-        yield Finding("note", what, "run vaultmem sync", [])
+        yield Finding("note", what, f"run {SYNC}", [], SYNC)
 
 
 def _notes(vault: Vault) -> Iterator[Finding]:
@@ -159,8 +160,9 @@ def languages(vault: Vault) -> Finding | None:
     if found is None:
         return None
     what = f"{found[0]} of {plural(found[1], 'note')} looked at are in a language that the model does not know"
-    advice = "vaultmem model use multilingual: a model of 100 languages, 90 MB to fetch once"
-    return Finding("note", f"{what}: search by meaning finds little in them", advice, [])
+    command = "vaultmem model use multilingual"
+    advice = f"{command}: a model of 100 languages, 90 MB to fetch once"
+    return Finding("note", f"{what}: search by meaning finds little in them", advice, [], command)
 
 
 def _beginning(vault: Vault, path: str) -> str:
@@ -188,4 +190,4 @@ def _vectors(vault: Vault) -> Iterator[Finding]:
     elif total > done and not trouble:
         what = f"{total - done} of {total} blocks have no vector yet"
         kept = "; private notes get none (embedding.private)" if service else ""
-        yield Finding("note", what, f"run vaultmem sync{kept}", [])
+        yield Finding("note", what, f"run {SYNC}{kept}", [], SYNC)

@@ -97,7 +97,7 @@ def _promote(args: Namespace, output: Output) -> None:
 
 def _forget(args: Namespace, output: Output) -> None:
     with vault_of(args, output) as vault:
-        report = vault.forget(args.name, by=args.by, dry_run=args.dry_run)
+        report = vault.forget(args.name, derived=args.derived, by=args.by, dry_run=args.dry_run)
     if args.dry_run:
         show_report(report, output)
     else:

@@ -23,6 +23,7 @@ from vaultmem.memories.conversation import (
 )
 from vaultmem.memories.draft import Plan
 from vaultmem.memories.model import DEFAULT_SCOPE
+from vaultmem.memories.provenance import drawn_from, sentence_in, turn_of
 from vaultmem.memories.reports import Report, header, planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.memories.summaries import is_edited, is_outdated
@@ -83,7 +84,12 @@ def _totals(folder: str, conversation: str, result: list[Entry]) -> Report:
 
 
 def _with_state(one: Entry, every: Sequence[Entry]) -> Report:
-    """An entry as JSON; the summary of all says whether it still may be told."""
+    """An entry as JSON; the summary of all says whether it still may be told, a fact of which turn it is, and of which
+    sentence."""
+    turn = turn_of(one, every) if one.role == MEMORY else None
+    if turn is not None:
+        sentence, _ = sentence_in(turn.content, one.content) or ("", 0)
+        return {**record(one), "of": turn.id, "sentence": sentence}
     if one.role != SUMMARY or not one.path.endswith(f"/{FINAL}.md"):
         return record(one)
     return {**record(one), "outdated": is_outdated(one, every)}
@@ -168,11 +174,18 @@ def promote(session: Session, request: Arguments) -> Report:
 
 
 def forget(session: Session, request: Arguments) -> Report:
-    """Put an entry away, and with it the summaries in which it is told on; they are made again without it."""
+    """Put an entry away, and with it the summaries in which it is told on; they are made again without it. With
+    `derived` also the facts and memories that were made of it."""
     one = _living(session, request)
     who = header(request, f"forget an entry of conversation {one.conversation}"[:200], session.now)
-    gone = [one, *_summaries_with(session, one)]
-    plan = Plan("forget", tuple(put_away(session, each, who.by) for each in gone))
+    facts, memories = drawn_from(session, one) if request.flag("derived") else ([], [])
+    draft = session.draft()
+    for memory in memories:
+        draft.archive(memory, who.by, f"made of what was said in {one.conversation}")
+    told = [each for entry in (one, *facts) for each in (entry, *_summaries_with(session, entry))]
+    gone = {each.id: each for each in told}
+    away = tuple(put_away(session, each, who.by) for each in gone.values())
+    plan = Plan("forget", (*away, *draft.plan("forget").changes))
     if request.flag("dry_run"):
         return planned(session, plan)
     outcome = session.carry_out(plan, who)

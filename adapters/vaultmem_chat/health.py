@@ -14,7 +14,10 @@ from vaultmem.vault.places import ENTRIES
 from vaultmem_chat import turn_queue
 from vaultmem_chat.turn_queue import FOLDER, Turns
 
-Finding = tuple[str, str, str, list[str]]  # how bad, what, what to do, where
+LEARN = "vaultmem conversations learn"
+Finding = tuple[
+    str, str, str, list[str], str
+]  # how bad, what, what to do, where, and the command that mends it
 
 
 def findings(vault: Vault) -> Iterator[Finding]:
@@ -31,7 +34,7 @@ def _language_model(vault: Vault) -> Iterator[Finding]:
     from vaultmem_chat.llm import llm
 
     for severity, what, advice in llm.diagnose(vault.config):
-        yield severity, what, advice, []
+        yield severity, what, advice, [], ""
 
 
 def _embedding(vault: Vault) -> Iterator[Finding]:
@@ -41,7 +44,7 @@ def _embedding(vault: Vault) -> Iterator[Finding]:
 
     folder = vault.state.models_folder()
     for severity, what, advice in embedding_service.examined(vault.config, folder):
-        yield severity, what, advice, []
+        yield severity, what, advice, [], ""
 
 
 def _turns(vault: Vault) -> Iterator[Finding]:
@@ -49,11 +52,11 @@ def _turns(vault: Vault) -> Iterator[Finding]:
     if waiting := sum(not item.is_open for item in turns.waiting()):
         many = plural(waiting, "turn")
         what = f"{many} of conversations {'waits' if waiting == 1 else 'wait'} to be remembered"
-        yield "note", what, "vaultmem conversations learn, if no proxy runs", []
+        yield "note", what, f"{LEARN}, if no proxy runs", [], LEARN
     if broken := turns.broken():
         what = f"{plural(len(broken), 'turn')} of conversations could not be remembered"
         advice = "the files hold what was said; look at them, keep what you want, remove them"
-        yield "warning", what, advice, broken
+        yield "warning", what, advice, broken, ""
 
 
 def _entries(vault: Vault) -> Iterator[Finding]:
@@ -67,7 +70,7 @@ def _entries(vault: Vault) -> Iterator[Finding]:
     if troubles:
         places = [f"{path}: {reason}" for path, reason in troubles]
         what = f"{plural(len(places), 'file')} in the folders of conversations passed over"
-        yield "note", what, "each line says what to do", places
+        yield "note", what, "each line says what to do", places, ""
 
 
 def facts(state: str) -> dict[str, object]:

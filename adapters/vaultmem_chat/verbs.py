@@ -33,6 +33,7 @@ VERBS = {
             flag("facts", "with show: facts", doors=COMMAND), flag("turns", "with show: what was said", doors=COMMAND),
             flag("summary", "with show: summaries", doors=COMMAND),
             flag("deleted", "with show: what was put away, instead", doors=COMMAND),
+            flag("derived", "with forget: also the facts and memories that were made of it", doors=COMMAND),
             LIMIT.but(help="with show: how many of the newest", doors=COMMAND),
             Param("category", "with promote: where to file it; the inbox, if left out", doors=COMMAND, known="memories.model:CATEGORIES"),
             *(one.but(doors=COMMAND) for one in WRITES),
@@ -65,8 +66,9 @@ VERBS = {
         returns='makes a fact of a conversation a memory: its record, with "promoted", the id of the fact',
     ),
     "forget": Verb(
-        "", NONE, (ID, *WRITES), run="vaultmem_chat.conversations:forget",
-        returns='puts an entry of a conversation away: "id", "deleted", "title", "path"',
+        "", NONE, (ID, flag("derived", doors="json"), *WRITES), run="vaultmem_chat.conversations:forget",
+        returns='puts an entry of a conversation away, with `derived` also the facts and memories that were made of it: "id", '
+        '"deleted", "title", "path"',
     ),
     "proxy": Verb(
         "serve chats to OpenAI-compatible clients, with memory", ASSISTANTS,

@@ -11,6 +11,13 @@ from vaultmem_web.texts import Translator
 
 Form = Mapping[str, str]
 Action = Callable[[Reader, Form, Translator], Awaitable[Notice]]
+REMEDIES = {
+    "vaultmem sync",
+    "vaultmem sync --rebuild",
+    "vaultmem conversations learn",
+    "vaultmem start",
+}
+RUN = "vaultmem jobs run "
 _MOST = 2_000  # memories that one action changes
 
 
@@ -109,6 +116,28 @@ async def _decide(reader: Reader, form: Form, t: Translator) -> Notice:
     return await _done(reader, t("accepted"))
 
 
+async def _rule(reader: Reader, form: Form, t: Translator) -> Notice:
+    """What becomes of all proposals of a kind; of the one at which it was said, too."""
+    kind, says = _needed(form, "kind"), _needed(form, "says")
+    await reader.ask("rule", kind=kind, says=says)
+    if says == "always" and form.get("id"):
+        await reader.ask("accept", id=_needed(form, "id"))
+    return Notice(
+        f"{kind}: {t(says)}", "rule", {"kind": kind, "says": "ask"} if says != "ask" else {}
+    )
+
+
+async def _remedy(reader: Reader, form: Form, t: Translator) -> Notice:
+    """What doctor advises, if it is one of the commands that are safe to run."""
+    command = _needed(form, "command")
+    if command.startswith(RUN):
+        return await _job(reader, {"name": command.removeprefix(RUN)}, t)
+    if command not in REMEDIES:
+        raise UsageError(t("type this one yourself: {command}", command=command))
+    await reader.command(*command.split()[1:])
+    return Notice(t("done"))
+
+
 async def _undo(reader: Reader, form: Form, t: Translator) -> Notice:
     """Take commits back, the newest first."""
     refused: list[Record] = []
@@ -123,10 +152,10 @@ async def _undo(reader: Reader, form: Form, t: Translator) -> Notice:
 
 
 async def _forget(reader: Reader, form: Form, t: Translator) -> Notice:
-    """Entries of a conversation, and what was made of them."""
+    """Entries of a conversation; with `derived` also what was made of them."""
     ids = _ids(form)
     for id_ in ids:
-        await reader.ask("forget", id=id_)
+        await reader.ask("forget", id=id_, derived=bool(form.get("derived")))
     return await _done(reader, t("forgotten"), len(ids))
 
 
@@ -158,7 +187,7 @@ _ACTIONS: dict[str, Action] = {
     "answer": _answer, "approve": _approve, "delete": _to_each("delete", "forgotten"),
     "restore": _to_each("restore", "restored"), "reinforce": _to_each("reinforce", "confirmed as still true"),
     "file": _file, "tag": _tag, "edit": _edit, "merge": _merge, "decide": _decide, "undo": _undo, "forget": _forget,
-    "promote": _promote, "job": _job, "sync": _sync,
+    "promote": _promote, "job": _job, "sync": _sync, "rule": _rule, "remedy": _remedy,
 }  # fmt: skip
 
 

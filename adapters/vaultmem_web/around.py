@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterable, Sequence
 
 import htpy as h
@@ -13,8 +12,6 @@ from vaultmem_web.data import Record, Visit
 from vaultmem_web.prose import prose
 from vaultmem_web.views import Page, button, note_link, url, when
 
-_WORD = re.compile(r"\w{3,}")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _RELATED, _DRAWN = 20, 100
 
 
@@ -100,7 +97,10 @@ async def conversation(visit: Visit) -> Page:
     answer = await visit.reader.ask("entries", conversation=name)
     entries = answer["entries"]
     turns = [one for one in entries if one["role"] in ("user", "assistant")]
-    learned = _by_turn(turns, [one for one in entries if one["role"] == "memory"])
+    learned: dict[str, list[Record]] = {}
+    for one in entries:
+        if one["role"] == "memory":
+            learned.setdefault(str(one.get("of", "")), []).append(one)
     summaries = [one for one in entries if one["role"] == "summary"]
     return Page(
         name,
@@ -113,34 +113,14 @@ async def conversation(visit: Visit) -> Page:
     )  # fmt: skip
 
 
-def _by_turn(turns: Sequence[Record], learned: Sequence[Record]) -> dict[str, list[Record]]:
-    """Facts by the turn they come from: among those before them, the one that shares most words."""
-    result: dict[str, list[Record]] = {}
-    for fact in learned:
-        words = _words(str(fact["content"]))
-        before = [one for one in turns if one["created_at"] <= fact["created_at"]]
-        best = max(before, key=lambda one: len(words & _words(str(one["content"]))), default=None)
-        is_from = best is not None and words & _words(str(best["content"]))
-        result.setdefault(str(best["id"]) if best is not None and is_from else "", []).append(fact)
-    return result
-
-
 def _turn(visit: Visit, one: Record, learned: Sequence[Record]) -> h.Element:
-    t = visit.t
-    marks = [_words(str(fact["content"])) for fact in learned]
-    pieces = [piece for piece in _SENTENCE.split(str(one["content"])) if piece] if learned else []
-    sources = {
-        max(pieces, key=lambda piece: len(_words(piece) & words)) for words in marks if pieces
-    }
-    ids = [str(one["id"]), *(str(fact["id"]) for fact in learned)]
-    return h.li(f".turn.{one['role']}", tabindex="0", id=f"e{one['id']}")[
+    t, text, id_ = visit.t, str(one["content"]), str(one["id"])
+    sources = [str(fact["sentence"]) for fact in learned if fact["sentence"]]
+    return h.li(f".turn.{one['role']}", tabindex="0", id=f"e{id_}")[
         h.p(".labels")[h.strong[t("you") if one["role"] == "user" else t("assistant")], when(one["created_at"])],
-        h.div(".prose")[
-            [[h.mark[piece] if piece in sources else piece, " "] for piece in pieces]
-            or prose(str(one["content"]))
-        ],
+        h.div(".prose")[views.marked(text, sources) if sources else prose(text)],
         learned and _learned(visit, learned),
-        button(visit, "forget", t("Forget this and what was learned from it"), id="\n".join(ids)),
+        button(visit, "forget", t("Forget this and what was learned from it"), id=id_, derived="1"),
     ]  # fmt: skip
 
 
@@ -150,11 +130,7 @@ def _learned(visit: Visit, learned: Sequence[Record]) -> h.Element:
         views.row(
             f"f{fact['id']}", [h.strong[t("learned: ")], str(fact["content"])],
             button(visit, "promote", t("Make it a memory"), id=str(fact["id"])),
-            button(visit, "forget", t("Forget"), id=str(fact["id"])),
+            button(visit, "forget", t("Forget"), id=str(fact["id"]), derived="1"),
         )
         for fact in learned
     )  # fmt: skip
-
-
-def _words(text: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(text)}

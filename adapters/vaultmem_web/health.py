@@ -10,6 +10,7 @@ import htpy as h
 from vaultmem import plugins
 from vaultmem_server.tokens import TokenStore
 from vaultmem_web import views
+from vaultmem_web.actions import REMEDIES, RUN
 from vaultmem_web.data import Record, Visit
 from vaultmem_web.views import Page, button, day
 
@@ -64,9 +65,16 @@ def _finding(visit: Visit, one: Record) -> h.Element:
     places = h.details[h.summary[t("Where")], h.ul[(h.li[place] for place in one["places"])]]
     return views.row(
         "", [h.strong[one["what"]], h.p[one["advice"]], one["places"] and places],
-        "vaultmem sync" in one["advice"] and button(visit, "sync", t("Compare now")),
+        _remedy(visit, str(one["command"])),
         kind=f".{one['severity']}",
     )  # fmt: skip
+
+
+def _remedy(visit: Visit, command: str) -> h.Node:
+    """What mends it: a button where that is safe to run from here, else the command to type."""
+    if command in REMEDIES or command.startswith(RUN):
+        return button(visit, "remedy", command.removeprefix("vaultmem "), command=command)
+    return command and h.code[command]
 
 
 def _job(visit: Visit, one: Record) -> Sequence[h.Node]:

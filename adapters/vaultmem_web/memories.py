@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import htpy as h
 
-from vaultmem.errors import VaultmemError
 from vaultmem.memories.model import CATEGORIES
 from vaultmem_web import drawing, views
 from vaultmem_web.data import Listed, Record, Row, Visit, row_of
@@ -106,8 +105,10 @@ def _bulk(visit: Visit, *, deleted: bool) -> h.Node:
 async def memory(visit: Visit) -> Page:
     """One memory: its text, where it comes from, how sure it is, and its whole life."""
     t = visit.t
-    record, is_archived = await _record(visit)
-    row, content = row_of(record), str(record["content"])
+    record = await visit.reader.ask(
+        "read", id=visit.text("id"), deleted=True, provenance=True, counts=False
+    )
+    row, content, is_archived = row_of(record), str(record["content"]), bool(record["deleted"])
     return Page(
         row.title,
         [
@@ -130,19 +131,6 @@ async def memory(visit: Visit) -> Page:
     )  # fmt: skip
 
 
-async def _record(visit: Visit) -> tuple[Record, bool]:
-    """The record of a memory, alive or in the archive."""
-    id_ = visit.text("id")
-    try:
-        return await visit.reader.ask("read", id=id_, counts=False), False
-    except VaultmemError as error:
-        answer = await visit.reader.ask("list", deleted=True, limit=1_000_000)
-        for one in answer["memories"]:
-            if id_ in (one["id"], one["path"]):
-                return one, True
-        raise error from None
-
-
 def _deeds_for(visit: Visit, row: Row, *, archived: bool) -> h.Node:
     t = visit.t
     if archived:
@@ -161,7 +149,9 @@ def _provenance(visit: Visit, record: Record) -> h.Element:
     t, source = visit.t, str(record["source"])
     return views.facts([
         (t("written by"), record["agent"] or t("you")),
-        (t("from"), note_link(source) if ".md" in source else source),
+        (t("from"), _origin(record["drawn_from"]) or source),
+        (t("it replaced"), [[h.a(href=url("/memory", id=one["id"]))[one["title"]], " "] for one in record["replaced"]] or None),
+        (t("replaced by"), (newer := record["replaced_by"]) and h.a(href=url("/memory", id=newer))[newer[:8]]),
         (t("project"), record["project"]),
         (t("seen by"), record["scope"]),
         (t("kind"), record["memory_type"]),
@@ -170,9 +160,27 @@ def _provenance(visit: Visit, record: Record) -> h.Element:
         (t("confirmed"), when(record["last_reinforced_at"])),
         (t("ends"), when(record["expires_at"])),
         (t("told or read"), t("{count} times", count=record["access_count"])),
+        (t("by whom"), [
+            h.div[one["by"] or t("you"), " ", h.time[one["day"]], " ", t("{count} times", count=one["times"])]
+            for one in record["recalled"]
+        ] or None),
         (t("links"), [[note_link(str(link)), " "] for link in record["links"]] or None),
         (t("file"), note_link(record["path"])),
     ])  # fmt: skip
+
+
+def _origin(found: Record | None) -> h.Node:
+    """The sentence, and what leads to the note or the turn in which it stands."""
+    if not found:
+        return None
+    talk = found.get("conversation")
+    place = f"{found['path']}:{found['line']}"
+    link = (
+        h.a(href=f"{url('/conversation', id=talk)}#e{found['entry']}")[talk]
+        if talk
+        else note_link(place)
+    )
+    return [link, found["sentence"] and h.blockquote[found["sentence"]]]
 
 
 async def _life(visit: Visit, path: str) -> h.Element:

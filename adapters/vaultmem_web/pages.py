@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
@@ -24,29 +23,34 @@ _MOST_DONE = 30
 
 async def today(visit: Visit) -> Page:
     """What is due and waits, what was done since yesterday, and what is held back."""
-    t, reader = visit.t, visit.reader
-    due, held = await asyncio.gather(
-        reader.ask("pending"), reader.list(unapproved=True, limit=_MOST_DONE)
-    )
-    known = dict(_DUE)
-    sections: dict[str, list[Record]] = {}
-    for item in (*due["items"], *due["chores"]):
-        sections.setdefault(known.get(item["section"], item["section"]), []).append(item)
+    t = visit.t
     return Page(
         t("Today"),
         [
-            h.section(aria_label=t("due"))[
-                [(h.h2[t(name)], views.rows(_item(visit, one) for one in some)) for name, some in sections.items()]
-                or h.p(".empty")[t("Nothing is due.")]
-            ],
-            views.section(
-                t("Held back until you approve it"),
-                views.rows((_held_back(visit, row) for row in held.rows), t("Nothing is held back.")),
-            ),
+            h.section(aria_label=t("due"))[views.later(_due(visit))],
+            views.section(t("Held back until you approve it"), views.later(_waits(visit))),
             views.section(t("Done since yesterday"), views.later(_done(visit))),
         ],
         "/", "memories notes jobs",
     )  # fmt: skip
+
+
+async def _due(visit: Visit) -> h.Node:
+    t, known = visit.t, dict(_DUE)
+    due = await visit.reader.ask("pending")
+    sections: dict[str, list[Record]] = {}
+    for item in (*due["items"], *due["chores"]):
+        sections.setdefault(known.get(item["section"], item["section"]), []).append(item)
+    return [
+        (h.h2[t(name)], views.rows(_item(visit, one) for one in some)) for name, some in sections.items()
+    ] or h.p(".empty")[t("Nothing is due.")]  # fmt: skip
+
+
+async def _waits(visit: Visit) -> h.Node:
+    held = await visit.reader.list(unapproved=True, limit=_MOST_DONE)
+    return views.rows(
+        (_held_back(visit, row) for row in held.rows), visit.t("Nothing is held back.")
+    )
 
 
 def _item(visit: Visit, item: Record) -> h.Element:
@@ -141,7 +145,7 @@ def _result(visit: Visit, query: str, one: Record) -> h.Element:
         f"r{abs(hash(place))}",
         [
             h.a(href=address)[one["title"]],
-            h.p[views.marked(one.get("snippet") or one.get("content", ""), query)],
+            h.p[views.marked(one.get("snippet") or one.get("content", ""), views.terms_of(query))],
             h.p(".labels")[labels, h.span[place]],
             h.details(data_part=url("/why", q=query, note=path))[h.summary[t("Why is this here?")]],
         ],

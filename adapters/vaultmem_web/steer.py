@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import htpy as h
 
@@ -37,8 +38,10 @@ async def review(visit: Visit) -> Page:
     return Page(
         t("Review"),
         [
+            answer["rules"]
+            and views.section(t("Your rules"), views.rows(_rule(visit, *one) for one in answer["rules"].items())),
             views.rows(
-                (_proposal(visit, one) for one in answer["proposals"]),
+                (_proposal(visit, one, answer["kinds"]) for one in answer["proposals"]),
                 t("Nothing is proposed. Dreams look for something every night."),
             ),
             waiting["findings"]
@@ -48,18 +51,28 @@ async def review(visit: Visit) -> Page:
     )  # fmt: skip
 
 
-def _proposal(visit: Visit, one: Record) -> h.Element:
-    t, id_ = visit.t, str(one["id"])
+def _rule(visit: Visit, kind: str, says: str) -> h.Element:
+    text: h.Node = [h.strong[kind], ": ", visit.t(says)]
+    return views.row("", text, button(visit, "rule", visit.t("Ask again"), kind=kind, says="ask"))
+
+
+def _proposal(visit: Visit, one: Record, kinds: Sequence[str]) -> h.Element:
+    t, id_, kind = visit.t, str(one["id"]), str(one["kind"])
+    rules = kind in kinds and [
+        button(visit, "rule", t("Always: {kind}", kind=kind), kind=kind, says="always", id=id_),
+        button(visit, "rule", t("Never: {kind}", kind=kind), kind=kind, says="never"),
+    ]
     return views.row(
         f"p{id_}",
         [
             h.strong[one["said"]],
-            h.p(".labels")[note_link(str(one["path"])), one.get("kind")],
+            h.p(".labels")[note_link(str(one["path"])), kind],
             views.difference(str(one["diff"]), t),
             one.get("evidence") and h.details[h.summary[t("Why")], [h.p[text] for text in one["evidence"]]],
         ],
         button(visit, "decide", t("Accept"), "a", id=id_, accept="1"),
-        button(visit, "decide", t("Never"), "r", id=id_),
+        button(visit, "decide", t("Not this"), "r", id=id_),
+        rules,
     )  # fmt: skip
 
 

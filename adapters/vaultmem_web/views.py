@@ -315,9 +315,14 @@ def bar(value: float, label: str) -> h.Element:
     ]  # fmt: skip
 
 
-def marked(text: str, query: str) -> h.Node:
-    """A text in which the words of a query are marked."""
-    terms = sorted({term.lower() for term in _TERMS.findall(query)}, key=len, reverse=True)
+def terms_of(query: str) -> list[str]:
+    """The words of a query."""
+    return _TERMS.findall(query)
+
+
+def marked(text: str, parts: Iterable[str]) -> h.Node:
+    """A text in which some parts are marked."""
+    terms = sorted({part.lower() for part in parts}, key=len, reverse=True)
     if not terms:
         return text
     pattern = re.compile("|".join(map(re.escape, terms)), re.IGNORECASE)

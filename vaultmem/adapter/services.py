@@ -78,7 +78,7 @@ class Models(Protocol):
 class Health(Protocol):
     """What a package with work of its own says in `doctor` and `status`."""
 
-    def findings(self, vault: Vault) -> Iterator[tuple[str, str, str, list[str]]]:
+    def findings(self, vault: Vault) -> Iterator[tuple[str, str, str, list[str], str]]:
         """What is wrong: how bad (error, warning, note), what, what to do about it, where. Changes nothing."""
 
     def facts(self, state: str) -> dict[str, object]:

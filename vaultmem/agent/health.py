@@ -23,6 +23,7 @@ from vaultmem.text.values import plural, value
 DAY = 86_400
 RECENT = 2 * DAY
 MUCH_MEMORY = 1_500_000_000
+RESTART, START, INSTALL = "vaultmem restart", "vaultmem start", "vaultmem service install"
 BUSY = 2.0  # waiting processes for each processor
 _WATCHES = "/proc/sys/fs/inotify/max_user_watches"
 
@@ -74,7 +75,7 @@ def _lock(seen: Seen) -> Iterator[Finding]:
     held = holder(seen.state)
     if held and held.is_agent:
         what = f"an agent runs (process {held.pid}) and does not answer"
-        yield Finding("error", what, "vaultmem restart", [])
+        yield Finding("error", what, RESTART, [], RESTART)
     elif held and held.pid is None:
         what = "the index is locked by a process that cannot be identified"
         lock = os.path.join(seen.state, "lock")
@@ -84,7 +85,7 @@ def _lock(seen: Seen) -> Iterator[Finding]:
 def _version(seen: Seen) -> Iterator[Finding]:
     if seen.agent and (version := seen.agent.get("version")) != __version__:
         what = f"the agent is of version {version}, this command of {__version__}"
-        yield Finding("warning", what, "vaultmem restart", [])
+        yield Finding("warning", what, RESTART, [], RESTART)
 
 
 def _watching(seen: Seen) -> Iterator[Finding]:
@@ -92,7 +93,7 @@ def _watching(seen: Seen) -> Iterator[Finding]:
     trouble = str(watching.get("trouble") or "no reason is known")
     if watching.get("alive") is False:
         what = f"the agent does not see that notes change ({trouble}); it looks every few minutes"
-        yield Finding("warning", what, "vaultmem restart", [])
+        yield Finding("warning", what, RESTART, [], RESTART)
     elif watching.get("whole") is False:
         what = f"the agent does not watch all folders ({trouble}); it looks there every few minutes"
         yield Finding("warning", what, _more_watches(), [])
@@ -100,7 +101,7 @@ def _watching(seen: Seen) -> Iterator[Finding]:
 
 def _more_watches(wanted: int = 524_288) -> str:
     if not os.path.exists(_WATCHES):
-        return "vaultmem restart"
+        return RESTART
     return (
         f"echo fs.inotify.max_user_watches={wanted} | sudo tee /etc/sysctl.d/60-vaultmem.conf && "
         "sudo sysctl --system && vaultmem restart"
@@ -117,12 +118,13 @@ def _work(seen: Seen) -> Iterator[Finding]:
     size = (seen.agent or {}).get("memory_bytes")
     if isinstance(size, int) and size > MUCH_MEMORY:
         what = f"the agent uses {size / 1e9:.1f} GB of memory"
-        yield Finding("warning", what, "vaultmem restart", [])
+        yield Finding("warning", what, RESTART, [], RESTART)
     jobs = (seen.agent or {}).get("jobs")
     for job in jobs if isinstance(jobs, list) else ():
         if isinstance(job, dict) and job.get("ok") is False:
             what = f"the job {job.get('name')} failed: {job.get('last_result')}"
-            yield Finding("warning", what, f"vaultmem jobs run {job.get('name')}", [])
+            command = f"vaultmem jobs run {job.get('name')}"
+            yield Finding("warning", what, command, [], command)
 
 
 def _reminders(seen: Seen) -> Iterator[Finding]:
@@ -187,10 +189,10 @@ def _service(seen: Seen) -> Iterator[Finding]:
     python = service.interpreter(installed)
     if python is None or not os.path.exists(python):
         what = f"the service {installed.name} starts {python or 'no Python'}, which is not there"
-        yield Finding("error", what, "vaultmem service install", [])
+        yield Finding("error", what, INSTALL, [], INSTALL)
     elif seen.agent is None and holder(seen.state) is None:
         what = f"the service {installed.name} is installed, but no agent runs"
-        yield Finding("warning", what, "vaultmem start", [])
+        yield Finding("warning", what, START, [], START)
 
 
 def _load(seen: Seen) -> Iterator[Finding]:

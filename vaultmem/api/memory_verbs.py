@@ -195,8 +195,16 @@ VERBS = {
         returns='"parts", each with its "result": new, known or skipped with the reason',
     ),
     "read": Verb(
-        "show one memory", REMEMBER, (ID, VIEWER, Param("scope", **_JSON_ONLY), flag("counts", doors="json", default=True)), run="memories.filing:read", writes=False, agent=True,
-        first=True, gives="MemoryRecord", show="memory_views:show_memory", returns=f"{_RECORD}; being read is remembered, unless `counts` is False",
+        "show one memory", REMEMBER,
+        (
+            ID, VIEWER, Param("scope", **_JSON_ONLY), flag("counts", doors="json", default=True),
+            flag("provenance", "also the sentence it was drawn from, what it replaced, and who recalled it when"),
+            flag("deleted", "one in the archive, too"),
+        ),
+        run="memories.filing:read", writes=False, agent=True,
+        first=True, gives="MemoryRecord", show="memory_views:show_memory",
+        returns=f"{_RECORD}; being read is remembered, unless `counts` is False. With `provenance` also \"drawn_from\", "
+        '"replaced", "replaced_by" and "recalled"',
         tool=Exposed("All of one memory or note.", {"id": "id, title or path", "scope": ""}, quiet="scope"),
     ),
     "get": Verb("show one memory (the same as read)", REMEMBER, (ID, VIEWER), agent=True, same_as="read"),

@@ -29,6 +29,11 @@ _OUTPUT = (
     flag("force", "replace the file if it is there", doors=COMMAND),
 )
 _SHAPE = Param("shape", choices=_SHAPES, doors="agent")
+_KIND = Param("kind", metavar="KIND", choices="memories.proposals:KINDS")
+_RULES = (
+    ("always", "have dreams make all changes of a kind: broken-link, mention, duplicate or orphan"),
+    ("never", "show no proposals of a kind"), ("ask", "end such a rule"),
+)  # fmt: skip
 _PROPOSAL = Param("id", place="1", needed=True)
 _NO_EMBED = flag("no_embed", "keyword index only", doors=COMMAND)
 
@@ -125,13 +130,19 @@ VERBS = {
             Param("id", "one proposal; all, if left out", place="?", metavar="ID"),
             flag("accept", "make the change that is proposed", section="(what)"),
             flag("reject", "never propose it again", section="(what)"),
-            flag("list", "list them, and ask nothing", section="(what)"), *WRITES,
+            flag("list", "list them, and ask nothing", section="(what)"),
+            *(_KIND.but(name=says, help=help_) for says, help_ in _RULES), *WRITES,
         ),
         command="upkeep_views:review",
     ),
     "proposals": Verb("", NONE, (), run="memories.review:proposals", writes=False, slow=True, gives="proposals: list[dict[str, Any]]",
                       returns="what dreams and models propose, each with its evidence and a diff"),
     "accept": Verb("", NONE, (_PROPOSAL, *WRITES), run="memories.review:accept", slow=True, returns="makes a proposed change"),
+    "rule": Verb(
+        "", NONE, (_KIND.but(name="kind", place="1", needed=True), Param("says", place="1", choices="memories.reads:RULES", needed=True), *WRITES),
+        run="memories.review:rule",
+        returns='what becomes of all proposals of a kind from now on: made always, never shown, or asked about; "rules", all there are',
+    ),
     "reject": Verb("", NONE, (_PROPOSAL, *WRITES), run="memories.review:reject", returns="never proposes it again"),
     "expect": Verb(
         "keep what a question has to find, and check that it still does", LOOK_AFTER,

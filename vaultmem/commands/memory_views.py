@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from vaultmem import screen
 from vaultmem.commands.rendering import (
@@ -17,6 +17,7 @@ from vaultmem.commands.rendering import (
 )
 from vaultmem.errors import UsageError
 from vaultmem.output import Output, json_text, table
+from vaultmem.text.sanitize import one_line
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -84,10 +85,21 @@ def show_memory(answer: MemoryRecord, _args: Namespace, output: Output) -> None:
         "read": f"{answer['access_count']:,} ×",
     }  # fmt: skip
     output.line(output.paint(answer["title"], "bold"))
-    for row in table((name, str(one)) for name, one in fields.items() if one not in (None, "")):
+    filled = ((name, str(one)) for name, one in fields.items() if one not in (None, ""))
+    for row in table([*filled, *_provenance(answer)]):
         output.line(output.paint(row, "dim"))
     output.line()
     output.text(answer["content"].removesuffix("\n") + "\n")
+
+
+def _provenance(answer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if origin := answer.get("drawn_from"):
+        line = f":{origin['line']}" if origin["line"] else ""
+        yield "drawn from", f"{origin['path']}{line}  “{one_line(origin['sentence'])}”"
+    for one in answer.get("replaced", ()):
+        yield "replaced", f"{short(one['id'])} {one['title']}"
+    for one in answer.get("recalled", ()):
+        yield f"recalled {one['day']}", f"by {one['by'] or 'you'}, {one['times']:,} ×"
 
 
 def show_memories(answer: Answer, args: Namespace, output: Output) -> None:

@@ -133,8 +133,15 @@ def review(args: Namespace, output: Output) -> int:
     """List the proposals of dreams and models, decide on one, or go through them; and list what else needs a look."""
     if args.id is None and (args.accept or args.reject):
         raise UsageError("name the proposal: vaultmem review ID --accept (or --reject)")
+    from vaultmem.memories.reads import RULES
+
+    made = {says: kind for says in RULES if (kind := getattr(args, says))}
     with open_vault(args, output) as vault:
-        proposals = vault.proposals()
+        if made:
+            _rule(vault, made, args, output)
+            return 0
+        answer = vault.ask("proposals")
+        proposals, rules = answer["proposals"], answer["rules"]
         if args.id is not None:
             proposals = [_named(proposals, args.id)]
         if args.accept or args.reject:
@@ -143,8 +150,10 @@ def review(args: Namespace, output: Output) -> int:
         chores = [] if args.id is not None or not vault.is_indexed() else vault.chores()
         if output.as_json:
             count = len(proposals) + len(chores)
-            output.data({"proposals": proposals, "chores": chores, "count": count})
+            output.data({"proposals": proposals, "chores": chores, "count": count, "rules": rules})
             return 0
+        for kind, says in sorted(rules.items()):
+            output.remark(f"vaultmem: {says} {kind} (vaultmem review --ask {kind} ends that rule)")
         if args.list or not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
             output.remark(f"vaultmem: {plural(len(proposals), 'proposal')}")
             for one in proposals:
@@ -155,6 +164,16 @@ def review(args: Namespace, output: Output) -> int:
         text, source = words(one["text"], WORDS), output.paint(one_line(one["source"]), "dim")
         output.line("  ".join(filter(None, (output.paint(one["id"], "yellow"), text, source))))
     return 0
+
+
+def _rule(vault: Vault, made: dict[str, str], args: Namespace, output: Output) -> None:
+    """Make rules, or end them."""
+    for says, kind in made.items():
+        report = vault.rule(kind, says, by=args.by, dry_run=args.dry_run)
+        if output.as_json:
+            output.data({**report, "dry_run": args.dry_run})
+        else:
+            output.line(f"{'would be ' if args.dry_run else ''}{says}: {kind}")
 
 
 def _named(proposals: list[Answer], id_: str) -> Answer:

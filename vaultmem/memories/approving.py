@@ -145,7 +145,11 @@ def waiting(session: Session, params: Arguments) -> dict[str, object]:  # noqa: 
         memory = collection.at(str(each["subject"]))
         if each["kind"] in WAITING and memory is not None and not memory.archived:
             results.append({**each, "id": memory.id})
-    open_ = sum(one.state == reads.OPEN for one in reads.kept(session.desk.ledger))
+    rules = reads.rules(session.desk.ledger)
+    open_ = sum(
+        one.state == reads.OPEN and rules.get(str(one.fields.get("kind"))) != reads.NEVER
+        for one in reads.kept(session.desk.ledger)
+    )
     return {"findings": results, "proposals": open_, "troubles": collection.troubles()}
 
 

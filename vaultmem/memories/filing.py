@@ -36,16 +36,23 @@ _NO_REINFORCING = {
 
 def read(session: Session, params: Arguments) -> dict[str, object]:
     """One memory; each read is counted, unless the caller says otherwise."""
+    if params.flag("provenance") and session.viewer.name:
+        raise UsageError("only you see who recalled a memory; leave --by out")
     try:
-        memory = session.find(params.needed("id"))
+        memory = session.find(params.needed("id"), archived=params.flag("deleted"))
     except NoteNotFoundError as error:
         raise (
             not params.text("by") and _entry_hint(session, params.needed("id"))
         ) or error from None
     if params.flag("counts", default=True):
         with contextlib.suppress(StateError):  # to read is possible of a full disk
-            reads.add(session.desk.ledger, {memory.id: memory.stored_reads}, session.now)
-    return {**session.record(memory)}
+            stored = {memory.id: memory.stored_reads}
+            reads.add(session.desk.ledger, stored, session.now, session.viewer.name)
+    if not params.flag("provenance"):
+        return {**session.record(memory)}
+    from vaultmem.memories.provenance import provenance  # to read does without
+
+    return {**session.record(memory), **_attributed(session, memory), **provenance(session, memory)}
 
 
 def _entry_hint(session: Session, text: str) -> NoteNotFoundError | None:
@@ -64,8 +71,9 @@ def _entry_hint(session: Session, text: str) -> NoteNotFoundError | None:
 
 def listed(session: Session, params: Arguments) -> dict[str, object]:
     """Memories, the newest first."""
+    fields = {name: params.scope() if name == "scope" else params.text(name) for name in FILTERS}
     wanted = Wanted(
-        {name: params.scope() if name == "scope" else params.text(name) for name in FILTERS},
+        {name: value for name, value in fields.items() if value},
         params.flag("everywhere"), params.tags(),
         params.day("since", session.local_time), params.day("until", session.local_time),
         params.number("min_confidence"),

@@ -27,7 +27,7 @@ from vaultmem.vault import files
 if TYPE_CHECKING:
     from vaultmem.index.catalog import Catalog
 
-BROKEN, MENTION, DUPLICATE, ORPHAN = "broken-link", "mention", "duplicate", "orphan"
+BROKEN, MENTION, DUPLICATE, ORPHAN = KINDS = "broken-link", "mention", "duplicate", "orphan"
 LARGEST = 500_000  # bytes of a note; a larger one is not read line by line
 SHORTEST = 80  # characters of a body that says something
 NEIGHBOURS = 3  # that an orphan is linked to

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.memories.ledger import Ledger
@@ -37,8 +38,8 @@ def counts(ledger: Ledger, id_: str = "") -> dict[str, ReadCount]:
     return dict(ledger.rows(f"SELECT id, count, last, times FROM reads {which}", _count, values))  # noqa: S608 - own text
 
 
-def add(ledger: Ledger, stored: Mapping[str, int], now: float) -> dict[str, int]:
-    """Count a read of each memory; `stored` gives what its file says. The counts of now, by id."""
+def add(ledger: Ledger, stored: Mapping[str, int], now: float, by: str = "") -> dict[str, int]:
+    """Count a read of each memory by somebody; `stored` gives what its file says. The counts of now, by id."""
     known: dict[str, ReadCount] = {}
     with ledger.writing(now) as db:
         for memory, of_file in stored.items():
@@ -50,6 +51,7 @@ def add(ledger: Ledger, stored: Mapping[str, int], now: float) -> dict[str, int]
             known[memory] = ReadCount(sum(shares.values()), now, times)
             _put(db, memory, known[memory])
             _share_out(db, memory, shares, now)
+            _note_recall(db, memory, by, now)
     return {memory: count.number for memory, count in known.items()}
 
 
@@ -131,6 +133,40 @@ def _share_out(db: sqlite3.Connection, memory: str, numbers: Mapping[str, int], 
 def _share(row: tuple[object, ...]) -> Share:
     id_, machine, number, last = row
     return Share(str(id_), str(machine), int(str(number)), float(str(last)))
+
+
+# Who recalled a memory, on which day and how often: the last days alone.
+
+MOST_RECALLS = 20  # of one memory
+
+
+class Recall(NamedTuple):
+    """The reads of one memory by one reader on one local day."""
+
+    by: str  # "" for the person
+    day: str
+    times: int
+
+
+def recalls(ledger: Ledger, memory: str) -> list[Recall]:
+    """Who recalled a memory on this machine, the newest first."""
+    if not ledger.has("recalls"):
+        return []
+    rows = ledger.rows("SELECT id, by, day, times FROM recalls ORDER BY day DESC, by", tuple)
+    return [Recall(str(by), str(day), int(str(n))) for id_, by, day, n in rows if id_ == memory]
+
+
+def _note_recall(db: sqlite3.Connection, memory: str, by: str, at: float) -> None:
+    day = datetime.fromtimestamp(at).astimezone().date().isoformat()
+    db.execute(
+        "INSERT INTO recalls VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1",
+        (memory, by, day),
+    )
+    db.execute(
+        "DELETE FROM recalls WHERE id = ?1 AND (by, day) NOT IN"
+        " (SELECT by, day FROM recalls WHERE id = ?1 ORDER BY day DESC, by LIMIT ?2)",
+        (memory, MOST_RECALLS),
+    )
 
 
 # When the decay of a memory was reset last, on any machine: its file may have lost that to another edit.
@@ -237,6 +273,24 @@ def note_written(ledger: Ledger, contents: Iterable[Content], now: float) -> Non
 
 
 # Proposals with the decisions of the person, and findings of jobs.
+
+ALWAYS, NEVER, ASK = RULES = ("always", "never", "ask")  # what to do with all proposals of a kind
+
+
+def rules(ledger: Ledger) -> dict[str, str]:
+    """What the person wants done with proposals, by kind; those that are not named are asked about."""
+    if not ledger.has("rules"):
+        return {}
+    return dict(ledger.rows("SELECT kind, says FROM rules", lambda row: (str(row[0]), str(row[1]))))
+
+
+def rule(ledger: Ledger, kind: str, says: str, now: float) -> None:
+    """Make a rule, or end it."""
+    with ledger.writing(now) as db:
+        db.execute("DELETE FROM rules WHERE kind = ?", (kind,))
+        if says != ASK:
+            db.execute("INSERT INTO rules VALUES (?, ?)", (kind, says))
+
 
 OPEN, ACCEPTED, REJECTED = "open", "accepted", "rejected"
 ASKED = "asked"  # a model was consulted, and had nothing to propose

@@ -26,7 +26,9 @@ class Known(NamedTuple):
 class Wanted(NamedTuple):
     """What a list is narrowed to; "" means anything. `since` and `until` are local days, inclusive."""
 
-    fields: Mapping[str, str]  # phase, category, scope and what is text in the front matter
+    fields: Mapping[
+        str, str
+    ]  # phase, category, scope and what is text in the front matter; none of them is ""
     everywhere: bool  # only global ones
     tags: tuple[str, ...]
     since: str
@@ -132,18 +134,16 @@ def is_hidden(properties: Mapping[str, object], summed: frozenset[str]) -> bool:
 
 def _fits(memory: Memory, wanted: Wanted) -> bool:
     for name, value in wanted.fields.items():
-        if name in _FIELDS and value and getattr(memory, name) != value:
+        if name in _FIELDS and getattr(memory, name) != value:
             return False
-        if name not in _FIELDS and value and _plain(name, memory.text(name)) != _plain(name, value):
+        if name not in _FIELDS and _plain(name, memory.text(name)) != _plain(name, value):
             return False
     if wanted.everywhere and memory.properties.get("global") is not True:
         return False
     if not all(word in f"{memory.title.lower()} {memory.opening}" for word in wanted.words):
         return False
-    tags = {tag.lower() for tag in memory.tags}
-    return tags.issuperset(tag.lower().lstrip("#") for tag in wanted.tags) and _dated(
-        memory, wanted
-    )
+    tags = [tag.lower() for tag in memory.tags] if wanted.tags else []
+    return all(tag.lower().lstrip("#") in tags for tag in wanted.tags) and _dated(memory, wanted)
 
 
 def _plain(name: str, value: str) -> str:

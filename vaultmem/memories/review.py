@@ -14,10 +14,11 @@ from vaultmem.memories.advice import Opinion
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.proposals import DUPLICATE, Proposal, edit
-from vaultmem.memories.reads import ACCEPTED, OPEN, REJECTED
+from vaultmem.memories.reads import ACCEPTED, ALWAYS, ASK, NEVER, OPEN, REJECTED
 from vaultmem.memories.reports import Report, diff, header, planned
 from vaultmem.memories.store import Session
 from vaultmem.text.titles import free_path
+from vaultmem.vault.batches import Header
 from vaultmem.vault.files import digest
 from vaultmem.vault.places import ARCHIVED_NOTES
 
@@ -33,13 +34,15 @@ def propose(session: Session) -> int:
     }
     reads.replace_open(session.desk.ledger, made, session.now)
     advice.forget_stale(session)
+    _follow_rules(session)
     return len(_open_as_json(session))
 
 
 def proposals(session: Session, _: Arguments) -> Report:
-    """The open proposals, each with what it would change."""
+    """The open proposals, each with what it would change; and the rules for kinds of them."""
     rows = _open_as_json(session)
-    return {"proposals": rows, "count": len(rows)}
+    rules = reads.rules(session.desk.ledger)
+    return {"proposals": rows, "count": len(rows), "rules": rules, "kinds": list(finder.KINDS)}
 
 
 def accept(session: Session, params: Arguments) -> Report:
@@ -48,14 +51,39 @@ def accept(session: Session, params: Arguments) -> Report:
     plan = _plan(session, proposal)
     if params.flag("dry_run"):
         return planned(session, plan)
-    outcome = session.carry_out(
-        plan, header(params, f"accepted: {proposal.said}"[:200], session.now)
-    )
+    _make(session, proposal, plan, header(params, f"accepted: {proposal.said}"[:200], session.now))
+    change = next((one for one in plan.changes if one.path == proposal.path), plan.changes[0])
+    return {"id": proposal.id, "accepted": True, "path": change.target, "said": proposal.said}
+
+
+def _make(session: Session, proposal: Proposal | Opinion, plan: Plan, who: Header) -> None:
+    outcome = session.carry_out(plan, who)
     if outcome.skipped:
         raise NoteChangedError(outcome.skipped[0][1])
     reads.decide(session.desk.ledger, proposal.id, ACCEPTED, session.now)
-    change = next((one for one in plan.changes if one.path == proposal.path), plan.changes[0])
-    return {"id": proposal.id, "accepted": True, "path": change.target, "said": proposal.said}
+
+
+def rule(session: Session, params: Arguments) -> Report:
+    """What dreams do with all their proposals of a kind from now on: make them always, never show them, or ask."""
+    if params.text("by"):
+        raise UsageError("only you can make rules for what is proposed; leave --by out")
+    kind, says = params.needed("kind"), params.needed("says")
+    if not params.flag("dry_run"):
+        reads.rule(session.desk.ledger, kind, says, session.now)
+    rules = {**reads.rules(session.desk.ledger), kind: says}
+    return {"kind": kind, "says": says, "rules": {k: v for k, v in rules.items() if v != ASK}}
+
+
+def _follow_rules(session: Session) -> None:
+    """Make what the person wants made always, each as an entry of the history of its own, to be undone by itself."""
+    rules = reads.rules(session.desk.ledger)
+    for one in _open(session):
+        if isinstance(one, Proposal) and rules.get(one.kind) == ALWAYS:
+            with contextlib.suppress(
+                VaultmemError
+            ):  # its note has changed: the next dream looks again
+                who = Header("dream", "job", f"always {one.kind}: {one.said}"[:200], session.now)
+                _make(session, one, _plan(session, one), who)
 
 
 def reject(session: Session, params: Arguments) -> Report:
@@ -68,7 +96,9 @@ def reject(session: Session, params: Arguments) -> Report:
 
 def _open(session: Session) -> list[Proposal | Opinion]:
     rows = [one for one in reads.kept(session.desk.ledger) if one.state == OPEN]
+    rules = reads.rules(session.desk.ledger)
     of_notes = [from_row(one.fields) for one in rows if not one.is_of_model]
+    of_notes = [one for one in of_notes if rules.get(one.kind) != NEVER]
     of_notes.sort(key=lambda each: (each.path, each.line, each.kind, each.id))
     return [*of_notes, *advice.opinions(session)]
 

@@ -51,7 +51,7 @@ def recall(desk: MemoryStore, reader: Reader, request: Arguments) -> dict[str, o
     wanted = wanted_of(request, desk.config, desk.now())
     run = recaller(desk).run(desk, reader, wanted)
     if request.flag("counts"):
-        recaller(desk).count(desk, [one for one, _ in run.chosen.items])
+        recaller(desk).count(desk, [one for one, _ in run.chosen.items], wanted.viewer.name)
     result: dict[str, object] = {
         "memories": [_to_json(one, number, wanted.viewer) for one, number in run.chosen.items],
         "tokens": run.chosen.tokens,
@@ -130,7 +130,9 @@ class Recaller:
             from vaultmem.search.rerank import Reranker
 
             self.reranker = Reranker(setting, models, threads)
-        self._unread: list[dict[str, int]] = []  # not yet counted as read, each memory once in each
+        self._unread: list[
+            tuple[str, dict[str, int]]
+        ] = []  # by whom, each memory once in each; not counted yet
         self._lock = threading.Lock()
 
     def run(self, desk: MemoryStore, reader: Reader, wanted: Wanted) -> Run:
@@ -144,13 +146,13 @@ class Recaller:
         run.carry_out()
         return run
 
-    def count(self, desk: MemoryStore, chosen: Iterable[Candidate]) -> None:
-        """What is in an answer counts as read; nobody waits until that is written down."""
+    def count(self, desk: MemoryStore, chosen: Iterable[Candidate], by: str = "") -> None:
+        """What is in an answer counts as read by who asked; nobody waits until that is written down."""
         with self._lock:
             is_first = not self._unread
             for one in chosen:
                 if one.id:
-                    _put(self._unread, one)
+                    _put(self._unread, one, by)
             if not is_first or not self._unread:
                 return
         desk.later(lambda: self._write_down(desk))
@@ -159,14 +161,14 @@ class Recaller:
         with self._lock:
             unread, self._unread = self._unread, []
         with contextlib.suppress(StateError):  # to recall is possible where nothing can be written
-            for stored in unread:
-                reads.add(desk.ledger, stored, desk.now())
+            for by, stored in unread:
+                reads.add(desk.ledger, stored, desk.now(), by)
 
 
-def _put(unread: list[dict[str, int]], one: Candidate) -> None:
-    free = next((each for each in unread if one.id not in each), None)
+def _put(unread: list[tuple[str, dict[str, int]]], one: Candidate, by: str) -> None:
+    free = next((each for name, each in unread if name == by and one.id not in each), None)
     if free is None:
-        unread.append(free := {})
+        unread.append((by, free := {}))
     free[one.id] = one.stored_reads
 
 
