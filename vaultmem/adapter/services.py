@@ -79,7 +79,8 @@ class Health(Protocol):
     """What a package with work of its own says in `doctor` and `status`."""
 
     def findings(self, vault: Vault) -> Iterator[tuple[str, str, str, list[str], str]]:
-        """What is wrong: how bad (error, warning, note), what, what to do about it, where. Changes nothing."""
+        """What is wrong: how bad (error, warning, note), what, what to do about it, where, and the command
+        that mends it as it stands. Changes nothing."""
 
     def facts(self, state: str) -> dict[str, object]:
         """What belongs into the status of a vault, by name, out of its state folder. Quick."""
