@@ -149,8 +149,6 @@ def sentences(note: Note, text: str) -> dict[int, list[str]]:
     """Sentences that may say when something is to be done, by their lines; of text and lists alone. Quick where there
     is none."""
     low = text.lower()
-    if not _may_hold(low):
-        return {}
     if len(low) != len(text):  # a letter became two
         low = "".join(letter.lower()[:1] or letter for letter in text)
     places = list(islice(_cued(low, text), 4 * MOST))
@@ -169,14 +167,6 @@ def sentences(note: Note, text: str) -> dict[int, list[str]]:
             if sum(map(len, result.values())) >= MOST:
                 break
     return result
-
-
-def _may_hold(low: str) -> bool:
-    if any(word in low for word in _LATIN) or _DUE.search(low) or _BY.search(low):
-        return True
-    if low.isascii():
-        return False
-    return any(word in low for word in _HAN) or _HAN_BEFORE.search(low) is not None
 
 
 def _cued(low: str, text: str) -> Iterator[tuple[int, int]]:

@@ -38,7 +38,7 @@ def read_note(path: str, text: str, front: FrontMatter, settings: Settings) -> N
     starts = line_starts(text)
     result = find_links(text, plain, body, starts)
     drawing = path.lower().endswith(".excalidraw.md") or "excalidraw-plugin" in properties
-    content = read_pieces(text, line_at(starts, body), spans, drawing=drawing)
+    content = read_pieces(Lines(text, starts), line_at(starts, body), spans, drawing=drawing)
     return Note(
         title=path.rpartition("/")[2][:-3],
         pieces=tuple(content.pieces),
@@ -77,17 +77,17 @@ def speakers(body: list[str]) -> frozenset[str]:
 
     Four or more such lines, at most six names, one of which comes twice, and most of the lines.
     """
-    lines = [line for line in body if line and not line.isspace()]
+    lines = [line for line in body if ": " in line or "：" in line]
     if len(lines) < _FEWEST_LINES:
         return frozenset()
-    counts: Counter[str] = Counter()
-    for line in lines:
-        if (": " in line or "：" in line) and (name := _plain_name(line)):
-            counts[name] += 1
+    half = len(list(filter(str.strip, body))) / 2
+    if len(lines) <= half:
+        return frozenset()
+    counts = Counter(name for line in lines if (name := _plain_name(line)))
     total = counts.total()
     if total < _FEWEST_LINES or not len(counts) < total or len(counts) > _MOST_NAMES:
         return frozenset()
-    return frozenset(counts) if total * 2 > len(lines) else frozenset()
+    return frozenset(counts) if total > half else frozenset()
 
 
 def _plain_name(line: str) -> str | None:
@@ -136,32 +136,38 @@ class Content(NamedTuple):
     headings: list[Heading]
 
 
-def read_pieces(text: str, first_line: int, spans: list[Hidden], *, drawing: bool) -> Content:
+class Lines:
+    """A text and its lines, numbered from 0."""
+
+    def __init__(self, text: str, starts: list[int]) -> None:
+        self.text = text
+        self.starts = [*starts, len(text) + 1]
+        self.all = text.split("\n")
+
+    def run(self, begin: int, end: int) -> str:
+        """The lines [begin, end)."""
+        return self.text[self.starts[begin] : self.starts[end] - 1]
+
+
+def read_pieces(lines: Lines, first_line: int, spans: list[Hidden], *, drawing: bool) -> Content:
     """The pieces and headings from `first_line` on; a drawing's code is no text."""
-    lines = text.split("\n")
-    reader = _Reader(lines, speakers(lines[first_line - 1 :]), drawing=drawing)
-    reader.fences = _fences(text, spans)
+    reader = _Reader(lines, speakers(lines.all[first_line - 1 :]), drawing=drawing)
+    reader.fences = {
+        line_at(lines.starts, span.begin) - 1: line_at(lines.starts, max(span.end - 1, span.begin))
+        - 1
+        for span in spans
+        if span.fence
+    }
     reader.read(first_line - 1)
     return Content(reader.pieces, reader.headings)
-
-
-def _fences(text: str, spans: list[Hidden]) -> dict[int, int]:
-    """First and last line (from 0) of each fenced code block."""
-    fenced = [span for span in spans if span.fence]
-    if not fenced:
-        return {}
-    starts = line_starts(text)
-    return {
-        line_at(starts, span.begin) - 1: line_at(starts, max(span.end - 1, span.begin)) - 1
-        for span in fenced
-    }
 
 
 class _Reader:
     """Line by line: what a line begins ends the run before it."""
 
-    def __init__(self, lines: list[str], names: frozenset[str], *, drawing: bool) -> None:
-        self.lines = lines
+    def __init__(self, lines: Lines, names: frozenset[str], *, drawing: bool) -> None:
+        self.lines = lines.all
+        self.run = lines.run
         self.names = names
         self.drawing = drawing
         self.fences: dict[int, int] = {}
@@ -177,35 +183,33 @@ class _Reader:
     def read(self, line: int) -> None:
         lines, fences = self.lines, self.fences
         end = len(lines)
-        blank = False
+        first = "-"
         while line < end:
             written = lines[line]
-            after_blank, blank = blank, not written or written.isspace()
+            before, first = first, written.lstrip()[:1]
             if line in fences:
                 line = self._code(line, fences[line])
-            elif blank:
-                if self.kind != "list":
+            elif not first:
+                if self.kind and self.kind != "list":
                     self._close(line)
-            elif self.kind != "text" or not written[0].isalpha():  # else the paragraph goes on
-                self._take(line, written, after_blank=after_blank)
+            elif not first.isalpha():
+                self._take(line, written, first, goes_on=bool(before) or written[0] in " \t")
+            elif self.kind != "text" and not (
+                self.kind == "list" and (before or written[0] in " \t")
+            ):
+                self._begin("text", line)
             line += 1
         self._close(end)
 
-    def _take(self, line: int, written: str, *, after_blank: bool) -> None:
-        first = written.lstrip()[0]
+    def _take(self, line: int, written: str, first: str, *, goes_on: bool) -> None:
         if first == "#" and (heading := _HEADING.fullmatch(written)):
             self._heading(line, len(heading[1]), heading[2] or "")
         elif first in "-*_=" and self._steers(line, written):
             return
         elif (first in "-*+" or first.isdigit()) and _ITEM.match(written):
             self._item(line, written)
-        elif self.kind == "list" and (written[0] in " \t" or not after_blank):
-            return  # goes on with the item above
-        else:
-            kind = {"|": "table", ">": "quote"}.get(first, "text")
-            if self.kind != kind:
-                self._close(line)
-                self._open(kind, line)
+        elif self.kind != "list" or not goes_on:  # else it belongs to the item above
+            self._begin("table" if first == "|" else "quote" if first == ">" else "text", line)
 
     def _steers(self, line: int, written: str) -> bool:
         """A line under a heading, or one that only divides."""
@@ -240,8 +244,7 @@ class _Reader:
     def _item(self, line: int, written: str) -> None:
         margin = len(written) - len(written.lstrip())
         if self.kind != "list":
-            self._close(line)
-            self._open("list", line)
+            self._begin("list", line)
             self.margin = margin
             self.items = []
         if margin <= self.margin:
@@ -258,51 +261,47 @@ class _Reader:
             return last
         self._close(line)
         if not self.drawing:
-            text = "\n".join(self.lines[line : last + 1])
+            text = self.run(line, last + 1)
             self.pieces.append(Piece(text, line + 1, last + 1, self.above, "code"))
         return last
 
-    def _open(self, kind: str, line: int) -> None:
-        self.kind = kind
-        self.begin = line
+    def _begin(self, kind: str, line: int) -> None:
+        """Open a run, unless one of this kind goes on."""
+        if self.kind != kind:
+            self._close(line)
+            self.kind = kind
+            self.begin = line
 
     def _close(self, end: int) -> None:
         kind, begin = self.kind, self.begin
-        self.kind = ""
         if not kind:
             return
-        lines = self.lines
-        while not lines[end - 1].strip():
+        self.kind = ""
+        while not self.lines[end - 1].strip():
             end -= 1
+        text = self.run(begin, end)
         if kind == "list":
-            self._close_list(begin, end)
+            self._close_list(text, begin, end)
         elif kind == "table":
-            text = _TABLE_RULE.sub("", "\n".join(lines[begin:end]))
-            self._add(text, begin, end, "table")
+            self._add(_TABLE_RULE.sub("", text), begin, end, "table")
+        elif self.names or "**" in text:
+            for first, last, label in turns(self.lines, begin, end, self.names):
+                self._add(self.run(first, last), first, last, "text", label)
         else:
-            self._close_text(begin, end)
+            self._add(text, begin, end, "text")
 
-    def _close_text(self, begin: int, end: int) -> None:
-        whole = "\n".join(self.lines[begin:end])
-        if not self.names and "**" not in whole:
-            self._add(whole, begin, end, "text")
-            return
-        for first, last, label in turns(self.lines, begin, end, self.names):
-            self._add("\n".join(self.lines[first:last]), first, last, "text", label)
-
-    def _close_list(self, begin: int, end: int) -> None:
-        lines = self.lines
-        parts = list(turns(lines, begin, end, self.names))
-        if len(parts) > 1 or parts[0][2]:
+    def _close_list(self, text: str, begin: int, end: int) -> None:
+        parts: list[tuple[int, int, str | None]] = []
+        if self.names or "**" in text:
+            parts = list(turns(self.lines, begin, end, self.names))
+        if len(parts) > 1 or (parts and parts[0][2]):
             for first, last, label in parts:
-                self._add("\n".join(lines[first:last]), first, last, "list", label)
-            return
-        text = "\n".join(lines[begin:end])
-        if len(text) <= _SHORT_LIST:
+                self._add(self.run(first, last), first, last, "list", label)
+        elif len(text) <= _SHORT_LIST:
             self._add(text, begin, end, "list")
-            return
-        for first, last in self._item_runs(begin, end):
-            self._add("\n".join(lines[first:last]), first, last, "list")
+        else:
+            for first, last in self._item_runs(begin, end):
+                self._add(self.run(first, last), first, last, "list")
 
     def _item_runs(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
         starts = self.items if self.items and self.items[0] == begin else [begin, *self.items]

@@ -75,7 +75,7 @@ def hidden(text: str, start: int = 0, *, indented: bool = False) -> list[Hidden]
 
 def _indented(text: str, start: int) -> list[Hidden]:
     """Runs of lines with four blanks or a tab before them, after an empty line and in no list."""
-    if not _FIRST_INDENTED.search(text, start):
+    if ("\n    " not in text and "\t" not in text) or not _FIRST_INDENTED.search(text, start):
         return []
     results: list[Hidden] = []
     in_list, after_empty, begin = False, False, start
@@ -116,8 +116,7 @@ class _Scan:
         self.start = start
         self.code = code[::-1]  # indented; the next one last
         self.line_start = start
-        self.seen = start
-        self.fresh = True  # no token yet on this line
+        self.last = -1  # where the token before this one begins
         self.block_end = start
         self.callout_end = start
         self.runs_end = -1
@@ -131,17 +130,18 @@ class _Scan:
         position = self.start
         search = _TOKEN.search
         while token := search(self.text, position):
-            position = self._past_indented(token.start(), position, results)
-            if position > token.start():
-                continue
+            begin = token.start()
+            if self.code:
+                position = self._past_indented(begin, position, results)
+                if position > begin:
+                    continue
             position = token.end()
-            self._advance(token.start())
-            fence = self._fence(token)
+            fence = self._fence(token) if position - begin > 2 else 0
             end = fence or self._end(token)
             if end > position:
-                results.append(Hidden(token.start(), end, bool(fence)))
+                results.append(Hidden(begin, end, bool(fence)))
                 position = end
-            self.fresh = False
+            self.last = begin
         self._past_indented(len(self.text), position, results)
         return results
 
@@ -154,13 +154,6 @@ class _Scan:
                 position = code.end
         return position
 
-    def _advance(self, offset: int) -> None:
-        newline = self.text.rfind("\n", self.seen, offset)
-        if newline >= 0:
-            self.line_start = newline + 1
-            self.fresh = True
-        self.seen = offset
-
     def _end(self, token: re.Match[str]) -> int:
         first = self.text[token.start()]
         if first == "`":
@@ -172,7 +165,12 @@ class _Scan:
         return 0
 
     def _begins_line(self, offset: int) -> bool:
-        return self.fresh and bool(_PREFIX.fullmatch(self.text, self.line_start, offset))
+        """Whether a token is the first of its line, and nothing but marks of quotes and items stands before it."""
+        line = self.text.rfind("\n", max(self.last, self.start), offset) + 1
+        if not line and self.last >= 0:
+            return False
+        self.line_start = line or self.start
+        return bool(_PREFIX.fullmatch(self.text, self.line_start, offset))
 
     def _paragraph_end(self, offset: int) -> int:
         if offset >= self.block_end:
@@ -182,7 +180,7 @@ class _Scan:
 
     def _fence(self, token: re.Match[str]) -> int:
         text, start, end = self.text, token.start(), token.end()
-        if end - start < 3 or text[start] not in "`~" or not self._begins_line(start):
+        if text[start] not in "`~" or not self._begins_line(start):
             return 0
         line_end = text.find("\n", end)
         if line_end < 0:
@@ -208,7 +206,11 @@ class _Scan:
         return self.callout_end
 
     def _code(self, token: re.Match[str]) -> int:
-        length = token.end() - token.start()
+        length, begin = token.end() - token.start(), token.end()
+        if length == 1:  # most often it ends on the same line
+            close = self.text.find("`", begin)
+            if self.text[close : close + 2] != "``" and self.text.find("\n", begin, close) < 0:
+                return close + 1
         end = self._paragraph_end(token.start())
         if end != self.runs_end:
             self.runs_end = end

@@ -142,48 +142,42 @@ def _hard_cut(text: str, start: int) -> int:
     return blank + 1 if blank > start else limit
 
 
-class _Run:
-    """Pieces being collected into one block."""
-
-    def __init__(self, piece: Piece) -> None:
-        self.first = piece
-        self.last = piece
-        self.texts = [piece.text]
-        self.tokens = count_tokens(piece.text)
-        self.inside = (*piece.headings, piece.text.partition("\n")[0])
-
-    def takes(self, piece: Piece, tokens: int) -> bool:
-        if self.first.label or piece.label or self.tokens + tokens > MAX_TOKENS:
-            return False
-        if piece.headings[: len(self.inside)] == self.inside:
-            return True  # a child of the outline block this run began with
-        return piece.headings == self.first.headings and self.tokens < ENOUGH_TOKENS
-
-    def add(self, piece: Piece, tokens: int) -> None:
-        self.last = piece
-        self.texts.append(piece.text)
-        self.tokens += tokens
-
-    def block(self) -> Block:
-        glue = "\n" if self.first.kind == "list" else "\n\n"
-        end = max(self.first.end_line, self.last.end_line)
-        return Block(
-            glue.join(self.texts), self.first.line, end, self.first.headings, self.first.label
-        )
-
-
 def _join_sections(pieces: Iterable[Piece]) -> Iterator[Block]:
-    run: _Run | None = None
+    first = last = None
+    texts: list[str] = []
+    total = 0
     for piece in pieces:
         tokens = count_tokens(piece.text)
-        if run and run.takes(piece, tokens):
-            run.add(piece, tokens)
-            continue
-        if run:
-            yield run.block()
-        run = _Run(piece)
-    if run:
-        yield run.block()
+        if first and _goes_on(first, total, piece, tokens):
+            texts.append(piece.text)
+            total += tokens
+        else:
+            if first and last:
+                yield _block(first, last, texts)
+            first, texts, total = piece, [piece.text], tokens
+        last = piece
+    if first and last:
+        yield _block(first, last, texts)
+
+
+def _goes_on(first: Piece, total: int, piece: Piece, tokens: int) -> bool:
+    """Whether a piece belongs to the block that begins with `first` and has so many tokens until now."""
+    if first.label or piece.label or total + tokens > MAX_TOKENS:
+        return False
+    if piece.headings == first.headings:
+        return total < ENOUGH_TOKENS
+    depth = len(first.headings)  # or it is a child of the outline block this run began with
+    return (
+        len(piece.headings) > depth
+        and piece.headings[:depth] == first.headings
+        and piece.headings[depth] == first.text.partition("\n")[0]
+    )
+
+
+def _block(first: Piece, last: Piece, texts: list[str]) -> Block:
+    glue = "\n" if first.kind == "list" else "\n\n"
+    end = max(first.end_line, last.end_line)
+    return Block(glue.join(texts), first.line, end, first.headings, first.label)
 
 
 def _join_short(blocks: list[Block]) -> list[Block]:
@@ -220,9 +214,9 @@ def neighbour_text(blocks: list[Block], at: int) -> str:
     A short answer ("Yes, on Tuesday") is found by the question just before it: measured as 13 points
     of recall on chats and as nothing for long blocks, which therefore get "" (docs/adr/0006).
     """
-    if _is_inside_long_turn(blocks, at):
-        return ""
     room = WINDOW_WORDS - _word_count(blocks[at].text)
+    if room <= 0 or _is_inside_long_turn(blocks, at):
+        return ""
     parts: list[str] = []
     for near in (at - 1, at + 1, at - 2, at + 2):
         if room <= 0:

@@ -10,7 +10,9 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem import paths, plugins
-from vaultmem.adapter import Completion, Dialect, Folder, FrontMatter, Note, Rules, Task, Views
+from vaultmem.adapter import (
+    Completion, Dialect, Folder, FrontMatter, Link, Note, Rules, Task, Views,
+)  # fmt: skip
 from vaultmem.errors import ConfigError
 from vaultmem.vault import blocks as blocking
 from vaultmem.vault import compact_line, files, frontmatter
@@ -189,8 +191,10 @@ class Rulebook:
 
     def numbered(self, path: str, note: Note) -> Note:
         """The note with link keys of this rulebook, which other dialects' keys cannot equal."""
+        if not note.links:
+            return note
         number = self._at(path)[0]
-        links = [k._replace(key=f"{number}:{k.key}") if k.key else k for k in note.links]
+        links = [Link(*k[:5], f"{number}:{k[5]}", *k[6:]) if k[5] else k for k in note.links]
         return note._replace(links=tuple(links))
 
     def names(self, path: str, note: Note | None) -> set[str]:

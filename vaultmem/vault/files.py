@@ -115,15 +115,17 @@ def digest(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 
 
-def read(root: str, path: str, cap: int = CAP) -> Read:
-    """Read a file by its path in the vault (NFC or as the disk spells it). Never raises OSError.
+def read(root: str, path: str, cap: int = CAP, inside: Inside | None = None) -> Read:
+    """Read a file by its path in the vault (NFC or as the disk spells it), of many through one `inside`. Never raises
+    OSError.
 
     A symbolic link, a folder, a fifo or a device is not read; a file over `cap` bytes is read up to
     there. If somebody writes all the while, the last reading comes back with its trouble.
     """
     try:
         try:
-            data, stat, quiet = content_of(open_inside(root, path), cap)
+            handle = inside.open(path) if inside else open_inside(root, path)
+            data, stat, quiet = content_of(handle, cap)
         except FileNotFoundError:
             raw = on_disk(root, path)
             if raw is None:
