@@ -1,4 +1,4 @@
-"""Days in questions, in English and Chinese, and what makes a text speak of time."""
+"""Days in questions, in English and Chinese."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from vaultmem_languages.when_words import (
     MONTHS,
     asks_when,
     day_spans,
-    is_temporal,
 )
 
 CASES = {
@@ -62,7 +61,6 @@ def test_dates_in_every_spelling(day: dt.date, name: str) -> None:
 def test_nothing_raises(text: str) -> None:
     assert len(day_spans(text)) <= 8
     asks_when(text)
-    is_temporal(text)
     day_number(text)
 
 
@@ -83,16 +81,3 @@ def test_questions_for_a_time(text: str) -> None:
 @pytest.mark.parametrize("text", ["whenever", "the way home", "什么东西"])
 def test_other_questions(text: str) -> None:
     assert not asks_when(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["on Monday,", "2025-03-12", "last week", "昨天下雨", "in 1998", "12月", "we met (yesterday)"],
-)
-def test_temporal(text: str) -> None:
-    assert is_temporal(text)
-
-
-@pytest.mark.parametrize("text", ["the red apple", "桥很长", "12 apples"])
-def test_not_temporal(text: str) -> None:
-    assert not is_temporal(text)

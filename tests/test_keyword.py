@@ -34,9 +34,7 @@ def write(folder: Path, texts: dict[int, str], **fields: str) -> None:
     writer = KeywordWriter(str(folder))
     for note, text in texts.items():
         writer.remove(note)
-        writer.add(
-            note, Entry(0, {"body": text, **fields}, 20261121 if note == 8 else 0, note == 8)
-        )
+        writer.add(note, Entry(0, {"body": text, **fields}, 20261121 if note == 8 else 0))
     writer.commit()
     writer.close()
 
@@ -88,6 +86,24 @@ def test_no_query_raises(searcher: KeywordSearcher, text: str) -> None:
         searcher.corrections(word)
 
 
+TIMES = {
+    1: "We met on Monday,", 2: "2025-03-12", 3: "last weeks", 4: "昨天下雨", 5: "in 1998", 6: "12月", 7: "met (yesterday)",
+    8: "in July", 9: "九月", 10: "二〇二四年3号",
+}  # fmt: skip
+NO_TIMES = {11: "the red apple", 12: "桥很长", 13: "12 apples", 14: "this or that, for weeks"}
+
+
+def test_a_question_for_a_time_prefers_what_speaks_of_times(tmp_path: Path) -> None:
+    write(tmp_path, {**TIMES, **NO_TIMES})
+    searcher = KeywordSearcher(str(tmp_path))
+    question = Question("when?", parse("when?"), None)
+    assert {note for note in TIMES | NO_TIMES if searcher.parts(question, note)["date"]} == set(
+        TIMES
+    )
+    question = Question("who?", parse("who?"), None)
+    assert not any(searcher.parts(question, note)["date"] for note in TIMES)
+
+
 def test_only_and_all_but(searcher: KeywordSearcher) -> None:
     def notes(only: list[int], *, all_but: bool) -> set[int]:
         hits = searcher.search(Question("桥", parse("桥"), only, all_but=all_but), 10)
@@ -114,7 +130,7 @@ def test_replaced_and_removed_blocks_are_gone(tmp_path: Path) -> None:
     write(tmp_path, TEXTS)
     writer = KeywordWriter(str(tmp_path))
     writer.remove(1)
-    writer.add(1, Entry(0, {"body": "quite another text"}, 0, False))
+    writer.add(1, Entry(0, {"body": "quite another text"}, 0))
     writer.remove(2)
     writer.commit()
     writer.close()
@@ -129,7 +145,7 @@ def test_nothing_is_seen_before_the_commit(tmp_path: Path) -> None:
     write(tmp_path, {1: "apple"})
     searcher = KeywordSearcher(str(tmp_path))
     writer = KeywordWriter(str(tmp_path))
-    writer.add(2, Entry(0, {"body": "apple"}, 0, False))
+    writer.add(2, Entry(0, {"body": "apple"}, 0))
     searcher.refresh()
     assert found(searcher, "apple") == [1]
     writer.commit()

@@ -58,7 +58,7 @@ class Traced(catalog.Catalog):
         self.db.set_trace_callback(event)
 
 indexer.Catalog = Traced
-indexer.BATCH_NOTES = 7
+indexer.BATCH_NOTES, indexer.PART_NOTES = 7, 3
 for owner, names in ((os, "fsync replace"), (vault, "read"), (state.State, "adopt sweep new_generation"),
                      (keyword.KeywordWriter, "__init__ add remove commit close")):
     for name in names.split():

@@ -24,8 +24,8 @@ PLANTED = [
     ),
     (
         "vaultmem/index/indexer.py",
-        "self.batch.stale(self._keys(before ^ names))",
-        "self.batch.stale(self._keys(names - names))",
+        "self._stale(before ^ names, note.links)",
+        "self._stale(names - names, note.links)",
         "tests/test_sync.py",
     ),
     (
@@ -60,8 +60,8 @@ PLANTED = [
     ),
     (
         "vaultmem/vault/blocks.py",
-        "if self.first.label or piece.label",
-        "if self.first.label and piece.label",
+        "if first.label or piece.label",
+        "if first.label and piece.label",
         "tests/test_blocks.py",
     ),
     ("vaultmem/output.py", "text.translate(_CONTROL)", "text", "tests/test_output.py"),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
-    from vaultmem.adapter import DaySpan, Moment, Note, Phrase, Statement
+    from vaultmem.adapter import DaySpan, Moment, Note, Phrase, Statement, TimeWords
 
 
 def words(section: str, name: str) -> str:
@@ -62,10 +62,10 @@ class PlainLanguage(Language):
 
         return reminder_phrase.alone(text, now)
 
-    def is_temporal(self, text: str) -> bool:
+    def time_words(self) -> TimeWords:
         from vaultmem_languages import when_words
 
-        return when_words.is_temporal(text)
+        return when_words.TIMES
 
     def asks_when(self, question: str) -> bool:
         from vaultmem_languages import when_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from vaultmem.adapter import DaySpan
+from vaultmem.adapter import DaySpan, TimeWords
 from vaultmem.text.times import LAST
 from vaultmem.text.values import lazy
 
@@ -110,36 +110,21 @@ def asks_when(text: str) -> bool:
     return bool(re.search(_WHEN, text.lower()))
 
 
-# Whether a text speaks of days or dates. Every block is asked when it is indexed, so this is quick.
+# What speaks of days or dates: words, and patterns of words side by side. A question for a time looks for them, so that
+# nothing has to be looked for in each block beforehand.
 
-_TIME_WORDS = frozenset(
-    """today yesterday tomorrow tonight ago monday tuesday wednesday thursday friday saturday sunday
-    january february march april june july august september october november december
-    jan feb mar apr jun jul aug sep sept oct nov dec weekend fortnight""".split()
-)
-_STARTS = ("day", "ago", "tomo", "toni", "week", "fort", "jan", "feb", "mar", "apr", "jun", "jul", "aug",
-           "sep", "oct", "nov", "dec")  # fmt: skip
-_YEAR_NAMED = lazy(r"[12][90]\d\d(?!\d)")
-_NEAR_SPAN = lazy(r"(?:last|next|this) (?:week|month|year|night)")
-_HAN_TIMES = lazy(
-    r"[\d一二三四五六七八九十][月日号]|[昨今明后]天|[上下本这]周|[去今明]年|周[一二三四五六日]|星期"
-)
-_SPANS = frozenset(("week", "month", "year", "night"))
-_SPACED = str.maketrans(dict.fromkeys(".,;:!?()[]*_\"'", " "))
-
-
-def is_temporal(text: str) -> bool:
-    """Whether a block speaks of days or dates."""
-    low = text.lower()
-    words = low.split()
-    if not _TIME_WORDS.isdisjoint(words) or _YEAR_NAMED.search(low):
-        return True
-    beside_a_mark = any(start in low for start in _STARTS)  # "Friday," or "(March"
-    if beside_a_mark and not _TIME_WORDS.isdisjoint(low.translate(_SPACED).split()):
-        return True
-    if any(span in low for span in _SPANS) and _NEAR_SPAN.search(low):
-        return True
-    return not low.isascii() and bool(_HAN_TIMES.search(low))
+TIMES = TimeWords(
+    (
+        "today yesterday tomorrow tonight ago weekend fortnight monday tuesday wednesday thursday friday saturday"
+        " sunday january february march april june july august september october november december"
+        " jan feb mar apr jun jul aug sep sept oct nov dec"
+    ),
+    (
+        ("[12][90][0-9]{2}",), ("last|next|this", "week|month|year|night"),
+        ("[0-9]{1,2}|[一二三四五六七八九十]", "[月日号]"), ("[昨今明后]", "天"), ("[上下本这]", "周"),
+        ("[去今明]", "年"), ("周", "[一二三四五六日]"), ("星", "期"),
+    ),
+)  # fmt: skip
 
 
 # One spelling for all widths and scripts, English numbers and names.

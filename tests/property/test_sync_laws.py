@@ -20,8 +20,8 @@ from tests.index_dump import (
     synced,
 )
 from vaultmem.index import indexer as indexer_module
-from vaultmem.index.compare import Place
-from vaultmem.index.indexer import Indexer, Work
+from vaultmem.index.compare import Place, Work
+from vaultmem.index.indexer import Indexer
 from vaultmem.index.sync import rules_of
 from vaultmem.progress import Silent
 

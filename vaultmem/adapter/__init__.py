@@ -239,6 +239,14 @@ class Statement(NamedTuple):
     over: str = ""  # what it is preferred to
 
 
+class TimeWords(NamedTuple):
+    """Words that speak of days or dates, with blanks between them, and regular expressions of one word, or of two side
+    by side, in lower case. A CJK character is a word."""
+
+    words: str
+    patterns: tuple[tuple[str, ...], ...]
+
+
 CAP = 4000  # characters of a text in which statements are looked for
 
 
@@ -263,8 +271,8 @@ class Language(Protocol):
     def time_alone(self, text: str, now: datetime) -> Phrase:
         """The same of words that say when and nothing else: whatever stands beside it is not understood."""
 
-    def is_temporal(self, text: str) -> bool:
-        """Whether a text speaks of days or dates. Every block is looked at when it is indexed, so this is quick."""
+    def time_words(self) -> TimeWords:
+        """What speaks of days or dates."""
 
     def asks_when(self, question: str) -> bool:
         """Whether the answer to a question is likely a date."""

@@ -22,8 +22,8 @@ from vaultmem.config import Config
 from vaultmem.errors import DamagedError, VaultGoneError, VaultmemError
 from vaultmem.index import sync
 from vaultmem.index.catalog import spoken
-from vaultmem.index.compare import Diff, Place, without
-from vaultmem.index.indexer import Indexer, Work
+from vaultmem.index.compare import Diff, Place, Work, without
+from vaultmem.index.indexer import Indexer
 from vaultmem.index.state import State
 from vaultmem.progress import Progress
 from vaultmem.text.values import plural

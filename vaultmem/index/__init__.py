@@ -1,7 +1,7 @@
 """The index: catalog, keyword index, vectors, and what keeps them equal to the notes."""
 
 ANALYZER = (
-    "vaultmem-4"  # a new name for every change of the analyzer or the schema: it forces a rebuild
+    "vaultmem-5"  # a new name for every change of the analyzer or the schema: it forces a rebuild
 )
 ORD_BITS = 20  # a block's number is the note's << ORD_BITS | the ordinal of the block in its note
 ASKS = 16  # is added to the words of a short question in what is stored as the size of a block

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from vaultmem.adapter import Link, Note, Task
 from vaultmem.index import ASKS
 from vaultmem.index.catalog import Catalog
-from vaultmem.plugins import language
 from vaultmem.text import times
 from vaultmem.text.values import value
 from vaultmem.vault import blocks
@@ -61,22 +60,13 @@ class NoteRow(NamedTuple):
     opening: str | None = None  # of a note whose properties say when it is due
 
 
-def put_file(catalog: Catalog, row: FileRow) -> int:
-    """Insert or update a file by its path; its id."""
-    known = catalog.db.execute("SELECT id FROM files WHERE path = ?", (row.path,)).fetchone()
-    if known:
-        catalog.db.execute(
-            "UPDATE files SET kind = ?, size = ?, mtime_ns = ?, inode = ?, raw = ?, hash = ?, racy = ?,"
-            " ctime_ns = ? WHERE id = ?",
-            (*row[1:], known[0]),
-        )
-        return int(known[0])
-    inserted = catalog.db.execute(
-        "INSERT INTO files (path, kind, size, mtime_ns, inode, raw, hash, racy, ctime_ns)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        row,
+def update_file(catalog: Catalog, row: FileRow, file: int) -> None:
+    """What the file system says now about a file that is known."""
+    catalog.db.execute(
+        "UPDATE files SET path = ?, kind = ?, size = ?, mtime_ns = ?, inode = ?, raw = ?, hash = ?, racy = ?,"
+        " ctime_ns = ? WHERE id = ?",
+        (*row, file),
     )
-    return int(inserted.lastrowid or 0)
 
 
 def remove_file(catalog: Catalog, file: int) -> set[str]:
@@ -90,6 +80,7 @@ def remove_file(catalog: Catalog, file: int) -> set[str]:
 # What a row of the table tasks is about, in its column is_task.
 BLOCK, TASK, SAID, OPENING = 0, 1, 2, 3  # OPENING: of a note that is due itself
 _INSERTS = {
+    "files": "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     "names": "INSERT INTO names VALUES (?, ?)",
     "notes": "INSERT INTO notes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     "blocks": "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -107,6 +98,18 @@ class Batch:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._rows: dict[str, list[tuple[object, ...]]] = {table: [] for table in _INSERTS}
+        self._last: int | None = None  # the id of the last file, within one transaction
+
+    def file(self, row: FileRow) -> int:
+        """A new file; its id, which no other file ever had."""
+        if self._last is None:
+            found = self._catalog.db.execute(
+                "SELECT seq FROM sqlite_sequence WHERE name = 'files'"
+            ).fetchone()
+            self._last = int(found[0]) if found else 0
+        self._last += 1
+        self._rows["files"].append((self._last, *row))
+        return self._last
 
     def names(self, file: int, names: Iterable[str]) -> None:
         """The names under which links find a file."""
@@ -143,10 +146,14 @@ class Batch:
         for table, statement in _INSERTS.items():
             self._catalog.db.executemany(statement, self._rows[table])
             self._rows[table] = []
+        self._last = None
+
+
+_encoded = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
 def _json(value: Mapping[str, object]) -> str | None:
-    return json.dumps(value, ensure_ascii=False, default=str) if value else None
+    return _encoded(value) if value else None
 
 
 def _link_row(file: int, number: int, link: Link) -> tuple[object, ...]:
@@ -188,6 +195,15 @@ def _opening_row(file: int, opening: str) -> tuple[object, ...]:
     return file, 0, OPENING, 1, None, json.dumps({"line": 0, "text": opening}, ensure_ascii=False)
 
 
+ALL_LINKS = ("",)  # the key in `stale` that stands for the keys of all links
+_LINKS = """SELECT l.source, l.ordinal, l.path, l.key, l.target, l.choices, f.path FROM {}
+    CROSS JOIN files f ON f.id = l.source WHERE l.key != ''"""
+_EVERY_LINK = _LINKS.format("links l")
+_STALE_LINKS = _LINKS.format(
+    "stale s CROSS JOIN links l ON l.key = s.key"
+)  # CROSS: not all links first
+
+
 def resolve_stale(
     catalog: Catalog, lookups: Callable[[str], tuple[str, ...]], resolve: Resolve
 ) -> int:
@@ -196,10 +212,8 @@ def resolve_stale(
     Of the note that holds a link, only its folder may count for where the link leads.
     """
     with catalog.transaction() as db:
-        rows = db.execute(  # CROSS keeps the order: SQLite would begin with all links
-            "SELECT l.source, l.ordinal, l.path, l.key, l.target, l.choices, f.path FROM stale s"
-            " CROSS JOIN links l ON l.key = s.key CROSS JOIN files f ON f.id = l.source"
-        ).fetchall()
+        everything = db.execute("SELECT 1 FROM stale WHERE key = ''").fetchone()
+        rows = db.execute(_EVERY_LINK if everything else _STALE_LINKS).fetchall()
         files = _Names(db)
         known: dict[tuple[str, str, str], tuple[int | None, int]] = {}
         changes = []
@@ -339,7 +353,6 @@ class Entry:
     ordinal: int
     texts: dict[str, str]
     day: int
-    temporal: bool
     size: int = 0
 
 
@@ -369,5 +382,4 @@ def index_entries(path: str, record: NoteRow, grouped: list[blocking.Block]) -> 
             "label": block.label or "",
             **whole,
         }
-        temporal = language().is_temporal(block.text)
-        yield Entry(number, texts, day, temporal, record.blocks[number].size)
+        yield Entry(number, texts, day, record.blocks[number].size)

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from vaultmem.errors import VaultGoneError
 from vaultmem.index.catalog import Catalog
+from vaultmem.progress import Progress
 from vaultmem.vault import identity
 from vaultmem.vault.dialects import Rulebook
 from vaultmem.vault.walk import Entry, Look, Trouble, nfc, walk
@@ -49,7 +50,7 @@ class Diff(NamedTuple):
     hidden: frozenset[str] = frozenset()  # paths of those gone that still are on the disk
 
 
-def _nothing() -> None:
+def nothing(*_: object) -> None:
     """Nobody wants to step in."""
 
 
@@ -58,7 +59,26 @@ class Manner(NamedTuple):
 
     kind_of: Callable[[str], str]  # whether a path is a "note", another "file" or "" (none of ours)
     reread: bool = False  # every file counts as changed
-    breathe: Callable[[], None] = _nothing  # called now and then; what it raises ends it
+    breathe: Callable[[], None] = nothing  # called now and then; what it raises ends it
+
+
+class Report(NamedTuple):
+    """What a sync did. Counts are notes, `seconds` is wall time."""
+
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    troubles: int
+    rebuilt: bool
+    seconds: float
+
+
+class Work(NamedTuple):
+    """How to go about it."""
+
+    confirmed: bool  # that most notes are gone is believed
+    progress: Progress
 
 
 def differences(catalog: Catalog, folder: str, how: Manner, place: Place | None = None) -> Diff:

@@ -1,8 +1,9 @@
 """Put differences between the vault and the index into the index: the one writer's work.
 
 One batch: read and parse files; one catalog transaction that also marks the notes dirty; replace their
-blocks in the keyword index and commit; clear the marks. A kill between any two steps is healed by the
-next run, which does again what is marked. The result always equals an index built from nothing.
+blocks in the keyword index and commit; clear the marks. New notes go through in small parts, so that Tantivy's
+thread works while the next part is read; their batch is committed as a whole. A kill between any two steps is healed
+by the next run, which does again what is marked. The result always equals an index built from nothing.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from vaultmem import __version__
 from vaultmem import now as clock
+from vaultmem.adapter import Link
 from vaultmem.config import Config
 from vaultmem.errors import VaultGoneError
 from vaultmem.index import catalog_write as rows
 from vaultmem.index import compare
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.catalog_write import Copies, Entry, Judged, block_row, index_entries
-from vaultmem.index.compare import Diff, Manner, Place
+from vaultmem.index.compare import Diff, Manner, Place, Report, Work
 from vaultmem.plugins import language
 from vaultmem.progress import Progress
 from vaultmem.vault import blocks
@@ -33,30 +35,9 @@ if TYPE_CHECKING:
     from vaultmem.index.keyword import KeywordWriter
 
 READER = f"{__version__}/5"  # raise the number when notes are read differently: all are read again
-BATCH_NOTES = 5000  # bounds what a kill costs, and memory: about 40 MB
-
-
-class Report(NamedTuple):
-    """What a sync did. Counts are notes, `seconds` is wall time."""
-
-    added: int
-    changed: int
-    removed: int
-    unchanged: int
-    troubles: int
-    rebuilt: bool
-    seconds: float
-
-
-class Work(NamedTuple):
-    """How to go about it."""
-
-    confirmed: bool  # that most notes are gone is believed
-    progress: Progress
-
-
-def _nothing(*_: object) -> None:
-    """Nobody wants to know."""
+BATCH_NOTES = 20_000  # new notes until they can be searched: bounds what a kill costs
+KNOWN_NOTES = 5000  # changed notes that are replaced at once: bounds memory, about 40 MB
+PART_NOTES = 250  # new notes of one transaction
 
 
 class Indexer:
@@ -71,8 +52,8 @@ class Indexer:
         self.folder = folder
         self.rules = rulebook
         self.config = config
-        self.breathe: Callable[[], None] = _nothing
-        self.committed: Callable[[Iterable[int]], None] = _nothing
+        self.breathe: Callable[[], None] = compare.nothing
+        self.committed: Callable[[Iterable[int]], None] = compare.nothing
         self.check: Callable[[str, Diff], None] = compare.check_vanished
         self._memory_folder, page = config.text("memory_folder"), config.text("pending.path")
         self._page, self._cap = page_path(self._memory_folder, page), config.number("index.max_note_bytes")  # fmt: skip
@@ -92,6 +73,7 @@ class Indexer:
         self.reread = self.catalog.meta("reader") != fingerprint
         self.fingerprint = fingerprint
         self.copies = Copies(self.catalog, self._text)
+        self._is_first = False  # whether all links have to be resolved anyway
 
     def __enter__(self) -> Indexer:
         return self
@@ -150,8 +132,8 @@ class Indexer:
         doubted = set(compare.missing(diff)) if doubt else set()
         held = [file for file, path in diff.gone.items() if path in doubted]
         diff = compare.without(diff, doubted)
-        added = sum(path not in diff.known for path in self._notes(diff.put))
-        removed = sum(self._kind(path) == "note" for path in diff.gone.values())
+        added = sum(path not in diff.known for path in self.notes(diff.put))
+        removed = sum(self.kind(path) == "note" for path in diff.gone.values())
         changed_count = self.apply(diff, work)
         self._finish(diff, held)
         if doubt:
@@ -183,39 +165,37 @@ class Indexer:
             self.reread
         ):  # half of the notes by the rules of before, half by those of now, until _finish
             self.catalog.set_meta("reader", "")
+        self._is_first = not self.is_complete()
+        if self._is_first and self.note_count():  # going on after a kill
+            self.catalog.add_indexes()
         taken = {entry.path for entry in diff.put}
         self._remove({file: path for file, path in diff.gone.items() if path in taken})
         work.progress.stage("reading notes", len(diff.put))
         changed_count = 0
-        for batch in _batches(diff.put + diff.touched, self.batch_notes):
+        known = [entry for entry in diff.put if entry.path in diff.known] + diff.touched
+        for batch in _batches(known, min(self.batch_notes, KNOWN_NOTES)):
             changed_count += self._apply(batch, diff.known, work.progress)
+        new = [entry for entry in diff.put if entry.path not in diff.known]
+        for batch in _batches(new, self.batch_notes):
+            changed_count += self._apply(batch, {}, work.progress)
         # Last, so that whoever searches meanwhile finds a note that moved, if twice for a moment.
         self._remove({file: path for file, path in diff.gone.items() if path not in taken})
         work.progress.stage("resolving links", 0)
         rows.resolve_stale(self.catalog, self.rules.lookups, self.rules.resolve)
+        if self._is_first:
+            self.catalog.add_indexes()
         return changed_count
 
-    def _notes(self, files: Iterable[File]) -> list[str]:
+    def notes(self, files: Iterable[File]) -> list[str]:
         """The paths of those that are notes."""
-        return [file.path for file in files if self._kind(file.path) == "note"]
-
-    def preview(self) -> Report:
-        """What run() would do."""
-        diff = self.differences()
-        put = self._notes(diff.put)
-        gone = sum(self._kind(path) == "note" for path in diff.gone.values())
-        touched = sum(not diff.before[path].racy for path in self._notes(diff.touched))
-        new = sum(path not in diff.known for path in put)
-        changed = len(put) - new + touched
-        same = self.note_count() - changed - gone
-        return Report(new, changed, gone, same, len(diff.troubles), False, 0.0)
+        return [file.path for file in files if self.kind(file.path) == "note"]
 
     def differences(self, place: Place | None = None) -> Diff:
         """Where the folder, or a part of it, and the catalog differ."""
-        how = Manner(self._kind, self.reread, self.breathe)
+        how = Manner(self.kind, self.reread, self.breathe)
         return compare.differences(self.catalog, self.folder, how, place)
 
-    def _kind(self, path: str) -> str:
+    def kind(self, path: str) -> str:
         """What a file is to us."""
         kind = self.rules.kind(path)
         return ours_as(path, self._memory_folder, self._page) if kind == "note" else kind
@@ -226,7 +206,7 @@ class Indexer:
             return
         with self.catalog.transaction() as db:
             for file in gone:
-                self.batch.stale(self._keys(rows.remove_file(self.catalog, file)))
+                self._stale(rows.remove_file(self.catalog, file))
             self.batch.write()
             db.executemany("INSERT OR IGNORE INTO dirty VALUES (?)", [(file,) for file in gone])
             self.catalog.set_meta("tidy", "no")
@@ -239,11 +219,30 @@ class Indexer:
 
     def _apply(self, batch: list[File], known: dict[str, int], progress: Progress) -> int:
         """Read a batch and write it down; the number of notes that really changed."""
-        replaced: dict[int, list[Entry]] = {}
+        replaced: list[int] = []
+        for part in _batches(batch, len(batch) if known else PART_NOTES):
+            read = self._write_down(part, known, progress)
+            for note, entries in read.items():
+                if known or not self.keyword.was_empty:
+                    self.keyword.remove(note)
+                for item in entries:
+                    self.keyword.add(note, item)
+            replaced += read
+        if replaced:
+            self.keyword.commit()
+            self._clear_dirty(replaced)
+            self.committed(replaced)
+        return len(replaced)
+
+    def _write_down(
+        self, part: list[File], known: dict[str, int], progress: Progress
+    ) -> dict[int, Iterator[Entry]]:
+        """Read files and put them into the catalog; the blocks of each note that really changed."""
+        replaced: dict[int, Iterator[Entry]] = {}
         changed: set[str] = set()
-        with self.catalog.transaction() as db:
-            for entry in batch:
-                result = self._put(entry, known.get(entry.path))
+        with self.catalog.transaction() as db, vault.Inside(self.folder) as inside:
+            for entry in part:
+                result = self._put(entry, known.get(entry.path), inside)
                 if result:
                     replaced[result[0]] = result[1]
                     changed.add(entry.path)
@@ -251,34 +250,26 @@ class Indexer:
                 self.breathe()
             self.batch.write()
             db.executemany("INSERT OR IGNORE INTO dirty VALUES (?)", [(note,) for note in replaced])
-            if not changed.isdisjoint(known):
+            if changed and known:
                 self.catalog.set_meta("tidy", "no")
-            if not changed <= known.keys():
-                self.copies.paths_changed()
-            elif changed:
                 self.copies.texts_changed(changed)
-        if not replaced:
-            return 0
-        for note, entries in replaced.items():
-            self.keyword.remove(note)
-            for item in entries:
-                self.keyword.add(note, item)
-        self.keyword.commit()
-        self._clear_dirty(replaced)
-        self.committed(replaced)
-        return len(replaced)
+            elif changed:
+                self.copies.paths_changed()
+        return replaced
 
     def _clear_dirty(self, notes: Iterable[int]) -> None:
         with self.catalog.transaction() as db:
             db.executemany("DELETE FROM dirty WHERE note = ?", [(note,) for note in notes])
 
-    def _put(self, entry: File, file: int | None) -> tuple[int, list[Entry]] | None:
+    def _put(
+        self, entry: File, file: int | None, inside: vault.Inside
+    ) -> tuple[int, Iterator[Entry]] | None:
         """Write one file's rows; for a note that changed, its id and the blocks to index."""
-        kind = self._kind(entry.path)
+        kind = self.kind(entry.path)
         if kind != "note":
-            self._put_other(entry)
+            self._put_other(entry, file)
             return None
-        read = vault.read(self.folder, entry.raw, self._cap)
+        read = vault.read(self.folder, entry.raw, self._cap, inside)
         age = time.time_ns() - read.mtime_ns
         racy = age < vault.SETTLED_NS
         if racy and age > -vault.SETTLED_NS:  # a time in the future would be as fresh at every look
@@ -295,9 +286,9 @@ class Indexer:
                 "INSERT OR REPLACE INTO troubles VALUES (?, 0, ?)", (entry.path, read.trouble)
             )
         if file is not None and not self._differs(file, content):
-            rows.put_file(self.catalog, row)
+            rows.update_file(self.catalog, row, file)
             return None
-        return self._put_note(row, read.text, new=file is None)
+        return self._put_note(row, read.text, file)
 
     def _differs(self, file: int, content: bytes) -> bool:
         if self.reread:
@@ -308,31 +299,41 @@ class Indexer:
             db.execute("SELECT 1 FROM dirty WHERE note = ?", (file,)).fetchone()
         )
 
-    def _put_other(self, entry: File) -> None:
-        new = rows.put_file(
-            self.catalog, rows.FileRow(entry.path, "file", *entry[1:4], ctime_ns=entry.ctime_ns)
-        )
-        self._rename(new, self.rules.names(entry.path, None))
+    def _put_other(self, entry: File, file: int | None) -> None:
+        row = rows.FileRow(entry.path, "file", *entry[1:4], ctime_ns=entry.ctime_ns)
+        self._rename(self._file(row, file), self.rules.names(entry.path, None))
+
+    def _file(self, row: rows.FileRow, known: int | None) -> int:
+        if known is None:
+            return self.batch.file(row)
+        rows.update_file(self.catalog, row, known)
+        return known
 
     def _rename(self, file: int, names: set[str]) -> None:
         before = self.catalog.names_of(file)
         if before != names:
-            self.batch.stale(self._keys(before ^ names))
+            self._stale(before ^ names)
             self.catalog.db.execute("DELETE FROM names WHERE file = ?", (file,))
             self.batch.names(file, names)
 
-    def _keys(self, names: Iterable[str]) -> set[str]:
-        return {key for name in names for key in self.rules.affected(name)}
+    def _stale(self, names: Iterable[str], links: Iterable[Link] = ()) -> None:
+        """These names came or went, and these links are new: what has to be resolved again."""
+        if self._is_first:
+            self.batch.stale(rows.ALL_LINKS)
+        else:
+            self.batch.stale({key for name in names for key in self.rules.affected(name)})
+            self.batch.stale({link.key for link in links if link.key})
 
-    def _put_note(self, row: rows.FileRow, text: str, *, new: bool) -> tuple[int, list[Entry]]:
-        file = rows.put_file(self.catalog, row)
+    def _put_note(
+        self, row: rows.FileRow, text: str, known: int | None
+    ) -> tuple[int, Iterator[Entry]]:
+        file = self._file(row, known)
         note, grouped = parse_note(self.rules, row.path, text)
         note = self.rules.numbered(row.path, note)
         names = self.rules.names(row.path, note)
-        before = set() if new else self._forget(file)
+        before = set() if known is None else self._forget(file)
         self.batch.names(file, names)
-        self.batch.stale(self._keys(before ^ names))
-        self.batch.stale({link.key for link in note.links if link.key})
+        self._stale(before ^ names, note.links)
         record = rows.NoteRow(
             note,
             self.rules.dialect(row.path),
@@ -344,7 +345,7 @@ class Indexer:
             blocks.opening(note.pieces) if blocks.names_times(note.properties) else None,
         )
         self.batch.note(file, record)
-        return file, [] if record.excluded else list(index_entries(row.path, record, grouped))
+        return file, iter(()) if record.excluded else index_entries(row.path, record, grouped)
 
     def _forget(self, file: int) -> set[str]:
         """Remove what was read out of a note that is being read again; the names it had. A copy stays one until

@@ -11,6 +11,7 @@ import os
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 
 import tantivy
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from vaultmem.index.catalog_write import Entry
 
 MAX_WORD = 64
-HEAP_BYTES = 30_000_000
+HEAP_BYTES = 64_000_000
+SHORT = 200  # characters of texts that come again and again: titles, headings, tags
 # How the names of characters begin that are words of their own.
 _CJK = (
     "CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "CJK RADICAL", "KANGXI", "HANGZHOU", "IDEOGRAPHIC ITERATION",
@@ -76,6 +78,9 @@ def words(text: str) -> str:
     return normal(text).translate(_CUTS)
 
 
+_short_words = lru_cache(maxsize=1024)(words)
+
+
 def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for name in TEXT_FIELDS:
@@ -83,7 +88,7 @@ def _schema() -> tantivy.Schema:
     for name in ("block", "size"):
         builder = builder.add_unsigned_field(name, fast=True)
     builder = builder.add_unsigned_field("note", indexed=True)
-    for name in ("day", "monthday", "temporal"):
+    for name in ("day", "monthday"):
         builder = builder.add_unsigned_field(name, indexed=True)
     return builder.build()
 
@@ -176,6 +181,9 @@ class KeywordWriter:
         self._folder = folder
         index = open_index(folder, create=not os.path.exists(os.path.join(folder, "meta.json")))
         self._schema = index.schema
+        self.was_empty = (
+            index.searcher().num_docs == 0
+        )  # then nothing has to be removed of new notes
         self._writer = index.writer(HEAP_BYTES, 1)
         # A kill in the middle of a commit leaves files that would block every later one.
         self._writer.garbage_collect_files()
@@ -190,15 +198,13 @@ class KeywordWriter:
         document = tantivy.Document()
         for name, text in entry.texts.items():
             if text:
-                document.add_text(name, words(text))
+                document.add_text(name, words(text) if len(text) > SHORT else _short_words(text))
         document.add_unsigned("note", note)
         document.add_unsigned("block", note << ORD_BITS | entry.ordinal)
         document.add_unsigned("size", entry.size)
         if entry.day:
             document.add_unsigned("day", entry.day)
             document.add_unsigned("monthday", entry.day % 10000)
-        if entry.temporal:
-            document.add_unsigned("temporal", 1)
         self._writer.add_document(document)
 
     @spoken()

@@ -13,8 +13,8 @@ from vaultmem.config import Config
 from vaultmem.errors import DamagedError
 from vaultmem.index import catalog_write as rows
 from vaultmem.index.catalog import spoken
-from vaultmem.index.compare import Place, check_rebuild
-from vaultmem.index.indexer import BATCH_NOTES, Indexer, Report, Work
+from vaultmem.index.compare import Place, Report, Work, check_rebuild
+from vaultmem.index.indexer import KNOWN_NOTES, Indexer
 from vaultmem.index.state import State
 from vaultmem.progress import Progress, Silent
 from vaultmem.vault import files, identity
@@ -68,7 +68,14 @@ def changes(folder: str, config: Config) -> Report:
         paths = [entry.path for entry in walk(folder, [])]
         return Report(sum(rulebook.kind(path) == "note" for path in paths), 0, 0, 0, 0, True, 0.0)
     with Indexer(folder, generation, rulebook, config) as indexer:
-        return indexer.preview()
+        diff = indexer.differences()
+        put = indexer.notes(diff.put)
+        gone = sum(indexer.kind(path) == "note" for path in diff.gone.values())
+        touched = sum(not diff.before[path].racy for path in indexer.notes(diff.touched))
+        new = sum(path not in diff.known for path in put)
+        changed = len(put) - new + touched
+        same = indexer.note_count() - changed - gone
+        return Report(new, changed, gone, same, len(diff.troubles), False, 0.0)
 
 
 @spoken()
@@ -147,7 +154,7 @@ def tidied(indexer: Indexer, is_wanted: Callable[[], bool]) -> bool:
     """Have the blocks that were removed leave the keyword index, so that it orders results as one that is built from
     nothing. Tantivy's own merges do not help, for they only estimate how long texts are: all notes are indexed again
     in one commit, where they are no more than a batch, and until somebody needs the writer. Whether it was done."""
-    if indexer.note_count() > BATCH_NOTES or indexer.catalog.meta("tidy") == "yes":
+    if indexer.note_count() > KNOWN_NOTES or indexer.catalog.meta("tidy") == "yes":
         return False
     notes = indexer.catalog.db.execute(
         "SELECT f.id, coalesce(f.raw, f.path) FROM files f JOIN notes n ON n.id = f.id"
@@ -164,7 +171,7 @@ def tidied(indexer: Indexer, is_wanted: Callable[[], bool]) -> bool:
         if is_wanted():
             raise _WantedError
 
-    indexer.breathe, indexer.batch_notes = breathe, BATCH_NOTES
+    indexer.breathe, indexer.batch_notes = breathe, KNOWN_NOTES
     try:
         indexer.apply(diff._replace(gone={}), Work(True, Silent()))
     except _WantedError:

@@ -262,8 +262,7 @@ class MemoryStore:
             return
         from vaultmem.index import sync
         from vaultmem.index.catalog import spoken
-        from vaultmem.index.compare import Place
-        from vaultmem.index.indexer import Work
+        from vaultmem.index.compare import Place, Work
         from vaultmem.progress import Silent
 
         try:

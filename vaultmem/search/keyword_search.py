@@ -8,17 +8,10 @@ from itertools import pairwise
 
 import tantivy  # the second half of keyword.py, which owns it
 
-from vaultmem.index.keyword import (
-    MAX_WORD,
-    analyzer,
-    normal,
-    open_to_read,
-    spoken,
-    words,
-)
+from vaultmem.index.keyword import MAX_WORD, analyzer, normal, open_to_read, spoken, words
 from vaultmem.plugins import language
 from vaultmem.search import rank
-from vaultmem.search.query import Query, Term
+from vaultmem.search.query import Query, Term, edits
 
 MAX_PREFIX_TERMS = 50
 MIN_CORRECTED = 4  # letters of a stem; shorter ones are near too many others
@@ -206,7 +199,26 @@ class KeywordSearcher:
     def _when_clause(self, text: str) -> list[tantivy.Query]:
         if not language().asks_when(text):
             return []
-        return [_T.const_score_query(_T.term_query(self._schema, "temporal", 1), rank.WHEN_WEIGHT)]
+        either = [query for patterns, query in self._times if all(map(self._is_there, patterns))]
+        return [_T.const_score_query(self._any(either), rank.WHEN_WEIGHT)]
+
+    @cached_property
+    def _times(self) -> list[tuple[tuple[str, ...], tantivy.Query]]:
+        """What finds the blocks that speak of days or dates."""
+        times, body = language().time_words(), (self._schema, "body")
+        results = []
+        for one in [("|".join(self.tokens(times.words)),), *times.patterns]:
+            query = (
+                _T.regex_phrase_query(*body, list(one))
+                if one[1:]
+                else _T.regex_query(*body, one[0])
+            )
+            results.append((one, query))
+        return results
+
+    def _is_there(self, pattern: str) -> bool:
+        """Whether a pattern of CJK characters can find anything: to look for numbers beside them takes long."""
+        return pattern.isascii() or any(self._count("body", one) for one in pattern if _is_han(one))
 
     def _filtered(
         self, clauses: list[tuple[tantivy.Occur, tantivy.Query]], question: Question
@@ -341,9 +353,9 @@ class KeywordSearcher:
             return []
         distance = 2 if len(token) > 6 else 1
         near = self._near_spellings(token, distance)
-        results = [(word, _edits(word, token, distance)) for word in near]
-        least = min((edits for _, edits in results), default=distance + 1)
-        return [word for word, edits in results if edits == least <= distance][:5]
+        results = [(word, edits(word, token, distance)) for word in near]
+        least = min((count for _, count in results), default=distance + 1)
+        return [word for word, count in results if count == least <= distance][:5]
 
     def _near_spellings(self, token: str, distance: int) -> list[str]:
         """Words of the index that begin alike and have nearly the same letters, the frequent first."""
@@ -378,21 +390,3 @@ def _units(tokens: list[str]) -> list[list[str]]:
         else:
             units.append([token])
     return units
-
-
-def _edits(a: str, b: str, limit: int) -> int:
-    """Letters to change, add, drop or swap to get from a to b; limit + 1 when it is more."""
-    if abs(len(a) - len(b)) > limit:
-        return limit + 1
-    before: list[int] = []
-    row = list(range(len(b) + 1))
-    for i, x in enumerate(a, start=1):
-        last, before, row = before, row, [i]
-        for j, y in enumerate(b, start=1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (x != y))
-            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
-                cost = min(cost, last[j - 2] + 1)
-            row.append(cost)
-        if min(row) > limit:
-            return limit + 1
-    return row[-1]

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem import paths, plugins
 from vaultmem.adapter import (
-    Completion, Dialect, Folder, FrontMatter, Link, Note, Rules, Task, Views,
+    Completion,
+    Dialect,
+    Folder,
+    FrontMatter,
+    Link,
+    Note,
+    Rules,
+    Task,
+    Views,
 )  # fmt: skip
 from vaultmem.errors import ConfigError
 from vaultmem.vault import blocks as blocking
