@@ -417,7 +417,7 @@ def test_copies_of_sync_programs_are_no_entries(vault: Path, opened: Vault) -> N
     for one in opened.entries("c"):
         path = vault / one["path"]
         copy = path.with_name(f"{path.stem}.sync-conflict-20261103-081512-ABCDEFG.md")
-        copy.write_text(path.read_text().replace("id: ", "id: x"))
+        copy.write_text(path.read_text().replace(one["id"], f"x{one['id']}"))
     assert len(opened.entries("c")) == 2
     assert len(opened.conversations()) == 1
 

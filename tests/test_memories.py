@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from tests.stand_in_agent import agent_for
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories.model import CATEGORIES
+from vaultmem.progress import heard_by
 from vaultmem.vault import pages
 from vaultmem.vault.frontmatter import split
 from vaultmem.vault.identity import MARKER
@@ -434,6 +437,35 @@ def test_what_people_do_by_hand_is_understood(vault: Path, open_vault: Vault, wr
     assert found[moved["title"]]["id"] == moved["id"]
     properties = pages.read("frontmatter", target.read_text()).properties
     assert (properties["category"], properties["phase"]) == ("people", "organized")
+
+
+class Heard:
+    """A Progress that remembers its stages: name, total, done."""
+
+    def __init__(self) -> None:
+        self.stages: list[tuple[str, int, int]] = []
+
+    def stage(self, name: str, total: int) -> None:
+        self.stages.append((name, total, 0))
+
+    def advance(self, count: int = 1) -> None:
+        name, total, done = self.stages[-1]
+        self.stages[-1] = (name, total, done + count)
+
+
+@pytest.mark.parametrize("by_agent", [False, True])
+def test_who_waits_hears_how_far_a_dream_is(vault: Path, open_vault: Vault, by_agent: bool) -> None:
+    for fact in FACTS[:3]:
+        open_vault.write(fact)
+    heard = Heard()
+    with agent_for(vault) if by_agent else nullcontext(), heard_by(heard):
+        open_vault.dream(2)
+    names = {name for name, _, _ in heard.stages}
+    if by_agent:  # which does not pass on every line
+        assert names
+    else:
+        assert names == {"filing", "comparing", "writing"}
+        assert all(done == total for _, total, done in heard.stages)
 
 
 def test_merging_keeps_every_word_and_every_link(vault: Path, open_vault: Vault) -> None:

@@ -75,6 +75,6 @@ def test_what_two_assistants_say_is_named_merged_and_parted_again(
     assert len(living) == 2
     (remaining,) = living & {one["id"], other["id"]}  # the older one; both may be of one second
     (gone,) = vault.glob("vaultmem/archive/*.md")
-    assert f"replaced_by: {remaining}" in gone.read_text("utf-8")
+    assert f"replaced_by={remaining}" in gone.read_text("utf-8")
     run("undo", "--last")
     assert {path: path.read_bytes() for path in vault.glob("vaultmem/*/*.md")} == before

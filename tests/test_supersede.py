@@ -99,7 +99,7 @@ def test_writing_puts_the_newer_one_in_place_and_undo_takes_that_back(vault: Pat
         gone = opened.memories(deleted=True)
         assert [one["id"] for one in gone] == [old["id"]]
         text = (vault / gone[0]["path"]).read_text("utf-8")
-        assert f"replaced_by: {new['id']}" in text
+        assert f"replaced_by={new['id']}" in text
         assert "until: " in text
         opened.undo(last=True)
         assert [one["id"] for one in opened.memories()] == [old["id"]]
@@ -112,7 +112,7 @@ def test_an_archived_memory_can_be_replaced_too(vault: Path) -> None:
         new = opened.write("The heat pump is a Daikin", replaces=old["id"])
         assert new["created"]
         (gone,) = opened.memories(deleted=True)
-        assert f"replaced_by: {new['id']}" in (vault / gone["path"]).read_text("utf-8")
+        assert f"replaced_by={new['id']}" in (vault / gone["path"]).read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ log = logging.getLogger("vaultmem.agent")
 
 STOP_WITHIN = 1.2  # seconds for the thread that writes; what it has not finished is rolled back
 EMBED_WITHIN = 3600.0
+_TELLS_EVERY = 0.2  # seconds
 WRITES_WITHIN = 4.0  # seconds that a search waits for what was written before it,
 BUSY_WITHIN = 0.3  # and while a large part of the vault is being read
 FIRST_VECTORS = 4.0  # seconds that a first search by meaning waits for them
@@ -259,7 +260,7 @@ class Agent:
     ) -> dict[str, object]:
         """Compare the whole vault now, or only embed what is waiting."""
         if embed:
-            done = self.embed_now()
+            done = self.embed_now(progress)
             return {"embedded": done.blocks, "model": done.model, "remark": done.remark}
         report = self.sync_now(progress, rebuild=rebuild, confirmed=confirm_removals)
         return report._asdict()
@@ -349,11 +350,17 @@ class Agent:
         """Compare the whole vault now; raises what a sync raises."""
         return self.reconciler.order(progress, rebuild=rebuild, confirmed=confirmed).result()
 
-    def embed_now(self) -> Embedded:
+    def embed_now(self, progress: Progress) -> Embedded:
         """Wait until what is waiting has been embedded."""
-        before = self.embedding.embedded
+        before = told = self.embedding.embedded
         self.embedding.add_all()
-        self.embedding.wait(EMBED_WITHIN)
+        progress.stage("embedding", self.embedding.waiting())
+        ends = time.monotonic() + EMBED_WITHIN
+        while not self.embedding.wait(min(_TELLS_EVERY, max(0.0, ends - time.monotonic()))):
+            progress.advance(self.embedding.embedded - told)
+            told = self.embedding.embedded
+            if time.monotonic() >= ends:
+                break
         opened = self._pool.shared.opened()
         trouble = self.embedding.trouble
         blocks = self.embedding.embedded - before

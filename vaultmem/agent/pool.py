@@ -337,10 +337,10 @@ class AgentVault(Vault):
             progress or Silent(), rebuild=rebuild, confirmed=confirm_removals
         )
 
-    def embed(self, *, progress: Progress | None = None) -> Embedded:  # noqa: ARG002 - its queue tells
+    def embed(self, *, progress: Progress | None = None) -> Embedded:
         """Wait until what is waiting has been embedded."""
         self.release()
-        return self._agent.embed_now()
+        return self._agent.embed_now(progress or Silent())
 
     def answer(self, ask: Ask) -> Answer:
         """Search, and say so when the index is known to be behind. Who leaves open how, waits for no model."""

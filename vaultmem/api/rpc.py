@@ -20,7 +20,7 @@ from vaultmem.errors import (
     UsageError,
     VaultmemError,
 )
-from vaultmem.progress import Progress
+from vaultmem.progress import Progress, Silent, listener
 from vaultmem.text.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
@@ -203,9 +203,11 @@ def _by_agent(folder: str, name: str, params: Params) -> object:
     own = {key: one for key, one in params.items() if one is not None}
     request: dict[str, object] = {"verb": name, "params": own, "door": declared.door.get()}
     one = verb(name)
+    heard = listener()
+    shown = None if isinstance(heard, Silent) else heard
     try:
         method = "memory.job" if one is not None and one.slow else "memory"
-        return client.call(folder, method, request, timeout=None)
+        return client.call(folder, method, request, timeout=None, progress=shown)
     except client.AgentError as error:
         if error.code == client.UNKNOWN_METHOD:
             raise VaultmemError(

@@ -21,6 +21,7 @@ from vaultmem.commands.parsing import Parser, from_params, parse, parser, run
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError, VaultmemError
 from vaultmem.index.state import State
 from vaultmem.output import Captured, Output, Parts, Streams
+from vaultmem.progress import heard_by
 
 if TYPE_CHECKING:
     from vaultmem.agent.agent import Agent
@@ -106,7 +107,11 @@ class _Dispatcher:
             raise RequestError(rpc.WRONG_PARAMS, '"params" must be an object')
         at = str(own.get("door", JSON))
         try:
-            with declared_params.at_door(at), self._host.vault() as vault:
+            with (
+                declared_params.at_door(at),
+                heard_by(request.progress),
+                self._host.vault() as vault,
+            ):
                 return vault.ask(str(own["verb"]), **params)
         except NoteNotFoundError as error:
             raise RequestError(rpc.NOT_FOUND, str(error)) from error

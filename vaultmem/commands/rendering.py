@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 from argparse import Namespace
+from contextlib import contextmanager
 
 from vaultmem import now, screen
 from vaultmem.api.verbs import COMMAND, JSON, declared, resolve_command
@@ -15,6 +16,7 @@ from vaultmem.output import Output
 from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from vaultmem.api import Embedded, Vault
@@ -37,7 +39,7 @@ def run(name: str, args: Namespace, output: Output) -> int:
     for param in verb.params:
         if param.kind == "long" and param.place and param.name in arguments:
             arguments[param.name] = text_or_stdin(arguments[param.name], output)
-    with vault_of(args, output) as vault:
+    with vault_of(args, output) as vault, shown_progress(output):
         answer = vault.ask(name, **arguments)
     if output.as_json:
         output.data(answer)
@@ -130,6 +132,15 @@ def warn(vault: Vault, output: Output) -> None:
     """Print what is odd about the settings."""
     for warning in vault.config.warnings:
         output.remark(f"vaultmem: {warning}")
+
+
+@contextmanager
+def shown_progress(output: Output) -> Iterator[None]:
+    """Show how far the work in the block is, on a terminal."""
+    from vaultmem.progress import Silent, heard_by
+
+    with output.bar() as bar, heard_by(bar if bar.shown else Silent()):
+        yield
 
 
 def run_sync(vault: Vault, output: Output, **how: bool) -> Report:

@@ -17,6 +17,7 @@ from vaultmem.commands.rendering import (
     short,
     show_diff,
     show_report,
+    shown_progress,
     vault_of,
 )
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
@@ -44,7 +45,9 @@ def maintain(args: Namespace, output: Output) -> int:
     with opened(args, output) as vault:
         if name == "consolidate" or getattr(args, "level", 1) > 1:  # they compare by meaning
             embed_first(vault, output)
-        show_report(getattr(vault, name)(**params_of(name, args)), output)
+        with shown_progress(output):
+            report = getattr(vault, name)(**params_of(name, args))
+        show_report(report, output)
         if name == "dream" and not output.as_json:
             for path in strays(vault):
                 output.remark(f"vaultmem: {path} {STRAY}")

@@ -21,6 +21,7 @@ from vaultmem.memories.draft import Draft, Finding
 from vaultmem.memories.importance import importance, memory_type, novelty, salience
 from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
 from vaultmem.plugins import language
+from vaultmem.progress import listener
 from vaultmem.text.values import lazy, plural
 
 CAP = 4000  # characters; what a text is about shows early
@@ -177,11 +178,14 @@ READS = 3  # in the inbox, that make a memory worth a place of its own
 
 def judged(draft: Draft, memories: Sequence[Memory]) -> Iterator[tuple[Memory, str, Verdict]]:
     """Each memory with its content and the verdict on it."""
+    heard = listener()
+    heard.stage("filing", len(memories))
     for batch in _batches(memories):
         texts = [draft.content(memory) for memory in batch]
         near = draft.view.closeness([text[:JUDGED] for text in texts]) or {}
         for memory, text in zip(batch, texts, strict=True):
             yield memory, text, classify(text, near.get(text[:JUDGED]))
+            heard.advance()
 
 
 def _batches(memories: Sequence[Memory]) -> Iterator[Sequence[Memory]]:

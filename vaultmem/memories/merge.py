@@ -13,6 +13,7 @@ from vaultmem.memories.links import Linkers, folded, redirected, retargeted
 from vaultmem.memories.model import INBOX, Memory
 from vaultmem.memories.same import Likes, Match, Tried, is_of_one_writer, kin, may_join, united
 from vaultmem.memories.short_texts import CAP
+from vaultmem.progress import counted
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.values import plural
 from vaultmem.vault.places import KEYS
@@ -39,7 +40,7 @@ def _pass(draft: Draft, tried: Tried, trust: str) -> bool:
     groups: dict[tuple[str, ...], Likes] = {}
     linkers: Linkers | None = None
     merged = False
-    for memory in _ranked(draft, filter(may_join, draft.memories())):
+    for memory in counted("comparing", _ranked(draft, filter(may_join, draft.memories()))):
         likes = groups.setdefault(kin(draft.view, memory), Likes(draft, tried, trust))
         match = likes.match(memory)
         if match is not None:

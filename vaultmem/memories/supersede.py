@@ -29,6 +29,7 @@ from vaultmem.memories.short_texts import (
     words_of,
 )
 from vaultmem.plugins import language
+from vaultmem.progress import counted
 from vaultmem.text.times import stamp
 
 LONGEST_VALUE = 5  # tokens
@@ -290,7 +291,9 @@ def supersede(draft: Draft) -> None:
     for memory in short:
         for stem in stems(texts[memory.path]):
             having[stem].append(memory)
-    for new in sorted(short, key=lambda memory: (memory.created, memory.path)):
+    for new in counted(
+        "comparing", sorted(short, key=lambda memory: (memory.created, memory.path))
+    ):
         if max(new.created, new.updated) < since or new.id in done:
             continue
         olds = _older(draft, new, [having[stem] for stem in stems(texts[new.path])])

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, VaultmemError
+from vaultmem.progress import counted
 from vaultmem.vault.files import on_disk
 from vaultmem.vault.moves import fsync_folder, move, refuse_links, write_all
 from vaultmem.vault.recovery import (
@@ -80,7 +81,7 @@ class Batches:
         if not draft.steps:
             return Outcome(None, (), tuple(draft.skipped))
         run = _Run(self, header, draft)
-        for at in range(len(draft.steps)):
+        for at in counted("writing", range(len(draft.steps))):
             try:
                 between()
                 run.carry_out(at)
