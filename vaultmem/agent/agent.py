@@ -41,7 +41,6 @@ log = logging.getLogger("vaultmem.agent")
 
 STOP_WITHIN = 1.2  # seconds for the thread that writes; what it has not finished is rolled back
 EMBED_WITHIN = 3600.0
-_TELLS_EVERY = 0.2  # seconds
 WRITES_WITHIN = 4.0  # seconds that a search waits for what was written before it,
 BUSY_WITHIN = 0.3  # and while a large part of the vault is being read
 FIRST_VECTORS = 4.0  # seconds that a first search by meaning waits for them
@@ -352,15 +351,9 @@ class Agent:
 
     def embed_now(self, progress: Progress) -> Embedded:
         """Wait until what is waiting has been embedded."""
-        before = told = self.embedding.embedded
+        before = self.embedding.embedded
         self.embedding.add_all()
-        progress.stage("embedding", self.embedding.waiting())
-        ends = time.monotonic() + EMBED_WITHIN
-        while not self.embedding.wait(min(_TELLS_EVERY, max(0.0, ends - time.monotonic()))):
-            progress.advance(self.embedding.embedded - told)
-            told = self.embedding.embedded
-            if time.monotonic() >= ends:
-                break
+        self.embedding.wait_heard(progress, EMBED_WITHIN)
         opened = self._pool.shared.opened()
         trouble = self.embedding.trouble
         blocks = self.embedding.embedded - before

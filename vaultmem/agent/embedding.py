@@ -15,6 +15,7 @@ from vaultmem.errors import EmbeddingServiceError, ModelError, StateError, Vault
 from vaultmem.index.catalog import Catalog, spoken
 from vaultmem.index.embed import first_line
 from vaultmem.index.state import State
+from vaultmem.progress import Progress
 from vaultmem.text.values import plural
 from vaultmem.vault.dialects import Rulebook
 
@@ -24,6 +25,7 @@ QUIET = 1.0  # seconds after the last change; who is writing does not search by 
 LONGEST = 20.0  # seconds after the first change, however much is written
 RETRY_AFTER = 60.0
 SHORTEST_PAUSE = 1.0
+_TELLS_EVERY = 0.2
 ALL: frozenset[int] = frozenset()
 
 
@@ -109,6 +111,14 @@ class EmbeddingQueue(threading.Thread):
             return self._something.wait_for(
                 lambda: self.is_done() or self._stopping or self.trouble is not None, seconds
             )
+
+    def wait_heard(self, progress: Progress, seconds: float) -> None:
+        """The same, with somebody who hears how far it is."""
+        ends, before = time.monotonic() + seconds, self.embedded
+        progress.stage("embedding", self.waiting())
+        while not self.wait(_TELLS_EVERY) and time.monotonic() < ends:
+            progress.advance(self.embedded - before)
+            before = self.embedded
 
     def stop(self) -> None:
         """End after the batch that is being embedded."""
