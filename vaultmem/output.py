@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Iterable
 
 from vaultmem import screen
 from vaultmem.client import is_terminal, put, show_parts, wants_colour
-from vaultmem.text.values import TYPE_CHECKING, value
+from vaultmem.text.values import TYPE_CHECKING, lazy, value
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -232,13 +231,13 @@ def _plain(value: object) -> object:
 _TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _CONTROL = dict.fromkeys([0, *range(3, 9), *range(11, 32), *range(127, 160), *_TURNING], "\ufffd")
 _MARK = os.urandom(4).hex()  # no note can hold what paint() writes
-_STYLE = re.compile(f"\x01{_MARK};([0-9;]{{1,8}})\x02")
-_LINK = re.compile(f"\x01{_MARK}\\|([!-~]*)\x02")
-_URI = re.compile(r"[a-z][a-z+.-]*:[!-~]+")
+_STYLE = lazy(f"\x01{_MARK};([0-9;]{{1,8}})\x02")
+_LINK = lazy(f"\x01{_MARK}\\|([!-~]*)\x02")
+_URI = lazy(r"[a-z][a-z+.-]*:[!-~]+")
 # JSON may hold these as they are, but a terminal must not get them and a program must not lose them.
 _ESCAPED = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_TURNING)}
 
-_TO_ESCAPE = re.compile(f"[{''.join(map(chr, _ESCAPED))}]")
+_TO_ESCAPE = lazy(f"[{''.join(map(chr, _ESCAPED))}]")
 
 
 def json_text(value: object, indent: int | None = None) -> str:

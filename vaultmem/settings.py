@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from vaultmem import paths
-from vaultmem.text.values import value
+from vaultmem.text.values import lazy, value
 
 OFF = "off"
 LARGEST = {
@@ -152,8 +151,8 @@ def _host(text: str) -> str:
 NO_SETTINGS = frozenset(
     ("VAULTMEM_STATE", "VAULTMEM_DEBUG", "VAULTMEM_NOW", "VAULTMEM_PAGER", "VAULTMEM_TESTS")
 )
-_NAMED = re.compile(r"(\w+\.)([a-z][\w-]*)(\.\w+)")
-_NAMED_VARIABLE = re.compile(r"VAULTMEM_([A-Z]+)_(\w+)_([A-Z]+)")
+_NAMED = lazy(r"(\w+\.)([a-z][\w-]*)(\.\w+)")
+_NAMED_VARIABLE = lazy(r"VAULTMEM_([A-Z]+)_(\w+)_([A-Z]+)")
 
 
 def declared(key: str) -> str:

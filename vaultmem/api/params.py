@@ -5,7 +5,6 @@ The schema is the part of JSON Schema that tools use. What does not fit is repor
 
 from __future__ import annotations
 
-import re
 from _contextvars import ContextVar  # what contextvars is, without the price of another file
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from functools import cache
 
 from vaultmem.api.verbs import JSON, PYTHON, Exposed, Param, Verb, every, resolve, verb
 from vaultmem.errors import UsageError
+from vaultmem.text.values import lazy
 
 # Where the request of this thread came in: messages spell parameters as it does.
 door: ContextVar[str] = ContextVar("door", default=PYTHON)
@@ -34,7 +34,7 @@ _NAMES = {
     "boolean": "true or false", "string": "text", "integer": "a whole number", "number": "a number", "array": "a list",
     "object": "an object", "null": "null",
 }  # fmt: skip
-_UNFIT = re.compile(r"[\x00\ud800-\udfff]")  # no note has them, and no index takes them
+_UNFIT = lazy(r"[\x00\ud800-\udfff]")  # no note has them, and no index takes them
 _MOST_NAME = 40
 _SAME_AS = {"since": "from", "until": "to"}  # as Python calls them, where `from` is reserved
 _UNLISTED = {"minimum", "maximum", "default", "pattern"}  # a list of tools costs tokens

@@ -15,7 +15,7 @@ from vaultmem.api import params
 from vaultmem.api.params import LISTS
 from vaultmem.api.verbs import COMMAND, JSON, Param, Verb, declared, resolve, resolve_command
 from vaultmem.errors import UsageError
-from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.text.values import TYPE_CHECKING, lazy
 
 if TYPE_CHECKING:
     from typing import Any, NoReturn
@@ -27,8 +27,8 @@ _KINDS: dict[str, dict[str, Any]] = {
     "repeated": {"action": "append"}, "maybe": {"nargs": "?", "const": "-"}, "int": {"type": int},
     "float": {"type": float},
 }  # fmt: skip
-_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from ([^)]*)\)")
-_OPTION = re.compile(r"--[a-z][a-z-]*(?:=|\Z)|(-[a-z])\d*\Z")
+_CHOICE = lazy(r"invalid choice: '([^']*)' \(choose from ([^)]*)\)")
+_OPTION = lazy(r"--[a-z][a-z-]*(?:=|\Z)|(-[a-z])\d*\Z")
 
 
 class Parser(argparse.ArgumentParser):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from vaultmem.memories.access import PERSON, Viewer
-from vaultmem.text.values import TYPE_CHECKING, encodable, value
+from vaultmem.text.values import TYPE_CHECKING, encodable, lazy, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,13 +111,13 @@ class Answer:
     words: frozenset[str] = frozenset()
 
 
-_TOKEN = re.compile(
+_TOKEN = lazy(
     r"""(?P<not>-(?=[^\s-]))?
         (?:(?P<field>[A-Za-z]{3,8}):(?=[^\s]))?
         (?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))""",
     re.VERBOSE,
 )
-_DAY = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
+_DAY = lazy(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 
 
 def parse(text: str) -> Query:

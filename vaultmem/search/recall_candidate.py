@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from vaultmem.memories.conversation import MEMORY
 from vaultmem.memories.decay import recency
 from vaultmem.memories.model import DEFAULT_SCOPE
 from vaultmem.text import values
+from vaultmem.text.values import lazy
 
 BUDGET, TOP_K = 2000, 50
 LEAST_CANDIDATES, MOST_CANDIDATES = 20, 120
@@ -228,8 +228,8 @@ def _is_near(one: Candidate) -> bool:
 
 # Which of the candidates make the answer: the best that are not all alike, as far as the budget of tokens goes.
 
-_WORDS = re.compile(r"[^\W\d_]{2,}|\d+")
-_HAN = re.compile(r"[\u3400-\u9fff]")
+_WORDS = lazy(r"[^\W\d_]{2,}|\d+")
+_HAN = lazy(r"[\u3400-\u9fff]")
 
 Count = Callable[[Candidate], int]
 Similarities = Sequence[Sequence[float]]  # of each candidate to each, in their order

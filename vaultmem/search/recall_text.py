@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from vaultmem.memories.model import TYPES
 from vaultmem.search.query import FILTERS
-from vaultmem.text.values import plural
+from vaultmem.text.values import lazy, plural
 
 MOST_NAMED = 3  # commands that let something in
 OPEN, CLOSE = "<memory>", "</memory>"
@@ -20,26 +20,26 @@ _MARKUP = (
     "instruction", "prompt", "think", "bos", "eos", "start_of_turn", "end_of_turn",
 )  # fmt: skip
 _NAMES = f"{_UNSEEN.join('memory')}|(?:{'|'.join(_UNSEEN.join(name) for name in _MARKUP)})s?(?!{_UNSEEN}[a-z0-9])"
-_TAG = re.compile(
+_TAG = lazy(
     rf"{_LESS}(?={_UNSEEN}\s*{_UNSEEN}(?:[|\uff5c]|{_LESS}\s*{_UNSEEN}s{_UNSEEN}y{_UNSEEN}s|[/\uff0f]?\s*{_UNSEEN}(?:s>|{_NAMES})))"
     r"|\[(?=/?(?:inst|sys|system_prompt|available_tools|tool_)[^\]\n]{0,20}\])",
     re.IGNORECASE,
 )
-_ROLE = re.compile(
+_ROLE = lazy(
     r"^([ \t]*)(?:\[(?=(?:memory|user|assistant|summary|system|developer|tool)\]|note )"
     r"|(?P<role>#{0,6}[ \t]*(?:system|developer|assistant|user|human|tool))[ \t]*:)",
     re.IGNORECASE | re.MULTILINE,
 )
-_LABEL = re.compile(
+_LABEL = lazy(
     rf"(?<=[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])([ \t]*{_UNSEEN})\[(?={_UNSEEN}(?:{'|'.join(TYPES)})\])",
     re.IGNORECASE,
 )
-_FIELD = re.compile(rf"(?<!\w)-?((?:{'|'.join(FILTERS)})):(?=\S)", re.IGNORECASE)
-_EXCLUDED = re.compile(r"(?<!\S)-+(?=\S)")
-_PREFIX = re.compile(r"\*+(?=\s|$)")
+_FIELD = lazy(rf"(?<!\w)-?((?:{'|'.join(FILTERS)})):(?=\S)", re.IGNORECASE)
+_EXCLUDED = lazy(r"(?<!\S)-+(?=\S)")
+_PREFIX = lazy(r"\*+(?=\s|$)")
 # Assistants write of "the user", people of themselves: the word tells nothing of what is asked.
-_ASKER = re.compile(r"\bthe user(?:['’]s)?(?!\w|-)|\buser['’]s(?!\w)|用户的?", re.IGNORECASE)
-_OR = re.compile(r"(?<!\S)OR(?!\S)")
+_ASKER = lazy(r"\bthe user(?:['’]s)?(?!\w|-)|\buser['’]s(?!\w)|用户的?", re.IGNORECASE)
+_OR = lazy(r"(?<!\S)OR(?!\S)")
 
 
 def plain(question: str) -> str:

@@ -12,26 +12,28 @@ import unicodedata
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from vaultmem.text.values import lazy
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
 # Plan.sync-conflict-20261121-101500-ABCDEFG.md
-_SYNCTHING = re.compile(
+_SYNCTHING = lazy(
     r"(?P<stem>.+?)\.sync-conflict-[0-9]{8}-[0-9]{6}(?:-[0-9A-Za-z]{1,16})?(?P<ext>\.[^.]*)?"
 )
 # Plan (Conflicted copy MacBook 202611211015).md, Plan (Ann's conflicted copy 2026-11-21).md,
 # Plan (Case Conflict 1).md
-_BRACKETS = re.compile(
+_BRACKETS = lazy(
     r"(?P<stem>.*\S) \((?:[^()]{1,60}['’]s? )?"
     r"(?:conflicted copy|(?:case|unicode(?: encoding)?) conflict)(?P<rest> [^()]{1,80})?\)"
     r"(?P<ext>\.[^.]*)?",
     re.IGNORECASE,
 )
-_STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{12}")
-_NUMBERED = re.compile(r"(?P<stem>.*\S)(?: \([1-9][0-9]?\)| (?:[2-9]|[1-9][0-9]))")
+_STAMP = lazy(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{12}")
+_NUMBERED = lazy(r"(?P<stem>.*\S)(?: \([1-9][0-9]?\)| (?:[2-9]|[1-9][0-9]))")
 # The name of a computer: ANN-PC, DESKTOP-AB12CD; Ann's MacBook Pro
-_DEVICE = re.compile(
+_DEVICE = lazy(
     r"(?=[0-9-]*[A-Z])[A-Z0-9][A-Z0-9-]{1,13}[A-Z0-9]|[^/]{0,24}\b(?:i?Mac|MacBook)\b[^/]{0,16}"
 )
 
@@ -41,7 +43,7 @@ _ALIKE = 0.9
 _IDS = ("id", "uid", "uuid")
 _STAMPS = ("updated", "modified")  # properties that differ between two states of one note
 # A date, or the target of a link.
-_MARK = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|\[\[[^\[\]\n|]{1,200}|\]\([^()\s]{1,200}")
+_MARK = lazy(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|\[\[[^\[\]\n|]{1,200}|\]\([^()\s]{1,200}")
 
 
 class _Parted(NamedTuple):
@@ -197,12 +199,12 @@ def _folded(path: str) -> str:
 
 # The names of notes without what a copy is given: the same task in a note and in its copy is one.
 
-_COPY = re.compile(
+_COPY = lazy(
     r"(?P<stem>.*?\S)(?: ?\((?:copy|kopie|副本)(?: \d{1,3})?\)|(?: -)? (?:copy|kopie)(?: \d{1,3})?"
     r"|(?: -)? ?副本(?: \d{1,3})?| \([^()]{0,60}conflicted copy[^()]{0,80}\))",
     re.IGNORECASE,
 )
-_NUMBERED_STEMS = re.compile(r"(?P<stem>.*\S)(?: \([1-9]\d?\)| [1-9]\d?)")
+_NUMBERED_STEMS = lazy(r"(?P<stem>.*\S)(?: \([1-9]\d?\)| [1-9]\d?)")
 _ROUNDS = 5  # a copy of a copy
 
 

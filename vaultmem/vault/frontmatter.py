@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from vaultmem.adapter import FrontMatter
+from vaultmem.text.values import lazy
 from vaultmem.vault.yaml_lines import scalar, simple, written_lines
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
     from vaultmem.adapter import Value
 
-_OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
-_CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)
+_OPENING = lazy(r"\ufeff?---[ \t]*\r?\n")
+_CLOSING = lazy(r"^---[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)
 
 
 class Block(NamedTuple):
@@ -101,7 +102,7 @@ _BREAKS = "\x85\u2028\u2029"
 _HIDDEN = "\U0010fd85\U0010fd28\U0010fd29"
 _HIDE = str.maketrans(_BREAKS, _HIDDEN)
 _SHOW = str.maketrans(_HIDDEN, _BREAKS)
-_HAS_BREAK = re.compile(f"[{_BREAKS}]")
+_HAS_BREAK = lazy(f"[{_BREAKS}]")
 
 
 class UnreadableError(Exception):

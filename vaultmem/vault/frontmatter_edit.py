@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from typing import TYPE_CHECKING, AnyStr
 
 from vaultmem.errors import FrontMatterError
+from vaultmem.text.values import lazy
 from vaultmem.vault.frontmatter import Block, Document, Span, UnreadableError, locate, read_yaml
 from vaultmem.vault.yaml_lines import item_lines, written, written_flow, written_lines
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 # Change some items of a list in front matter; the others keep their style, quotes, indentation and comments.
 
-_REST_OF_LINE = re.compile(r"[^\r\n]*")
-_LINE_END = re.compile(r"\r?\n|\Z")
-_FLOW_MARKS = re.compile(r"[,\[\]{}]")
+_REST_OF_LINE = lazy(r"[^\r\n]*")
+_LINE_END = lazy(r"\r?\n|\Z")
+_FLOW_MARKS = lazy(r"[,\[\]{}]")
 
 
 class Items:
@@ -99,7 +99,7 @@ class Items:
         return self.text.rfind("\n", 0, at) + 1
 
 
-_COMMENT = re.compile(r"[ \t]+#[^\r\n]*")
+_COMMENT = lazy(r"[ \t]+#[^\r\n]*")
 
 
 def _end_of_line(text: str, at: int) -> int:

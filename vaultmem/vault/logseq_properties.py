@@ -16,18 +16,19 @@ from typing import NamedTuple
 from vaultmem.adapter import Value
 from vaultmem.errors import FrontMatterError
 from vaultmem.text.similarity import normal
+from vaultmem.text.values import lazy
 
-_LINE = re.compile(r"[ \t]*([^\s:`\[\](){}#]+)::(?:[ \t]++([^\r\n]*\S))?[ \t]*(?:\r?\n|\Z)")
-_BLANK = re.compile(r"[ \t]*\r?\n")
-_NAME = re.compile(r"[^\s:`\[\](){}#\"^,]{1,100}")
-_PAGE = re.compile(r"\[\[([^\[\]\n]+)\]\]")
-_ITEM = re.compile(r"(?:\[\[[^\[\]]*\]\]|[^,，])+")
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
-_FLOAT = re.compile(r"-?[0-9]{1,17}(?:\.[0-9]{1,30})?(?:e[-+]?[0-9]{1,3})?")
+_LINE = lazy(r"[ \t]*([^\s:`\[\](){}#]+)::(?:[ \t]++([^\r\n]*\S))?[ \t]*(?:\r?\n|\Z)")
+_BLANK = lazy(r"[ \t]*\r?\n")
+_NAME = lazy(r"[^\s:`\[\](){}#\"^,]{1,100}")
+_PAGE = lazy(r"\[\[([^\[\]\n]+)\]\]")
+_ITEM = lazy(r"(?:\[\[[^\[\]]*\]\]|[^,，])+")
+_INTEGER = lazy(r"-?(?:0|[1-9][0-9]{0,17})")
+_FLOAT = lazy(r"-?[0-9]{1,17}(?:\.[0-9]{1,30})?(?:e[-+]?[0-9]{1,3})?")
 # With these in it a value could hide the lines after it from Logseq, or is not on one line.
-_ODD = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff\\`$<>]|::|~~~")
-_ESCAPED = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff`$<>]|(?<=:):|(?<=~)~")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_ODD = lazy(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff\\`$<>]|::|~~~")
+_ESCAPED = lazy(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff`$<>]|(?<=:):|(?<=~)~")
+_SURROGATE = lazy(r"[\ud800-\udfff]")
 
 
 class Line(NamedTuple):
@@ -245,11 +246,11 @@ def _with_line(text: str, lines: Lines, line: str) -> str:
 
 # A content as the outline of a Logseq page, and back.
 
-_ITEM_OUTLINE = re.compile(r"((?:  )*)(?:- (?=\S)|(?=\d{1,9}[.)] ))(.*)")
-_BULLET = re.compile(r"(\t*)-(?: (.*)|)")
-_FURTHER = re.compile(r"(\t*)  (.*)")
-_NUMBER = re.compile(r"\d{1,9}[.)] ")
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([^`\n]*)")
+_ITEM_OUTLINE = lazy(r"((?:  )*)(?:- (?=\S)|(?=\d{1,9}[.)] ))(.*)")
+_BULLET = lazy(r"(\t*)-(?: (.*)|)")
+_FURTHER = lazy(r"(\t*)  (.*)")
+_NUMBER = lazy(r"\d{1,9}[.)] ")
+_FENCE = lazy(r"[ \t]*(`{3,}|~{3,})([^`\n]*)")
 
 
 def to_outline(content: str) -> str:

@@ -6,21 +6,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import FrontMatterError
 from vaultmem.text.similarity import content_hash
+from vaultmem.text.values import lazy
 from vaultmem.vault import compact_line, frontmatter, frontmatter_edit, logseq_properties
 from vaultmem.vault.logseq_properties import from_outline, to_outline
 from vaultmem.vault.places import KEYS, key_of
 
 OUTLINE = "outline"
 _LISTS = ("tags", "aliases", "links")
-_NO_TEXT = re.compile("[\0\ud800-\udfff]")
-_BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
+_NO_TEXT = lazy("[\0\ud800-\udfff]")
+_BLANK_LINES = lazy(r"(?:[ \t]*\r?\n)*")
 _WIDE = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _UTF32 = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
 

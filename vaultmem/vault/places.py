@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from vaultmem.text import values
-from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.text.values import TYPE_CHECKING, lazy
 from vaultmem.vault.conflicts import conflict_original
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ ARCHIVED_NOTES = (
 
 
 CHAT = "Chat"  # how the name of the page of a conversation begins
-_TRANSCRIPT = re.compile(rf"{CHAT} \d{{4}}-\d\d-\d\d .*\.md\Z", re.IGNORECASE)
+_TRANSCRIPT = lazy(rf"{CHAT} \d{{4}}-\d\d-\d\d .*\.md\Z", re.IGNORECASE)
 
 
 def category_of(inner: str, value: object) -> str:
@@ -85,7 +85,7 @@ UNREAD = "node_modules"  # what editors do not look into
 _GENERATED = {name.casefold() for name in GENERATED}
 _FOLDERS = {*CATEGORIES, ARCHIVE, ENTRIES, SYNC}
 # What Windows takes for a device, whatever stands behind it.
-_DEVICE = re.compile(
+_DEVICE = lazy(
     r"(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³]|con(?:in|out)\$)(?= *(?:\.|\Z))", re.IGNORECASE
 )
 

@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from vaultmem.errors import FrontMatterError
+from vaultmem.text.values import lazy
 
 if TYPE_CHECKING:
     from vaultmem.adapter import Value
@@ -21,9 +22,9 @@ _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
-_INT = re.compile(r"[-+]?[0-9]+")
-_PREFIXED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_INT = lazy(r"[-+]?[0-9]+")
+_PREFIXED = lazy(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = lazy(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _LONGEST_INT = 20  # sign and 19 digits: what 64 bits and other programs hold
 _INT64 = 1 << 63
 
@@ -60,8 +61,8 @@ _PLAIN = rf"(\w[^:#{_ODD}]*(?::(?=[\w/])[^:#{_ODD}]*)*)"
 _QUOTED = rf'"([^"\\{_ODD}]*)"|' + rf"'([^'{_ODD}]*)'"
 _ITEM = r"\w[\w\-/.]*(?: +[\w\-/.]+)*"
 _FLOW = rf"(\[ *(?:{_ITEM}(?: *, *{_ITEM})*)? *\])"
-_ENTRY_LINE = re.compile(rf"([^\W\d]\w*(?:[ -]\w+)*):(?: +(?:{_PLAIN}|{_QUOTED}|{_FLOW}))? *")
-_ITEM_LINE = re.compile(rf"( *)- +(?:{_PLAIN}|{_QUOTED})")
+_ENTRY_LINE = lazy(rf"([^\W\d]\w*(?:[ -]\w+)*):(?: +(?:{_PLAIN}|{_QUOTED}|{_FLOW}))? *")
+_ITEM_LINE = lazy(rf"( *)- +(?:{_PLAIN}|{_QUOTED})")
 _LONGEST_KEY = 200
 
 
@@ -115,16 +116,14 @@ def _item_value(match: re.Match[str]) -> Value:
 _WORDS_OF_11 = frozenset(
     ("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "=", "<<")
 )
-_LIKE_NUMBER = re.compile(
+_LIKE_NUMBER = lazy(
     r"[-+]?(?:[0-9._:]+(?:e[-+]?[0-9]*)?|0[box][0-9a-f_]+|\.(?:inf|nan))"
     r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[t \t].*)?",
     re.IGNORECASE,
 )
-_NEEDS_QUOTES = re.compile(
-    rf"[-?:,\[\]{{}}#&*!|>'\"%@`~]|.*(?::(?: |\Z)| #|\[\[|[{_ODD}])", re.DOTALL
-)
-_NOT_IN_JSON = re.compile(r"[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_NEEDS_QUOTES = lazy(rf"[-?:,\[\]{{}}#&*!|>'\"%@`~]|.*(?::(?: |\Z)| #|\[\[|[{_ODD}])", re.DOTALL)
+_NOT_IN_JSON = lazy(r"[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
+_SURROGATE = lazy(r"[\ud800-\udfff]")
 
 
 def written(value: Value, *, item: bool = False) -> str:
