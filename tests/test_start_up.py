@@ -190,6 +190,30 @@ def test_without_an_agent_memories_load_no_model_no_index_and_no_git(
     assert words[0] in ("write", "delete") or "tantivy" not in modules  # these two index at once
 
 
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [(("list",), 140), (("recall", "knee"), 190), (("write", "--dry-run", "milk"), 218)],
+)
+def test_without_an_agent_memories_import_what_they_need(
+    remembering: Path,
+    indexed: Path,
+    words: tuple[str, ...],
+    most: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By words: neither the parts of reminders and chats, nor what only shows what went wrong."""
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    vault = remembering if words[0] == "list" else indexed
+    modules = loaded(*words, "--format", "json", "--vault", str(vault))
+    assert not modules & {
+        "logging",
+        "importlib.metadata",
+        "vaultmem.history",
+        "vaultmem.reminders.pending",
+    }
+    assert len(modules) <= most, (len(modules), sorted(modules))
+
+
 def test_a_hook_without_an_agent_loads_no_model_and_no_git(
     indexed: Path, remembering: Path
 ) -> None:
@@ -205,7 +229,7 @@ def test_the_package_itself_is_lazy() -> None:
     assert ended.stdout.startswith("['vaultmem'] ")
 
 
-def test_importing_the_languages_compiles_none_of_their_patterns() -> None:
+def test_importing_languages_and_memories_compiles_none_of_their_patterns() -> None:
     """Hundreds of regular expressions cost a third of a second, and most starts need none of them."""
     code = (
         "import re, sys\n"
@@ -216,7 +240,9 @@ def test_importing_the_languages_compiles_none_of_their_patterns() -> None:
         "re.compile = noted\n"
         "import vaultmem_languages.facts, vaultmem_languages.reminder_phrase, vaultmem.text.secrets\n"
         "import vaultmem_languages.statements, vaultmem.text.recurrence, vaultmem.text.titles\n"
-        "print([one for one in compiled if '/vaultmem_languages/' in one or '/vaultmem/text/' in one])\n"
+        "import vaultmem.memories.filing, vaultmem.memories.writing, vaultmem.search.recall_text\n"
+        "print([one for one in compiled if '/vaultmem' in one and '/vaultmem_obsidian/' not in one\n"
+        "       and '/vaultmem_logseq/' not in one])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 try:  # the same function; hashlib would load OpenSSL as well, a quarter of a bare start of Python
-    from _blake2 import blake2b
+    from _blake2 import blake2b as blake2b  # noqa: PLC0414 - for others, too
 except ImportError:
-    from hashlib import blake2b
+    from hashlib import blake2b as blake2b  # noqa: PLC0414 - the same
 
 
 def state_root(environ: dict[str, str] | None = None, platform: str = sys.platform) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from datetime import date
-from urllib.parse import unquote
 
 _ENCODED = re.compile(r"(?:%[0-9a-fA-F]{2})+")
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
@@ -37,6 +36,10 @@ def namespace(title: str) -> str | None:
 
 
 def _decoded(name: str) -> str:
+    if "%" not in name:
+        return name
+    from urllib.parse import unquote
+
     try:
         return unquote(name, errors="strict")
     except UnicodeDecodeError:

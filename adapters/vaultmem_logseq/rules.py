@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -48,10 +47,15 @@ class LogseqRules:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        described = repr(
-            [_READING, *(sorted(x) if isinstance(x, frozenset) else x for x in settings)]
-        )
-        self.fingerprint = f"logseq-{hashlib.sha256(described.encode()).hexdigest()[:16]}"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What the reading depends on."""
+        import hashlib  # it loads OpenSSL, and only who indexes needs it
+
+        settings = (sorted(x) if isinstance(x, frozenset) else x for x in self.settings)
+        described = repr([_READING, *settings])
+        return f"logseq-{hashlib.sha256(described.encode()).hexdigest()[:16]}"
 
     @cached_property
     def reader(self) -> PageReader:

@@ -125,7 +125,10 @@ class Rules(Protocol):
         # slashes, are percent-encoded into it
     )
     page_style: str  # of new pages: "frontmatter", or "outline" (lines key:: value, then blocks)
-    fingerprint: str  # another fingerprint means that every note is read again
+
+    @property
+    def fingerprint(self) -> str:
+        """What the reading depends on: another fingerprint means that every note is read again."""
 
     def kind(self, path: str) -> str:
         """ "note", "file" (can be linked to), or "" (invisible), by the path alone."""

@@ -24,7 +24,7 @@ from apscheduler.triggers.cron import CronTrigger
 
 from vaultmem import now
 from vaultmem.errors import StateError
-from vaultmem.memories.ledger import LOG, Ledger, Run, Runs
+from vaultmem.memories.ledger import Ledger, Run, Runs
 from vaultmem.reminders.notify import LocalZone
 from vaultmem.text import times
 from vaultmem.text.times import Conditions, Cron, Planned, reason_to_wait
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from apscheduler.job import Job
     from apscheduler.schedulers.background import BackgroundScheduler
 
+LOG = logging.getLogger("vaultmem.agent.jobs")
+LOG.addHandler(logging.NullHandler())  # silent unless somebody listens
 WAIT_AT_MOST = 86_400.0  # seconds that a job steps aside before it runs all the same
 JUMP = (
     60.0  # seconds by which the clocks may differ before it means sleep, or that the time was set
@@ -250,7 +252,7 @@ class Scheduler:
         while not self._stopped.wait(self._timing.heartbeat):
             try:
                 self.beat()
-            except Exception:  # noqa: BLE001 - the heart must not stop for what a listener does wrong
+            except Exception:
                 LOG.exception("the clock stumbled")
 
     def _plan(self, name: str, due: float | None = None) -> None:
@@ -295,7 +297,7 @@ class Scheduler:
         """Why a job has to wait; nothing makes it wait for longer than a day."""
         try:
             reason = reason_to_wait(self._jobs[name].waits, self._conditions)
-        except Exception:  # noqa: BLE001 - who cannot tell how things are holds up nobody
+        except Exception:
             LOG.exception("what %s waits for cannot be found out", name)
             return None
         if reason is None:

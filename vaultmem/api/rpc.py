@@ -231,9 +231,10 @@ def _here(vault: Opened, state: State, config: Config, name: str, params: Params
         desk.heal()
         answer = carry_out(desk, reader, name, params)
         desk.settle()
-        history = desk.history
-        if desk.batches.count() > MOST_BATCHES and not (history.is_kept and history.trouble()):
-            desk.remember()
+        if desk.batches.count() > MOST_BATCHES:
+            history = desk.history
+            if not (history.is_kept and history.trouble()):
+                desk.remember()
         return answer
 
 

@@ -1,7 +1,16 @@
 """The index: catalog, keyword index, vectors, and what keeps them equal to the notes."""
 
+from vaultmem.errors import ModelError
+from vaultmem.text.times import OFF
+
 ANALYZER = (
     "vaultmem-5"  # a new name for every change of the analyzer or the schema: it forces a rebuild
 )
 ORD_BITS = 20  # a block's number is the note's << ORD_BITS | the ordinal of the block in its note
 ASKS = 16  # is added to the words of a short question in what is stored as the size of a block
+
+
+def refuse_if_off(model: str) -> None:
+    """Raise ModelError where the setting says that there is no model; asked before anything heavy is imported."""
+    if model == OFF:
+        raise ModelError("Search by meaning is switched off. Set embedding.model to `default`.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from vaultmem import plugins
 from vaultmem.errors import ModelError
-from vaultmem.index import minilm, multilingual
+from vaultmem.index import minilm, multilingual, refuse_if_off
 from vaultmem.index.embed import Embedder, TextEmbedder, first_line, quiet_fastembed
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 DEFAULT, MULTILINGUAL = "default", "multilingual"
-OFF = "off"
 
 
 class Model(NamedTuple):
@@ -53,8 +52,7 @@ def resolve_model(setting: str, models_dir: str) -> Model:
         return Model(key, minilm.NAME, minilm.DIMENSIONS, str(folder), minilm.SHA256)
     if setting == MULTILINGUAL:
         return _multilingual(models)
-    if setting == OFF:
-        raise ModelError("Search by meaning is switched off. Set embedding.model to `default`.")
+    refuse_if_off(setting)
     # The two rarer ways cost more imports than most runs want to pay.
 
     path = _as_folder(setting)

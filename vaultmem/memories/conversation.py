@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
 from itertools import pairwise
 from typing import NamedTuple, Protocol, TypeVar
 
 from vaultmem.adapter import Value
+from vaultmem.text.values import lazy
 from vaultmem.vault.blocks import telling_words
 from vaultmem.vault.places import ENTRIES
 
 MEMORY, USER, ASSISTANT, SUMMARY = ROLES = ("memory", "user", "assistant", "summary")
 FACTS, TURNS, SUMMARIES, DELETED = "facts", "turns", "summaries", "deleted"
-NAMESPACE = uuid.UUID("0c9b7c1e-5b1f-5a44-8e43-2f7a1f0d6a52")  # of ids that follow from others
+NAMESPACE = "0c9b7c1e-5b1f-5a44-8e43-2f7a1f0d6a52"  # of ids that follow from others
 # Characters of a conversation's id; with its prefix it is a scope, which has 200 at most.
 LONGEST_ID = 180
 FINAL = "L3/final"  # the name of the summary of all
-_PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
-_MADE = re.compile(r".*-[0-9a-f]{8}")  # as folder_of() makes names
+_PLAIN = lazy(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+_MADE = lazy(r".*-[0-9a-f]{8}")  # as folder_of() makes names
 # Control characters, and invisible ones that change how a line looks; emoji need their joiner (U+200D).
-_ODD = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
-)
-_OTHER = re.compile(r"[^a-z0-9]+")
-_RESERVED = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # names that Windows keeps
+_ODD = lazy("[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
+_OTHER = lazy(r"[^a-z0-9]+")
+_RESERVED = lazy(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # names that Windows keeps
 
 
 class Entry(NamedTuple):
@@ -59,6 +56,8 @@ def folder_of(conversation: str) -> str:
     if _is_plain(conversation):
         return conversation
     short = _OTHER.sub("-", conversation.lower()).strip("-")[:40] or "conversation"
+    from hashlib import sha256  # it loads OpenSSL
+
     return f"{short}-{sha256(conversation.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
@@ -141,7 +140,9 @@ def name_of(created: str, id_: str) -> str:
 
 def derived_id(*parts: str) -> str:
     """The id of what follows from something that has one: the same again after a kill."""
-    return str(uuid.uuid5(NAMESPACE, "\x00".join(parts)))
+    import uuid
+
+    return str(uuid.uuid5(uuid.UUID(NAMESPACE), "\x00".join(parts)))
 
 
 # Sessions: which turns belong together, which are old enough to be compressed, which have to make room.

@@ -9,7 +9,6 @@ costs no more than a job that runs once too often.
 
 from __future__ import annotations
 
-import logging
 import math
 import os
 import sqlite3
@@ -17,12 +16,15 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from vaultmem import now as clock
 from vaultmem.errors import DamagedError, StateError, VaultmemError
 from vaultmem.index.catalog import as_state_error
 from vaultmem.paths import keep_private, make_private
+
+if TYPE_CHECKING:
+    import logging
 
 CUT_SHORT = "did not end: vaultmem or the computer was stopped"
 _SCHEMA = """
@@ -236,8 +238,6 @@ def _run(row: tuple[object, ...]) -> Run:
 
 # The runs of jobs: what the ledger knows of them, and what could not be written into it.
 
-LOG = logging.getLogger("vaultmem.agent.jobs")
-LOG.addHandler(logging.NullHandler())  # silent unless somebody listens
 MAX_RESULT = 500  # characters of a result worth keeping
 
 
@@ -257,7 +257,7 @@ class Runs:
         try:
             self._ledger.see(listed, now)
         except StateError as error:
-            LOG.warning("the runs of jobs cannot be written down: %s", error)
+            _log().warning("the runs of jobs cannot be written down: %s", error)
         try:
             written = self._ledger.runs()
         except StateError:
@@ -289,7 +289,7 @@ class Runs:
         try:
             self._ledger.wait(name, now)
         except StateError as error:
-            LOG.warning("that %s waits cannot be written down: %s", name, error)
+            _log().warning("that %s waits cannot be written down: %s", name, error)
         return 0.0
 
     def carry_out(self, name: str, work: Callable[[], str]) -> Run:
@@ -309,11 +309,17 @@ class Runs:
         try:
             self._ledger.end(run)
         except StateError as error:
-            LOG.warning("how %s ended cannot be written down: %s", name, error)
-        LOG.info("%s: %s", name, run.result)
+            _log().warning("how %s ended cannot be written down: %s", name, error)
+        _log().info("%s: %s", name, run.result)
         with self._lock:
             self._known[name] = run
         return run
+
+
+def _log() -> logging.Logger:
+    import logging  # who asks the ledger something does without
+
+    return logging.getLogger("vaultmem.agent.jobs")
 
 
 def _outcome(name: str, work: Callable[[], str]) -> tuple[bool, str]:
@@ -324,7 +330,8 @@ def _outcome(name: str, work: Callable[[], str]) -> tuple[bool, str]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        LOG.error("the job %s failed", name, exc_info=True)
+        log = _log()
+        log.error("the job %s failed", name, exc_info=True)
         return False, f"{type(error).__name__} {error}".strip()
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
-import re
 import sqlite3
 import stat as modes
 import sys
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
@@ -21,6 +18,7 @@ from vaultmem.memories.model import DEFAULT_SCOPE, Memory, link_targets
 from vaultmem.paths import keep_private, make_private
 from vaultmem.text.similarity import content_hash, opening, sketch
 from vaultmem.text.times import seconds
+from vaultmem.text.values import lazy
 from vaultmem.vault import pages
 from vaultmem.vault.files import CAP, Inside, decode, reason_of, same_moment
 from vaultmem.vault.places import (
@@ -34,9 +32,9 @@ from vaultmem.vault.places import (
 )
 from vaultmem.vault.walk import Entry, nfc
 
-NAMESPACE = uuid.UUID("6c1f5c0e-7e0c-5d3b-9a55-0f7d5a3f4b21")  # of ids that follow from a path
+NAMESPACE = "6c1f5c0e-7e0c-5d3b-9a55-0f7d5a3f4b21"  # of ids that follow from a path
 _CHUNK = 1 << 20
-_BETWEEN_TAGS = re.compile(r"[,，\s]+")
+_BETWEEN_TAGS = lazy(r"[,，\s]+")
 _LONGEST_ID = 200
 _SHORT = 30  # characters of a text that many memories may have in a property
 
@@ -131,7 +129,9 @@ class Reader:
 
 def provisional(path: str, number: int = 1) -> str:
     """The id that a file without one will get; another number, another id."""
-    return str(uuid.uuid5(NAMESPACE, path if number == 1 else f"{path}#{number}"))
+    import uuid  # memories have ids of their own
+
+    return str(uuid.uuid5(uuid.UUID(NAMESPACE), path if number == 1 else f"{path}#{number}"))
 
 
 def compact(properties: Mapping[str, Value]) -> dict[str, Value]:
@@ -177,6 +177,8 @@ def _content(handle: int, entry: Entry) -> tuple[bytes, bytes] | None:
             raise OSError(0, "not a regular file")
         if before.st_size != entry.size:
             return None
+        import hashlib  # what has not changed is not read
+
         sha = hashlib.sha1(b"blob %d\0" % before.st_size, usedforsecurity=False)
         head, length = b"", 0
         while chunk := os.read(handle, min(_CHUNK, before.st_size - length + 1)):

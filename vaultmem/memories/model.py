@@ -128,6 +128,13 @@ MemoryRecord = TypedDict(
 """A memory as JSON and in the Python API."""
 
 
+def new_id() -> str:
+    """An id for a new memory."""
+    import uuid  # who only reads needs none
+
+    return str(uuid.uuid4())
+
+
 def link_targets(raw: object) -> tuple[str, ...]:
     """What a property `links` leads to: a list of [[..]], or text with some."""
     texts = raw if isinstance(raw, list) else [raw]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 
 from vaultmem.errors import VaultmemError
@@ -90,6 +89,8 @@ def diff(session: Session, change: Change) -> str:
 
 def unified(path: str | None, target: str, old: bytes, new: bytes) -> str:
     """Two versions of a file side by side."""
+    import difflib  # only what is shown before it is done needs it
+
     before, after = (decode(each)[0].splitlines() for each in (old, new))
     lines = difflib.unified_diff(before, after, path or "(new)", target, lineterm="")
     return "\n".join(lines) + "\n"

@@ -4,7 +4,6 @@ most of its words in their order, or one statement in other words (memories.para
 from __future__ import annotations
 
 import re
-import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,6 +15,7 @@ from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.memories.short_texts import CAP, DENIAL, HAN, WORD, stem, tokens_of
 from vaultmem.plugins import language
 from vaultmem.text.similarity import bands, jaccard, resemblance
+from vaultmem.text.values import lazy
 
 if TYPE_CHECKING:
     from vaultmem.memories.view import View
@@ -32,7 +32,7 @@ _SUMMARIES = ("compressed", "compression_source", "summary_kind")
 
 # Two contents become one that has every line of both.
 
-_UNIT = re.compile(
+_UNIT = lazy(
     r"[ \t]{0,12}(?:[-*+] )?(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)"
     r"(?P<code>(?:\n(?![ \t]*(?P=fence)[`~]*[ \t]*$)[^\n]*)*)(?P<end>\n[^\n]*)?|[^\n]*",
     re.MULTILINE,
@@ -56,7 +56,9 @@ def united(first: str, second: str) -> str:
         return first
     open_fence = units[-1]["fence"] if units[-1]["fence"] and not units[-1]["end"] else ""
     close = f"\n{open_fence}" if open_fence else ""
-    below = textwrap.dedent("\n".join(extra))
+    from textwrap import dedent  # to compare needs none of it
+
+    below = dedent("\n".join(extra))
     return f"{first.rstrip()}{close}\n\n{below}" + ("\n" if first.endswith("\n") else "")
 
 
@@ -83,7 +85,7 @@ _DAYS = frozenset(
     map(stem, "today tomorrow yesterday tonight morning afternoon evening noon".split())
 )
 _PARTICLES = frozenset("了很吧呢啊吗地得")
-_HAN = re.compile(f"[{HAN}]")
+_HAN = lazy(f"[{HAN}]")
 
 
 class Particulars(NamedTuple):
@@ -275,7 +277,7 @@ def _keys(memory: Memory) -> list[str | int]:
     return [*((memory.opening,) if memory.opening else ()), *bands(memory.sketch)]
 
 
-_STOP = re.compile(r"[.!?](?=\s|$)|[。！？\n]")
+_STOP = lazy(r"[.!?](?=\s|$)|[。！？\n]")
 
 
 def _sentences(text: str) -> int:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime
@@ -23,7 +21,7 @@ from vaultmem.memories.collection import Collection
 from vaultmem.memories.conversation import is_talk
 from vaultmem.memories.draft import CREATE, TO_ARCHIVE, Change, Draft, Plan
 from vaultmem.memories.ledger import Ledger
-from vaultmem.memories.model import Memory, MemoryRecord
+from vaultmem.memories.model import Memory, MemoryRecord, new_id
 from vaultmem.memories.reads import Content, Left, ReadCount
 from vaultmem.memories.records import Known
 from vaultmem.text.similarity import content_hash
@@ -83,11 +81,15 @@ def _content_hash(form: str, data: bytes) -> str:
     return content_hash(pages.read(form, decode(data)[0]).content)
 
 
-log = logging.getLogger("vaultmem.memories")
-
 YOU = "you"
 WHOLE = 1 << 40  # bytes of a file that are read
 ALL = None  # of what may have been touched
+
+
+def _warn(line: str) -> None:
+    import logging  # a quarter of what a list needs
+
+    logging.getLogger("vaultmem.memories").warning("%s", line)
 
 
 class MemoryStore:
@@ -105,7 +107,7 @@ class MemoryStore:
         self.folder = config.text("memory_folder")
         self.half_life = config.seconds("memories.half_life") / 3600
         self.now: Callable[[], float] = clock.seconds
-        self.new_id: Callable[[], str] = lambda: str(uuid.uuid4())
+        self.new_id: Callable[[], str] = new_id
         # For what nobody waits for.
         self.later: Callable[[Callable[[], None]], None] = lambda work: work()
         self.ledger = Ledger(state.path("ledger.db"))
@@ -202,7 +204,7 @@ class MemoryStore:
             identity.check(self.vault)
             messages = self.batches.heal()
             for line in messages:
-                log.warning("%s", line)
+                _warn(line)
             self._is_healed = True
             if messages:
                 self._touched = ALL
@@ -272,7 +274,7 @@ class MemoryStore:
         except (VaultmemError, OSError) as error:
             self.state.fall_behind()
             why = str(error).partition(" (")[0]
-            log.warning("vaultmem: %s; what was written is indexed by the next search", why)
+            _warn(f"vaultmem: {why}; what was written is indexed by the next search")
 
     def remember(self) -> int:
         """Take what was done, and what people did by hand, into the history; how many commits that made."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -234,6 +233,8 @@ def _read_without(text: str, common: frozenset[str]) -> Reading:
 
 def _in_order(a: Sequence[Token], b: Sequence[Token]) -> float:
     """The share of tokens that both have in the same order."""
+    from difflib import SequenceMatcher  # few texts speak of a change
+
     blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
     return 2 * sum(block.size for block in blocks) / max(1, len(a) + len(b))
 

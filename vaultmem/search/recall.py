@@ -138,7 +138,7 @@ class Recaller:
     def run(self, desk: MemoryStore, reader: Reader, wanted: Wanted) -> Run:
         """Recall once."""
         searcher, semantic = _searcher(reader, wanted)
-        answers = lru_cache(desk.pending.record.answers)
+        answers = lru_cache(desk.answers)
         remarks = [f"keyword results only: {reader.trouble}"] if reader.trouble else []
         trust = desk.config.text("recall.trust")
         look = Look(searcher, semantic, answers, desk.now(), remarks, wanted.viewer, trust)

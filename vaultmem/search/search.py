@@ -8,7 +8,7 @@ from functools import partial
 from vaultmem import now as clock
 from vaultmem.config import Config
 from vaultmem.errors import ModelError, StateError
-from vaultmem.index import ORD_BITS, catalog_read
+from vaultmem.index import ORD_BITS, catalog_read, refuse_if_off
 from vaultmem.index.catalog import Catalog, spoken
 from vaultmem.index.state import State
 from vaultmem.memories import access, decay
@@ -92,6 +92,8 @@ class Searcher:
     def meaning(self) -> Meaning:
         """The vectors, loaded on first use. Raises ModelError when there is no model."""
         if self._meaning is None:
+            if not self.config.text("embedding.base_url"):
+                refuse_if_off(self.config.text("embedding.model"))
             from vaultmem.search.semantic import open_meaning
 
             self._meaning = open_meaning(self.state, self.config)

@@ -7,7 +7,6 @@ enough for ten thousand of them to be held and compared one by one.
 
 from __future__ import annotations
 
-import hashlib
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
@@ -52,6 +51,8 @@ def normal(content: str) -> str:
 
 def content_hash(content: str) -> str:
     """SHA-256 in hex of the content as far as it counts."""
+    import hashlib  # it loads OpenSSL
+
     return hashlib.sha256(normal(content).encode()).hexdigest()
 
 

@@ -56,12 +56,12 @@ _tables: dict[tuple[str, str], dict[str, Any]] = {}
 
 def table(package: str, name: str) -> dict[str, Any]:
     """What the file `name`.toml of a package holds, read once."""
-    import pkgutil
     import tomllib
+    from importlib import import_module
 
     if (package, name) not in _tables:
-        data = pkgutil.get_data(package, f"{name}.toml")
-        assert data is not None, "the file comes with the package"
+        module: Any = import_module(package)
+        data = module.__loader__.get_data(f"{module.__path__[0]}/{name}.toml")
         _tables[package, name] = tomllib.loads(data.decode("utf-8"))
     return _tables[package, name]
 

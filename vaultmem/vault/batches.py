@@ -9,7 +9,6 @@ import contextlib
 import errno
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, VaultmemError
@@ -103,7 +102,7 @@ class Batches:
         for number in self._numbers(DOING):
             record = self._record(number, DOING)
             try:
-                batch, temps = unpacked(Path(record).read_bytes(), number)
+                batch, temps = unpacked(_read(record), number)
                 if identity(self.vault) is None:  # not mounted, perhaps
                     continue
                 healing = Healing(self.vault, batch)
@@ -124,7 +123,7 @@ class Batches:
         for number in self._numbers(DONE):
             record = self._record(number, DONE)
             try:
-                batches.append(unpacked(Path(record).read_bytes(), number)[0])
+                batches.append(unpacked(_read(record), number)[0])
             except (ValueError, KeyError, TypeError):
                 _put_aside(record)
         return batches
@@ -296,6 +295,11 @@ def _stops(error: VaultmemError) -> bool:
     """Whether there is no use in going on to the next file."""
     cause = error.__cause__
     return isinstance(error, StateError) or (isinstance(cause, OSError) and cause.errno in _STOPS)
+
+
+def _read(record: str) -> bytes:
+    with open(record, "rb") as file:
+        return file.read()
 
 
 def _put_aside(record: str) -> str:

@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from hashlib import blake2b
 from typing import NamedTuple
 
 from vaultmem.adapter import Piece
+from vaultmem.paths import blake2b
+from vaultmem.text.values import lazy
 from vaultmem.vault.places import CATEGORIES, category_of
 
 MIN_TOKENS = 50
@@ -24,8 +25,8 @@ SPEAKER_SHARE = 0.25  # of the first speaker's turns
 WINDOW_WORDS = 100  # of which about 60 are no stop words
 
 _TURNS = ("user", "assistant")  # roles of those who speak
-_SPEAKER = re.compile(r"\**([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2})\**[:：]\**\s")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(\[]?[A-Z0-9À-Þ])|(?<=[。！？；])|\n")
+_SPEAKER = lazy(r"\**([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2})\**[:：]\**\s")
+_SENTENCE_END = lazy(r"(?<=[.!?])\s+(?=[\"'(\[]?[A-Z0-9À-Þ])|(?<=[。！？；])|\n")
 
 
 class Block(NamedTuple):
@@ -249,8 +250,8 @@ def _word_count(text: str) -> int:
 # How much a block says, for the ranking.
 
 ENOUGH_WORDS = 10  # of four letters and more; what has more of them says no less
-_LONG_WORD = re.compile(r"[^\W_]{4,}")
-_QUESTION_END = re.compile(r"[?？][*_\"'”’)\s]*\Z")
+_LONG_WORD = lazy(r"[^\W_]{4,}")
+_QUESTION_END = lazy(r"[?？][*_\"'”’)\s]*\Z")
 
 
 def size(block: Block) -> tuple[int, bool]:
@@ -290,10 +291,10 @@ _DATE_KEYS = (
 )
 _DUE_KEYS = frozenset(("due", "deadline", "remind", "scheduled", "date"))
 _LONGEST_OPENING = 500
-_LIST_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+(?:\[.\]\s+)?")
-_ENTRY_NAME = re.compile(r"\A(\d{4}-\d\d-\d\d)T\d\d-\d\d-\d\dZ__[\w-]+\Z")
-_ISO_DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
-_NAME_DAY = re.compile(r"(?<!\d)(\d{4})[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
+_LIST_MARK = lazy(r"(?:[-*+]|\d{1,9}[.)])\s+(?:\[.\]\s+)?")
+_ENTRY_NAME = lazy(r"\A(\d{4}-\d\d-\d\d)T\d\d-\d\d-\d\dZ__[\w-]+\Z")
+_ISO_DAY = lazy(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
+_NAME_DAY = lazy(r"(?<!\d)(\d{4})[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
 
 
 def note_day(path: str, properties: Mapping[str, object], journal: str | None) -> str | None:

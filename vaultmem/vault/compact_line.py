@@ -8,15 +8,14 @@ alone wins. So a memory means the same in either form, and a file keeps the form
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from vaultmem.adapter import Value
-from vaultmem.text.values import EVERYBODY, INBOX
+from vaultmem.text.values import EVERYBODY, INBOX, lazy
 from vaultmem.vault.places import COMPACT, LINE, key_of
 from vaultmem.vault.yaml_lines import scalar, written
 
-_PLAIN = re.compile(r"[0-9A-Za-z_.:+@-]+")  # what means nothing else in YAML, Obsidian and Logseq
+_PLAIN = lazy(r"[0-9A-Za-z_.:+@-]+")  # what means nothing else in YAML, Obsidian and Logseq
 _ALWAYS = (
     "id",
     "phase",
@@ -25,7 +24,7 @@ _ALWAYS = (
     "created_at",
     "updated_at",
 )  # without these it is no memory of ours
-_WORD = re.compile(rf"([a-z][a-z0-9_]*)=({_PLAIN.pattern})")
+_WORD = lazy(rf"([a-z][a-z0-9_]*)=({_PLAIN.pattern})")
 
 
 def expanded(properties: Mapping[str, Value]) -> Mapping[str, Value]:

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem import paths, plugins
@@ -160,7 +160,11 @@ class Rulebook:
 
     def __init__(self, parts: Sequence[tuple[tuple[str, ...], Rules]]) -> None:
         self._parts = list(parts)
-        self.fingerprint = "|".join(f"{r.dialect}:{home}:{r.fingerprint}" for home, r in parts)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What the reading depends on: another one means that every note is read again."""
+        return "|".join(f"{r.dialect}:{home}:{r.fingerprint}" for home, r in self._parts)
 
     def _at(self, path: str) -> tuple[int, Rules]:
         for number, (home, rules) in enumerate(self._parts):

@@ -12,6 +12,7 @@ import stat as modes
 import time
 from typing import NamedTuple
 
+from vaultmem.paths import blake2b
 from vaultmem.vault.walk import has_one_spelling, nfc, small
 
 # Open a file of the vault so that no symbolic link on the way can lead out of it.
@@ -110,8 +111,6 @@ class Read(NamedTuple):
 
 def digest(data: bytes) -> str:
     """BLAKE2b of 128 bits in hex: the identity of a file's content."""
-    from hashlib import blake2b  # it loads OpenSSL, and searches do without
-
     return blake2b(data, digest_size=16).hexdigest()
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import uuid
 from typing import NamedTuple
 
 from vaultmem.errors import VaultGoneError
@@ -107,7 +106,7 @@ def _made(vault: str, memory_folder: str) -> str:
     folder = Root(vault).inside(memory_folder)
     if folder is None or not os.path.isdir(folder):
         return ""
-    new = uuid.uuid4().hex
+    new = os.urandom(16).hex()
     try:
         handle = os.open(f"{folder}/{MARKER}", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         with open(handle, "w", encoding="ascii") as file:

@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import json
 import os
-from pathlib import Path
 from typing import NamedTuple
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError
@@ -230,8 +229,12 @@ def _finish_record(record: str, data: bytes) -> list[str]:
     if not os.path.isdir(os.path.dirname(target)):
         return []
     if os.path.basename(temp).startswith(TEMP_PREFIX):
-        Path(temp).unlink(missing_ok=True)
-    held = Path(target).read_bytes() if os.path.exists(target) else None
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temp)
+    held = None
+    if os.path.exists(target):
+        with open(target, "rb") as file:
+            held = file.read()
     messages = []
     if source and held == b"" and os.path.exists(source):
         os.replace(source, target)

@@ -19,7 +19,7 @@ from vaultmem import credentials
 from vaultmem.credentials import Key
 from vaultmem.errors import EmbeddingServiceError, LlmError, ModelError
 from vaultmem.index.embed import TextEmbedder, normalised
-from vaultmem.index.models import DEFAULT, OFF, Model, model_key
+from vaultmem.index.models import DEFAULT, Model, model_key
 from vaultmem.text import secrets, times, urls
 from vaultmem_chat.llm.llm import Patience, lasting_reply, refused
 from vaultmem_chat.llm.wire import MOST_STREAMED, Reply, Wire
@@ -56,7 +56,7 @@ class Service(NamedTuple):
 def service_of(settings: Settings) -> Service:
     """The service of the settings. Raises ModelError where no model of it is named."""
     name = settings.text("embedding.model")
-    if name == OFF:
+    if name == times.OFF:
         raise ModelError("Search by meaning is switched off. Set embedding.model to a model.")
     url = urls.endpoint(settings.text("embedding.base_url"))
     if name == DEFAULT:
@@ -67,7 +67,7 @@ def service_of(settings: Settings) -> Service:
 
 def examined(settings: Settings, folder: str) -> Iterator[tuple[str, str, str]]:
     """What is wrong with the service of the settings: how bad, what, and what to do; nothing when none is set."""
-    if not settings.text("embedding.base_url") or settings.text("embedding.model") == OFF:
+    if not settings.text("embedding.base_url") or settings.text("embedding.model") == times.OFF:
         return
     url = urls.endpoint(settings.text("embedding.base_url"))
     if urls.is_plaintext(url):
