@@ -256,10 +256,10 @@ class Bench:
 def _past(vault: Path, count: int) -> Iterator[Row]:
     from vaultmem import Vault
     from vaultmem.api.rpc import Reader, carry_out
-    from vaultmem.memories.store import MemoryStore
+    from vaultmem.reminders.desk import Desk
 
     with Vault(str(vault)) as opened:
-        desk = MemoryStore(opened.state, opened.config, lambda _: None)
+        desk = Desk(opened.state, opened.config, lambda _: None)
         with opened.state.lock():
             found = _timed(desk.remember)
             yield Row("history of what was found", "", f"{found / 1000:.2f} s")

@@ -19,8 +19,8 @@ from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.commands.dispatch import methods
 from vaultmem.errors import VaultmemError
 from vaultmem.index.sync import sync
-from vaultmem.memories.store import MemoryStore
 from vaultmem.progress import Progress
+from vaultmem.reminders.desk import Desk
 
 
 class OpenVault(Vault):
@@ -33,7 +33,7 @@ class OpenVault(Vault):
         pass
 
     def ask(self, verb: str, **params: object) -> Any:
-        return carry_out(MemoryStore(self.state, self.config), Reader(self), verb, params)
+        return carry_out(Desk(self.state, self.config), Reader(self), verb, params)
 
 
 class StandIn:

@@ -15,7 +15,7 @@ from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader
 from vaultmem.memories.item_answers import completion_id
-from vaultmem.memories.store import MemoryStore
+from vaultmem.reminders.desk import Desk
 
 TODAY = dt.datetime.now().astimezone().date()
 
@@ -46,7 +46,7 @@ def report(vault: Path, *words: str) -> Any:
 def ids(vault: Path) -> dict[str, str]:
     """The ids of what waits, by the words."""
     with Vault(str(vault)) as opened:
-        desk, now = MemoryStore(opened.state, opened.config), dt.datetime.now().astimezone()
+        desk, now = Desk(opened.state, opened.config), dt.datetime.now().astimezone()
         searcher = Reader(opened).searcher()
         assert searcher is not None
         return {one.text: one.id for one in desk.pending.items(searcher.catalog, now)}

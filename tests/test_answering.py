@@ -25,8 +25,8 @@ from vaultmem.memories.item_answers import (
     completion_id,
 )
 from vaultmem.memories.ledger import Ledger
-from vaultmem.memories.store import MemoryStore
 from vaultmem.reminders import answering, carrying, proposal_items
+from vaultmem.reminders.desk import Desk
 
 NOW = dt.datetime(2026, 11, 22, 10, 0).astimezone()
 TODAY, TOMORROW = "2026-11-22", "2026-11-23"
@@ -47,7 +47,7 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.vault = Vault(str(folder))
-        self.desk = MemoryStore(self.vault.state, self.vault.config)
+        self.desk = Desk(self.vault.state, self.vault.config)
         self.at = NOW
         self.desk.now = self.seconds
 

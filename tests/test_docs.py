@@ -78,10 +78,8 @@ def test_the_design_has_a_short_section_for_each_package() -> None:
     assert text_of(DESIGN).count("```mermaid") == 4
 
 
-ENTRY_POINTS = {
-    f"vaultmem.{name}"
-    for name in ("adapters", "doors", "editors", "http", "indexes", "tools", "verbs")
-}
+PROJECT = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]
+ENTRY_POINTS = {*PROJECT["entry-points"], "vaultmem.tools"}
 
 
 def test_modules_that_pages_name_exist() -> None:
@@ -89,7 +87,16 @@ def test_modules_that_pages_name_exist() -> None:
     objects = {
         f"{name}.{word}"
         for name in known
-        for word in ("COMMANDS", "SETTINGS", "JOBS", "Vault", "Note", "Dialect", "value")
+        for word in (
+            "COMMANDS",
+            "SETTINGS",
+            "JOBS",
+            "Vault",
+            "Note",
+            "Dialect",
+            "Language",
+            "value",
+        )
     }
     for path in PAGES:
         named = set(re.findall(r"`(vaultmem\.[a-z_]+(?:\.\w+)*)`", text_of(path)))

@@ -15,6 +15,7 @@ from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.memories.store import MemoryStore
+from vaultmem.reminders.desk import Desk
 
 PAGE, VIEWS = "vaultmem/Memory.md", ("vaultmem/Memories.base", "vaultmem/Pending.base")
 
@@ -36,7 +37,7 @@ def ask(vault: Path) -> Ask:
         synced(vault)
         if not desks:
             opened = Vault(str(vault))
-            desks.append((MemoryStore(opened.state, opened.config), opened))
+            desks.append((Desk(opened.state, opened.config), opened))
         desk, opened = desks[0]
         desk.touched_all()
         return carry_out(desk, Reader(opened), verb, params)

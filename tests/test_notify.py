@@ -18,7 +18,8 @@ from vaultmem.errors import NotificationError, StateError
 from vaultmem.index.state import State
 from vaultmem.reminders import notify
 from vaultmem.reminders.alarms import Alarm, Planned
-from vaultmem.reminders.notify import LocalZone, Notifier, notification_findings
+from vaultmem.reminders.notify import Notifier, notification_findings
+from vaultmem.schedule import LocalZone
 from vaultmem.synclog.log_entries import Notified
 from vaultmem.vault.dialects import open_rulebook
 from vaultmem.vault.files import Root

@@ -19,7 +19,7 @@ from vaultmem.errors import ModelError, StateError, UsageError
 from vaultmem.index import minilm
 from vaultmem.memories.item_answers import DONE, Answer, approval_id
 from vaultmem.memories.ledger import Ledger
-from vaultmem.memories.store import MemoryStore
+from vaultmem.reminders.desk import Desk
 from vaultmem.reminders.record import Record
 from vaultmem.search import recall
 
@@ -318,7 +318,7 @@ def test_being_told_counts_as_being_read(knowing: Path) -> None:
 
 def test_counts_of_many_recalls_are_written_together(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
-        desk, reader = MemoryStore(opened.state, opened.config), Reader(opened)
+        desk, reader = Desk(opened.state, opened.config), Reader(opened)
         work = []
         desk.later = work.append
         for _ in range(3):
@@ -340,13 +340,13 @@ def test_a_small_budget_tells_whole_memories_or_none(knowing: Path) -> None:
 
 def test_a_recall_waits_for_nobody_at_the_desk(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
-        desk, reader = MemoryStore(opened.state, opened.config), Reader(opened)
+        desk, reader = Desk(opened.state, opened.config), Reader(opened)
         told: list[object] = []
         with desk.session(reader, writes=False):
             asked = threading.Thread(
                 target=lambda: told.append(
                     carry_out(
-                        MemoryStore(opened.state, opened.config),
+                        Desk(opened.state, opened.config),
                         reader,
                         "recall",
                         {"query": "boiler", **WORDS},

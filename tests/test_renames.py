@@ -12,7 +12,7 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem.api import Vault
 from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, approval_id
-from vaultmem.memories.store import MemoryStore
+from vaultmem.reminders.desk import Desk
 from vaultmem.reminders.due import TASK, Due
 from vaultmem.reminders.record import Entries
 from vaultmem.reminders.renames import KEEP_FOR, Renames, moved_entries
@@ -120,7 +120,7 @@ def test_a_note_that_is_renamed_neither_rings_nor_asks_again(
     def looked(*done: str) -> tuple[list[str], list[str]]:
         synced(vault)
         opened = Vault(str(vault))
-        waiting = MemoryStore(opened.state, opened.config).pending
+        waiting = Desk(opened.state, opened.config).pending
         catalog = opened.searcher().catalog
         for one in waiting.dues(catalog, NOW):
             if one.text in done:

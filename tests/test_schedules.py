@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.agent.scheduler import next_time
+from vaultmem.schedule import next_time
 from vaultmem.text import times
 from vaultmem.text.times import Cron
 

@@ -28,6 +28,7 @@ from vaultmem import Vault
 from vaultmem.memories import reads
 from vaultmem.memories.item_answers import DONE, Answer, approval_id, is_approved, item_ids
 from vaultmem.memories.store import MemoryStore
+from vaultmem.reminders.desk import Desk
 from vaultmem.reminders.record import Record
 
 IDS = item_ids([("a.md", str(number)) for number in range(6)])
@@ -35,7 +36,7 @@ HOUR = 3600.0
 
 
 def desk(vault: Vault) -> MemoryStore:
-    return MemoryStore(vault.state, vault.config)
+    return Desk(vault.state, vault.config)
 
 
 class Machine:

@@ -130,10 +130,12 @@ def _key(text: str) -> str:
 
 
 def _conversation(text: str) -> str:
-    from vaultmem.memories.conversation import LONGEST_ID, problem
+    from vaultmem.text.titles import LONGEST_CONVERSATION, conversation_problem
 
-    if why := problem(text):
-        raise ValueError(f"one line of 1 to {LONGEST_ID} characters, and not one that {why}")
+    if why := conversation_problem(text):
+        raise ValueError(
+            f"one line of 1 to {LONGEST_CONVERSATION} characters, and not one that {why}"
+        )
     return text
 
 

@@ -138,14 +138,14 @@ def recall(vault: Vault, prompt: str, known: frozenset[str], by: str) -> dict[st
         return {}
     from vaultmem.api.rpc import Reader, carry_out
     from vaultmem.memories.item_answers import item_id
-    from vaultmem.memories.store import MemoryStore
+    from vaultmem.reminders.desk import Desk
     from vaultmem.text.sanitize import one_line
 
     params = {
         "query": " ".join(words), "top_k": MOST_RECALLED + len(known), "budget": 2 * BUDGET,
         "notes": False, "without": ["meaning", "preferences"], "by": by, "counts": False,
     }  # fmt: skip
-    result = carry_out(MemoryStore(vault.state, vault.config), Reader(vault), "recall", params)
+    result = carry_out(Desk(vault.state, vault.config), Reader(vault), "recall", params)
     assert isinstance(result, dict)
     fresh = [
         one

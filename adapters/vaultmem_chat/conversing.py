@@ -24,7 +24,7 @@ from vaultmem.memories.summaries import is_edited
 from vaultmem.text import secrets
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import fine_stamp, seconds, stamp
-from vaultmem.text.titles import free_path
+from vaultmem.text.titles import conversation_problem, free_path
 from vaultmem.vault.batches import Header
 from vaultmem.vault.places import INBOX
 
@@ -74,7 +74,7 @@ def converse(session: Session, params: Arguments) -> Report:
 def conversation_of(params: Arguments) -> str:
     """The id of the conversation that is meant. Raises UsageError in one line."""
     conversation = params.needed("conversation")
-    if why := talk.problem(conversation):
+    if why := conversation_problem(conversation):
         raise UsageError(f"the id of the conversation {why}")
     return conversation
 

@@ -24,7 +24,7 @@ from vaultmem.adapter.services import Model
 from vaultmem.api import Vault
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError, UsageError, VaultmemError
-from vaultmem.memories.conversation import problem
+from vaultmem.text.titles import conversation_problem
 from vaultmem_chat import bodies, memory_context
 from vaultmem_chat.learning import Learned, Source, take_in
 from vaultmem_chat.llm.llm import open_model, streamed_chat, whole_chat, within_budget
@@ -174,7 +174,7 @@ class MemoryClient:
         if not isinstance(name, str):
             raise UsageError("the id of the conversation must be text")
         id_ = name.strip()
-        if why := problem(id_):
+        if why := conversation_problem(id_):
             raise UsageError(f"the id of the conversation {why}")
         return id_
 

@@ -22,7 +22,7 @@ import measure
 
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader, carry_out
-from vaultmem.memories.store import MemoryStore
+from vaultmem.reminders.desk import Desk
 from vaultmem.search.query import Ask
 from vaultmem.search.recall_candidate import STEPS
 
@@ -108,7 +108,7 @@ class Asker:
         self.vault.sync()
         self.vault.embed()
         self.desk, self.reader = (
-            MemoryStore(self.vault.state, self.vault.config),
+            Desk(self.vault.state, self.vault.config),
             Reader(self.vault),
         )
 

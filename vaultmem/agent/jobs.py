@@ -14,6 +14,7 @@ from vaultmem.errors import DamagedError, ModelError, VaultmemError
 from vaultmem.index.catalog import spoken
 from vaultmem.index.state import State
 from vaultmem.memories.ledger import Ledger, Runs
+from vaultmem.schedule import next_time
 from vaultmem.search.query import Ask
 from vaultmem.search.search import Searcher
 from vaultmem.text import times
@@ -304,7 +305,7 @@ def listing(config: Config, known: Ledger | Runs | Scheduler, now: float) -> lis
             status = known.status(job.name)
         else:
             status = scheduler.Status(
-                scheduler.next_time(schedule, run and run.counted_from, now), None, running=False
+                next_time(schedule, run and run.counted_from, now), None, running=False
             )
         facts = (run.last_run, run.result, run.ok, run.last_ok, run.seconds) if run else (None,) * 5
         listed.append(

@@ -13,7 +13,7 @@ from vaultmem.config import Config
 from vaultmem.errors import VaultmemError
 from vaultmem.index.state import State
 from vaultmem.memories.arguments import Params
-from vaultmem.memories.store import MemoryStore
+from vaultmem.reminders.desk import Desk
 
 if TYPE_CHECKING:
     from vaultmem.api.rpc import Opened
@@ -37,7 +37,7 @@ class Memories(threading.Thread):
         is_sure: Callable[[], bool],
     ) -> None:
         super().__init__(name="history", daemon=True)
-        self.desk = MemoryStore(state, config, wrote)
+        self.desk = Desk(state, config, wrote)
         self.desk.later = _soon
         self._is_sure = is_sure
         self._written = threading.Event()

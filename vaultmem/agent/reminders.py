@@ -12,8 +12,8 @@ from datetime import date, datetime, timedelta
 from vaultmem import now as clock
 from vaultmem.api import Vault
 from vaultmem.errors import VaultmemError
-from vaultmem.reminders.notify import LocalZone
 from vaultmem.reminders.pending import Pending, Refreshed
+from vaultmem.schedule import LocalZone
 
 log = logging.getLogger("vaultmem.reminders")
 

@@ -19,15 +19,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from apscheduler.executors.base import BaseExecutor, MaxInstancesReachedError, run_job
 from apscheduler.triggers.base import BaseTrigger
-from apscheduler.triggers.combining import OrTrigger
-from apscheduler.triggers.cron import CronTrigger
 
 from vaultmem import now
 from vaultmem.errors import StateError
 from vaultmem.memories.ledger import Ledger, Run, Runs
-from vaultmem.reminders.notify import LocalZone
-from vaultmem.text import times
-from vaultmem.text.times import Conditions, Cron, Planned, reason_to_wait
+from vaultmem.schedule import next_time
+from vaultmem.text.times import Conditions, Planned, reason_to_wait
 
 if TYPE_CHECKING:
     from apscheduler.job import Job
@@ -39,8 +36,6 @@ WAIT_AT_MOST = 86_400.0  # seconds that a job steps aside before it runs all the
 JUMP = (
     60.0  # seconds by which the clocks may differ before it means sleep, or that the time was set
 )
-_WEEKDAYS = "sun mon tue wed thu fri sat".split()  # APScheduler's own numbers begin with Monday
-_TICK = timedelta(microseconds=1)
 
 
 class Timing(NamedTuple):
@@ -60,50 +55,6 @@ class Status(NamedTuple):
     next_run: float | None
     waiting_for: str | None
     running: bool
-
-
-def next_time(
-    schedule: str, counted_from: float | None, now: float, timezone: tzinfo | None = None
-) -> float | None:
-    """When a job runs next: the first time after its last run, or now if that has passed, however often.
-
-    A job that never ran counts from now. So does one whose last run lies in the future. None for "off".
-    """
-    wanted = times.read(schedule)
-    if wanted is None:
-        return None
-    start = now if counted_from is None else min(counted_from, now)
-    due = _next_by_cron(wanted, start, timezone) if isinstance(wanted, Cron) else start + wanted
-    return None if due is None else max(due, now)
-
-
-def _next_by_cron(cron: Cron, start: float, timezone: tzinfo | None) -> float | None:
-    """The first time after `start` that fits. Of an hour that comes twice in autumn only the first counts, unless the
-    hour is left open; a time that is skipped in spring comes an hour later."""
-    zone = timezone or LocalZone()
-    trigger = _cron_trigger(cron, zone)
-    due: datetime | None = datetime.fromtimestamp(start, zone)
-    while due is not None:
-        due = trigger.get_next_fire_time(None, (due.astimezone(UTC) + _TICK).astimezone(zone))
-        if due is not None and (cron.hourly or not due.fold):
-            return due.timestamp()
-    return None
-
-
-def _cron_trigger(cron: Cron, zone: tzinfo) -> BaseTrigger:
-    days: dict[str, str] = {"day": _listed(cron.day)}
-    weekdays: dict[str, str] = {"day_of_week": ",".join(_WEEKDAYS[n] for n in cron.weekday)}
-    rest = {
-        "month": _listed(cron.month),
-        "hour": _listed(cron.hour),
-        "minute": _listed(cron.minute),
-    }
-    fits = [days, weekdays] if cron.either else [days | weekdays]
-    return OrTrigger([CronTrigger(**rest, **each, timezone=zone) for each in fits])
-
-
-def _listed(numbers: list[int]) -> str:
-    return ",".join(map(str, numbers))
 
 
 class _Schedule(BaseTrigger):  # type: ignore[misc] # APScheduler has no types

@@ -31,8 +31,8 @@ from vaultmem.api.tool import (
 from vaultmem.api.verbs import declared
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.access import Viewer, hidden
-from vaultmem.memories.approving import attributions
 from vaultmem.memories.conversation import is_talk
+from vaultmem.reminders.approving import attributions
 from vaultmem.reminders.items import OLDER, WORDS
 from vaultmem.search.query import Ask, Filter, Hit
 from vaultmem.search.recall_text import block, entry, held_back_line, older_line

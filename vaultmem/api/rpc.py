@@ -221,10 +221,10 @@ def _by_agent(folder: str, name: str, params: Params) -> object:
 
 
 def _here(vault: Opened, state: State, config: Config, name: str, params: Params) -> object:
-    from vaultmem.memories.store import MemoryStore
+    from vaultmem.reminders.desk import Desk
 
     reader = Reader(vault)
-    desk = MemoryStore(state, config)
+    desk = Desk(state, config)
     if only_reads(name) and not desk.is_unfinished():
         return vault.mended(lambda: carry_out(desk, reader, name, params))
     with state.lock():

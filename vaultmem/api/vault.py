@@ -272,7 +272,7 @@ class Vault(MemoryVault):
         trust = self.config.text("recall.trust")
         if is_trusted(origin(own), to, trust) or hidden(own, to, memory=True):
             return []
-        from vaultmem.memories.approving import attributions
+        from vaultmem.reminders.approving import attributions
 
         id_ = str(own.get("id") or "")
         if not attributions(self, [own], to):

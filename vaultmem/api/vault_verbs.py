@@ -121,9 +121,9 @@ VERBS = {
             Param("source", "all that came from there until now", metavar="NAME"),
             UNDO.but(help="take the approval back"), DRY_RUN, BY.but(doors="json"),
         ),
-        run="memories.approving:approve", show="memory_views:show_approved", returns='"approved" and "memories"',
+        run="reminders.approving:approve", show="memory_views:show_approved", returns='"approved" and "memories"',
     ),
-    "approved": Verb("", NONE, (Param("ids", kind="texts"),), run="memories.approving:approved", writes=False, apart=True, method="-"),
+    "approved": Verb("", NONE, (Param("ids", kind="texts"),), run="reminders.approving:approved", writes=False, apart=True, method="-"),
     "review": Verb(
         "accept or reject what dreams and models propose", LOOK_AFTER,
         (
@@ -333,9 +333,9 @@ VERBS = {
     "doubts": Verb("", NONE, (), run="memories.advice:doubts", writes=False, slow=True, method="-"),
     "advise": Verb("", NONE, (Param("model", kind="line"), Param("answers", kind="records")), run="memories.advice:advise", slow=True,
                    method="-"),
-    "overview": Verb("", NONE, (), run="memories.approving:overview", writes=False, returns="counts of memories by phase, category and scope"),
+    "overview": Verb("", NONE, (), run="reminders.approving:overview", writes=False, returns="counts of memories by phase, category and scope"),
     "waiting": Verb(
-        "", NONE, (), run="memories.approving:waiting", writes=False,
+        "", NONE, (), run="reminders.approving:waiting", writes=False,
         returns='what dreams left to a person: "findings", the number of open "proposals", and "troubles"',
     ),
 }

@@ -107,7 +107,7 @@ def _attributions(vault: Vault, answer: Answer, to: Viewer) -> Attributions:
     own = [one.properties for one in answer.results if one.path.startswith(inside)]
     if not any(one.get(key) for one in own for key in ("agent", "source", "url")):
         return {}
-    from vaultmem.memories.approving import attributions
+    from vaultmem.reminders.approving import attributions
 
     return attributions(vault, own, to)
 
@@ -323,9 +323,9 @@ def _search_line(vault: Vault, ask: Ask, line: Line) -> Line:
 def _recall_batch(vault: Vault, params: dict[str, Any], output: Output) -> int:
     """Many questions in this process, to one desk."""
     from vaultmem.api.rpc import Reader, carry_out
-    from vaultmem.memories.store import MemoryStore
+    from vaultmem.reminders.desk import Desk
 
-    desk, reader = MemoryStore(vault.state, vault.config), Reader(vault)
+    desk, reader = Desk(vault.state, vault.config), Reader(vault)
 
     def answer(line: Line) -> Line:
         own = {**params, "query": None, "counts": False, **_recall_params(line)}

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from vaultmem.adapter import Value
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.exchange.lines import JSONL, Exchanged, Line, checked_content, in_archive, lines_of
-from vaultmem.memories.approving import take_back
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.item_answers import is_approved
 from vaultmem.memories.model import ARCHIVE, CATEGORIES, DEFAULT_SCOPE, INBOX, Memory, category_of
 from vaultmem.memories.reports import Report, done, header, planned
 from vaultmem.memories.store import MemoryStore, Session
+from vaultmem.reminders.approving import take_back
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_path, safe, title_of

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol, TypeVar
 
 from vaultmem.adapter import Value
+from vaultmem.text.titles import conversation_problem
 from vaultmem.text.values import lazy
 from vaultmem.vault.blocks import telling_words
 from vaultmem.vault.places import ENTRIES
@@ -15,13 +16,9 @@ from vaultmem.vault.places import ENTRIES
 MEMORY, USER, ASSISTANT, SUMMARY = ROLES = ("memory", "user", "assistant", "summary")
 FACTS, TURNS, SUMMARIES, DELETED = "facts", "turns", "summaries", "deleted"
 NAMESPACE = "0c9b7c1e-5b1f-5a44-8e43-2f7a1f0d6a52"  # of ids that follow from others
-# Characters of a conversation's id; with its prefix it is a scope, which has 200 at most.
-LONGEST_ID = 180
 FINAL = "L3/final"  # the name of the summary of all
 _PLAIN = lazy(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 _MADE = lazy(r".*-[0-9a-f]{8}")  # as folder_of() makes names
-# Control characters, and invisible ones that change how a line looks; emoji need their joiner (U+200D).
-_ODD = lazy("[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 _OTHER = lazy(r"[^a-z0-9]+")
 _RESERVED = lazy(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # names that Windows keeps
 
@@ -69,21 +66,14 @@ def _is_plain(name: str) -> bool:
     )
 
 
-def problem(conversation: str) -> str:
-    """Why this can be no id of a conversation, in a few words; "" when it can."""
-    if not conversation:
-        return "is empty"
-    if len(conversation) > LONGEST_ID:
-        return f"has {len(conversation):,} characters, and may have {LONGEST_ID}"
-    if _ODD.search(conversation) or conversation != conversation.strip():
-        return "holds control characters, invisible ones, or blanks around it"
-    return "begins with a colon" if conversation.startswith(":") else ""
-
-
 def in_folder(folder: str, written: object) -> str:
     """The id of the conversation of an entry in this folder with this `conversation_id`; "" where neither makes one: a
     folder that a person has renamed, or an entry of another conversation."""
-    if isinstance(written, str) and not problem(written) and folder_of(written) == folder:
+    if (
+        isinstance(written, str)
+        and not conversation_problem(written)
+        and folder_of(written) == folder
+    ):
         return written
     return folder if _is_plain(folder) else ""
 

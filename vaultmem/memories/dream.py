@@ -11,6 +11,7 @@ from vaultmem.adapter import Value
 from vaultmem.memories.access import CONNECTED
 from vaultmem.memories.classify import READS, UNSURE, file_all, file_inbox, upgrade
 from vaultmem.memories.compress import Means, compress
+from vaultmem.memories.dated import found_reminders, stale_days
 from vaultmem.memories.decay import CAN_BE_REINFORCED
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.findings import across
@@ -19,7 +20,6 @@ from vaultmem.memories.merge import MERGED, merge
 from vaultmem.memories.model import CATEGORIES, INBOX, Memory
 from vaultmem.memories.reads import Left
 from vaultmem.memories.supersede import supersede
-from vaultmem.reminders.remind import found_reminders, stale_days
 from vaultmem.text.times import format_duration, seconds, stamp
 from vaultmem.text.values import plural
 

@@ -93,7 +93,8 @@ def _warn(line: str) -> None:
 
 
 class MemoryStore:
-    """The memories of one vault. Who writes holds the lock of the state folder.
+    """The memories of one vault, but for what is pending: see vaultmem.reminders.desk. Who writes holds the lock of the
+    state folder.
 
     Any thread may use it; they wait for each other. `told` hears the paths that were written. Most verbs need little
     of it: what costs time to import is imported when it is first used.
@@ -124,8 +125,6 @@ class MemoryStore:
         self.recent: list[str] = []  # paths written last, which the index may not know yet
         self._told = on_write or self._index
         self._lock = threading.RLock()
-        self._making = threading.Lock()
-        self._pending: Pending | None = None
         self._left: dict[str, Left] = {}
         self._touched: set[str] | None = ALL
         self._is_healed = False
@@ -160,20 +159,11 @@ class MemoryStore:
     @property
     def pending(self) -> Pending:
         """What is pending, and its page. Nobody has to wait for the store to ask it."""
-        from vaultmem.reminders.pending import Pending
-
-        with self._making:
-            if self._pending is None:
-                self._pending = Pending(self.state, self.config, self.rules, self.ledger)
-            return self._pending
+        raise NotImplementedError
 
     def answers(self) -> Mapping[str, Answer]:
         """What the person has answered to pending items."""
-        if self._pending is not None:
-            return self._pending.record.answers()
-        from vaultmem.reminders.record import open_record
-
-        return open_record(self.state, self.config, self.rules, self.ledger).answers()
+        raise NotImplementedError
 
     def touched(self, path: str) -> None:
         """Something happened at a path of the vault."""

@@ -19,6 +19,7 @@ from vaultmem.memories.dream import DEEP, LIGHT, MEDIUM, Options, leave_unquiet
 from vaultmem.memories.merge import MERGED
 from vaultmem.memories.reports import NOTHING, Report, finding_to_json, planned, settled, to_json
 from vaultmem.memories.store import Session
+from vaultmem.schedule import next_time
 from vaultmem.text.times import duration_seconds
 from vaultmem.text.values import plural
 from vaultmem.vault.batches import Header
@@ -223,8 +224,6 @@ def check(session: Session, job: str, plan: Plan) -> None:
 
 
 def _strange_clock(session: Session, job: str, last: float) -> str:
-    from vaultmem.agent.scheduler import next_time  # brings asyncio along
-
     due = next_time(session.desk.config.text(f"jobs.{job}"), last, last)
     if session.now - (last if due is None else due) <= LATE:
         return ""

@@ -26,7 +26,7 @@ from vaultmem.plugins import language
 from vaultmem.reminders import carrying
 from vaultmem.reminders.due import REMINDER, TASK, Due
 from vaultmem.reminders.items import days_later, may_be_shown, words_of
-from vaultmem.reminders.notify import LocalZone
+from vaultmem.schedule import LocalZone
 from vaultmem.text import times
 from vaultmem.text.sanitize import words
 from vaultmem.text.times import stamp

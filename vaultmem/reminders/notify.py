@@ -10,7 +10,6 @@ import logging
 import os
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -30,31 +29,6 @@ log = logging.getLogger("vaultmem.reminders")
 
 FILE = "notifications.log"  # in the state folder, with the method file
 RETRY = 600.0  # seconds before a desktop that could show nothing is asked again
-
-
-class LocalZone(tzinfo):
-    """The zone of this computer, with the days on which its clocks are set: datetime.now(LocalZone()).
-
-    datetime.now().astimezone() has only the offset of now, which is wrong for times after such a day.
-    """
-
-    def utcoffset(self, when: datetime | None) -> timedelta:
-        """The offset at a time of the clock on the wall."""
-        local = when.replace(tzinfo=None) if when else datetime.now(UTC).replace(tzinfo=None)
-        return local.astimezone().utcoffset() or timedelta()
-
-    def dst(self, when: datetime | None) -> timedelta | None:  # noqa: ARG002 - as tzinfo has it
-        """Not known, and not needed."""
-        return None
-
-    def tzname(self, when: datetime | None) -> str | None:
-        """As the system calls it at that time."""
-        return when.replace(tzinfo=None).astimezone().tzname() if when else None
-
-    def fromutc(self, when: datetime) -> datetime:
-        """What the clock on the wall shows at a moment."""
-        at = when.replace(tzinfo=UTC).timestamp()
-        return datetime.fromtimestamp(at).replace(tzinfo=self)  # noqa: DTZ006 - it knows an hour that comes twice
 
 
 class Notifier:

@@ -95,7 +95,7 @@ class _Scored(NamedTuple):
 
 def facts(context: Context, answers: Answers, trust: str = CONNECTED) -> list[Fact]:
     """The newest and most used facts of each subject, the person ("") or a project, that may be told: nothing private,
-    replaced or ended, and from elsewhere only what the person has approved. Who sees them is in their scope."""
+    replaced or ended, and from elsewhere only what the person approved. Who sees them is in their scope."""
     groups: defaultdict[tuple[str, str, str], list[_Scored]] = defaultdict(list)
     counts = _use_counts(context)
     for note in _notes(context.catalog, context.folder):

@@ -259,3 +259,22 @@ def _cut(title: str, characters: int, size: int) -> str:
             break
         pieces.append(piece)
     return "".join(pieces)
+
+
+# Names of conversations.
+
+# Characters; with its prefix it is a scope, which has 200 at most.
+LONGEST_CONVERSATION = 180
+# Control characters, and invisible ones that change how a line looks; emoji need their joiner (U+200D).
+_ODD = lazy("[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
+
+
+def conversation_problem(conversation: str) -> str:
+    """Why this can be no id of a conversation, in a few words; "" when it can."""
+    if not conversation:
+        return "is empty"
+    if len(conversation) > LONGEST_CONVERSATION:
+        return f"has {len(conversation):,} characters, and may have {LONGEST_CONVERSATION}"
+    if _ODD.search(conversation) or conversation != conversation.strip():
+        return "holds control characters, invisible ones, or blanks around it"
+    return "begins with a colon" if conversation.startswith(":") else ""

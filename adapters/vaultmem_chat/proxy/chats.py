@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
-from vaultmem.memories.conversation import problem
+from vaultmem.text.titles import conversation_problem
 from vaultmem.text.values import plural
 from vaultmem_chat import bodies
 from vaultmem_chat.bodies import Chat
@@ -127,7 +127,7 @@ class Chats:
             return "off" if chat.is_off else "none: a program asks for itself"
         named = header(headers, b"x-conversation-id").encode("latin-1").decode("utf-8", "replace")
         id_ = (named.strip() or chat.conversation.strip()) or self.parts.conversation
-        if why := problem(id_):
+        if why := conversation_problem(id_):
             log.warning("a request goes without memory: its conversation id %s", why)
             return f"none: the conversation id {why}"
         if not chat.question and chat.previous in self._awaited:

@@ -1,0 +1,87 @@
+"""When something comes round by the clock on the wall: the zone of this computer, and the next time of a schedule."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING
+
+from vaultmem.text import times
+from vaultmem.text.times import Cron
+
+if TYPE_CHECKING:
+    from apscheduler.triggers.base import BaseTrigger
+
+_WEEKDAYS = "sun mon tue wed thu fri sat".split()  # APScheduler's own numbers begin with Monday
+_TICK = timedelta(microseconds=1)
+
+
+class LocalZone(tzinfo):
+    """The zone of this computer, with the days on which its clocks are set: datetime.now(LocalZone()).
+
+    datetime.now().astimezone() has only the offset of now, which is wrong for times after such a day.
+    """
+
+    def utcoffset(self, when: datetime | None) -> timedelta:
+        """The offset at a time of the clock on the wall."""
+        local = when.replace(tzinfo=None) if when else datetime.now(UTC).replace(tzinfo=None)
+        return local.astimezone().utcoffset() or timedelta()
+
+    def dst(self, when: datetime | None) -> timedelta | None:  # noqa: ARG002 - as tzinfo has it
+        """Not known, and not needed."""
+        return None
+
+    def tzname(self, when: datetime | None) -> str | None:
+        """As the system calls it at that time."""
+        return when.replace(tzinfo=None).astimezone().tzname() if when else None
+
+    def fromutc(self, when: datetime) -> datetime:
+        """What the clock on the wall shows at a moment."""
+        at = when.replace(tzinfo=UTC).timestamp()
+        return datetime.fromtimestamp(at).replace(tzinfo=self)  # noqa: DTZ006 - it knows an hour that comes twice
+
+
+def next_time(
+    schedule: str, counted_from: float | None, now: float, timezone: tzinfo | None = None
+) -> float | None:
+    """When a job runs next: the first time after its last run, or now if that has passed, however often.
+
+    A job that never ran counts from now. So does one whose last run lies in the future. None for "off".
+    """
+    wanted = times.read(schedule)
+    if wanted is None:
+        return None
+    start = now if counted_from is None else min(counted_from, now)
+    due = _next_by_cron(wanted, start, timezone) if isinstance(wanted, Cron) else start + wanted
+    return None if due is None else max(due, now)
+
+
+def _next_by_cron(cron: Cron, start: float, timezone: tzinfo | None) -> float | None:
+    """The first time after `start` that fits. Of an hour that comes twice in autumn only the first counts, unless the
+    hour is left open; a time that is skipped in spring comes an hour later."""
+    zone = timezone or LocalZone()
+    trigger = _cron_trigger(cron, zone)
+    due: datetime | None = datetime.fromtimestamp(start, zone)
+    while due is not None:
+        due = trigger.get_next_fire_time(None, (due.astimezone(UTC) + _TICK).astimezone(zone))
+        if due is not None and (cron.hourly or not due.fold):
+            return due.timestamp()
+    return None
+
+
+def _cron_trigger(cron: Cron, zone: tzinfo) -> BaseTrigger:
+    from apscheduler.triggers.combining import OrTrigger  # brings asyncio along
+    from apscheduler.triggers.cron import CronTrigger
+
+    days: dict[str, str] = {"day": _listed(cron.day)}
+    weekdays: dict[str, str] = {"day_of_week": ",".join(_WEEKDAYS[n] for n in cron.weekday)}
+    rest = {
+        "month": _listed(cron.month),
+        "hour": _listed(cron.hour),
+        "minute": _listed(cron.minute),
+    }
+    fits = [days, weekdays] if cron.either else [days | weekdays]
+    return OrTrigger([CronTrigger(**rest, **each, timezone=zone) for each in fits])
+
+
+def _listed(numbers: list[int]) -> str:
+    return ",".join(map(str, numbers))
