@@ -18,7 +18,6 @@ from vaultmem.errors import UsageError
 from vaultmem.memories.access import SCOPE
 from vaultmem.memories.conversation import (
     ASSISTANT,
-    LONGEST_ID,
     MEMORY,
     SUMMARY,
     USER,
@@ -29,12 +28,12 @@ from vaultmem.memories.conversation import (
     is_away,
     name_of,
     place_of,
-    problem,
     put_away,
     role_in,
     scope_of,
 )
 from vaultmem.settings import SETTINGS
+from vaultmem.text.titles import LONGEST_CONVERSATION, conversation_problem
 from vaultmem_chat.proxy.chats import Chats
 
 HOSTILE = (
@@ -81,7 +80,7 @@ def test_ids_that_differ_have_folders_that_differ_without_regard_to_case(
 
 @given(TEXT)
 def test_an_id_without_a_problem_makes_a_scope_and_comes_back_from_its_folder(given: str) -> None:
-    if problem(given):
+    if conversation_problem(given):
         return
     assert SCOPE.fullmatch(scope_of(given))
     assert in_folder(folder_of(given), given) == given
@@ -101,12 +100,12 @@ def test_an_id_without_a_problem_makes_a_scope_and_comes_back_from_its_folder(gi
     ],
 )
 def test_what_can_be_no_id_is_told(given: str, says: str) -> None:
-    assert says in problem(given)
+    assert says in conversation_problem(given)
 
 
 @pytest.mark.parametrize("given", ["x" * 181, "a\nb", ":a", "a\u200bb", "a\u202eb", "\ud800"])
 def test_what_can_be_no_id_is_one_in_no_place(given: str, vault: Path) -> None:
-    assert problem(given)
+    assert conversation_problem(given)
     check = SETTINGS["conversations.id"].check
     assert check is not None
     with pytest.raises(ValueError, match="one line"):
@@ -128,8 +127,8 @@ def test_what_can_be_no_id_is_one_in_no_place(given: str, vault: Path) -> None:
 
 
 def test_ids_of_180_characters_and_with_emoji_can_be() -> None:
-    for own in ("x" * LONGEST_ID, "👨‍👩‍👧", "../../x", "日記 2"):
-        assert not problem(own)
+    for own in ("x" * LONGEST_CONVERSATION, "👨‍👩‍👧", "../../x", "日記 2"):
+        assert not conversation_problem(own)
 
 
 def test_an_entry_is_of_the_conversation_that_its_folder_can_be_of() -> None:

@@ -192,7 +192,7 @@ def test_without_an_agent_memories_load_no_model_no_index_and_no_git(
 
 @pytest.mark.parametrize(
     ("words", "most"),
-    [(("list",), 140), (("recall", "knee"), 190), (("write", "--dry-run", "milk"), 218)],
+    [(("list",), 140), (("recall", "knee"), 190), (("write", "--dry-run", "milk"), 219)],
 )
 def test_without_an_agent_memories_import_what_they_need(
     remembering: Path,

@@ -156,10 +156,10 @@ def languages(vault: Vault) -> Finding | None:
         return None
     paths = vault.notes()
     texts = (_beginning(vault, path) for path in paths[:: len(paths) // LOOKED_AT + 1])
-    found = scripts.unknown_share(texts)
-    if found is None:
+    result = scripts.unknown_share(texts)
+    if result is None:
         return None
-    what = f"{found[0]} of {plural(found[1], 'note')} looked at are in a language that the model does not know"
+    what = f"{result[0]} of {plural(result[1], 'note')} looked at are in a language that the model does not know"
     command = "vaultmem model use multilingual"
     advice = f"{command}: a model of 100 languages, 90 MB to fetch once"
     return Finding("note", f"{what}: search by meaning finds little in them", advice, [], command)

@@ -103,12 +103,12 @@ def make_private(folder: str) -> str:
                 os.mkdir(part, 0o700)
             except FileExistsError:
                 continue  # another process was faster; what is there is looked at below
-        found = os.lstat(folder)
-        if stat.S_ISLNK(found.st_mode):
+        result = os.lstat(folder)
+        if stat.S_ISLNK(result.st_mode):
             raise StateError(f"{folder} is a link; remove it, vaultmem makes a folder there")
-        if not stat.S_ISDIR(found.st_mode):
+        if not stat.S_ISDIR(result.st_mode):
             raise NotADirectoryError(0, "a file is in its place")
-        if hasattr(os, "getuid") and found.st_uid != os.getuid():
+        if hasattr(os, "getuid") and result.st_uid != os.getuid():
             raise StateError(
                 f"{folder} belongs to somebody else, who could lead vaultmem astray from there; "
                 "remove it, or set VAULTMEM_STATE to a folder of your own"

@@ -69,10 +69,10 @@ def resolve(name: str) -> Any:
     """What "module:attribute" leads to; a module where it names no attribute."""
     module, _, attributes = name.partition(":")
     __import__(module)  # importlib is more than a short command needs
-    found: Any = sys.modules[module]
+    result: Any = sys.modules[module]
     for attribute in filter(None, attributes.split(".")):
-        found = getattr(found, attribute)
-    return found
+        result = getattr(result, attribute)
+    return result
 
 
 def load(group: str, name: str) -> Any:
@@ -123,5 +123,5 @@ def health() -> list[Health]:
 
 def assistants() -> list[Assistant]:
     """The programs that run assistants, as far as some package knows them."""
-    found = (load("vaultmem.assistants", name) for name in registered("vaultmem.assistants"))
-    return [one for several in found for one in several]
+    result = (load("vaultmem.assistants", name) for name in registered("vaultmem.assistants"))
+    return [one for several in result for one in several]

@@ -81,7 +81,7 @@ class Connecting:
         self._program = shlex.join(paths.program())
 
     def wants_server(self) -> bool:
-        """Whether to register the MCP server. A person at a terminal is asked, but not where the hook is there."""
+        """Whether to register the MCP server. At a terminal this is a question, but not where the hook is there."""
         args, harness = self._args, self._harness
         if args.mcp is not None:
             return bool(args.mcp)
@@ -284,7 +284,7 @@ def _to_json(edited: Edited) -> dict[str, object]:
 
 
 def diff_of(edited: Edited) -> str:
-    """What an edit changes, as a unified diff in which no token is shown."""
+    """What an edit changes, as a unified diff without any token."""
     before, after = (text.splitlines(keepends=True) for text in (edited.before, edited.after))
     lines = difflib.unified_diff(before, after, edited.path, edited.path)
     return masked("".join(line if line.endswith("\n") else f"{line}\n" for line in lines))

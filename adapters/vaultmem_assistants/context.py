@@ -1,6 +1,6 @@
 """What an assistant should know when it wakes: preferences, what waits, how to ask for more; fenced as data.
 
-Light, because the assistant waits for it: it only puts together what others have found and made harmless.
+Light, because the assistant waits for it: it only puts together what others have collected and made harmless.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def context(
 def holding(
     facts: Iterable[Fact], projects: Collection[str], to: Viewer, minute: str
 ) -> list[Fact]:
-    """The facts that hold about the person and the project of a session, as far as its assistant may be told."""
+    """The facts that hold about the person and the project of a session, as far as its assistant may know."""
     visible = [
         one for one in facts if to.sees(one["scope"]) and (not one["ends"] or one["ends"] > minute)
     ]
@@ -131,7 +131,7 @@ MOST_WORDS = 40  # of a prompt
 
 def recall(vault: Vault, prompt: str, known: frozenset[str], by: str) -> dict[str, str]:
     """Memories with words of the prompt for the assistant `by`, one line each by id, but not the facts and preferences
-    whose ids are `known` already. By words alone: what is only near in meaning would be told at every greeting, and a
+    whose ids are `known` already. By words alone: what is only near in meaning would come with every greeting, and a
     hook is not to load a model. It is not counted as read here: the hook notes what it tells (reminders.listing)."""
     words = re.findall(r"\w+", prompt)[:MOST_WORDS]
     if not words or not vault.is_indexed():

@@ -1,4 +1,4 @@
-"""vaultmem setup: from an installed program to a connected assistant. Each change is shown as a diff before it is made;
+"""vaultmem setup: from an installed program to a connected assistant. Each change appears as a diff before it is made;
 what was done stands in <state root>/setup.json, from which --undo takes it back, the last first."""
 
 from __future__ import annotations
@@ -145,26 +145,26 @@ class _Guide:
         args, output = self._args, self._output
         if named := args.path or args.vault:
             return paths.check_vault(named)
-        found = vaults(os.path.expanduser("~"))
+        results = vaults(os.path.expanduser("~"))
         with contextlib.suppress(VaultNotFoundError):
             known = paths.choose_vault(None, config.load(None).text("vault"))
-            found = [known, *(one for one in found if one != os.path.realpath(known))]
-        if not found:
+            results = [known, *(one for one in results if one != os.path.realpath(known))]
+        if not results:
             raise VaultNotFoundError(
                 "no notes were found here, and Obsidian and Logseq list none: vaultmem setup FOLDER names them"
             )
         self._say("vaults", bold=True)
-        for number, one in enumerate(found, 1):
+        for number, one in enumerate(results, 1):
             self._say(f"  {number}  {one}  ({_about(one)})")
-        if len(found) == 1 or args.yes or args.dry_run:
-            return found[0]
+        if len(results) == 1 or args.yes or args.dry_run:
+            return results[0]
         while True:
-            output.prompt(f"Which one is it? [1-{len(found)}, Enter for 1] ")
+            output.prompt(f"Which one is it? [1-{len(results)}, Enter for 1] ")
             typed = sys.stdin.readline()
-            if typed.strip().isdigit() and 1 <= int(typed) <= len(found):
-                return found[int(typed) - 1]
+            if typed.strip().isdigit() and 1 <= int(typed) <= len(results):
+                return results[int(typed) - 1]
             if not typed.strip():
-                return found[0]
+                return results[0]
 
     def _look(self, path: str) -> None:
         """Index the vault, and say what is in it and what is due."""
@@ -293,7 +293,7 @@ def edits(
 
 
 def _can_serve() -> bool:
-    """Whether the system can be asked to start something at login."""
+    """Whether the system can start something at login."""
     if sys.platform == "darwin":
         return True
     return shutil.which("systemctl") is not None and bool(os.environ.get("XDG_RUNTIME_DIR"))

@@ -49,7 +49,7 @@ def run(args: Namespace, output: Output) -> int:
 
 
 class _Context:
-    """What one session is told. Nothing is indexed for it, and what fails is left out with a remark."""
+    """The context of one session. Nothing is indexed for it, and what fails is left out with a remark."""
 
     def __init__(self, args: Namespace, output: Output, *, in_agent: bool) -> None:
         self._args, self._output, self._in_agent = args, output, in_agent
@@ -105,7 +105,7 @@ class _Context:
         """The folders that the session works in: those that the harness names, else the one it was started in."""
         caller = getattr(self._args, "caller", None)
         if caller is None and self._in_agent:
-            return []  # asked over the socket by a program that names no folder
+            return []  # a request over the socket by a program that names no folder
         cwd, stdin = caller or (_cwd(), client.stdin_so_far())
         return _folders_in(stdin) or [cwd]
 

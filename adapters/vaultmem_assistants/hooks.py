@@ -1,4 +1,4 @@
-"""Our hook in the settings of a harness: found by its command, put in at the end, taken out without a trace.
+"""Our hook in the settings of a harness: known by its command, put in at the end, taken out without a trace.
 
 What cannot be seen later, that a list was there and empty, the command of the hook says itself: --was event.
 """

@@ -1,7 +1,7 @@
 """A memory on another machine: the address and the token of its HTTP door, for the settings of a harness.
 
-A token opens the memory to whoever has it. So it goes into files only that their owner alone can read and that no Git
-repository takes up, is not shown, and is sent nowhere but to its door.
+A token opens the memory to anybody. So it goes into files only that their owner alone can read and that no Git
+repository takes up, is never printed, and is sent nowhere but to its door.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def door(address: str, token: str | None) -> Door:
 
 
 def _read() -> str:
-    """The token from stdin: words of a command line are seen by other programs, and kept by shells."""
+    """The token from stdin: words of a command line are seen by other programs, and stored by shells."""
     if is_terminal(sys.stdin):
         from getpass import getpass
 
@@ -99,7 +99,7 @@ def _read() -> str:
 
 
 def _asked(url: str, token: str) -> tuple[int, bytes]:
-    """Which vaults the token opens. No redirect is followed, and no proxy asked: both would see the token."""
+    """Which vaults the token opens. No redirect is followed, and no proxy used: both would see the token."""
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.hostname or "", parts.port, timeout=PATIENCE)

@@ -1,6 +1,6 @@
 """Our MCP server among those of a harness, in JSON or TOML: put in, renewed, taken out, and nothing else changed.
 
-What we make around it is written on one line. So what was there and empty is told from what goes with our entry.
+What we make around it is written on one line. So what was there and empty differs from what goes with our entry.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _form(harness: Harness) -> _Form:
 def _loaded(text: str, harness: Harness) -> Json:
     result = _form(harness).load(text) if text else {}
     if not isinstance(result, dict):
-        raise ValueError("it is no JSON object")  # noqa: TRY004 - told to the person like the others
+        raise ValueError("it is no JSON object")  # noqa: TRY004 - a person reads it like the others
     return result
 
 

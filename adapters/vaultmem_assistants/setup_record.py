@@ -47,7 +47,7 @@ def recorded() -> list[Done]:
 
 
 def keep(steps: list[Done]) -> None:
-    """Write the record anew, whole or not at all."""
+    """Replace the record, whole or not at all."""
     folder = paths.make_private(paths.state_root())
     fresh = os.path.join(folder, f".{RECORD}.{os.getpid()}")
     with open(

@@ -84,7 +84,7 @@ def _kind(path: str) -> str:
 
 def _project(home: str, path: str) -> dict[str, Value]:
     """The project that a file of Claude Code belongs to: its folder there is called after the project's, with dashes
-    for slashes; what is before is the home of whoever keeps it."""
+    for slashes; what is before is somebody's home."""
     result = _PROJECT.match(path)
     if result is None:
         return {}

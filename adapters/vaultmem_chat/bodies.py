@@ -1,4 +1,4 @@
-"""The body of a chat as bytes, by either API: what is asked in it, and one message put in; all else stays as it is.
+"""The body of a chat as bytes, by either API: the question in it, and one message put in; all else stays as it is.
 
 The input of the Responses API is one text, or a list of items: messages, and calls of tools with their results. With
 `previous_response_id` the server knows what came before, and the input is only what is new.
@@ -18,7 +18,7 @@ from vaultmem_chat.llm.replies import sound, text_of
 
 # Where a message is put in: before the last words of the user, or first of all.
 TURN, START = "turn", "start"
-TASK = "### Task:"  # how a program's own questions begin (titles, tags), which nobody has said
+TASK = "### Task:"  # how a program's own questions begin (titles, tags), which are nobody's words
 _GUIDES = ("system", "developer")  # roles whose messages may follow the question
 _USER = b',{"role":"user","content":'
 OFF = ("off", "false", "0", "no", "none", "disabled")  # how a request says that it wants no memory
@@ -33,7 +33,7 @@ class Chat(NamedTuple):
     digest: str  # the same for the same messages up to the question
     model: str
     conversation: str  # as metadata.conversation_id or user names it; "" if neither does
-    is_off: bool  # metadata.vaultmem: nothing is to be recalled, nothing to be kept
+    is_off: bool  # metadata.vaultmem: recall nothing, store nothing
     places: tuple[int, int]  # bytes before the first message, and before the question
     end: int = 0  # bytes before the end of an input that is one text
     previous: str = ""  # the id of the response that it goes on with

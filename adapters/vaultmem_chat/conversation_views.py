@@ -1,4 +1,4 @@
-"""vaultmem conversations and add: what was said and learned in conversations."""
+"""vaultmem conversations and add: turns, facts and summaries of conversations."""
 
 from __future__ import annotations
 

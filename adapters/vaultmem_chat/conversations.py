@@ -1,4 +1,4 @@
-"""What was said and learned in conversations: read, promoted to memories of the vault, forgotten."""
+"""Turns, facts and summaries of conversations: read, promoted to memories of the vault, forgotten."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def title(one: Entry) -> str:
 
 
 def promote(session: Session, request: Arguments) -> Report:
-    """Make a fact of a conversation a memory of the vault, which everybody may be told of when a person says so."""
+    """Make a fact of a conversation a memory of the vault, for everybody, when a person says so."""
     fact = _living(session, request)
     if fact.role != MEMORY:
         raise VaultmemError("only a fact can be promoted; vaultmem write keeps what was said")
@@ -199,7 +199,7 @@ def forget(session: Session, request: Arguments) -> Report:
 
 
 def _summaries_with(session: Session, one: Entry) -> list[Entry]:
-    """The summaries in which an entry is told: that of all, and that of its session. Not what a person has written or
+    """The summaries that repeat an entry: that of all, and that of its session. Not what a person has written or
     keeps to themselves."""
     if one.role == SUMMARY:
         return []

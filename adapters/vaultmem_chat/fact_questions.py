@@ -1,5 +1,5 @@
-"""What a model is asked about a message, and what of its answer is worth keeping: none to three facts that stand alone.
-It is the words of the user alone that count."""
+"""The question to a model about a message, and what of its answer is worth keeping: none to three facts that stand
+alone. It is the words of the user alone that count."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _QUESTION = lazy(
     r"could|should|would|will|have|has)\b",
     re.IGNORECASE,
 )
-# A number is one of a list where a blank or a bracket follows: 12:30 and 3.50 are what is said.
+# A number is one of a list where a blank or a bracket follows: 12:30 and 3.50 are content.
 _BULLET = lazy(r"\s*(?:[-*•–+]\s+|\(?\d{1,2}(?:[.:]\s+|[)、]\s*)|\[[ xX]?\]\s*)*")
 _NOTHING = lazy(
     r"(?:none|null|nil|n/a|nothing|empty|no (?:new )?(?:facts?|information)\b.*|there (?:are|"
@@ -66,7 +66,7 @@ _NOTHING = lazy(
 
 
 def question(text: str, now: datetime | None = None) -> Question:
-    """What a model is asked about a message; read() takes its answer. Of a long message it sees what may be typed."""
+    """The question to a model about a message; read() takes its answer. Of a long message it sees what may be typed."""
     data = normal(typed_part(text))
     mark = _mark(data)
     today = f"\nToday is {now:%A, %Y-%m-%d}: write days such as tomorrow as dates." if now else ""

@@ -21,7 +21,7 @@ Finding = tuple[
 
 
 def findings(vault: Vault) -> Iterator[Finding]:
-    """What is wrong, without changing anything; services that are set are asked for a moment."""
+    """What is wrong, without changing anything; services that are set get one short request."""
     yield from _language_model(vault)
     yield from _turns(vault)
     yield from _entries(vault)

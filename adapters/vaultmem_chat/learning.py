@@ -52,7 +52,7 @@ KeepFacts = Callable[[Item, list[str]], None]
 
 
 class Learned(NamedTuple):
-    """What became of a turn, or of facts that were given outright."""
+    """What became of a turn, or of facts that came by themselves."""
 
     conversation: str
     added: list[str]  # the texts of new facts
@@ -61,7 +61,7 @@ class Learned(NamedTuple):
     summary: bool  # whether one was written
     by_model: bool
     trouble: str  # why a model was set and not used, in one line
-    turn: str = ""  # the id under which the turn was kept
+    turn: str = ""  # the id of the turn
 
 
 class Source(NamedTuple):
@@ -169,7 +169,7 @@ def _storable(text: str) -> str:
 
 
 def _meta_texts(item: Item, name: str) -> list[str]:
-    """What an earlier try has left beside the turn: the facts it found, the ids of its notes."""
+    """What an earlier try has left beside the turn: its facts, the ids of its notes."""
     result = item.meta.get(name)
     return [one for one in result if isinstance(one, str)] if isinstance(result, list) else []
 
@@ -228,7 +228,7 @@ def write_down(vault: Vault, source: Source, new_facts: Sequence[str]) -> Learne
 def _decide(
     vault: Vault, new_facts: Sequence[str], near: Sequence[Entry], model: Model | None
 ) -> tuple[Decisions, bool, str]:
-    """What is to be done; whether a model said so; why it did not, if one is set."""
+    """What is to be done; whether a model decided; why it did not, if one is set."""
     existing = [Existing(one.id, one.content) for one in near]
     if model is None:
         return reconcile.by_rules(new_facts, existing), False, ""

@@ -40,11 +40,11 @@ Messages = str | Sequence[Mapping[str, object]]
 
 
 class MemoryClient:
-    """Talks with a model through a vault: what fits is recalled and told to the model, turns are kept as notes, facts
+    """Talks with a model through a vault: what fits is recalled for the model, turns are stored as notes, facts
     are learned from them in the background.
 
-    `vault` is found as Vault finds it. `base_url`, `model` and `api_key` stand in for llm.base_url, llm.model and
-    llm.key. A model on this machine is told of notes, too (proxy.notes). `on_learned` hears, in another thread, what
+    `vault` means what it means to Vault. `base_url`, `model` and `api_key` stand in for llm.base_url, llm.model and
+    llm.key. A model on this machine gets notes, too (proxy.notes). `on_learned` hears, in another thread, what
     became of each turn. Use it as a context manager, or call close(). Raises VaultmemError in one clear line.
     """
 
@@ -58,8 +58,8 @@ class MemoryClient:
         self.vault.config = settings.load(self.vault.path, {**os.environ, **environ})
         if not self.vault.is_indexed():
             self.vault.sync()
-        self.context = Context("", 0)  # what the model was given last
-        self.turn = ""  # the id of the turn that was kept last, as Learned tells it
+        self.context = Context("", 0)  # what the model received last
+        self.turn = ""  # the id of the last turn, as in Learned
         self._key = None if api_key is None else Key(api_key)
         self._worker = Worker(self.vault, self._model, on_learned)
         self._is_working = False
@@ -129,7 +129,7 @@ class MemoryClient:
 
     def is_waiting(self, turn: str) -> bool:
         """Whether a turn, by its id, is still to be learned from."""
-        # In this order: what has left the queue is told of before the worker goes on.
+        # In this order: what has left the queue is reported before the worker goes on.
         return self._worker.turns.holds(turn) or self._worker.current == turn
 
     @contextmanager
@@ -211,13 +211,13 @@ def _facts(facts: str | Iterable[str]) -> list[str]:
 
 
 class Turn:
-    """One turn, from begin() to close(): memory in, the user's words kept before they are sent, the answer when it is
+    """One turn, from begin() to close(): memory in, the user's words stored before they are sent, the answer when it is
     whole. `body` is the request, with what is recalled in it from begin() on."""
 
     def __init__(self, vault: Vault, turns: Turns, conversation: str, body: bytes) -> None:
         self.body = body
         self._vault, self._turns, self._conversation = vault, turns, conversation
-        self.id = ""  # that it is kept under; "" where it is not
+        self.id = ""  # of the turn; "" where none is stored
         self._item: Item | None = None
 
     def begin(self) -> Context:
@@ -245,13 +245,13 @@ class Turn:
         return context
 
     def finish(self, answer: Answer) -> None:
-        """The service has said all it says."""
+        """The answer is complete."""
         if self._item is not None and answer.is_complete and answer.text.strip():
             self._turns.finish(self._item, answer.text, clock.seconds())
             self._item = None
 
     def close(self) -> None:
-        """It is over; where no whole answer came, the user's words are kept."""
+        """It is over; where no whole answer came, the user's words stay."""
         if self._item is not None:
             self._turns.close(self._item, clock.seconds())
             self._item = None

@@ -90,7 +90,7 @@ class Decision(NamedTuple):
 
 
 class Decisions(NamedTuple):
-    """What is to be done. Each text of `adds` is a new fact as it was said."""
+    """What is to be done. Each text of `adds` is a new fact, word for word."""
 
     adds: tuple[str, ...]
     updates: tuple[
@@ -100,7 +100,7 @@ class Decisions(NamedTuple):
 
 
 def question(new: Sequence[str], existing: Sequence[Existing], strategy: str) -> Question:
-    """What a model is asked: to name what changes ("subset"), or to go through every fact, old and new ("enumerate").
+    """The question to a model: to name what changes ("subset"), or to go through every fact, old and new ("enumerate").
     Raises ValueError for another strategy."""
     if strategy not in STRATEGIES:
         raise ValueError(f"{strategy!r} is no strategy. Use {' or '.join(STRATEGIES)}.")
@@ -214,7 +214,7 @@ def _read(answer: object, existing: int) -> list[Decision]:
 def _updates(
     listed: Sequence[Decision], new: Sequence[str], existing: Sequence[Existing]
 ) -> dict[int, str]:
-    """Place in the neighbourhood: what replaces it. An update that has nothing to do with what was said is an
+    """Place in the neighbourhood: what replaces it. An update that has nothing to do with the message is an
     invention, one to a text that is known already changes nothing, and the first of several is taken."""
     result: dict[int, str] = {}
     for one in listed:
@@ -232,7 +232,7 @@ def _updates(
 def _deletes(
     listed: Sequence[Decision], new: Sequence[str], existing: Sequence[Existing]
 ) -> set[int]:
-    """Places to be deleted: not what another decision leaves alone, not what was just said."""
+    """Places to be deleted: not what another decision leaves alone, not what is new."""
     left = {one.place for one in listed if one.event == "NONE"}
     places = {one.place for one in listed if one.event == "DELETE"} - left
     return {

@@ -1,5 +1,5 @@
 """Keeps the summaries of a conversation true, compresses its old sessions, and puts away what is too much: one round
-after a turn. Without a model, the summaries are sentences as they were said.
+after a turn. Without a model, the summaries are sentences of the conversation.
 
 A summary says in `covers` of which words it was made. Where one of them was forgotten, corrected or made private since,
 it is made again out of what is left, without a look at the old one. What was evicted for want of room is not forgotten.
@@ -82,7 +82,7 @@ class Changes(NamedTuple):
 
 def update(vault: Vault, conversation: str, model: Model | None, until: float | None = None) -> bool:  # fmt: skip
     """Bring summaries up to date, compress old sessions, put away what is too much; whether something was written.
-    What was said after `until` is not learned from yet, and has a round of its own."""
+    The talk after `until` is not learned from yet, and has a round of its own."""
     config = vault.config
     limits = Limits(
         config.number("conversations.max_entries"),
@@ -122,7 +122,7 @@ class _Sum(NamedTuple):
     text: str
     by: str  # what made it
     tokens: int  # that it sums up
-    until: float  # when the last of that was said
+    until: float  # the time of the last of that
     parts: Sequence[Entry]
     level: str = ""
 
@@ -207,7 +207,7 @@ class _Round:
         return True
 
     def _tokens(self) -> int:
-        """All that was said, also what a chunk has summed up and what was put away since."""
+        """The whole talk, also what a chunk has summed up and what was put away since."""
         summed = sum(_number(one, "input_tokens") for one in self._level("L1"))
         return summed + sum(self._count(one.content) for one in self._uncovered())
 

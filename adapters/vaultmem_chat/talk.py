@@ -238,7 +238,7 @@ def proxy(args: Namespace, output: Output) -> int:
 
 
 def _log(*, quiet: bool) -> None:
-    """Log to stderr; no line holds a word of what was said."""
+    """Log to stderr; no line holds a word of a conversation."""
     from vaultmem.agent.log import TextLines
 
     class Lines(logging.StreamHandler):  # type: ignore[type-arg] # generic for type checkers only

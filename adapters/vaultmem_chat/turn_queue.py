@@ -2,7 +2,7 @@
 
 <state>/turns/<number>-<id>.json   one turn each, on the disk before anybody hears of it, in order
 <state>/turns/worker               flock of the one process that works on them
-<state>/turns/change               flock of whoever replaces or removes a file
+<state>/turns/change               flock of the process that replaces or removes a file
 <state>/proxy.json                 how many chats got memories since the proxy started; no word of a chat
 """
 
@@ -29,7 +29,7 @@ from vaultmem.paths import make_private
 
 log = logging.getLogger("vaultmem.turns")
 
-FACTS = "facts"  # in an item's meta: the facts that were found in the user's words
+FACTS = "facts"  # in an item's meta: the facts in the user's words
 NOTED = "noted"  # in an item's meta: the ids of those sides of it that were written as notes
 SERVICE = "service"  # in an item's meta: the origin of the model's service that it was sent to
 FOLDER = "turns"  # in the state folder
@@ -42,7 +42,7 @@ _temps = itertools.count(1)
 
 
 class Item(NamedTuple):
-    """One turn: what the user said, and what was answered if that is known. Times are seconds since the epoch."""
+    """One turn: the user's words, and the answer if that is known. Times are seconds since the epoch."""
 
     id: str
     conversation: str
@@ -50,7 +50,7 @@ class Item(NamedTuple):
     assistant: str | None  # None: no whole answer came
     began: float
     finished: float | None
-    model: str = ""  # that was asked
+    model: str = ""  # that answers
     user_id: str = ""  # of the user's turn
     meta: Mapping[str, object] = {}
     number: int = 0  # its place in the order
@@ -96,11 +96,11 @@ class Turns:
         return self._save(item._replace(assistant=assistant_text, finished=at, is_open=False))
 
     def close(self, item: Item, at: float) -> Item:
-        """No whole answer will come; the user's words are kept."""
+        """No whole answer will come; the user's words stay."""
         return self._save(item._replace(finished=at, is_open=False))
 
     def add_facts(self, item: Item, facts: list[str]) -> None:
-        """Keep the facts that were found in it. Where an answer came meanwhile they are found once more."""
+        """Store the facts in it. Where an answer came meanwhile they are extracted once more."""
         with self._changing():
             now = self._read(item.name)
             if now is not None and now.answered_as(item):

@@ -24,7 +24,7 @@ log = logging.getLogger("vaultmem.conversations")
 
 LOOK = 5.0  # seconds after which the queue is looked at, for turns of other processes
 REST = 30.0  # seconds before a turn that could not be written or learned from is tried again
-# Seconds after something was said: the first word of the answer comes before its note, and what is learned at once is
+# Seconds after a message: the first word of the answer comes before its note, and what is learned at once is
 # written once.
 AFTER = 0.3
 TRIES = 3  # before it is put aside
@@ -36,7 +36,7 @@ ModelFor = Callable[[Item], Model | None]
 
 
 def service_of(config: Config) -> str:
-    """The origin of the service that is asked; "" where none is set."""
+    """The origin of the service; "" where none is set."""
     address = config.text("llm.base_url")
     return urls.origin(urls.endpoint(address)) if address else ""
 
@@ -208,7 +208,7 @@ class Worker:
 
 
 class _Notes:
-    """Writes what was said as notes at once, beside the worker: while that waits for a model, later turns and those of
+    """Writes turns as notes at once, beside the worker: while that waits for a model, later turns and those of
     other conversations wait to be learned from, but are there. Done twice it changes nothing: ids follow from the turn.
     `current` tells the turn that the worker writes."""
 

@@ -128,8 +128,8 @@ class PlainLanguage(Language):
         return when_words.figures(word)
 
     def table(self, name: str) -> Mapping[str, Any]:
-        found = table("vaultmem_languages", "categories" if name == "categories" else "words")
-        return found if name == "categories" else found[name]
+        result = table("vaultmem_languages", "categories" if name == "categories" else "words")
+        return result if name == "categories" else result[name]
 
 
 language: Language = PlainLanguage()

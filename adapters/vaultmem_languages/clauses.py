@@ -228,7 +228,7 @@ def _copula(match: re.Match[str]) -> list[Fact]:
 
 
 def _age(subject: str, value: str, negated: bool) -> list[Fact]:
-    """How old somebody is; [] where it is not said, or more than one may be meant: "my son" need not be the only one.
+    """How old somebody is; [] where it is not stated, or more than one may be meant: "my son" need not be the only one.
     A number alone is the age of a user."""
     match = _AGE.match(_DROPPED.sub("", value))
     is_user = slots.canonical_subject(subject) == "user"

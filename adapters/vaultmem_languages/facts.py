@@ -50,7 +50,7 @@ def _dated(fact: str, now: datetime | None) -> str:
 
 # --- Sentences that state something lasting, as they stand
 #
-# Only what is typed counts: no code, no quotes, no pasted text, nothing that is only supposed. A sentence is kept when
+# Only what is typed counts: no code, no quotes, no pasted text, nothing that is only supposed. A sentence counts when
 # it speaks in the first person; clauses that ask, doubt, or speak of the task in hand are cut off.
 
 _LONGEST = 400  # characters of a sentence
@@ -92,14 +92,14 @@ class _Sentence(NamedTuple):
 
 
 class _Rules(NamedTuple):
-    """How the clauses of a language are told apart, out of words.toml; each is looked for in one clause."""
+    """How the clauses of a language differ, out of words.toml; each is looked for in one clause."""
 
     cut: re.Pattern[str]  # between clauses
     lead: re.Pattern[str]  # opens a sentence and says nothing
     first_person: re.Pattern[str]
     standing: re.Pattern[str]  # a request that holds from now on
     asks: re.Pattern[str]  # opens a question or a request
-    voids: re.Pattern[str]  # in a sentence: a condition, or what somebody else said
+    voids: re.Pattern[str]  # in a sentence: a condition, or somebody else's words
     doubts: re.Pattern[str]
     passing: re.Pattern[str]  # what is of the moment, or of the task in hand
 
@@ -174,7 +174,7 @@ def _verbs() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def _clauses(text: str, rules: _Rules) -> Iterator[tuple[int, int, bool]]:
-    """Beginning and end of each clause up to the first that asks, and whether it may be kept."""
+    """Beginning and end of each clause up to the first that asks, and whether it may stay."""
     start = 0
     for cut in [*rules.cut.finditer(text), None]:
         end = cut.start() if cut else len(text)

@@ -273,7 +273,7 @@ def _is_meant(text: str, time: Moment, written: datetime) -> bool:
 
 
 def _is_limit(text: str, time: Moment) -> bool:
-    """Whether a word before or after the time makes a limit of it. A time of day alone is mostly told of the past:
+    """Whether a word before or after the time makes a limit of it. A time of day alone is mostly one of the past:
     he left before nine; and "before May" is advice as often as an order."""
 
     if _CLOCK_ALONE.fullmatch(text[time.start : time.end].strip()):

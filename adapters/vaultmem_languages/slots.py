@@ -104,7 +104,7 @@ def is_day(value: str) -> bool:
 
 
 def differ(one: str, other: str) -> bool:
-    """Whether two folded values cannot be the same thing said in other words."""
+    """Whether two folded values cannot be the same thing in other words."""
     if one == other or not one or not other or _other_script(one, other):
         return False
     if is_day(one) != is_day(other):
@@ -306,7 +306,7 @@ _LATELY = lazy(
 _HAN_NO_PLACE = lazy(
     r"[新旧楼层房家那这里外隔附近宿舍公司办学校]|云|服务器|平台|系统|仓库|[一二两三四五六七八九十几半]个?[年月天周]"
 )
-# What is denied, or said of somebody who is not named, states nothing here.
+# What is denied, or about somebody who is not named, states nothing here.
 _OPEN = lazy(
     r"(?:^|\s)(?:not|never|don['’]?t|doesn['’]?t|no longer|nobody)(?:\s|$)|^(?:he|she|it|they|this|that)\s|^there$"
     r"|[不没他她它]",

@@ -1,6 +1,6 @@
 """Facts of the form subject, property, value out of a short text, and whether two of them exclude each other.
 
-Precision before recall: what is past, asked, supposed, or said of "her" and "it" gives no statement, and two
+Precision before recall: what is past, supposed, a question, or about "her" and "it" gives no statement, and two
 statements contradict only where a subject has one value at a time or where one denies what the other says.
 """
 

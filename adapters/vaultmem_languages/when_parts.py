@@ -30,7 +30,7 @@ class Sense(NamedTuple):
     """What one piece says; what it does not say is None or empty.
 
     `day` is the first day of its `grain`. `clock` counts minutes from midnight; its `dial` tells whether
-    the half of the day was said ("set"), may follow from words beside it ("open": 2:30), or must be guessed
+    the half of the day is named ("set"), may follow from words beside it ("open": 2:30), or must be guessed
     ("bare": at 3). A `weak` piece says something only beside another one: "in the morning".
     """
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 PATIENCE = 60.0  # seconds for what happens in the background
-UNHURRIED = 13.0  # seconds from the start; what comes later is shown without pauses
+UNHURRIED = 13.0  # seconds from the start; what comes later has no pauses
 MOST_LINES = 4  # lines of an answer
 FACT = "Femi is allergic to hazelnuts"
 MISTAKE = "Femi is not allergic to hazelnuts"
@@ -45,7 +45,7 @@ class Step:
     words: list[str]  # what is typed
     mark: str  # what to look at in the answer: a pattern, without which the story is not true
     most: int = MOST_LINES  # lines of the answer to show
-    follows: bool = False  # true a moment after the step before: asked again until then
+    follows: bool = False  # true a moment after the step before: tried again until then
 
 
 STORY = [
@@ -134,11 +134,11 @@ class Show:
         self.pause(0.5 + 0.05 * min(len(lines), step.most))
 
     def _marked(self, line: str, mark: str) -> str:
-        found = re.search(mark, line)
-        if not found:
+        result = re.search(mark, line)
+        if not result:
             return line
-        begin, end = found.span()
-        return line[:begin] + self.output.paint(found[0], "green") + line[end:]
+        begin, end = result.span()
+        return line[:begin] + self.output.paint(result[0], "green") + line[end:]
 
 
 def run(args: argparse.Namespace, output: Output) -> int:

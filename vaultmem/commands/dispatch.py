@@ -45,7 +45,7 @@ def methods(host: Agent) -> Answer:
 
 
 class _Dispatcher:
-    """Parsers and the toolbox are built when they are first needed, and kept."""
+    """Parsers and the toolbox are built when they are first needed, and reused."""
 
     def __init__(self, host: Agent) -> None:
         self._host = host

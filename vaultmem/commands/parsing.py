@@ -145,7 +145,7 @@ def _details(name: str) -> str | None:
 
 
 def _width() -> int:
-    """How wide help may be. Left to itself, argparse imports shutil to know, before any help is asked for."""
+    """How wide help may be. Left to itself, argparse imports shutil to know, before anybody needs help."""
     return min(screen.size(sys.stdout)[0], screen.MOST) - 2
 
 

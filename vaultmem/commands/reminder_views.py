@@ -60,7 +60,7 @@ def _when(stamp: str) -> str:
     """A day with its weekday, and the time where there is one."""
     if not stamp:
         return ""
-    try:  # without the module datetime: what is pending is shown by a light command
+    try:  # without the module datetime: this is a light command
         year, month, day = map(int, stamp[:10].split("-"))
         noon = time.localtime(time.mktime((year, month, day, 12, 0, 0, 0, 0, -1)))
     except (ValueError, OverflowError):

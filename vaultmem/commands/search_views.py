@@ -179,7 +179,7 @@ def _show_results(answer: Answer, whose: Attributions, output: Output) -> None:
 
 
 def _show_snippet(result: Hit, output: Output) -> None:
-    """The words around what was found; on a terminal in a few lines, with long addresses cut and rules of tables left
+    """The words around a match; on a terminal in a few lines, with long addresses cut and rules of tables left
     out."""
     width = min(output.room(4), screen.MOST)
     words: list[tuple[str, str]] = []
@@ -204,8 +204,8 @@ def _marked(result: Hit, span: tuple[int, int], output: Output) -> str:
     for mark in result.marks:
         start, end = max(mark[0], span[0]), min(mark[1], span[1])
         if start < end:
-            found = output.paint(result.snippet[start:end], "bold", "yellow")
-            text, at = text + result.snippet[at:start] + found, end
+            match = output.paint(result.snippet[start:end], "bold", "yellow")
+            text, at = text + result.snippet[at:start] + match, end
     return text + result.snippet[at : span[1]]
 
 

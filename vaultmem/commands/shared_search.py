@@ -27,19 +27,21 @@ def run(args: Namespace, output: Output) -> int:
             f"no shared index is set: index.backend and index.chroma.url in {paths.config_file()}"
         )
     limit = args.limit or settings.number("search.limit")
-    found = [_to_json(one) for one in _nearest(args.query, limit, viewer(args.by or ""), settings)]
+    results = [
+        _to_json(one) for one in _nearest(args.query, limit, viewer(args.by or ""), settings)
+    ]
     if args.recall:
         notes = [
             {**one, "content": one["text"], "kind": "note", "memory_type": "semantic"}
-            for one in found
+            for one in results
             if one["text"]
         ]
         output.text(f"{block(map(entry, notes))}\n")
     elif output.as_json:
-        output.data({"results": found, "count": len(found)})
+        output.data({"results": results, "count": len(results)})
     else:
-        _show(found, output)
-    if found and not any(one["text"] for one in found):
+        _show(results, output)
+    if results and not any(one["text"] for one in results):
         output.remark(_TEXTLESS)
     return 0
 

@@ -210,8 +210,8 @@ def _model(agent: Facts) -> str:
 
 def part(facts: Facts, name: str) -> Facts:
     """An object in the facts; an empty one where there is none."""
-    found = facts.get(name)
-    return found if isinstance(found, dict) else {}
+    result = facts.get(name)
+    return result if isinstance(result, dict) else {}
 
 
 def _records(facts: Facts, name: str) -> list[Facts]:
@@ -221,8 +221,8 @@ def _records(facts: Facts, name: str) -> list[Facts]:
 
 def number(facts: Facts, name: str) -> float:
     """A number in the facts, 0 where there is none."""
-    found = facts.get(name)
-    return found if isinstance(found, (int, float)) else 0
+    result = facts.get(name)
+    return result if isinstance(result, (int, float)) else 0
 
 
 def _megabytes(size: object) -> str:

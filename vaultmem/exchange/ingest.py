@@ -1,5 +1,5 @@
 """A long text becomes memories: cleaned, cut, weighed, routed (the "logic" seed, section 1); and so do the texts that
-were found in other programs, once and for all."""
+other programs keep, once and for all."""
 
 from __future__ import annotations
 
@@ -310,7 +310,7 @@ def _is_one(text: str, source: str) -> bool:
 
 
 def _placed(part: Part, item: Item, *, first: bool) -> Part:
-    """A new memory with where it comes from. What names the whole text is said of its first part."""
+    """A new memory with where it comes from. What names the whole text belongs to its first part."""
     if part.new is None:
         return part
     unnamed = {} if first else {"aliases": None, "links": None}

@@ -21,7 +21,7 @@ _ONE_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _LATEST = 253_402_300_800  # seconds since the epoch: the year 10000
 _DATES = ("created_at", "created", "date")
 _DAY = re.compile(r"(?<!\d)(\d{4})[-_](\d{2})[-_](\d{2})(?!\d)")
-_NOT_TAKEN = frozenset(  # said elsewhere, or read by vaultmem in its own way
+_NOT_TAKEN = frozenset(  # stated elsewhere, or read by vaultmem in its own way
     "title name tag alias cssclass cssclasses answered content_hash confidence".split()
 )
 
@@ -39,7 +39,7 @@ class Item(NamedTuple):
 
 
 def item_of(params: Arguments, record: Mapping[str, object]) -> Item:
-    """The text with what is said about it; what is odd there is left out. Raises UsageError when there is no text."""
+    """The text with its properties; what is odd there is left out. Raises UsageError when there is no text."""
     text = record.get("text")
     if not isinstance(text, str):
         raise UsageError('each of "items" must have a "text"')

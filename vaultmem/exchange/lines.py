@@ -3,7 +3,7 @@
 {"id": …, "path": …, "archived": …, "properties": {…}, "content": …, "file": {"style": …, "base64": …}}
 
 `path` is that in the memory folder. `file` is there where its properties and content, rewritten, would be other
-bytes than the file has: then these are kept as they are.
+bytes than the file has: then these stay as they are.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class File(NamedTuple):
 class Exchanged(NamedTuple):
     """A memory on its way from one vault to another."""
 
-    id: str  # "" where none is told
-    path: str  # in the memory folder; "" where none is told
+    id: str  # "" where none is named
+    path: str  # in the memory folder; "" where none is named
     archived: bool
     properties: dict[str, Value]
     content: str
@@ -286,7 +286,7 @@ def to_memory_cli(record: MemoryRecord) -> Json:
 
 
 def from_memories(result: Json) -> Exchanged:
-    """The memory of a line of **memories**. Confidence is computed, never kept."""
+    """The memory of a line of **memories**. Confidence is computed, never stored."""
     own, content = _identity(result)
     properties: dict[str, Value] = {
         "phase": INBOX,

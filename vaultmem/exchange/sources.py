@@ -1,6 +1,6 @@
 """What a source of memories is: a reader of what some other program keeps, which changes nothing there.
 
-A source is registered under the entry-point group "vaultmem.sources" and asked for by its name. It lists what it finds
+A source is registered under the entry-point group "vaultmem.sources" and chosen by its name. It lists what it finds
 below a folder, one after the other; what it does not read it names with the reason.
 """
 
@@ -62,8 +62,8 @@ class Source(Protocol):
         """Where it looks if nobody names a folder; what is not there is passed over."""
 
     def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
-        """All there is below a folder (or in one file), in a stable order, read one by one as it is asked for. Never
-        leads out of the folder, nor into one of those that are kept apart, which it names instead; writes nothing.
+        """All there is below a folder (or in one file), in a stable order, read lazily, one by one. Never
+        leads out of the folder, nor into an excluded one, which it names instead; writes nothing.
         Raises VaultmemError when the folder cannot be read."""
 
 
@@ -85,7 +85,7 @@ class Place(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What is to be read, and what was asked for and cannot be."""
+    """What is to be read, and what was named and cannot be."""
 
     places: list[Place]
     remarks: list[str]
@@ -261,7 +261,7 @@ class Tree:
         return not self._is_apart(entry.raw) and bool(wanted.search(entry.path))
 
     def _is_apart(self, raw: str) -> bool:
-        """Whether a file lies in a folder that is kept apart, by whatever name it goes here."""
+        """Whether a file lies in an excluded folder, by whatever name it goes here."""
         return bool(self._apart) and bool(self._folder_apart(raw.rpartition("/")[0]))
 
     def _folder_apart(self, raw: str) -> str:

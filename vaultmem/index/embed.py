@@ -302,6 +302,16 @@ def normalised(rows: Iterable[NDArray[np.generic]]) -> NDArray[np.float32]:
     return vectors
 
 
+def vector_of(numbers: object) -> NDArray[np.float32]:
+    """Numbers out of JSON as a vector. Raises ValueError or TypeError where they are none."""
+    import numpy as np
+
+    vector: NDArray[np.float32] = np.asarray(numbers, dtype=np.float32)
+    if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all():
+        raise ValueError("no vector")
+    return vector
+
+
 def _unusable(model: Model, error: Exception) -> ModelError:
     return ModelError(
         f"The embedding model {model.name} cannot be loaded: {first_line(error)}. "

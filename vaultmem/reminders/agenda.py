@@ -1,4 +1,4 @@
-"""All that is due in a vault, from its index; after an edit only the notes that changed are asked for again."""
+"""All that is due in a vault, from its index; after an edit only the notes that changed are read again."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The store of memories together with what is pending: what verbs, jobs and searches work with.
 
-Memories know of pending items only what the answers to them say; how these are found, shown and answered is known
+Memories know of pending items only what the answers to them say; how these are collected, listed and answered is known
 here, above them. A command that needs none of it loads none of it.
 """
 

@@ -62,7 +62,7 @@ class Desktop:
         self._native = _Native()
 
     def problem(self) -> str | None:
-        """Why nothing can be shown and what to do, or None. Asks the notification server, and shows nothing."""
+        """Why notifications do not work here and what to do, or None. Asks the server, and shows nothing."""
         if self._method == "file":
             return self._file.problem()
         if self._method != "desktop":
@@ -81,7 +81,7 @@ class Desktop:
             self._native.send(title, body, urgent=urgent, uri=uri)
 
     def close(self) -> None:
-        """End the connection to the desktop; clicks on what is still shown do nothing any more."""
+        """End the connection to the desktop; clicks on notifications that are still there do nothing any more."""
         self._native.close()
 
 
@@ -128,7 +128,7 @@ class _Native:
         self._notifier: DesktopNotifier | None = None
 
     def probe(self) -> None:
-        """Raise NotificationError unless notifications can be shown now."""
+        """Raise NotificationError unless notifications work now."""
         with self._lock:
             if not self._run(_probe(_notifier())) and not _has_osascript():
                 raise NotificationError(_NO_SERVER)
@@ -296,8 +296,8 @@ def _is_dead(notifier: DesktopNotifier) -> bool:
 
 
 def _bus(notifier: DesktopNotifier) -> MessageBus | None:
-    found: MessageBus | None = getattr(notifier._backend, "bus", None)  # noqa: SLF001 - there is no public way
-    return found
+    result: MessageBus | None = getattr(notifier._backend, "bus", None)  # noqa: SLF001 - there is no public way
+    return result
 
 
 def _open(uri: str) -> None:

@@ -144,7 +144,7 @@ def occurrences(rule: str, start: str, now: datetime) -> Occurrences:
     return Occurrences(last and f"{last}{end}", following and f"{following}{end}")
 
 
-@lru_cache(maxsize=4096)  # the answer is the same for a day, and asked for every minute
+@lru_cache(maxsize=4096)  # the answer is the same for a day, and needed every minute
 def _days_around(rule: str, start: date, until: date) -> tuple[str, str]:
     known = recurrence.read_rule(rule)
     if known is None:

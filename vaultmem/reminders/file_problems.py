@@ -1,6 +1,6 @@
 """Files that a person should look at: copies of sync programs, notes that cannot be read or that no job minds.
 
-Each is told in words that need no knowledge of how notes are stored.
+The words need no knowledge of how notes are stored.
 """
 
 from __future__ import annotations

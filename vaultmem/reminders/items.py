@@ -1,4 +1,4 @@
-"""Pending items: which of all that is due is shown, in which section and order, what an answer has closed, and how the
+"""Pending items: which of all that is due appears, in which section and order, what an answer has closed, and how the
 page pending.md shows them: for a person, for every assistant that starts, and for every editor to tick.
 
 The same items give the same bytes on any machine: nothing on the page says when or where it was written.
@@ -48,12 +48,12 @@ class Item:
 
     id: str  # vm- and six letters, or more
     section: str  # a key of HEADINGS, or OLDER
-    text: str  # as it stands in the note; it is sanitized where it is shown
+    text: str  # as it stands in the note; it is sanitized for display
     due: str | None = None  # an ISO day, or day and time
     source: str = ""  # path:line
     title: str = ""  # of the note it is from, as a link names it
     repeat: str | None = None  # in words
-    asks: bool = False  # only the person may answer it, and assistants are not told of it
+    asks: bool = False  # only the person may answer it, and assistants do not see it
     scope: str = "global"  # who sees it; the page itself is the person's
     rank: int = 0  # what of one section and day comes first
     author: str = ""  # the assistant that wrote it; "" for the person
@@ -64,7 +64,7 @@ class Item:
 def due_items(
     dues: Iterable[Due], answers: Answers, now: datetime, days: int = DAYS, *, asks: bool = True
 ) -> list[Item]:
-    """What is pending in the next days, and, where a person wants to be asked (`asks`), one question for each note in
+    """What is pending in the next days, and, where a person wants questions (`asks`), one question for each note in
     which tasks are open that were done here. `now` is the clock on the wall."""
     today, last = now.date().isoformat(), days_later(now.date(), days)
     items: list[Item] = []
@@ -107,7 +107,7 @@ def may_be_shown(due: Due, answers: Answers) -> bool:
 
 
 def carried_out_ids(due: Due) -> tuple[str, ...]:
-    """Under which is kept that what the answer asks for was done; the first is enough to know. A task has two more,
+    """The id of the record that the answer was carried out; the first is enough to know. A task has two more,
     for any note and for notes of its folder: copies beside a note are ticked with it, but the README of another project
     says the same by chance, and the person has not seen it."""
     if due.kind != TASK:
@@ -261,7 +261,7 @@ _NOT_IN_LINKS = frozenset("[]|#^\\\n\r\t`<>@")
 
 
 def extent(answers: Answers, now: datetime) -> Extent:
-    """All is shown from the tick that asks for it until the day is over, or until another takes it back. `now` has its
+    """All items appear from the tick for that until the day is over, or until another takes it back. `now` has its
     zone."""
     shown, taken_back = answers.get(SHOW_ALL), answers.get(SHOW_LESS)
     if shown is None or shown.state not in (DONE, SNOOZED):
@@ -289,7 +289,7 @@ def render(items: Iterable[Item], style: str, notes: str = "", extent: Extent = 
 
 
 def _last_line(shown: Iterable[Item], more: int, older: int, extent: Extent) -> tuple[str, str]:
-    """What there is that is not shown, and the id of the box that changes that; "" for nothing."""
+    """What there is beyond the limit, and the id of the box that changes that; "" for nothing."""
     counts = [f"{more:,} more"] if more else []
     counts += [f"{older:,} overdue for more than two weeks"] if older else []
     if extent.shows_older:
@@ -373,7 +373,7 @@ def own_words(item: Item) -> list[str]:
 
 
 def _link(title: str) -> str:
-    """A link to the note; a title that no link can hold is shown as words."""
+    """A link to the note; a title that no link can hold becomes plain words."""
     plain = one_line(title)
     if not plain or plain != title or _NOT_IN_LINKS & set(title):
         return plain and f"({plain})"

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from vaultmem.index.state import State
 
     class Row(TypedDict):
-        """An item as it may be shown to anybody: its words are one line, and nothing in them is markup."""
+        """An item for anybody: its words are one line, and nothing in them is markup."""
 
         id: str
         section: str  # a key of reminders.items.HEADINGS
         text: str
         due: str | None  # an ISO day, or day and time
         source: str  # path:line, as it is
-        place: str  # the same, as an assistant may be shown it
+        place: str  # the same, as an assistant may see it
         title: str
         scope: str  # who sees it
         repeat: str | None
@@ -188,7 +188,7 @@ def gather(vault: Opened, now: float, days: int = DAYS, *, keep: bool = False) -
 
 
 def to_row(item: Mapping[str, Any]) -> Row:
-    """An item that may be shown to anybody."""
+    """An item that anybody may see."""
     from vaultmem.reminders.items import PRIVATE, WORDS
     from vaultmem.text.sanitize import one_line, words
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("vaultmem.reminders")
 
 FILE = "notifications.log"  # in the state folder, with the method file
-RETRY = 600.0  # seconds before a desktop that could show nothing is asked again
+RETRY = 600.0  # seconds before the next try on a desktop that could show nothing
 
 
 class Notifier:
@@ -49,8 +49,8 @@ class Notifier:
         self._unable_since: float | None = None  # the desktop (monotonic)
 
     def notify(self, planned: Planned, record: Callable[[list[Notified]], None]) -> list[Alarm]:
-        """Have each alarm recorded, then show it; those that could be shown. What `record` raises is passed on, and
-        what could not be recorded is not shown."""
+        """Record each alarm, then show it; those that worked. What `record` raises is passed on, and
+        what could not be recorded stays away."""
         if self._method == "none":
             return []
         if planned.silent:
@@ -86,7 +86,7 @@ class Notifier:
             self.desktop.close()
 
     def _is_able(self) -> bool:
-        """Whether anything can be shown here; a desktop that cannot is asked again after a while only."""
+        """Whether notifications work here; after a failure the next try comes after a while only."""
         since = self._unable_since
         if since is not None and time.monotonic() - since < RETRY:
             return False

@@ -188,7 +188,7 @@ class Pending:
             return Refreshed(written, answered, problems)
 
     def check_vault(self, vanished: str) -> None:
-        """Leave nothing behind in what may be an empty mount point; what is answered is kept in the ledger."""
+        """Leave nothing behind in what may be an empty mount point; answers are in the ledger."""
         folder = os.path.join(self.vault, self.folder)
         self.record.ledger_only = bool(vanished) and not os.path.isdir(folder)
 
@@ -268,7 +268,7 @@ class Pending:
     def notify(
         self, catalog: Catalog, now: datetime, vanished: str = "", *, dry_run: bool = False
     ) -> alarms.Planned:
-        """Notify of what is due and was not told yet; what that was, or would be, and when to look again."""
+        """Notify of what is due and new; what that was, or would be, and when to look again."""
         with self._notifying:
             if not dry_run:
                 self.check_vault(vanished)

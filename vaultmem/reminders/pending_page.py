@@ -1,7 +1,7 @@
 """The page pending.md on the disk: answers are taken from it, and it is written with what is left; no tick is lost.
 
 Answers are recorded before the page is written without their items. The page is written only when this machine has
-something else to say than it said last, so that two machines that know different things do not write in turns.
+something else to say than last time, so that two machines that know different things do not write in turns.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Refreshed(NamedTuple):
 class _Memory(NamedTuple):
     """What this machine remembers of the page between two refreshes."""
 
-    digest: str = ""  # of what it would have shown last
+    digest: str = ""  # of its last content
     strangers: str = ""  # and of the items of others that it has taken from the page last
     recorded: frozenset[str] = frozenset()  # answers that are recorded, and still on the page
 
@@ -180,7 +180,7 @@ class Page:
                 problems.append(f"{copy.path} is {target} now; there may be notes of yours in it")
         return problems
 
-    # --- What this machine has shown
+    # --- What this machine wrote last
 
     def _remembered(self) -> _Memory:
         try:
@@ -230,7 +230,7 @@ class _Turn:
                 self.acks[id_] = ticks.stronger(self.acks.get(id_), ack)
 
     def record_all(self) -> None:
-        """Have all that was answered kept."""
+        """Record all answers."""
         if self.acks:
             self._record(dict(self.acks))
             self.recorded = dict(self.acks)

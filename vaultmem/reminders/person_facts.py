@@ -1,4 +1,4 @@
-"""Facts about the person: what an assistant is told when it starts, and what conversations learned and no memory says
+"""Facts about the person: what an assistant learns when it starts, and what conversations learned and no memory says
 yet, which is proposed as a memory, one tick away."""
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def _content(root: str, path: str, dialect: str, digest: bytes) -> str:  # noqa:
     return content(root, path, dialect)
 
 
-# --- What an assistant is told when it starts
+# --- What an assistant learns when it starts
 
-MOST = 12  # of one subject that one reader may be told
+MOST = 12  # of one subject for one reader
 OF_PERSON = ("soul", "character", "people", "habits")  # categories that are about the person
 _DOUBLED = 30.0  # days by which a memory is as good as newer, for each time its uses have doubled
 
@@ -140,7 +140,7 @@ def _score(own: Mapping[str, object], uses: int) -> float:
 def _fact(
     context: Context, inner: str, title: str, own: Mapping[str, object], answers: Answers
 ) -> Fact | None:
-    """A memory as it is told; None for one that is not."""
+    """A memory as assistants see it; None for one that they do not."""
     id_, project = str(own.get("id") or ""), own.get("project")
     category = category_of(inner, own.get("category"))
     project = project.strip() if isinstance(project, str) else ""
@@ -150,7 +150,7 @@ def _fact(
         return None
     kind = own.get("memory_type")
     if kind in (*PASSING, "procedural") or category in (REMINDERS, "preferences"):
-        return None  # what passes, and what is told among preferences and pending items
+        return None  # what passes, and what stands among preferences and pending items
     ends, now = seconds(own.get("expires_at")), context.now.timestamp()
     if own.get("replaced_by") or own.get("compressed") is True or (ends and ends <= now):
         return None
@@ -172,8 +172,8 @@ def _fact(
 
 @lru_cache(1024)
 def _told_scope(scope: str, author: str, trust: str) -> str:
-    """The scope of those who are told; "" for nobody. Where the person wants to see first what assistants write, an
-    assistant is told its own words alone."""
+    """The scope of those who see it; "" for nobody. Where the person wants to see first what assistants write, an
+    assistant sees its own words alone."""
     if not author or access.is_trusted(Origin(author), access.viewer("?"), trust):
         return scope
     mine = access.viewer(author)
@@ -189,7 +189,7 @@ def _use_counts(context: Context) -> dict[str, int]:
     try:
         return {id_: one.number for id_, one in reads.counts(context.ledger).items()}
     except DamagedError:
-        return {}  # whoever writes next replaces the ledger
+        return {}  # the next writer replaces the ledger
 
 
 # --- What conversations learned
@@ -251,7 +251,7 @@ def proposed_facts(
     paths: Collection[str] | None = None,
 ) -> list[Learned]:
     """Those the person has not answered, and that neither a memory says nor something that was refused; only those at
-    `paths`, if these are given."""
+    `paths`, if there are some."""
     every = learned_facts(catalog, root, folder)
     open_ = [one for one in undecided_facts(every, answers) if paths is None or one.path in paths]
     if not open_:
@@ -320,7 +320,7 @@ class _Near:
                 self._words.append(words)
 
     def known(self, fact: Learned, answers: Answers) -> list[_Known]:
-        """Memories that may say the same as a fact, and that anybody may be told of."""
+        """Memories that may say the same as a fact, and that anybody may see."""
         words = topic_words(fact.content)
         shared = Counter(number for word in words for number in self._having.get(word, ()))
         near = [

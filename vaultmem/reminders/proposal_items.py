@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST = 20  # that are looked at, for a page that shows two of them
 LARGEST = 500_000  # bytes of a note
-_BESIDE = 30  # characters of a line that are shown on either side of a change
+_BESIDE = 30  # characters of a line on either side of a change
 _PROPERTIES = (
     "SELECT n.properties, n.title FROM files f JOIN notes n ON n.id = f.id WHERE f.path = ?"
 )
@@ -47,7 +47,7 @@ def question_id(proposal_id: str) -> str:
 
 
 def carried_out_id(proposal_id: str) -> str:
-    """Under which is kept, for all machines, that this was done."""
+    """The id of the record, for all machines, that this was done."""
     return item_id(proposal_id, "carried out")
 
 

@@ -143,16 +143,16 @@ class Record:
     def _wrong_clocks(self, now: float) -> list[str]:
         """What a person should know of machines that write in the future: nothing is lost by it, but they are always
         right. Answers do not count, which are later than what they answer whatever the clock says."""
-        found = []
+        results = []
         for page in self._pages.others() if self._pages is not None else []:
             stamps = [one.at for one in page.entries.values() if not isinstance(one, Answer)]
             ahead = (seconds(max([page.awake, *stamps])) or 0.0) - now
             if ahead > DAY:
-                found.append(
+                results.append(
                     f"the clock of {page.machine} is {ahead / DAY:,.0f} days ahead of the clock here, and of two "
                     "answers the later counts: set the wrong one right"
                 )
-        return found
+        return results
 
     def _all(self) -> log_entries.Entries:
         with self._lock:

@@ -148,8 +148,8 @@ class Review:
         return [*self.chores(), *self._kinds["proposals"]]
 
     def preferences(self) -> list[Item]:
-        """What a person told how to do, the newest first: filed memories of the person and of assistants, and what was
-        approved."""
+        """How a person wants things done, the newest first: filed memories of the person and of assistants, and
+        what was approved."""
         known = [
             each
             for each in self._memories
@@ -217,7 +217,7 @@ class Review:
         try:
             return reads.findings(self._context.ledger)
         except DamagedError:
-            return []  # whoever writes next replaces the ledger
+            return []  # the next writer replaces the ledger
 
     @cached_property
     def _memories(self) -> list[_Memory]:
@@ -297,7 +297,7 @@ class Review:
         return items
 
     def _from_jobs(self, kind: str, advice: str = "") -> list[Item]:
-        """What jobs have asked before they go on, or found lost."""
+        """What jobs ask before they go on, or miss."""
         mine = (one for one in self._findings if one.get("kind") == kind)
         return [_item(kind, halted_id(one), f"{one['said']}{advice}") for one in mine]
 
@@ -327,9 +327,9 @@ class Review:
     def _file_problems(self) -> dict[str, list[Item]]:
         """Files that need a look."""
         context = self._context
-        found = file_problems.collect(context.catalog, context.folder, context.page)
+        result = file_problems.collect(context.catalog, context.folder, context.page)
         items: dict[str, list[Item]] = {kind: [] for kind in file_problems.KINDS}
-        for one in found:
+        for one in result:
             name = one.path.rpartition("/")[2]
             title = name[:-3] if name.lower().endswith(".md") else name
             items[one.kind].append(_item(one.kind, one.id, one.text, one.path, title))

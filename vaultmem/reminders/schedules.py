@@ -247,7 +247,7 @@ def of_properties(place: Place, properties: Mapping[str, Value], own: Own) -> It
 
 
 def rule_of(words: str, now: datetime) -> str:
-    """The rule that words such as "every day", "weekly" or 每周一 mean; "" for none, or where more is said."""
+    """The rule that words such as "every day", "weekly" or 每周一 mean; "" for none, or where there are other words."""
     text = words[:_LONGEST]
     if not text or recurrence.read_rule(text):
         return text

@@ -1,4 +1,4 @@
-"""What a person did on pending.md: ticks, found by the id of their item wherever it is, and lines of their own.
+"""What a person did on pending.md: ticks, known by the id of their item wherever it is, and lines of their own.
 
 A line that is not ours goes to the notes, whatever has become of the page; where a merge has left both versions
 between its marks, the ticks of both count, and a line that both have comes once.

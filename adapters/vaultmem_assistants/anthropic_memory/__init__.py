@@ -1,4 +1,4 @@
-"""The memory tool of Anthropic's API, kept in a vault: /memories/… is the memory folder.
+"""The memory tool of Anthropic's API, on a vault: /memories/… is the memory folder.
 
 from anthropic import Anthropic
 from vaultmem_assistants.anthropic_memory import VaultMemoryTool

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from vaultmem import credentials
 from vaultmem.credentials import Key
 from vaultmem.errors import EmbeddingServiceError, LlmError, ModelError
-from vaultmem.index.embed import TextEmbedder, normalised
+from vaultmem.index.embed import TextEmbedder, normalised, vector_of
 from vaultmem.index.models import DEFAULT, Model, model_key
 from vaultmem.text import secrets, times, urls
 from vaultmem_chat.llm.llm import Patience, lasting_reply, refused
@@ -38,7 +38,7 @@ LONGEST, SHORTEST = (
 )  # characters of a text; below the second it is not cut for being too long
 TOO_LONG = (400, 413, 422)  # how services say so
 QUESTION = 5.0  # seconds for the vector of a question: somebody waits for it
-REST = 30.0  # seconds in which a service that failed is not asked again
+REST = 30.0  # seconds before the next request to a service that failed
 _PROBE = "How many numbers has a vector?"
 _down: dict[str, tuple[float, str]] = {}  # by address: until when, and why
 _lock = threading.Lock()
@@ -82,7 +82,7 @@ def examined(settings: Settings, folder: str) -> Iterator[tuple[str, str, str]]:
 class ServiceEmbedder(TextEmbedder):
     """A model of a service.
 
-    Raises EmbeddingServiceError when it gives none. How long its vectors are is asked once, and kept in `folder`.
+    Raises EmbeddingServiceError when it gives none. How long its vectors are is looked up once, and stored in `folder`.
     """
 
     is_local = False
@@ -169,17 +169,13 @@ class ServiceEmbedder(TextEmbedder):
 
     def _read(self, reply: Reply, count: int) -> list[NDArray[np.float32]]:
         """The vectors of a reply, each at its place."""
-        import numpy as np
-
         try:
             data = json.loads(reply.body)["data"]
             rows = {one.get("index", place): one["embedding"] for place, one in enumerate(data)}
-            results = [np.asarray(rows[place], dtype=np.float32) for place in range(count)]
+            results = [vector_of(rows[place]) for place in range(count)]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             results = []
-        if not results or any(
-            row.ndim != 1 or not len(row) or not np.isfinite(row).all() for row in results
-        ):
+        if not results:
             raise self._failed(f"{self._service.url} answers, but not with a vector for each text")
         return results
 
@@ -203,7 +199,7 @@ class ServiceEmbedder(TextEmbedder):
             fresh.touch(0o600)
             fresh.write_text(json.dumps({"dimensions": len(row)}), encoding="ascii")
             fresh.replace(self._record)
-        except OSError:  # then it is asked once more
+        except OSError:  # then it is looked up once more
             fresh.unlink(missing_ok=True)
         return len(row)
 

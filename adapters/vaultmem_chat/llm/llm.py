@@ -30,7 +30,7 @@ from vaultmem_chat.llm.wire import (
 
 CHAT = "/chat/completions"
 PASSING = (408, 409, 429)  # and all from 500
-LONGEST_WAIT = 30.0  # seconds: when told to come back later than that, we give up
+LONGEST_WAIT = 30.0  # seconds: when a service names a longer wait, we give up
 LONGEST_PAUSE = 8.0
 LOOK = 3.0  # seconds for a look whether a service is there
 MOST_WORDS = 200  # characters of an error message of a service
@@ -48,7 +48,7 @@ class Patience(NamedTuple):
 
 
 class Service(NamedTuple):
-    """Where the model is asked."""
+    """Where the model answers."""
 
     url: str
     key: str  # the setting
@@ -69,7 +69,7 @@ def service_of(settings: Settings) -> Service | None:
 
 
 def open_model(settings: Settings, *, key: Key | None = None, model: str = "") -> Model | None:
-    """The model of the settings, or None when no service is set. Nothing is asked or read yet. `key` and `model` are
+    """The model of the settings, or None when no service is set. No request is made yet. `key` and `model` are
     those of somebody else's request, and go before the settings. Any thread may ask it."""
     service = service_of(settings)
     if service is None:
@@ -95,7 +95,7 @@ def streamed_chat(
     settings: Settings, body: bytes, answer: Answer, key: Key | None = None
 ) -> Iterator[str]:
     """The words of the answer as they come; `answer` reads all of it. Nothing is tried again: words of it have been
-    shown already. Raises LlmError, also when the answer breaks off."""
+    printed already. Raises LlmError, also when the answer breaks off."""
     service, wire = _chat_wire(settings, key)
     events = Events()
     with wire.streamed(CHAT, body) as (head, pieces):
@@ -181,7 +181,7 @@ def _seconds(retry_after: str, now: datetime) -> float | None:
 
 
 class Budget:
-    """A model that can be asked so often and no more."""
+    """A model that answers so often and no more."""
 
     def __init__(self, model: Model, calls: int) -> None:
         self._model, self._calls = model, calls
@@ -219,7 +219,7 @@ class Llm:
         """See Model. Tries a simpler form when the service does not understand one, and remembers it."""
         if not self._model:
             raise LlmError("no language model is named; set llm.model")
-        with self._lock:  # a keyring may ask a person, so it is asked once
+        with self._lock:  # a keyring may ask a person, so this happens once
             wire = self._wire = self._wire or self._service.wire(self._key)
         known = (wire.url, self._model, self._schema)
         form = _forms.get(known) or request.first_form(self._schema)

@@ -1,5 +1,5 @@
-"""Language models that run on this machine: asked for on the ports where Ollama, LM Studio and llama.cpp listen. Only
-the loopback is asked, and only for the names of the models."""
+"""Language models that run on this machine: looked for on the ports where Ollama, LM Studio and llama.cpp listen. Only
+the loopback is used, and only the names of the models are read."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _NO_CHAT = ("embed", "bge-", "minilm", "rerank", "whisper")  # in names of model
 
 def models(servers: dict[str, int] | None = None) -> list[Nearby]:
     """Those that answer, in the order of SERVERS."""
-    found = []
+    results = []
     for program, port in (SERVERS if servers is None else servers).items():
         names = [
             name for name in _names(port) if not any(part in name.lower() for part in _NO_CHAT)
         ]
         if names:
-            found.append(Nearby(program, f"http://127.0.0.1:{port}/v1", names[0]))
-    return found
+            results.append(Nearby(program, f"http://127.0.0.1:{port}/v1", names[0]))
+    return results
 
 
 def offered(

@@ -16,7 +16,7 @@ MOST = 100_000  # characters that are looked at
 MOST_REPAIRED = 8_000  # the time that json_repair takes may grow with the square of the text
 DEEPEST = 64  # levels of a value
 MOST_TEXT = 1_000_000  # characters of an answer that are collected
-WRAPPED = "answer"  # the key under which a value that is no object is asked for
+WRAPPED = "answer"  # the key around a value that is no object
 DONE = "[DONE]"
 _THOUGHTS = re.compile(r"</?(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 # A bracket with which a value may begin; prose has others.
@@ -229,7 +229,7 @@ class Answer:
         self.reason = ""  # why it ended, as the server says: stop, length, tool_calls, ...
         self.calls = False  # it calls tools, so the turn goes on
         self.is_begun = False  # an event has come
-        self.is_done = False  # the server has said that nothing more comes
+        self.is_done = False  # the server has ended the stream
         self.is_broken = False  # the server has sent an error instead
         self.is_declined = False
         self.error = ""  # the message of that error

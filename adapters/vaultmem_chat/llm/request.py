@@ -14,7 +14,7 @@ from typing import NamedTuple
 from vaultmem.adapter.services import Message, Question, object_schema
 from vaultmem_chat.llm.replies import WRAPPED
 
-# How a service is asked.
+# The form of a request.
 
 AUTO, JSON_SCHEMA, JSON_OBJECT, WORDS = "auto", "json_schema", "json_object", "off"
 TOKENS, NEW_TOKENS = "max_tokens", "max_completion_tokens"

@@ -1,4 +1,4 @@
-"""One chat, by either API that has them: memory in, passed on, the turn kept."""
+"""One chat, by either API that has them: memory in, passed on, the turn stored."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Exchange:
         self._end = "left by the client"
 
     async def send(self, headers: Headers, body: bytes, query: str) -> Reply:
-        """The beginning of the answer; by then the user's words are kept. Raises UpstreamError."""
+        """The beginning of the answer; by then the user's words are stored. Raises UpstreamError."""
         read = await self._chats.read(headers, body)
         if isinstance(read, str):
             self._recall = read
@@ -217,7 +217,7 @@ class Exchange:
         return result.context
 
     def _begin(self, chat: Chat, headers: Headers) -> Turn | None:
-        """The turn is kept, and open: nobody learns from it before its key is known."""
+        """The turn is stored, and open: nobody learns from it before its key is known."""
         turn = self._parts.turns.begin(self._conversation, chat)
         if turn:
             self._parts.learners.begin(turn.id, headers)
@@ -229,7 +229,7 @@ class Exchange:
         assert self._reply
         tee = Tee(self._reply.headers, self._chats.form.answer())
         listens = self._turn is not None and self._reply.status == 200
-        held, size = b"", -1  # size: of the words that are kept
+        held, size = b"", -1  # size: of the words that are stored
         try:
             async for piece in self._reply.pieces():
                 if listens:
@@ -277,7 +277,7 @@ class Exchange:
         log.info("%s", self._line())
 
     def _line(self) -> str:
-        """For the log, without a word of what was said."""
+        """For the log, without a word of the conversation."""
         seconds = time.monotonic() - self._began
         parts = [f"chat {self._status or '-'} {self._end} in {seconds:.2f} s"]
         if self._conversation:

@@ -35,7 +35,7 @@ _BEARER = "bearer "
 
 
 class LastTurn(NamedTuple):
-    """What the user said last in a conversation: the words, and the id of the turn."""
+    """The user's last message in a conversation, and the id of the turn."""
 
     words: str
     user_id: str
@@ -64,7 +64,7 @@ class ChatTurns:
         self._lock = threading.Lock()
 
     def begin(self, conversation: str, chat: Chat) -> Turn | None:
-        """The user's words are safe when this returns; None where they could not be kept, which stops no request."""
+        """The user's words are safe when this returns; None where they could not be stored, which stops no request."""
         newest, abandoned = self._place(conversation, chat)
         try:
             if abandoned is not None:
@@ -126,7 +126,7 @@ class Turn:
         self.is_answered = False
 
     def answer(self, text: str) -> None:
-        """Keep the whole answer, before the client has seen the end of it. More of it may come, and is kept again."""
+        """Keep the whole answer, before the client has seen the end of it. More of it may come, and is stored again."""
         try:
             self._item = self._turns.finish(self._item, text)
         except VaultmemError as error:
@@ -178,7 +178,7 @@ class Learners:
             self._keys.pop(turn, None)
 
     def model(self, item: Item) -> Model | None:
-        """The model for a turn; None where there is none, or it cannot be asked: then rules do the work."""
+        """The model for a turn; None where there is none, or none answers: then rules do the work."""
         try:
             return self._open(self._keys.get(item.id), item.model)
         except VaultmemError as error:
