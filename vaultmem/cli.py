@@ -74,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run a command; the exit code is 0 done, 1 failed, 2 wrongly typed, 130 interrupted."""
     words = sys.argv[1:] if argv is None else argv
     for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started us
+        if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115 (for as long as we run)
     try:
         code = _run(words)

@@ -54,7 +54,7 @@ NO_ROOM = (
 
 
 class DamagedError(StateError):
-    """A file of the index is broken; an index built anew has no such file."""
+    """A file of the index is broken; a rebuilt index has no such file."""
 
 
 class ModelError(VaultmemError):

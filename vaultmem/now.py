@@ -26,8 +26,8 @@ _offset: tuple[str, float] = (
 
 def seconds() -> float:
     """Seconds since the epoch."""
-    given = os.environ.get(NAME, "")
-    return time.time() + _distance(given) if given else time.time()
+    value = os.environ.get(NAME, "")
+    return time.time() + _distance(value) if value else time.time()
 
 
 def local() -> datetime:
@@ -54,21 +54,23 @@ def is_set() -> bool:
     return bool(os.environ.get(NAME))
 
 
-def _distance(given: str) -> float:
+def _distance(setting: str) -> float:
     global _offset  # noqa: PLW0603 - read once for each value
-    if _offset[0] != given:
-        _offset = given, _parsed(given) - time.time()
+    if _offset[0] != setting:
+        _offset = setting, _parsed(setting) - time.time()
     return _offset[1]
 
 
-def _parsed(given: str) -> float:
+def _parsed(setting: str) -> float:
     from datetime import datetime
 
     try:
-        return float(given)
+        return float(setting)
     except ValueError:
         pass
     try:
-        return datetime.fromisoformat(given).timestamp()
+        return datetime.fromisoformat(setting).timestamp()
     except (ValueError, OverflowError, OSError) as error:
-        raise UsageError(f"{NAME} is no time ({given}); write it like 2026-11-22T09:00") from error
+        raise UsageError(
+            f"{NAME} is no time ({setting}); write it like 2026-11-22T09:00"
+        ) from error

@@ -172,7 +172,7 @@ class Output:
         _write(self._err, line + "\n")
 
     def bar(self) -> Bar:
-        """Progress for whoever waits here; what runs for somebody else shows none."""
+        """Progress for a person who waits here; what runs for somebody else prints none."""
         return Bar(shown=False) if self._streams else Bar()
 
 
@@ -226,7 +226,7 @@ def _plain(value: object) -> object:
     return getattr(value, "__dict__", None) or str(value)
 
 
-# A note may hold escape sequences that would steer the terminal of whoever prints it.
+# A note may hold escape sequences that would steer the terminal that prints it.
 # Nor may it turn the line around (bidirectional controls).
 _TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _CONTROL = dict.fromkeys([0, *range(3, 9), *range(11, 32), *range(127, 160), *_TURNING], "\ufffd")

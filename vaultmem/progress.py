@@ -51,7 +51,7 @@ def heard_by(progress: Progress) -> Iterator[None]:
 
 
 def counted(name: str, items: Sequence[_T]) -> Iterator[_T]:
-    """The items, one after the other; whoever listens hears how many of them are done."""
+    """The items, one after the other; listeners hear how many of them are done."""
     heard = listener()
     heard.stage(name, len(items))
     for item in items:

@@ -44,7 +44,7 @@ class Door(NamedTuple):
             if not token:
                 return f"{name} is not set here; it must be where the assistant is started"
         try:
-            status, body = _asked(self.url, token)
+            status, body = _answer_of(self.url, token)
         except (OSError, http.client.HTTPException) as error:
             why = " ".join(str(error).split())[:120] or type(error).__name__
             return f"{self.url} cannot be reached from here ({why})"
@@ -98,7 +98,7 @@ def _read() -> str:
     return sys.stdin.readline()
 
 
-def _asked(url: str, token: str) -> tuple[int, bytes]:
+def _answer_of(url: str, token: str) -> tuple[int, bytes]:
     """Which vaults the token opens. No redirect is followed, and no proxy used: both would see the token."""
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection

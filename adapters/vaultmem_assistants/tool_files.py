@@ -92,18 +92,18 @@ class Folder:
         path = f"{self.path}/{inner}" if inner else self.path
         where, _, name = path.rpartition("/")
         named = self._named.get((where, name)) if inner else None
-        if named is not None and not self._is_kept_back(named):
+        if named is not None and not self._is_withheld(named):
             return Place(inner, named, is_folder=False)
         full = f"{self._session.desk.vault}/{path}"
         if path in self._names or self._has_link(path):
             return None
         if os.path.isdir(full):
             return Place(inner, path, is_folder=True)
-        if not os.path.isfile(full) or self._is_kept_back(path):
+        if not os.path.isfile(full) or self._is_withheld(path):
             return None
         return Place(inner, path, is_folder=False)
 
-    def _is_kept_back(self, path: str) -> bool:
+    def _is_withheld(self, path: str) -> bool:
         """Whether a file is not for the assistant by its own word of this moment, memory or not; where its properties
         cannot be read, nobody knows."""
         try:
@@ -155,7 +155,7 @@ class Folder:
         named = []
         for each in result:
             path = f"{place.path}/{each.name}"
-            if each.is_file() and self._private.get(path) is not False and self._is_kept_back(path):
+            if each.is_file() and self._private.get(path) is not False and self._is_withheld(path):
                 continue
             name = self._names.get(path, each.name)
             inner = f"{place.inner}/{name}" if place.inner else name

@@ -125,7 +125,7 @@ _WHERE = pattern("clauses", "where")
 _DROPPED = pattern("clauses", "dropped")
 _OVER = lazy(r"\s+(?:over|rather than|instead of|more than|to|than)\s+(.+)$", re.IGNORECASE)
 _LISTED = lazy(r"\s+(?:and|or|nor)\s+|\s*[、和与]\s*|\s*以及\s*", re.IGNORECASE)
-_SAID_OF = pattern("clauses", "said_of")
+_ABOUT = pattern("clauses", "said_of")
 _AGE = lazy(
     r"(?P<years>[1-9]\d?|1[0-3]\d)(?P<unit>\s+years?(?:\s+old|\s+of\s+age)|[\s-]+year[\s-]+old)?$",
     re.IGNORECASE,
@@ -156,7 +156,7 @@ def _verb(match: re.Match[str]) -> list[Fact]:
     plain = _third_persons().get(written, written)
     kind, denies = _verbs("english")[plain]
     denied = match["not"] is not None or match["cannot"] is not None
-    if not _is_verb(written, subject, denied=denied) or _SAID_OF.search(subject):
+    if not _is_verb(written, subject, denied=denied) or _ABOUT.search(subject):
         return []
     if denies and match["not"]:
         return []  # who does not hate tea need not like it
@@ -212,7 +212,7 @@ def _copula(match: re.Match[str]) -> list[Fact]:
     subject, value = match["subject"], match["value"]
     verb = (match["verb"] or "am").lower()
     negated = match["not"] is not None or "n" in verb.removeprefix("=")[-3:].replace("am", "")
-    if _SAID_OF.search(subject) or re.match(
+    if _ABOUT.search(subject) or re.match(
         r"(?:to|going|being|about to|not|why|how|what|where)\s", value, re.IGNORECASE
     ):
         return []
@@ -241,7 +241,7 @@ def _age(subject: str, value: str, negated: bool) -> list[Fact]:
 def _slot_fact(subject: str, value: str, negated: bool = False, plural: bool = False) -> list[Fact]:
     """A fact about something there is one of; [] when the subject names no such thing."""
     named = slots.slot(subject)
-    if named is None or _SAID_OF.search(subject):
+    if named is None or _ABOUT.search(subject):
         return []
     value, where = re.sub(r"^(?:on|in|at)\s+", "", value, flags=re.IGNORECASE), ""
     value = _DROPPED.sub("", value)

@@ -119,16 +119,16 @@ _WORDS = lazy(
         r"|(?:^|[，,。；：:\s请要定万必])记得(?![^。]{0,40}[吗？?])"
     )
 )
-_BEFORE_SAID = lazy(r"\bby\s+(?:the\s+)?$")
+_BEFORE_WORDS = lazy(r"\bby\s+(?:the\s+)?$")
 _MUST_BEFORE = lazy(r"\bbefore\s+(?:the\s+)?$")
-_AFTER_SAID = lazy(r"\s?(?:之|以)?前(?![天年月周日几])")
+_AFTER_WORDS = lazy(r"\s?(?:之|以)?前(?![天年月周日几])")
 _LATIN = ("remind", "deadline", "no later than")
 _HAN = ("提醒", "截止", "到期", "记得")
 _DAY_ENDS = "[日号末底天一二三四五六]"  # 12月5日前, 周五之前
 _HAN_BEFORE = lazy(f"前(?:(?<={_DAY_ENDS}前)|(?<={_DAY_ENDS}[之以]前))")
 _TIME = pattern("intentions", "time", 0)
 _FURTHEST = 2_000  # characters of a line that are looked at before a sentence
-_STOP_SAID = lazy(
+_STOP_WORD = lazy(
     r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)[.!?](?=\s+[A-ZÀ-Þ\"“(\[*])"
     rf"(?!(?<=\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)\.) (?i:{_MONTHS}))|[。！？；\n]"  # Fri. Dec 4
 )
@@ -137,7 +137,7 @@ _EXAMPLE = lazy(r"\W*(?:for example|for instance|e\.?g\b|if\b|example|比如|例
 _QUOTED = lazy(r"[\"“][^\"“”\n]{1,300}[\"”]")
 _YEAR = lazy(r"\d{4}|\d\d年")
 _YEARLESS_DAYS = 120  # further ahead, a day without a year is rather one that is past
-_NEAR_SAID = 80  # characters between a word and the time
+_NEAR_WORDS = 80  # characters between a word and the time
 _MOST_TIMES = 2  # in a sentence; more are a list of them
 _MARK = lazy(r"\s*(?:[-*+]|\d{1,9}[.)])?\s+|(?:[-*+]|\d{1,9}[.)])\s")
 _CLOCK_ALONE = lazy(
@@ -175,12 +175,12 @@ def _cued(low: str, text: str) -> Iterator[tuple[int, int]]:
     for at in islice(sorted(_places(low)), _MOST_PLACES):
         if at < last:
             continue
-        stops = _STOP_SAID.finditer(text, max(0, at - _LONGEST), at + 1)
+        stops = _STOP_WORD.finditer(text, max(0, at - _LONGEST), at + 1)
         ends = [stop.end() for stop in stops if stop.end() <= at]
         begin = max(ends[-1] if ends else 0, at - _LONGEST, last)
         mark = _MARK.match(text, begin, at)
         begin = mark.end() if mark else begin
-        stop = _STOP_SAID.search(text, at, at + _LONGEST)
+        stop = _STOP_WORD.search(text, at, at + _LONGEST)
         last = stop.start() + (stop[0] != "\n") if stop else min(at + _LONGEST, len(low))
         if _TIME.search(low, begin, last):
             yield begin, last
@@ -263,7 +263,7 @@ def _is_meant(text: str, time: Moment, written: datetime) -> bool:
 
     open_text = prose(text)
     low = open_text.lower() if len(open_text.lower()) == len(open_text) else open_text
-    begin, end = max(0, time.start - _NEAR_SAID), time.end + _NEAR_SAID
+    begin, end = max(0, time.start - _NEAR_WORDS), time.end + _NEAR_WORDS
     if time.repeat:
         return _REMIND.search(low, begin, end) is not None
     far = (time.when - written).days > _YEARLESS_DAYS
@@ -279,7 +279,7 @@ def _is_limit(text: str, time: Moment) -> bool:
     if _CLOCK_ALONE.fullmatch(text[time.start : time.end].strip()):
         return False
     before, after = text[max(0, time.start - 40) : time.start].lower(), text[time.end :]
-    if _BEFORE_SAID.search(before) or _AFTER_SAID.match(after):
+    if _BEFORE_WORDS.search(before) or _AFTER_WORDS.match(after):
         return True
     order = _MUST_BEFORE.sub("", text[: time.start])
     return bool(_MUST_BEFORE.search(before)) and is_plain(

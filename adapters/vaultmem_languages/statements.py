@@ -22,7 +22,7 @@ from vaultmem_languages.slots import (
 
 _LONGEST = 80  # characters of a value or a subject that still is one
 _BESIDE = 12  # characters around a statement that are no context: "Note: ", a bullet
-_SHOWN = 80  # characters of a statement in a reason
+_MOST_PRINTED = 80  # characters of a statement in a reason
 _HAVE_OPPOSITES = ("prefers", "is", "uses", "wants")
 _SETTINGS = ("mode", "theme", "answers", "replies", "模式", "主题", "界面", "回答", "回复")
 _SINGLE_VERBS = (
@@ -128,4 +128,4 @@ def _around(text: str, statement: Statement) -> str:
 def _shown(text: str, statement: Statement) -> str:
     start, end = statement.span
     words = " ".join(text[start:end].split())
-    return words if len(words) <= _SHOWN else words[: _SHOWN - 1].rstrip() + "…"
+    return words if len(words) <= _MOST_PRINTED else words[: _MOST_PRINTED - 1].rstrip() + "…"

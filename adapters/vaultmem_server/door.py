@@ -204,7 +204,7 @@ def _tls(args: Namespace) -> tuple[str, str] | None:
 
 
 def _check_exposure(host: str, args: Namespace) -> None:
-    """Whoever listens to other machines must not be overheard."""
+    """A server for other machines must not be overheard."""
     if guard.is_loopback(host) or args.tls_cert or args.behind_proxy:
         return
     raise UsageError(

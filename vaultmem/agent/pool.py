@@ -57,7 +57,7 @@ class SharedMeaning:
         return self._meaning
 
     def succeed(self) -> None:
-        """Use those of the model that is set, now that they are complete. Whoever searches by the others still ends
+        """Use those of the model that is set, now that they are complete. A search by the others still ends
         with them."""
         with self._lock:
             if self._meaning and self._meaning.successor:

@@ -30,7 +30,7 @@ class VanishGuard:
             set()
         )  # what we have moved away ourselves, and the index has not heard of yet
         self._lately: deque[tuple[float, int]] = deque()
-        self._kept: set[str] | None = None  # None: nobody knows which they are
+        self._unconfirmed: set[str] | None = None  # None: nobody knows which they are
         self._going = 0
 
     def hold(self, why: str) -> None:
@@ -61,20 +61,20 @@ class VanishGuard:
                 self._check(len(gone), known, now)
             except VaultGoneError as error:
                 self.hold(str(error))
-                self._kept = set()
+                self._unconfirmed = set()
         if not self.vanished:
             return []
-        if self._kept is not None:
-            self._kept.update(gone)
+        if self._unconfirmed is not None:
+            self._unconfirmed.update(gone)
         return gone
 
     def are_back(self, diff: Diff) -> bool | None:
         """Whether all that the index keeps is there again; None when nothing of it is, as far as has been looked."""
-        if self._kept is None:
+        if self._unconfirmed is None:
             return True  # perhaps
-        before = len(self._kept)
-        self._kept.difference_update(diff.known)
-        return None if len(self._kept) == before else not self._kept
+        before = len(self._unconfirmed)
+        self._unconfirmed.difference_update(diff.known)
+        return None if len(self._unconfirmed) == before else not self._unconfirmed
 
     def count(self, number: int, now: float, diff: Diff | None = None) -> None:
         """So many have been removed from the index, of what differed."""
@@ -87,7 +87,7 @@ class VanishGuard:
 
     def begin(self) -> None:
         """Everything is going to be looked at."""
-        self._kept, self._going = None, 0
+        self._unconfirmed, self._going = None, 0
 
     def check(self, diff: Diff, now: float) -> None:
         """Raises VaultGoneError when too much is gone, at once or in a short time."""
@@ -97,7 +97,7 @@ class VanishGuard:
             if gone:
                 self._check(len(gone), len(diff.known) + len(diff.gone), now)
         except VaultGoneError:
-            self._kept = set(gone)
+            self._unconfirmed = set(gone)
             raise
         self._going = len(gone)
 

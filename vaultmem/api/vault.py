@@ -161,7 +161,7 @@ class Vault(MemoryVault):
             return work()
 
     def _rebuild(self, damage: str) -> None:
-        """Build the index anew, for this process alone where the state folder takes nothing."""
+        """Rebuild the index, for this process alone where the state folder takes nothing."""
         import logging
 
         log = logging.getLogger("vaultmem.index")  # a person sees it, or the log of a program
@@ -189,7 +189,7 @@ class Vault(MemoryVault):
         confirm_removals: bool = False,
         progress: Progress | None = None,
     ) -> Report:
-        """Bring the index up to date with the notes, or build it anew. Keyword search is ready then. Where
+        """Bring the index up to date with the notes, or rebuild it. Keyword search is ready then. Where
         a sync agent runs, it does the work, because it is the one writer.
 
         Raises VaultGoneError when most notes have vanished, unless `confirm_removals`.

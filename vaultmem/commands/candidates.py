@@ -97,10 +97,10 @@ def files(word: str, *, folders: bool) -> Iterator[Candidate]:
     head, name = os.path.split(word)
     with suppress(OSError):
         for each in sorted(os.scandir(os.path.expanduser(head) or "."), key=lambda one: one.name):
-            is_shown = each.name.startswith(name) and (
+            is_printed = each.name.startswith(name) and (
                 name.startswith(".") or not each.name.startswith(".")
             )
-            if is_shown and (each.is_dir() or not folders):
+            if is_printed and (each.is_dir() or not folders):
                 yield os.path.join(head, each.name) + ("/" if each.is_dir() else ""), ""
 
 

@@ -27,7 +27,7 @@ from vaultmem.vault.blocks import MAX_TOKENS, count_tokens
 TEXT = "text"  # the source of texts, which are cut as those on stdin are
 HASH = "source_hash"
 _HASH_LENGTH = 16  # hex digits: enough among all texts of a person's life
-_SHOWN = 100  # characters of a part in the report
+_MOST_PRINTED = 100  # characters of a part in the report
 _SIMILAR = 0.9  # resemblance from which two texts are one
 _TOO_FEW = 8  # words, where nothing in them matters
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
@@ -70,7 +70,7 @@ def ingest_text(session: Session, params: Arguments) -> Report:
 
 
 def _part_report(part: Part) -> dict[str, object]:
-    begins = " ".join(part.text.split())[:_SHOWN]
+    begins = " ".join(part.text.split())[:_MOST_PRINTED]
     if part.known:
         return {"result": "known", "id": part.known, "text": begins}
     if part.new is None:

@@ -37,7 +37,7 @@ _DIFF = ("--no-renames", "--no-ext-diff", "--no-textconv")
 
 
 class History:
-    """The history of a vault. Whoever calls take_in() or tidy() holds the lock of the state folder."""
+    """The history of a vault. The caller of take_in() or tidy() holds the lock of the state folder."""
 
     def __init__(
         self, folder: str, vault: str, memory_folder: str, *, is_kept: bool = True

@@ -29,7 +29,7 @@ __all__ = [
 
 def sync(folder: str, config: Config, *, rebuild: bool = False, confirm_removals: bool = False,
          progress: Progress | None = None) -> Report:  # fmt: skip
-    """Bring the index of the vault in `folder` up to date, or build it anew.
+    """Bring the index of the vault in `folder` up to date, or rebuild it.
 
     Raises VaultGoneError when the vault is empty or most notes are gone (unless confirmed), StateError
     when another process is writing or the state folder cannot be used.

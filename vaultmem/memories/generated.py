@@ -51,17 +51,17 @@ def keep(desk: MemoryStore, path: str, text: str) -> bool:
 def keep_all(desk: MemoryStore, texts: Mapping[str, str]) -> int:
     """Write pages where nothing is, or over what was generated before; how many needed it. Those do, of which this
     machine has something else to say than it said last: two that know different things do not write in turns."""
-    said = _said_last(desk)
-    before, written = dict(said), 0
+    last = _last_texts(desk)
+    before, written = dict(last), 0
     try:
         for path, text in texts.items():
             data = text.encode("utf-8", "replace")
-            if said.get(path) != files.digest(data) or not os.path.lexists(f"{desk.vault}/{path}"):
+            if last.get(path) != files.digest(data) or not os.path.lexists(f"{desk.vault}/{path}"):
                 written += _write(desk, path, data)
-                said[path] = files.digest(data)
+                last[path] = files.digest(data)
     finally:
-        if said != before:
-            _remember(desk, said)
+        if last != before:
+            _remember(desk, last)
     return written
 
 
@@ -76,22 +76,22 @@ def _write(desk: MemoryStore, path: str, data: bytes) -> bool:
     return write.change(desk.vault, path, _over_generated(path, data), part=True)
 
 
-def _said_last(desk: MemoryStore) -> dict[str, str]:
+def _last_texts(desk: MemoryStore) -> dict[str, str]:
     """The digests of what this machine wrote last, by path."""
     try:
         with open(desk.state.path(_SAID), encoding="utf-8") as file:
-            said = json.load(file)
+            last = json.load(file)
     except (OSError, ValueError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return last if isinstance(last, dict) else {}
 
 
-def _remember(desk: MemoryStore, said: dict[str, str]) -> None:
+def _remember(desk: MemoryStore, last: dict[str, str]) -> None:
     path = desk.state.path(_SAID)
     part = f"{path}.{os.getpid()}.tmp"
     with contextlib.suppress(OSError):  # then a page is written once more than needed
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            json.dump(said, file)
+            json.dump(last, file)
         os.replace(part, path)
 
 

@@ -3,7 +3,7 @@ memories were read (memories.reads), what a person was asked and said (memories.
 person was told, since when an expression of time was there, and what was taken in (memories.ledger).
 
 <state>/ledger.db, one file of SQLite without a log beside it, so that it can be read when nothing can be
-written. Opened for each question, so that threads share nothing and a deleted file is made anew. Lost, it
+written. Opened for each question, so that threads share nothing and a deleted file is created again. Lost, it
 costs no more than a job that runs once too often.
 """
 

@@ -100,7 +100,7 @@ class _Work:
         """Put reminders away, and tick tasks."""
         # From the last line up: the next one of what repeats is another line of its note.
         for due in sorted(self._dues, key=lambda one: (one.path, -one.line)):
-            for answer, mark in self._asked_for(due):
+            for answer, mark in self._requested(due):
                 try:
                     self._settle(due, answer, mark)
                 except VaultmemError as error:
@@ -151,7 +151,7 @@ class _Work:
     def _is_carried_out(self, answer: Answer, mark: str) -> bool:
         return mark in self._answers and self._answers[mark].at >= answer.at
 
-    def _asked_for(self, due: Due) -> Iterator[tuple[Answer, str]]:
+    def _requested(self, due: Due) -> Iterator[tuple[Answer, str]]:
         """The answer by which something is to be done, if there is one, and the mark of its being done."""
         answers = self._answers
         answer = answers.get(due.series if is_closed(answers, due.series) else due.id)

@@ -104,7 +104,7 @@ def facts(context: Context, answers: Answers, trust: str = CONNECTED) -> list[Fa
             continue  # most of them
         own = note.own
         fact = _fact(context, inner, note.title, own, answers)
-        scope = fact and _told_scope(fact["scope"], fact["author"], trust)
+        scope = fact and _scope_of(fact["scope"], fact["author"], trust)
         if fact and scope:
             fact = {**fact, "scope": scope}
             uses = counts.get(fact["id"], own.get("access_count"))
@@ -171,7 +171,7 @@ def _fact(
 
 
 @lru_cache(1024)
-def _told_scope(scope: str, author: str, trust: str) -> str:
+def _scope_of(scope: str, author: str, trust: str) -> str:
     """The scope of those who see it; "" for nobody. Where the person wants to see first what assistants write, an
     assistant sees its own words alone."""
     if not author or access.is_trusted(Origin(author), access.viewer("?"), trust):

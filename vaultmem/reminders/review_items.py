@@ -47,7 +47,7 @@ from vaultmem.text.values import plural
 from vaultmem.vault.places import ENTRIES, INBOX, category_of, named
 
 MOST = 3  # single lines of a kind
-MOST_ASKED = 2  # things from outside, from chats and of dreams that the page asks about at once
+MOST_QUESTIONS = 2  # things from outside, from chats and of dreams that the page asks about at once
 _ASKED = ("approve", "remember", "proposals")  # kinds that only the person may answer
 PERSONAL = ("vanished", HALTED, LOST, "leaving", *_ASKED)  # for the page; the others are chores
 MOST_PREFERENCES = 8
@@ -122,7 +122,10 @@ class Review:
         kinds = self._kinds
         turns = chain.from_iterable(zip_longest(*(kinds[kind] for kind in _ASKED)))
         questions = [one for one in turns if one is not None]
-        asked, rest = questions[:MOST_ASKED], questions[MOST_ASKED:]  # an answer brings up the next
+        asked, rest = (
+            questions[:MOST_QUESTIONS],
+            questions[MOST_QUESTIONS:],
+        )  # an answer brings up the next
         rest += [each for kind, some in kinds.items() if kind not in PERSONAL for each in some]
         lost = _counted(kinds[LOST], _COUNTED[LOST])
         shown = [*kinds["vanished"], *kinds[HALTED], *lost, *kinds["leaving"], *asked]

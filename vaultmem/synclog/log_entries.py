@@ -267,18 +267,18 @@ def read(text: str, latest: str = "") -> Page | None:
     awakes = [at for match in heads if (at := match["at"]) and _is_in_time(at, latest)]
     # Two names are of two pages that a merge has made one: whose reads these are is not known.
     machine = machines.pop() if len(machines) == 1 else ""
-    found: list[Entry] = []
+    results: list[Entry] = []
     is_marked = is_odd = False
     for line in lines:
         if entry := entry_of_line(line, machine):
             if _is_in_time(entry.at, latest):
-                found.append(entry)
+                results.append(entry)
         else:
             is_marked = is_marked or bool(_MARK.fullmatch(line))
             is_odd = is_odd or not (_OURS.fullmatch(line) or _HEAD.fullmatch(line))
     if is_odd and not is_marked:
         return None
-    return Page(machine, max(awakes, default=""), collect(found))
+    return Page(machine, max(awakes, default=""), collect(results))
 
 
 def _is_in_time(at: str, latest: str) -> bool:

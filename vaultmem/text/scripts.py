@@ -9,7 +9,7 @@ from vaultmem.text.values import lazy
 
 OTHER_LETTERS = 0.3  # share from which a text is not in Latin letters
 ENGLISH_WORDS = 0.04  # least share of the commonest words; English prose has 0.15 to 0.35
-FEWEST = 60  # words by which a language can be told
+FEWEST = 60  # words by which a language can be recognized
 _LATIN = lazy("[A-Za-z\u00c0-\u024f]")
 _OTHER = lazy(r"[^\W\d_A-Za-z\u00c0-\u024f]")
 _WORD = lazy("[A-Za-z\u00c0-\u024f]+")
@@ -40,11 +40,11 @@ def language(text: str) -> str | None:
 
 def unknown_share(texts: Iterable[str]) -> tuple[int, int] | None:
     """How many of how many texts the default model does not understand, where these are enough to matter."""
-    told = [one for one in map(language, texts) if one is not None]
-    most = max(ENOUGH, key=lambda kind: told.count(kind) / ENOUGH[kind])
-    if not told or told.count(most) < ENOUGH[most] * len(told):
+    known = [one for one in map(language, texts) if one is not None]
+    most = max(ENOUGH, key=lambda kind: known.count(kind) / ENOUGH[kind])
+    if not known or known.count(most) < ENOUGH[most] * len(known):
         return None
-    return len(told) - told.count(ENGLISH), len(told)
+    return len(known) - known.count(ENGLISH), len(known)
 
 
 # Of a message: what its writer typed.

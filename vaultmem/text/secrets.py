@@ -1,6 +1,6 @@
 """Secrets in a text, which no memory should hold: keys, tokens, private keys, passwords behind their names.
 
-`redact()` is the door for whoever writes down what a person or a machine has said; `redacted()` also tells the kinds.
+`redact()` is for all that writes down words of a person or a machine; `redacted()` also tells the kinds.
 What is found is replaced by a mark that says what was there. A false alarm costs a piece of somebody's note, so that a
 value counts only where it has the form of a key, looks random behind the name of one, or stands behind the word
 "password" and is no word itself. All of it is linear in the text: every repetition in a pattern has a limit.

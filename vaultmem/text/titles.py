@@ -127,7 +127,7 @@ def _candidates(title: str, addition: str, own_id: str) -> Iterator[str]:
     for length in dict.fromkeys(min(n, len(letters)) for n in (6, 8, 12, len(letters))):
         yield _shortened(title, f"{addition} {letters[:length]}")
     number = 2
-    while True:  # whoever has both the title and the id: there is always one more
+    while True:  # also where others have the title and the id: there is always one more
         yield _shortened(title, f"{addition} {letters} n{number}")
         number += 1
 

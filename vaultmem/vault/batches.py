@@ -54,7 +54,7 @@ class Outcome(NamedTuple):
 
 
 class Batches:
-    """Applies batches and keeps them until forgotten. Whoever calls holds the lock of the state folder."""
+    """Applies batches and keeps them until forgotten. The caller holds the lock of the state folder."""
 
     def __init__(self, folder: str, vault: str, own: str = "") -> None:
         """`own` is the folder of the vault in which no link is followed, and no other name of a file is

@@ -26,7 +26,7 @@ from vaultmem_server.guard import Headers, header
 
 log = logging.getLogger("vaultmem.proxy")
 
-MOST_KEPT = 200_000  # characters of a turn; what is longer is cut
+MOST_STORED = 200_000  # characters of a turn; what is longer is cut
 MOST_CONVERSATIONS = 10_000  # whose newest turns are known
 MOST_KEYS = 10_000
 MOST_MODELS = 8
@@ -149,7 +149,7 @@ class Turn:
 
 def cut(text: str) -> str:
     """As much of a text as a note is to hold."""
-    return text if len(text) <= MOST_KEPT else text[:MOST_KEPT] + CUT
+    return text if len(text) <= MOST_STORED else text[:MOST_STORED] + CUT
 
 
 class Learners:
