@@ -3,28 +3,15 @@ of what changes."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from importlib import resources
 from urllib.parse import urlsplit
 
 from vaultmem.errors import VaultmemError
-from vaultmem_server.app import (
-    ASGIApp,
-    BaseRoute,
-    HTTPException,
-    Message,
-    Middleware,
-    Mount,
-    Receive,
-    RedirectResponse,
-    Request,
-    Response,
-    Route,
-    Scope,
-    Send,
-    StreamingResponse,
-)
+from vaultmem_server import app as http
 from vaultmem_server.link import LinkError
 from vaultmem_web import actions, around, health, memories, pages, steer, views
 from vaultmem_web.data import Door, Feed, Reader, Visit
@@ -63,29 +50,31 @@ _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _LOOK, _SIGN_OF_LIFE = 0.2, 15.0  # seconds
 
 
-def mount(door: Door) -> list[BaseRoute]:
+def mount(door: Door) -> list[http.BaseRoute]:
     """The page, where only this machine reaches the door."""
     if not door.is_private:
         return []
     door.names.add(host_name())
     site = _Site(door)
-    return [Mount(ROOT, routes=site.routes(), middleware=[Middleware(_Guard, site.sessions)])]
+    return [
+        http.Mount(ROOT, routes=site.routes(), middleware=[http.Middleware(_Guard, site.sessions)])
+    ]
 
 
 class _Guard:
     """Stands before the page: lets in who has a session, and tells browsers what they may load."""
 
-    def __init__(self, app: ASGIApp, sessions: Sessions) -> None:
+    def __init__(self, app: http.ASGIApp, sessions: Sessions) -> None:
         self._app, self._sessions = app, sessions
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def headed(message: Message) -> None:
+    async def __call__(self, scope: http.Scope, receive: http.Receive, send: http.Send) -> None:
+        async def headed(message: http.Message) -> None:
             if message["type"] == "http.response.start":
                 own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
                 message["headers"] = [*message.get("headers", ()), *own]
             await send(message)
 
-        request = Request(scope)
+        request = http.Request(scope)
         path = scope["path"].removeprefix(ROOT)
         session = self._sessions.of(request.cookies.get(COOKIE, ""), _host(request))
         if session is not None:
@@ -104,37 +93,37 @@ class _Site:
         self._door = door
         self._feeds: dict[str, Feed] = {}
 
-    def routes(self) -> list[BaseRoute]:
+    def routes(self) -> list[http.BaseRoute]:
         """All addresses."""
         return [
-            Route("/enter", self.enter, methods=["GET", "POST"]),
-            Route("/leave", self.leave, methods=["POST"]),
-            Route("/static/{name}", self.static),
-            Route("/events", self.events),
-            Route("/language", self.language, methods=["POST"]),
-            Route("/act/{name}", self.act, methods=["POST"]),
-            *(Route(path, self._endpoint(page)) for path, page in PAGES.items()),
-            Route("/{path:path}", self.nothing),
+            http.Route("/enter", self.enter, methods=["GET", "POST"]),
+            http.Route("/leave", self.leave, methods=["POST"]),
+            http.Route("/static/{name}", self.static),
+            http.Route("/events", self.events),
+            http.Route("/language", self.language, methods=["POST"]),
+            http.Route("/act/{name}", self.act, methods=["POST"]),
+            *(http.Route(path, self._endpoint(page)) for path, page in PAGES.items()),
+            http.Route("/{path:path}", self.nothing),
         ]
 
-    async def enter(self, request: Request) -> Response:
+    async def enter(self, request: http.Request) -> http.Response:
         """A page that sends on what stands behind the # of its address; and what it is sent to. Only a script of our
         own page can set the header."""
         if request.method == "GET":
             return _entrance(request)
         if request.headers.get("x-vaultmem") != "1":
-            return Response(status_code=403)
+            return http.Response(status_code=403)
         secret = (await request.body())[:200].decode("ascii", "replace")
         folder = spend_link(secret)
         names = [name for name, path in self._door.vaults.items() if path == folder]
         if not names:
-            return Response(status_code=410)
-        response = Response(status_code=204)
+            return http.Response(status_code=410)
+        response = http.Response(status_code=204)
         cookie = self.sessions.open(names[0], _host(request))
         response.set_cookie(COOKIE, cookie, path=ROOT, httponly=True, samesite="strict")
         return response
 
-    async def leave(self, request: Request) -> Response:
+    async def leave(self, request: http.Request) -> http.Response:
         """End the session."""
         await self._checked(request)
         self.sessions.close(request.cookies.get(COOKIE, ""))
@@ -142,41 +131,41 @@ class _Site:
         response.delete_cookie(COOKIE, path=ROOT)
         return response
 
-    async def static(self, request: Request) -> Response:
+    async def static(self, request: http.Request) -> http.Response:
         """The style sheet, the script and the icon."""
         name = request.path_params["name"]
         kind = _TYPES.get(name.rpartition(".")[2])
         file = resources.files("vaultmem_web").joinpath("static", name)
         if kind is None or "/" in name or not file.is_file():
-            return Response(status_code=404)
-        return Response(file.read_bytes(), media_type=kind)
+            return http.Response(status_code=404)
+        return http.Response(file.read_bytes(), media_type=kind)
 
-    async def nothing(self, request: Request) -> Response:
+    async def nothing(self, request: http.Request) -> http.Response:
         """No such page."""
         return self._shown(request, views.trouble(_texts(request), "there is no such page"), 404)
 
-    async def language(self, request: Request) -> Response:
+    async def language(self, request: http.Request) -> http.Response:
         """Another language, until the next choice."""
         form = await self._checked(request)
-        response = RedirectResponse(_back(form), 303)
+        response = http.RedirectResponse(_back(form), 303)
         if form.get("language") in LANGUAGES:
             response.set_cookie(
                 LANGUAGE, form["language"], 31_536_000, path=ROOT, httponly=True, samesite="strict"
             )
         return response
 
-    async def act(self, request: Request) -> Response:
+    async def act(self, request: http.Request) -> http.Response:
         """Do something, and go back to where it was asked for."""
         form = await self._checked(request)
         session, t = _session(request), _texts(request)
-        reader = self._reader(session)
+        reader = Reader(self._door, session.vault)
         try:
             session.notice = await actions.act(request.path_params["name"], reader, form, t)
         except VaultmemError as error:
             session.notice = Notice(str(error), is_problem=True)
-        return RedirectResponse(_back(form), 303)
+        return http.RedirectResponse(_back(form), 303)
 
-    async def events(self, request: Request) -> Response:
+    async def events(self, request: http.Request) -> http.Response:
         """What changes, as server-sent events: the kinds, one event at a time."""
         vault = _session(request).vault
         feed = self._feeds.setdefault(vault, Feed(self._door, vault))
@@ -186,7 +175,9 @@ class _Site:
             with feed.opened() as seen:
                 quiet = 0.0
                 while not self._door.is_closing:
-                    kinds = await seen.news(_LOOK)
+                    kinds: list[str] = []
+                    with contextlib.suppress(TimeoutError):
+                        kinds = await asyncio.wait_for(seen.get(), _LOOK)
                     quiet = 0.0 if kinds else quiet + _LOOK
                     if kinds:
                         yield f"data: {' '.join(kinds)}\n\n"
@@ -194,16 +185,16 @@ class _Site:
                         quiet = 0.0
                         yield ": still here\n\n"
 
-        return StreamingResponse(stream(), media_type="text/event-stream")
+        return http.StreamingResponse(stream(), media_type="text/event-stream")
 
     def _endpoint(
         self, page: Callable[[Visit], Awaitable[views.Page]]
-    ) -> Callable[[Request], Awaitable[Response]]:
-        async def shown(request: Request) -> Response:
+    ) -> Callable[[http.Request], Awaitable[http.Response]]:
+        async def shown(request: http.Request) -> http.Response:
             session, t = _session(request), _texts(request)
             query = request.query_params
             several = {name: query.getlist(name) for name in query}
-            reader = self._reader(session)
+            reader = Reader(self._door, session.vault)
             visit = Visit(reader, dict(query), t, session.csrf, _below(request), several)
             try:
                 return self._shown(request, await page(visit))
@@ -213,49 +204,44 @@ class _Site:
 
         return shown
 
-    def _shown(self, request: Request, page: views.Page, status: int = 200) -> Response:
+    def _shown(self, request: http.Request, page: views.Page, status: int = 200) -> http.Response:
         session, t = _session(request), _texts(request)
         if page.is_part:
             return _html(views.part(page, t), status)
-        is_looked_up = (
-            request.headers.get("x-vaultmem") == "1"
-        )  # by the script, for a page that is open
-        notice = None if is_looked_up else session.take_notice()
+        is_script = request.headers.get("x-vaultmem") == "1"  # it shows an open page again
+        notice = None if is_script else session.take_notice()
         frame = views.Frame(_below(request), session.csrf, session.vault, notice)
         return _html(views.document(page, frame, t), status)
 
-    async def _checked(self, request: Request) -> dict[str, str]:
+    async def _checked(self, request: http.Request) -> dict[str, str]:
         """The fields of a form of our own page; several values of one field are joined by blanks."""
         body = (await request.body()).decode("utf-8", "replace")
         form = views.fields_of(body)
         if not _session(request).vouches(form.get("csrf", "")):
-            raise HTTPException(403, "this form is not of this session; open the page again")
+            raise http.HTTPException(403, "this form is not of this session; open the page again")
         return form
 
-    def _reader(self, session: Session) -> Reader:
-        return Reader(self._door, session.vault)
 
-
-def _session(request: Request) -> Session:
+def _session(request: http.Request) -> Session:
     session = request.scope["vaultmem.session"]
     assert isinstance(session, Session)
     return session
 
 
-def _texts(request: Request) -> Translator:
+def _texts(request: http.Request) -> Translator:
     wanted = request.cookies.get(LANGUAGE) or request.headers.get("accept-language", "")
     return Translator(language_of(wanted))
 
 
-def _entrance(request: Request, status: int = 200) -> Response:
+def _entrance(request: http.Request, status: int = 200) -> http.Response:
     return _html(views.entrance(_texts(request)), status)
 
 
-def _html(html: AsyncIterator[str], status: int = 200) -> Response:
-    return StreamingResponse(html, status, media_type="text/html; charset=utf-8")
+def _html(html: AsyncIterator[str], status: int = 200) -> http.Response:
+    return http.StreamingResponse(html, status, media_type="text/html; charset=utf-8")
 
 
-def _below(request: Request) -> str:
+def _below(request: http.Request) -> str:
     """The address below /ui with its query, to come back to."""
     query = f"?{request.url.query}" if request.url.query else ""
     return request.url.path.removeprefix(ROOT) + query
@@ -269,5 +255,5 @@ def _back(form: dict[str, str]) -> str:
     return f"{address.path}?{address.query}" if address.query else address.path
 
 
-def _host(request: Request) -> str:
+def _host(request: http.Request) -> str:
     return request.headers.get("host", "").lower()

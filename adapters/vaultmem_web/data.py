@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -15,6 +15,7 @@ from vaultmem.errors import VaultmemError
 from vaultmem_web.texts import Translator
 
 Record = Mapping[str, Any]  # an answer as JSON
+News = asyncio.Queue[list[str]]  # the kinds of what has changed, one time after the other
 
 _EXCERPT = 240  # characters
 _AGAIN = 1.0  # seconds after which to ask an agent that did not answer
@@ -75,13 +76,13 @@ class Feed:
 
     def __init__(self, door: Door, vault: str) -> None:
         self._door, self._vault = door, vault
-        self._listeners: set[Listener] = set()
+        self._listeners: set[News] = set()
         self._task: asyncio.Task[None] | None = None
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Listener]:
+    def opened(self) -> Iterator[News]:
         """Listen for a while."""
-        one = Listener()
+        one: News = asyncio.Queue()
         self._listeners.add(one)
         self._task = self._task or asyncio.create_task(self._listen())
         try:
@@ -104,30 +105,8 @@ class Feed:
             kinds = sorted(kind for kind, number in counts.items() if seen.get(kind) != number)
             if seen and kinds:
                 for one in self._listeners:
-                    one.hear(kinds)
+                    one.put_nowait(kinds)
             seen = counts
-
-
-class Listener:
-    """One stream of events."""
-
-    def __init__(self) -> None:
-        self._kinds: set[str] = set()
-        self._heard = asyncio.Event()
-
-    def hear(self, kinds: Sequence[str]) -> None:
-        """Something has changed."""
-        if kinds:
-            self._kinds.update(kinds)
-            self._heard.set()
-
-    async def news(self, seconds: float) -> list[str]:
-        """The kinds of what has changed, or nothing after so long."""
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._heard.wait(), seconds)
-        self._heard.clear()
-        kinds, self._kinds = sorted(self._kinds), set()
-        return kinds
 
 
 class Reader:

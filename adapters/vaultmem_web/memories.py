@@ -161,7 +161,7 @@ def _provenance(visit: Visit, record: Record) -> h.Element:
         (t("ends"), when(record["expires_at"])),
         (t("told or read"), t("{count} times", count=record["access_count"])),
         (t("by whom"), [
-            h.div[one["by"] or t("you"), " ", h.time[one["day"]], " ", t("{count} times", count=one["times"])]
+            h.div[one["by"] or t("you"), " ", h.time[one["day"]], f" × {one['times']:,}"]
             for one in record["recalled"]
         ] or None),
         (t("links"), [[note_link(str(link)), " "] for link in record["links"]] or None),
@@ -174,7 +174,7 @@ def _origin(found: Record | None) -> h.Node:
     if not found:
         return None
     talk = found.get("conversation")
-    place = f"{found['path']}:{found['line']}"
+    place = f"{found['path']}:{found['line']}" if found["line"] else str(found["path"])
     link = (
         h.a(href=f"{url('/conversation', id=talk)}#e{found['entry']}")[talk]
         if talk

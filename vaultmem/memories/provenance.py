@@ -14,6 +14,7 @@ from vaultmem.memories.store import Session
 from vaultmem.text.similarity import topic_words
 from vaultmem.vault.files import decode
 
+LEAST = 1 / 3  # of the words of a content, that stand in its sentence
 _SENTENCE = re.compile(r"(?:[^.!?。！？\n]|[.!?](?=\S))+[.!?。！？]*")
 _NOTE = re.compile(r"\[\[([^\[\]|#]+)[^\[\]]*\]\]|(.+\.md)(?::\d+)?", re.IGNORECASE)
 _ENTRY = "__"  # in the name of every entry's file
@@ -35,11 +36,11 @@ def provenance(session: Session, memory: Memory) -> Report:
 
 
 def sentence_in(text: str, content: str) -> tuple[str, int] | None:
-    """The sentence of a text that shares most words with a content, and its line; None where none shares any."""
+    """The sentence of a text that shares most words with a content, and its line; None where all share too few."""
     wanted = topic_words(content)
     shared = ((len(wanted & topic_words(one[0])), one) for one in _SENTENCE.finditer(text))
     most, best = max(shared, key=lambda pair: pair[0], default=(0, None))
-    if best is None or not most:
+    if best is None or most < LEAST * len(wanted) or not most:
         return None
     sentence = best[0].strip()
     return sentence, text.count("\n", 0, text.index(sentence, best.start())) + 1
