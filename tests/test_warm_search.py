@@ -111,6 +111,23 @@ def fresh(vault: Vault) -> list[Answer]:
         searcher.close()
 
 
+@pytest.mark.parametrize("few", ["memory", "sub"])
+def test_the_notes_of_a_folder_are_known_by_the_fewer(vault: Path, few: str) -> None:
+    editor = Editor(vault, 5)
+    for number in range(8):
+        editor.put(f"{few if number < 2 else 'other'}/note {number}.md")
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        for folder in (few, "other"):
+            notes, all_but = opened.searcher().inside(folder)
+            assert len(notes) == 2
+            near = opened.searcher().near(
+                Ask("roof slate copper nail", 20, notes=notes, all_but=all_but)
+            )
+            assert near
+            assert all(path.startswith(f"{folder}/") for path in near)
+
+
 def test_threads_may_take_turns(vault: Path) -> None:
     Editor(vault, 1).put("note.md")
     synced(vault)

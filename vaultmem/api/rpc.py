@@ -294,7 +294,7 @@ class Reader:
     ) -> dict[str, float | None]:
         """The paths of notes below a folder that speak of the same, best first, with their cosines where those
         are known: by words, and by `meaning` if a model is warm."""
-        from vaultmem.search.query import Ask, Filter
+        from vaultmem.search.query import Ask
         from vaultmem.search.recall_text import plain
 
         searcher = self.searcher()
@@ -302,13 +302,13 @@ class Reader:
             return {}
         found = self.meaning() if self.warm_meaning() is not None else None
         searcher = found[0] if found else searcher
-        below = (Filter("path", folder, False),)
         try:
             words = _telling(searcher, plain(text))
             # Who asks leaves out what a summary stands for: to find that out takes a look at all memories.
+            notes, all_but = searcher.inside(folder)
             ask = Ask(
-                words, limit, found is not None, "note", below, 0.0,
-                compressed=True, is_typed=False, meaning=meaning, is_quick=True,
+                words, limit, found is not None, "note", (), 0.0, notes, all_but, compressed=True,
+                is_typed=False, meaning=meaning, is_quick=True,
             )  # fmt: skip
             return searcher.near(ask)
         except StateError:  # a memory can be written, whatever became of the index

@@ -131,6 +131,9 @@ _RESTRICTED = """SELECT n.id, f.path, n.properties FROM notes n JOIN files f ON 
     WHERE n.properties LIKE '%private%' OR (n.properties LIKE '%scope%'
     AND json_extract(n.properties, '$.scope') IS NOT 'global')"""
 _INSIDE = "SELECT id FROM files WHERE path >= ? AND path < ?"
+_OUTSIDE = "SELECT id FROM files WHERE kind = 'note' AND NOT (path >= ? AND path < ?)"
+_COUNTED = """SELECT (SELECT count(*) FROM files WHERE path >= ? AND path < ?),
+    (SELECT count(*) FROM files WHERE NOT (path >= ? AND path < ?))"""
 _HASHES = """SELECT f.path, b.line, b.hash FROM blocks b JOIN files f ON f.id = b.note
     JOIN json_each(?) w ON f.path = json_extract(w.value, '$[0]') AND b.line = json_extract(w.value, '$[1]')"""
 
@@ -323,6 +326,16 @@ class CatalogCache:
             return None
         key = tuple((one.field, one.value, one.negated) for one in filters)
         return self.once(key, lambda: filter_notes(self._catalog, filters) or set())
+
+    def inside(self, folder: str) -> tuple[frozenset[int], bool]:
+        """The notes below a folder; or all others and True, where these are fewer: each has to be looked at."""
+        return self.once(("inside", folder), lambda: self._inside(folder))
+
+    def _inside(self, folder: str) -> tuple[frozenset[int], bool]:
+        span = below(folder)
+        counted = self._catalog.db.execute(_COUNTED, (*span, *span)).fetchone()
+        is_most = counted[0] > counted[1]
+        return frozenset(ids(self._catalog, _OUTSIDE if is_most else _INSIDE, span)), is_most
 
     def places(self, blocks: list[Pair]) -> dict[Pair, BlockPlace]:
         """The places of blocks; those that are gone are left out."""

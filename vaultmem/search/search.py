@@ -117,6 +117,11 @@ class Searcher:
         return Answer([hit for _, hit in hits], result.remarks, frozenset(result.words))
 
     @spoken()
+    def inside(self, folder: str) -> tuple[frozenset[int], bool]:
+        """The notes below a folder; or all others and True, where these are fewer. For an Ask."""
+        return self.cache().inside(folder)
+
+    @spoken()
     def near(self, ask: Ask) -> dict[str, float | None]:
         """The paths of the notes that are found, best first, with the cosines that are known."""
         best = {one.block >> ORD_BITS: _cosine(one) for one in self._blocks(ask).blocks}
