@@ -51,7 +51,7 @@ OF_HARNESSES = {"hook", "connect", "agent", "mcp"}
 OF_MEMORIES = {
     "write", "remind", "ingest", "create", "read", "get", "list", "edit", "delete", "restore", "tag", "upgrade", "link", "unlink", "resolve-links",
     "reinforce", "dream", "compress", "expire", "decay", "consolidate", "review", "history", "diff", "undo",
-    "done", "drop", "snooze", "set", "unset", "notify", "recall", "export", "import", "approve", "add", "conversations", "chat", "proxy", "token", "backup", "expect", "ui", "model", "setup",
+    "done", "drop", "snooze", "set", "unset", "notify", "recall", "export", "import", "approve", "add", "conversations", "chat", "proxy", "token", "backup", "expect", "ui", "model", "setup", "shared",
 }  # fmt: skip
 BY_DAY = {"pending"}  # says something else every day; has tests of its own with a day that is given
 VOLATILE = re.compile(
@@ -635,7 +635,7 @@ def test_what_a_shell_completes(
         "maintain",
         "help",
     }
-    assert completes("bash", "se") == ["search", "set", "setup", "serve", "service"]
+    assert completes("bash", "se") == ["search", "set", "serve", "service", "setup"]
     assert completes("fish", "maintain", "e") == [
         "expire\tarchive memories that end, or stayed in the inbox too long"
     ]
