@@ -466,3 +466,11 @@ def test_where_bytes_are_no_gain_the_exact_graph_is_kept(
     assert cosines.min() > 0.9999
     assert [one.name for one in Path(model.folder).glob("*t*.onnx")] == [bert.EXACT]
     assert Embedder(model).query("tea") @ exact.query("tea") > 0.9999
+
+
+def test_a_model_that_fastembed_runs_says_what_to_install_where_it_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "fastembed", None)
+    with pytest.raises(ModelError, match=r"uv tool install '\.\[models\]'"):
+        embed.quiet_fastembed()

