@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import io
 import json
 import os
+import pty
+import struct
 import subprocess
 import sys
+import termios
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,6 +56,37 @@ def process(*words: str, given: bytes = b"", **environ: str) -> Ran:
         input=given, capture_output=True, timeout=60, check=False, env={**os.environ, **environ},
     )  # fmt: skip
     return Ran(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+
+
+@contextlib.contextmanager
+def started(command: list[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """A process that is gone at the end of the block, whatever happens: nobody waits for one that was not told to end."""
+    with subprocess.Popen(command, **options) as running:
+        try:
+            yield running
+        finally:
+            running.kill()
+
+
+def at_terminal(
+    *words: str, typed: str = "", size: tuple[int, int] = (0, 0), **environ: str
+) -> Ran:
+    """A command at a terminal of so many rows and columns, and what a person types there. `out` is all that it shows."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+    own = {name: one for name, one in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    command = [sys.executable, "-m", "vaultmem", *words]
+    ends = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
+    with started(command, env={**own, "TERM": "xterm", **environ}, **ends) as running:
+        os.write(ours, typed.encode())
+        os.close(theirs)
+        seen = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while part := os.read(ours, 65_536):
+                seen += part
+        os.close(ours)
+        code = running.wait(60)
+    return Ran(code, seen.decode().replace("\r\n", "\n"), "")
 
 
 def one_line(ended: Ran) -> str:

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from tests import tables
+from tests.laws import examples
 from tests.real_llm import real_llm
 from tests.scripted_llm import scripted_llm
 
@@ -33,10 +34,11 @@ Write = Callable[..., Path]
 
 # Run first, so that no long one is left for the end while the other processor has nothing to do.
 LONG = (
-    "test_real_harnesses", "test_agent_process", "test_kill", "test_planted_bugs", "test_agent_kill", "test_batches", "test_worker", "test_demo",
-    "test_undo", "test_benchmarks", "test_proxy_process", "test_doors", "test_memories_together", "test_llm_real",
-    "test_page_bad", "test_pending_agent", "test_secrets", "test_dispatch", "test_docs", "test_sync_laws",
-    "test_two_machines", "test_conversation_verbs", "test_anthropic_memory", "test_proxy", "test_life",
+    "test_life", "test_agent_process", "test_real_harnesses", "test_web_browser", "test_kill", "test_planted_bugs",
+    "test_agent_kill", "test_recovery", "test_benchmarks", "test_memories_together", "test_worker", "test_undo",
+    "test_demo", "test_proxy_process", "test_doors", "test_sync_laws", "test_anthropic_memory", "test_two_machines",
+    "test_damaged_index", "test_leaving", "test_dispatch", "test_llm_real", "test_page_bad", "test_pending_agent",
+    "test_http_door", "test_by_meaning", "test_conversation_verbs", "test_proxy", "test_secrets", "test_docs",
 )  # fmt: skip
 
 
@@ -97,7 +99,7 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # Wall time says nothing, see tests/effort.py. The examples are new ones each time; what needs more asks for them.
-    settings.register_profile("patient", deadline=None, max_examples=60)
+    settings.register_profile("patient", deadline=None, max_examples=examples(90))
     settings.load_profile("patient")
     if os.environ.get("VAULTMEM_ANY_FAILURE"):  # whoever wants to know only whether something fails
         settings.register_profile(

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.agent_run import _dies_with_us, until
+from tests.agent_run import PATIENCE, _dies_with_us, until
+from tests.cli_run import started
 from vaultmem import paths
 from vaultmem_server.tokens import ADMIN, READ, WRITE, TokenStore
 
@@ -41,7 +42,7 @@ class Door:
     def send(
         self, method: str, path: str, body: object = None, token: str = "", **headers: str
     ) -> Answer:
-        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         if token:
             named["Authorization"] = f"Bearer {self.tokens.get(token, token)}"
@@ -118,14 +119,14 @@ def opened(folder: Path) -> Iterator[Door]:
 def serving(words: list[str]) -> Iterator[int]:
     """A `vaultmem serve` with these words, until the end of the test; the port where it answers."""
     command = [sys.executable, "-m", "vaultmem", "serve", *words]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=_dies_with_us) as process:  # noqa: PLW1509
+    with started(command, stderr=subprocess.PIPE, preexec_fn=_dies_with_us) as process:
         assert process.stderr
         line = process.stderr.readline().decode()
         port = int(re.findall(r":(\d+)/mcp", line)[0])
         until(lambda: _listens(port))
         yield port
         process.terminate()
-        process.wait(20)
+        process.wait(60)
         process.stderr.read()
 
 

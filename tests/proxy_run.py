@@ -54,7 +54,7 @@ class Proxied:
 
     def send(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Seen:
         """One request, with these headers and no others but Host and Content-Length."""
-        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
             link.putrequest(method, path, skip_accept_encoding=True, skip_host="Host" in named)
@@ -145,5 +145,5 @@ def proxied(
             client.close()
     finally:
         made.server.should_exit = True
-        serving_thread.join(20)
+        serving_thread.join(60)
         assert not serving_thread.is_alive()

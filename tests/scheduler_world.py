@@ -13,7 +13,7 @@ from vaultmem.agent.scheduler import Scheduler, Timing
 from vaultmem.memories.ledger import Ledger
 from vaultmem.text.times import Planned
 
-PATIENCE = 20.0  # seconds for what takes milliseconds
+PATIENCE = 60.0  # seconds for what takes milliseconds
 DAY = 86_400.0
 NOW = datetime(2026, 6, 10, 12, 0, tzinfo=UTC).timestamp()
 

@@ -15,7 +15,7 @@
   response_format of that type, is answered by a 400 that speaks of it, and takes nothing from the script.
 * `models`: what GET /v1/models lists. `models_status`: with which status.
 * `responses`: those that came by the Responses API, which take from the same script.
-* `wait_for(count, seconds=5.0)`: until so many chats have come.
+* `wait_for(count, seconds=60.0)`: until so many chats have come.
 
 A reply is streamed (SSE, with `data: [DONE]`) when the request says `"stream": true`, else it is one JSON body:
 
@@ -224,7 +224,7 @@ class ScriptedLlm:
         """How much of the script has not been played."""
         return len(self._script)
 
-    def wait_for(self, count: int, seconds: float = 5.0) -> list[Arguments]:
+    def wait_for(self, count: int, seconds: float = 60.0) -> list[Arguments]:
         with self._lock:
             self._lock.wait_for(lambda: len(self.chats) >= count, seconds)
             assert len(self.chats) >= count, f"{len(self.chats)} chats came, not {count}"

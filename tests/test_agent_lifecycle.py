@@ -65,7 +65,7 @@ def test_an_end_counts_more_than_beginning_anew(vault: Path) -> None:
     with agent_on(vault) as agent:
         agent.process.send_signal(signal.SIGTERM)
         agent.process.send_signal(signal.SIGHUP)
-        assert agent.process.wait(30) == 0
+        assert agent.process.wait(60) == 0
 
 
 def test_an_end_that_comes_while_it_closes_to_begin_anew_counts(vault: Path) -> None:
@@ -75,7 +75,7 @@ def test_an_end_that_comes_while_it_closes_to_begin_anew_counts(vault: Path) -> 
     )
     with agent_on(vault, told) as agent:
         agent.process.send_signal(signal.SIGHUP)
-        assert agent.process.wait(30) == 0
+        assert agent.process.wait(60) == 0
 
 
 def test_nothing_is_run_out_of_the_working_directory(vault: Path) -> None:

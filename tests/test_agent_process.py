@@ -306,7 +306,7 @@ def test_a_branch_is_checked_out(own: Path, scratch: Path) -> None:
             cwd=vault, check=True, capture_output=True,
         )  # fmt: skip
 
-    for number in range(1000):
+    for number in range(300):
         put(vault / f"g{number % 40}" / f"Git {number}.md", f"mainline of {number}\n")
     for words in (
         ["init", "-q", "-b", "main"],
@@ -315,7 +315,7 @@ def test_a_branch_is_checked_out(own: Path, scratch: Path) -> None:
         ["checkout", "-qb", "side"],
     ):
         git(*words)
-    for number in range(1000):
+    for number in range(300):
         if number % 50:
             put(vault / f"g{number % 40}" / f"Git {number}.md", f"sideline of {number}\n")
     for number in range(30):
@@ -330,11 +330,11 @@ def test_a_branch_is_checked_out(own: Path, scratch: Path) -> None:
             git("checkout", "-q", branch)
             agent.settles(scratch)
             agent.finds('"mainline of 0"', *(["g0/Git 0.md"] if branch == "main" else []))
-        for number in range(1000):
+        for number in range(300):
             put(vault / "many" / f"m{number}" / "One.md", "multitude\n")
         agent.settles(scratch)
-        put(vault / "many" / "m999" / "Two.md", "latecomer\n")
-        agent.finds("latecomer", "many/m999/Two.md")
+        put(vault / "many" / "m299" / "Two.md", "latecomer\n")
+        agent.finds("latecomer", "many/m299/Two.md")
 
 
 # A vault that vanishes
@@ -581,9 +581,9 @@ def large(own: Path) -> Path:
     """A vault whose first indexing takes a while."""
     vault = own / "large"
     (vault / ".obsidian").mkdir(parents=True)
-    for number in range(2000):
+    for number in range(800):
         text = (
-            f"# Page {number}\n\napple roof [[Page {number * 7 % 2000}]]\n\n"
+            f"# Page {number}\n\napple roof [[Page {number * 7 % 800}]]\n\n"
             + "word of filling " * 60
         )
         put(vault / f"f{number % 30}" / f"Page {number}.md", text)
@@ -799,7 +799,7 @@ def test_a_full_disk_and_one_that_cannot_be_written_are_survived(own: Path, scra
 # Flatness
 
 
-SOAK = float(os.environ.get("VAULTMEM_SOAK", "6"))  # seconds
+SOAK = float(os.environ.get("VAULTMEM_SOAK", "3"))  # seconds
 
 
 @linux

@@ -67,7 +67,7 @@ class Scene:
 
     def ask(self, verb: str) -> dict[str, list[object]]:
         assert verb == "settle"
-        self.dreaming.wait(30)
+        self.dreaming.wait(60)
         self.unsettled = False
         self.settled += 1
         return {"done": [], "reopened": [], "skipped": []}
@@ -99,7 +99,7 @@ def running(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     yield start
     for thread in made:
         thread.stop()
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.agent_run import agent_on
+from tests.laws import examples
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.item_answers import approval_id
@@ -169,7 +170,7 @@ class Beside(RuleBasedStateMachine):
 
 
 TestBeside = Beside.TestCase
-TestBeside.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
+TestBeside.settings = settings(max_examples=examples(45), stateful_step_count=25, deadline=None)
 
 
 def test_places_that_overlap_are_told_alike(files: MemoryFiles, tmp_path: Path) -> None:

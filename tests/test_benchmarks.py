@@ -44,11 +44,9 @@ AGENT_ROWS = [
 MEMORY_ROWS = [
     "write through the agent at 0 memories",
     "  vaultmem write at 0, no agent",
-    "write through the agent at 3 memories",
-    "  vaultmem write at 3, no agent",
-    "write through the agent at 30 memories",
+    "write through the agent at 9 memories",
     "  memory of the agent",
-    "  vaultmem write at 30, no agent",
+    "  vaultmem write at 9, no agent",
     "2 assistants × 3 writes at once",
     "  lost, duplicates",
     "history of what was found",
@@ -136,10 +134,10 @@ def test_the_agent_is_measured_from_outside_and_leaves_nothing_in_the_vault(vaul
 
 
 def test_memories_are_measured_and_none_is_lost(tmp_path: Path) -> None:
-    words = ["--memories", "30", "--only", "write,storm,past", "--writes", "2", "--pairs", "1"]
+    words = ["--memories", "9", "--only", "write,storm,past", "--writes", "2", "--pairs", "1"]
     words += ["--assistants", "2", "--each", "3", "--batches", "4", "--state", str(tmp_path)]
     table = run("memories.py", *words).splitlines()
-    assert table[0].startswith("30 notes, ")
+    assert table[0].startswith("9 notes, ")
     for what, line in zip(MEMORY_ROWS, table[2:], strict=True):
         assert line.startswith(what)
     lost = next(line for line in table if line.startswith("  lost"))

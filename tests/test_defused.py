@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.laws import examples
 from vaultmem.text.sanitize import MOST, one_line
 
 DATA = json.loads((Path(__file__).parent / "data" / "hostile_notes.json").read_text("utf-8"))
@@ -70,7 +71,7 @@ def test_the_law_holds_for_any_text(text: str) -> None:
 
 
 @given(TEXTS, st.integers(1, 60))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_a_shorter_line_keeps_it_too(text: str, most: int) -> None:
     line = one_line(text, most)
     assert len(line) <= most

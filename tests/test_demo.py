@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import Ran, one_line, process, tree_hash
+from tests.cli_run import Ran, one_line, process, started, tree_hash
 from tests.conftest import SAMPLE
 from vaultmem.agent.life import named_with
 from vaultmem.commands import demo
@@ -192,7 +192,7 @@ def test_the_folder_can_be_kept(told: tuple[Ran, Ran, Path, str]) -> None:
 )
 def test_an_interruption_leaves_nothing(scratch: Path, after: str, number: signal.Signals) -> None:
     command = [sys.executable, "-u", "-m", "vaultmem", "demo", "--format", "text"]
-    with subprocess.Popen(
+    with started(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as telling:
         assert telling.stdout is not None
@@ -255,4 +255,4 @@ def test_only_a_whole_word_of_a_command_line_counts(tmp_path: Path) -> None:
         assert named_with(word) == [started[0].pid]
     finally:
         for one in started:
-            one.communicate(timeout=30)
+            one.communicate(timeout=60)

@@ -41,7 +41,7 @@ def host(indexed: Path) -> Iterator[StandIn]:
 
 
 def ask(folder: Path, method: str, /, **params: object) -> Any:
-    return call(str(folder), method, params, timeout=30)
+    return call(str(folder), method, params, timeout=60)
 
 
 def refused(folder: Path, method: str, /, **params: object) -> tuple[int, str]:

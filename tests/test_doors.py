@@ -23,6 +23,7 @@ from tests.agent_run import PATIENCE, Agent, agent_on, until
 from tests.cases import each_case
 from tests.cli_run import Ran, one_line, process, ran
 from tests.index_dump import synced
+from tests.laws import examples
 from tests.stand_in_agent import agent_for
 from vaultmem import Vault, client, paths
 from vaultmem.agent.connection import Limits
@@ -199,7 +200,7 @@ _WORDS = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(words=st.lists(_WORDS, max_size=5))
 def test_stdin_is_never_read_for_nothing(words: list[str]) -> None:
     try:

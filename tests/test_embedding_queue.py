@@ -24,7 +24,7 @@ from vaultmem.index.sync import rules_of
 from vaultmem.search.semantic import Meaning, Pending
 
 NOTES = 6
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class PanicException(BaseException):

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import is_linear, takes_less
+from tests.laws import examples
 from vaultmem_chat.fact_questions import LONGEST, MOST, plausible, question, read
 from vaultmem_languages.facts import facts_in
 from vaultmem_languages.statements import contradiction
@@ -118,7 +119,7 @@ def test_what_is_typed_around_something_pasted_counts() -> None:
 
 
 @given(st.text(alphabet="I我 my的是'’.,?!\n“”：: liveRome记住remember", max_size=120))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_text_gives_few_short_lines(text: str) -> None:
     found = facts_in(text, NOW)
     assert len(found) <= MOST
@@ -140,7 +141,7 @@ def test_the_question_fences_the_message_and_names_the_day() -> None:
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_no_message_can_close_its_fence(text: str) -> None:
     last = question(text).messages[-1].content
     mark = last.rpartition("=== end of message ")[2].removesuffix(" ===")
@@ -194,7 +195,7 @@ def test_what_the_prompt_gave_as_an_example_is_no_fact() -> None:
 
 
 @given(JSON)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_no_answer_gives_too_much(answer: object) -> None:
     found = read(answer)
     assert len(found) <= MOST

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli_run import one_line, process, tree_hash
+from tests.cli_run import at_terminal, one_line, process, tree_hash
 from tests.scripted_llm import ScriptedLlm
 from vaultmem import paths
 from vaultmem.agent import life
@@ -59,24 +55,6 @@ def contents(home: Path) -> dict[str, bytes]:
     return {str(each): each.read_bytes() for each in files if own not in each.parents}
 
 
-def typed(words: str, answers: str) -> str:
-    """What a person sees who types these answers."""
-    own, theirs = pty.openpty()
-    program = [sys.executable, "-m", "vaultmem", *words.split()]
-    with subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=theirs) as run:
-        os.write(own, answers.encode())
-        os.close(theirs)
-        seen = b""
-        try:
-            while piece := os.read(own, 4_096):
-                seen += piece
-        except OSError:  # the other end is closed
-            pass
-        run.wait(60)
-    os.close(own)
-    return seen.decode()
-
-
 def test_it_finds_vaults_and_assistants(home: Path) -> None:
     assert first_steps.vaults(str(home)) == [str(home / "Notes"), str(home / "My graph")]
     assert first_steps.assistants() == ["claude", "codex"]
@@ -116,9 +94,9 @@ def test_all_of_it_is_done_and_taken_back(home: Path) -> None:
 
 
 def test_a_person_chooses_the_vault_and_each_step(home: Path) -> None:
-    shown = typed(
-        "setup", "2\ny\nn\nn\ny\n"
-    )  # the graph: default yes, agent no, Claude no, Codex yes
+    shown = at_terminal(
+        "setup", typed="2\ny\nn\nn\ny\n"
+    ).out  # the graph: default yes, agent no, Claude no, Codex yes
     assert "Which one is it? [1-2" in shown
     assert [(one.kind, one.name) for one in setup_record.recorded()] == [
         ("setting", ""), ("assistant", "codex"),

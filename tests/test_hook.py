@@ -463,7 +463,7 @@ def test_nobody_waits_for_stdin(tmp_path: Path) -> None:
     try:
         ended = subprocess.run(
             [sys.executable, "-m", "vaultmem", "hook", "session-start", "--harness", "claude"],
-            stdin=reading, capture_output=True, check=True, cwd=tmp_path, timeout=20,
+            stdin=reading, capture_output=True, check=True, cwd=tmp_path, timeout=60,
         )  # fmt: skip
     finally:
         os.close(reading)

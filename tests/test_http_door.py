@@ -174,7 +174,7 @@ def test_the_official_client_gets_along(door: Door, mode: str) -> None:
     async def talk() -> tuple[list[str], str]:
         headers = {"Authorization": f"Bearer {door.tokens['claude']}"}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=30) as web,
+            httpx2.AsyncClient(headers=headers, timeout=60) as web,
             Client(
                 streamable_http_client(f"{door.url}/mcp/home", http_client=web), mode=mode
             ) as client,
@@ -303,7 +303,7 @@ def test_requests_that_are_told_two_lengths_are_not_answered(door: Door) -> None
         + b"\r\n"
         b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", door.port), timeout=10) as link:
+    with socket.create_connection(("127.0.0.1", door.port), timeout=60) as link:
         link.sendall(smuggled)
         received = link.recv(65_536)
     assert b"vaultmem_up" not in received

@@ -10,6 +10,7 @@ import tantivy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.laws import examples
 from vaultmem.errors import DamagedError
 from vaultmem.index import ORD_BITS
 from vaultmem.index.catalog_write import Entry
@@ -75,7 +76,7 @@ def test_what_comes_first(searcher: KeywordSearcher, text: str) -> None:
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_no_query_raises(searcher: KeywordSearcher, text: str) -> None:
     question = Question(text, parse(text), None)
     for block, score in searcher.search(question, 10).items():

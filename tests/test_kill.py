@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.forks import Forks, forks_of
 from tests.index_dump import (
     Dump,
     block_count,
@@ -72,6 +73,7 @@ EMBED = """
 import os, signal, sys
 import numpy as np
 from vaultmem import cli; from vaultmem.search import semantic as meaning
+from vaultmem.index import models
 from vaultmem.index.models import Model
 from vaultmem.index.exact import RowFile
 
@@ -83,8 +85,7 @@ def step():
     if done == at:
         os.kill(os.getpid(), signal.SIGKILL)
 
-class Quick:
-    def __init__(self, model, threads): pass
+class Quick(models.Embedder):
     def batches(self, texts):
         for start in range(0, len(texts), 4):
             part = texts[start:start + 4]
@@ -98,8 +99,8 @@ def fsync(handle):
     step()
 
 os.fsync = fsync
-meaning.Embedder = Quick
-meaning.resolve_model = lambda setting, folder: Model("quick", "quick", 3, folder, "")
+models.Embedder = Quick
+models.resolve_model = lambda setting, folder: Model("quick", "quick", 3, folder, "")
 meaning.BLOCKS_AT_ONCE = 8
 code = cli.main(["sync", "--format", "json", "--vault", sys.argv[2]])
 print(done, file=sys.stderr)
@@ -115,19 +116,26 @@ def removed(folder: Path) -> None:
         assert time.monotonic() < until, folder
 
 
-def child(code: str, at: int, vault: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code, str(at), str(vault)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+class Child:
+    """Where the processes that are killed come from."""
+
+    def __init__(self, forks: Forks) -> None:
+        self.forks = forks
+
+    def __call__(self, code: str, at: int, vault: Path) -> subprocess.CompletedProcess[str]:
+        return self.forks.run(code, (str(at), str(vault)))
+
+    def killed(self, code: str, at: int, vault: Path) -> None:
+        ended = self(code, at, vault)
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
 
 
-def killed(code: str, at: int, vault: Path) -> None:
-    ended = child(code, at, vault)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+@pytest.fixture(scope="module")
+def child() -> Iterator[Child]:
+    with forks_of(
+        "from vaultmem import cli; from vaultmem.search import search, semantic\n"
+    ) as forks:
+        yield Child(forks)
 
 
 def fill(vault: Path) -> None:
@@ -212,7 +220,7 @@ def state(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path / "state"
 
 
-def test_killed_in_the_first_build(tmp_path: Path, state: Path) -> None:
+def test_killed_in_the_first_build(tmp_path: Path, state: Path, child: Child) -> None:
     vault = tmp_path / "vault"
     fill(vault)
     should = wanted(vault, tmp_path / "scratch")
@@ -222,13 +230,13 @@ def test_killed_in_the_first_build(tmp_path: Path, state: Path) -> None:
     assert len(points) >= 24
     for at in points:
         removed(state)
-        killed(SYNC, at, vault)
+        child.killed(SYNC, at, vault)
         synced(vault)
         assert indexed(vault) == should, (at, events[at - 1])
         assert len(list(generation(vault).parent.glob("gen-*"))) == 1, (at, events[at - 1])
 
 
-def test_killed_in_a_later_sync(tmp_path: Path, state: Path) -> None:
+def test_killed_in_a_later_sync(tmp_path: Path, state: Path, child: Child) -> None:
     vault = tmp_path / "vault"
     fill(vault)
     synced(vault)
@@ -242,13 +250,13 @@ def test_killed_in_a_later_sync(tmp_path: Path, state: Path) -> None:
     for at in points:
         removed(state)
         shutil.copytree(before, state)
-        killed(SYNC, at, vault)
+        child.killed(SYNC, at, vault)
         usable(vault)
         synced(vault)
         assert indexed(vault) == should, (at, events[at - 1])
 
 
-def test_killed_at_random_times(tmp_path: Path, state: Path) -> None:
+def test_killed_at_random_times(tmp_path: Path, state: Path, child: Child) -> None:
     """The same from outside, so that the native code of both engines is hit in its middle, too."""
     vault = tmp_path / "vault"
     fill(vault)
@@ -276,7 +284,7 @@ def test_killed_at_random_times(tmp_path: Path, state: Path) -> None:
         assert indexed(vault) == should, delay
 
 
-def test_killed_while_embedding(tmp_path: Path, state: Path) -> None:
+def test_killed_while_embedding(tmp_path: Path, state: Path, child: Child) -> None:
     vault = tmp_path / "vault"
     fill(vault)
     synced(vault)
@@ -289,7 +297,7 @@ def test_killed_while_embedding(tmp_path: Path, state: Path) -> None:
     for at in range(2, steps, max(1, steps // 7)):
         removed(state)
         shutil.copytree(before, state)
-        killed(EMBED, at, vault)
+        child.killed(EMBED, at, vault)
         resumed = child(EMBED, 0, vault)
         assert resumed.returncode == 0, resumed.stderr
         kept.append(blocks - json.loads(resumed.stdout)["embedded"])

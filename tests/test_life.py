@@ -15,7 +15,7 @@ def test_after_sixty_days_what_is_true_is_told_and_nothing_stale() -> None:
     """The floor; docs/adr/0020 has the figures with an embedding model and without."""
     ended = subprocess.run(
         [sys.executable, ROOT / "benchmarks" / "life.py", "--json"],
-        env={**os.environ, "VAULTMEM_EMBEDDING_MODEL": "off"},
+        env={**os.environ, "VAULTMEM_EMBEDDING_MODEL": "off", "VAULTMEM_MEMORIES_HISTORY": "off"},
         capture_output=True, text=True, check=False, timeout=600, cwd=ROOT,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr

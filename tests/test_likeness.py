@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
+from tests.laws import examples
 from vaultmem.text.similarity import (
     bands,
     content_hash,
@@ -28,7 +29,7 @@ CONTENTS = st.text(st.sampled_from("ab \t\n\r\0é笔e\u0301\ud800.🎉"), max_si
 
 
 @given(CONTENTS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_blanks_at_the_edges_and_line_ends_do_not_count(content: str) -> None:
     whole = normal(content)
     assert normal(whole) == whole
@@ -59,7 +60,7 @@ def test_openings() -> None:
 
 
 @given(CONTENTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_a_sketch_is_of_the_content_that_counts(content: str) -> None:
     made = sketch(content)
     assert len(made) in {0, 32}

@@ -284,7 +284,7 @@ def test_the_one_who_holds_the_lock_is_ended(
 ) -> None:
     other = bystander(HOLDS, lock_of(living), "vaultmem", "serve")
     assert send(state_of(living), signal.SIGTERM)
-    assert other.wait(30) == -signal.SIGTERM
+    assert other.wait(60) == -signal.SIGTERM
     assert holder(state_of(living)) is None
 
 

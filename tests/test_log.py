@@ -194,7 +194,7 @@ def test_nobody_has_to_listen_on_stderr(state: str) -> None:
         "print('alive')"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
     assert ended.stdout == "alive\n"
     assert lines(state)[-1].endswith("unheard")
@@ -209,7 +209,7 @@ def test_in_the_background_stderr_is_not_logged_to_twice(state: str) -> None:
         "raise SystemExit('last words')"
     )
     try:
-        subprocess.run([sys.executable, "-c", code], stderr=out, timeout=30, check=False)
+        subprocess.run([sys.executable, "-c", code], stderr=out, timeout=60, check=False)
     finally:
         os.close(out)
     assert Path(agent_log.out_file(state)).read_text() == "last words\n"

@@ -26,6 +26,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from tests.agent_run import PATCHED, agent_on, until
 from tests.cases import each_case
 from tests.index_dump import synced
+from tests.laws import examples
 from vaultmem import Vault
 from vaultmem.api.mcp import ENVELOPES, HANDSHAKES, Protocol, Settled
 from vaultmem.api.toolbox import Toolbox, ToolService
@@ -277,7 +278,7 @@ messages = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     said=messages | st.lists(messages, max_size=3) | json_values,
     version=st.sampled_from(HANDSHAKES),

@@ -23,7 +23,7 @@ from vaultmem.vault import pages
 from vaultmem.vault.frontmatter import split
 
 Write = Callable[..., Path]
-ASSISTANTS, EACH = 20, 50
+ASSISTANTS, EACH = 20, 15
 PROCESSES = 4
 
 WRITER = """
@@ -94,9 +94,9 @@ def test_a_person_s_edit_is_seen_by_the_agent_s_next_answer(vault: Path) -> None
         one = opened.write("First words")
         note = vault / one["path"]
         note.write_text(note.read_text().replace("First words", "Other words"))
-        until(lambda: opened.read(one["id"])["content"] == "Other words", seconds=5)
+        until(lambda: opened.read(one["id"])["content"] == "Other words", seconds=60)
         note.unlink()
-        until(lambda: not opened.memories(), seconds=5)
+        until(lambda: not opened.memories(), seconds=60)
 
 
 def _edit_often(path: str, count: int) -> None:

@@ -131,13 +131,13 @@ def test_learning_waits_for_the_thread_that_is_at_it(
     def answered(asked: Arguments) -> Reply:
         if asked.schema_mode:
             begun.set()
-            assert go_on.wait(30)
+            assert go_on.wait(60)
         return by_purpose(asked)
 
     scripted_llm.otherwise = answered
     with MemoryClient(str(indexed), base_url=scripted_llm.url, model="m") as client:
         client.chat("My wife is Anne.")
-        assert begun.wait(30)
+        assert begun.wait(60)
         turn = client.turn
         assert client.is_waiting(turn)
         threading.Timer(0.2, go_on.set).start()
@@ -249,7 +249,7 @@ def test_who_learns_is_told(indexed: Path, scripted_llm: ScriptedLlm) -> None:
         str(indexed), base_url=scripted_llm.url, model="m", on_learned=heard.put
     ) as client:
         client.chat("My wife is Anne.")
-        assert heard.get(timeout=20).added == [FACT]
+        assert heard.get(timeout=60).added == [FACT]
 
 
 # The command

@@ -812,7 +812,7 @@ def test_completion_knows_values() -> None:
     for line, wanted in (("write x --category peo", "people"), ("jobs run ti", "tidy")):
         words = line.split()
         ask = f"{script}\nCOMP_WORDS=(vaultmem {line}); COMP_CWORD={len(words)}; _vaultmem; echo ${{COMPREPLY[@]}}"
-        ended = subprocess.run(["bash", "-c", ask], capture_output=True, timeout=20, check=True)
+        ended = subprocess.run(["bash", "-c", ask], capture_output=True, timeout=60, check=True)
         assert ended.stdout.decode().strip() == wanted
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli_run import started
 from vaultmem import config
 from vaultmem.errors import NotificationError, StateError
 from vaultmem.index.state import State
@@ -213,7 +214,7 @@ def test_a_kill_while_it_is_shown_leaves_it_told(vault: Path) -> None:
     from vaultmem.memories.ledger import Ledger
     from vaultmem.reminders.record import Record
 
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-c", KILLED, str(vault)],
         stdout=subprocess.PIPE,
         text=True,

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.laws import examples
 from vaultmem.adapter import FrontMatter
 from vaultmem.text.similarity import content_hash, normal
 from vaultmem.vault.logseq_properties import from_outline, to_outline
@@ -28,7 +29,7 @@ CONTENTS = st.lists(LINES | st.text(max_size=6), max_size=14).map("\n".join) | s
 @example("a\n- b\n\n- c\n  d\n  - e\n    f\n\ng")
 @example("```\n\n- x\n\n```")
 @example("- a\n    - four")
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_an_outline_gives_the_content_back(content: str) -> None:
     page = to_outline(content)
     assert content_hash(from_outline(page)) == content_hash(content)
@@ -37,7 +38,7 @@ def test_an_outline_gives_the_content_back(content: str) -> None:
 
 
 @given(CONTENTS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_every_line_of_an_outline_belongs_to_a_block(content: str) -> None:
     page = to_outline(content)
     if not page:
@@ -61,7 +62,7 @@ class _Nothing:
 
 
 @given(st.lists(LINES | st.text(max_size=6), max_size=12).map("\n".join))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_no_letter_of_a_page_is_lost(page: str) -> None:
     page = page.replace("\r\n", "\n")
     kept = [each for each in "".join(from_outline(page).split()) if each != "-"]

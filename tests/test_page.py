@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli_run import started
 from tests.index_dump import other_state
 from tests.kill_points import kill_everywhere, killed_after, moments
 from vaultmem.errors import StateError
@@ -321,7 +322,7 @@ def test_no_tick_is_lost_while_the_page_is_written(
     machine.items = ITEMS
     machine.refresh()
     command = [sys.executable, "-c", TICKER, str(file), manner, str(many)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as ticker:
+    with started(command, stdout=subprocess.PIPE, text=True) as ticker:
         assert ticker.stdout
         assert ticker.stdout.readline() == "ready\n"
         while ticker.poll() is None:

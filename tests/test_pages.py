@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.laws import examples
 from vaultmem.adapter import Value
 from vaultmem.errors import FrontMatterError
 from vaultmem.text.similarity import content_hash
@@ -53,7 +54,7 @@ def read(style: str, data: bytes) -> pages.Page:
 @example("---\nid: x\n---\n")
 @example("---\n")
 @example("id:: x")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_every_content_comes_back(style: str, content: str) -> None:
     for properties in (
         PROPERTIES,
@@ -169,7 +170,7 @@ FILES = st.sampled_from(
 
 @every_style
 @given(FILES, SETS, st.none() | CONTENTS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_an_edit_does_what_it_says_and_nothing_else(
     style: str, data: bytes, sets: dict[str, Value], content: str | None
 ) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from obsidian_notes import note
 
+from tests.laws import examples
 from vaultmem.memories.item_answers import item_id, item_ids
 from vaultmem.reminders.items import FULL, SHOW_ALL, Item, render
 from vaultmem.reminders.ticks import read
@@ -180,7 +181,7 @@ def test_editors_read_the_items_as_tasks(style: str) -> None:
 
 
 @given(st.lists(st.sampled_from(HOSTILE_TEXTS) | st.text(max_size=60), max_size=8))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_no_text_makes_an_item_a_section_or_a_date(texts: list[str]) -> None:
     ids = item_ids([("a.md", text) for text in texts])
     items = [

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.laws import examples
 from tests.stand_in_view import FOLDER, NOW, File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
 from vaultmem.memories.draft import Draft, Plan
@@ -111,7 +112,7 @@ def assert_kept(before: StandInView, plan: Plan, after: StandInView) -> None:
         assert "\n" not in change.why
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(vaults(), st.sampled_from([1, 2, 3]))
 def test_dream_loses_nothing_and_a_second_one_changes_nothing(
     view: StandInView, level: int

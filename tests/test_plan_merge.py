@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.laws import examples
 from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
 from vaultmem.memories.draft import TO_ARCHIVE
@@ -279,7 +280,7 @@ BOTH_HAVE = st.tuples(
 ).map(lambda each: {key: value for one in each for key, value in one.items()})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(BOTH_HAVE, BOTH_HAVE, st.tuples(st.integers(1, 60), st.integers(1, 60)))
 def test_a_merge_keeps_the_most_of_both(
     one: dict[str, Value], other: dict[str, Value], days: tuple[int, int]
@@ -361,7 +362,7 @@ texts = st.lists(
 ).map("\n".join)  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(texts, texts)
 def test_a_union_has_every_line_of_both(one: str, other: str) -> None:
     both = united(one, other)
@@ -378,7 +379,7 @@ def test_code_is_united_as_a_whole() -> None:
     assert united("```py\nx = 1", "more") == "```py\nx = 1\n```\n\nmore"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(alphabet="[]|#`ab \n!", max_size=40))
 def test_retargeting_changes_the_targets_of_links_only(text: str) -> None:
     changed = retargeted(text, "a", "b")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.forks import Forks, forks_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -191,18 +191,33 @@ def planted(file: Path, number: int, good: str, bad: str) -> Iterator[None]:
         os.utime(file, (seen.st_atime, seen.st_mtime))
 
 
+# What needs no line of ours.
+IMPORTS = """
+import asyncio, execnet, hypothesis.stateful, numpy, pytest, sqlite3, tantivy, yaml
+"""
+RUN = """
+import os, sys, pytest
+sys.path[:0] = os.environ["PYTHONPATH"].split(os.pathsep)
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    with forks_of(IMPORTS) as found:
+        yield found
+
+
 @pytest.mark.parametrize("number", range(len(PLANTED)), ids=[p[0] for p in PLANTED])
-def test_planted_bug_is_caught(number: int, tree: Path) -> None:
+def test_planted_bug_is_caught(number: int, tree: Path, forks: Forks) -> None:
     path, good, bad, tests = PLANTED[number]
     # Plugins are loaded for the options in pyproject.toml only: to load all of them takes longer than most of these.
     plugins = ["-p", "xdist.plugin", "-p", "no:cacheprovider"]
-    command = [sys.executable, "-m", "pytest", "-x", "-q", *plugins, *tests.split()]
+    command = ["-x", "-q", *plugins, *tests.split()]
     sources = os.pathsep.join((str(tree), str(tree / "adapters")))
-    env = {**os.environ, "PYTHONPATH": sources, "VAULTMEM_PATIENCE": "10",
-           "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "VAULTMEM_ANY_FAILURE": "1"}  # fmt: skip
+    env = {"PYTHONPATH": sources, "VAULTMEM_PATIENCE": "10",
+           "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "VAULTMEM_ANY_FAILURE": "1", "VAULTMEM_LAWS": "1"}  # fmt: skip
     with planted(tree / path, number, good, bad):
-        done = subprocess.run(
-            command, cwd=tree, env=env, capture_output=True, text=True, check=False
-        )
+        done = forks.run(RUN, command, str(tree), **env)
     assert done.returncode == 1, done.stdout[-2000:] + done.stderr[-2000:]
     assert " failed" in done.stdout

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from tests.laws import examples
 from vaultmem.adapter import Note, Value
 from vaultmem.errors import FrontMatterError
 from vaultmem.vault import frontmatter
@@ -74,7 +75,7 @@ def test_the_lines_before_any_text_are_the_properties() -> None:
 
 
 @given(st.dictionaries(KEYS, TEXTS, max_size=4), BODIES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_what_is_written_is_what_logseq_reads(given_: dict[str, str], body: str) -> None:
     lines = written_lines(list(given_.items()))
     text = "".join(f"{line}\n" for line in lines) + body
@@ -93,7 +94,7 @@ def test_what_is_written_is_what_logseq_reads(given_: dict[str, str], body: str)
 @example('"')
 @example("a\nb")
 @example(" a")
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_a_value_keeps_its_type(value: Value) -> None:
     assume(value is not None)
     line = written(value)
@@ -105,7 +106,7 @@ def test_a_value_keeps_its_type(value: Value) -> None:
 
 
 @given(st.lists(st.text("abc ü笔1,，#\"'.-", min_size=1, max_size=8), max_size=4))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_lists_are_read_as_they_were_written_by_us_and_by_logseq(items: list[str]) -> None:
     names = list(dict.fromkeys(item.strip() for item in items if item.strip()))
     line = written(list(names))
@@ -135,7 +136,7 @@ PAGES = st.builds(
 
 
 @given(PAGES, KEYS, VALUES)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_an_edit_changes_one_line_and_nothing_else(text: str, key: str, value: Value) -> None:
     before = read(text)
     new = set_property(text, key, value)

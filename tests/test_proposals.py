@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.laws import examples
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader
 from vaultmem.errors import NoteChangedError, UsageError
@@ -186,7 +187,7 @@ rows_of_text = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(rows_of_text, st.integers(1, 7), st.booleans())
 def test_an_edit_changes_one_place(rows: list[str], line: int, outline: bool) -> None:
     text = "\n".join(rows)
@@ -207,7 +208,7 @@ def test_an_edit_changes_one_place(rows: list[str], line: int, outline: bool) ->
         assert rest == 0 or after.endswith(text[start + len(proposal.old) :])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(rows_of_text)
 def test_where_a_link_may_be_is_a_mask_of_the_text(rows: list[str]) -> None:
     text = "\n".join(rows)

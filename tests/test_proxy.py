@@ -279,7 +279,7 @@ def test_a_client_that_leaves_ends_the_connection_to_the_upstream(
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         proxied(vault, f"http://127.0.0.1:{server.getsockname()[1]}/v1") as proxy,
-        socket.create_connection(("127.0.0.1", proxy.port), timeout=20) as client,
+        socket.create_connection(("127.0.0.1", proxy.port), timeout=60) as client,
     ):
         verb = b"POST" if body else b"GET"
         head = b"%b %b HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: %d\r\n\r\n"
@@ -324,7 +324,7 @@ def test_an_answer_is_kept_before_its_end_is_passed_on(
 
     def held(*given: Any) -> Any:
         begun.set()
-        assert may_end.wait(20)
+        assert may_end.wait(60)
         return finish(*given)
 
     monkeypatch.setattr(proxy.made._turns.queue, "finish", held)
@@ -332,7 +332,7 @@ def test_an_answer_is_kept_before_its_end_is_passed_on(
     with ThreadPoolExecutor(1) as client:
         asking = client.submit(proxy.ask, "a", stream=streams)
         try:
-            assert begun.wait(20)
+            assert begun.wait(60)
             with pytest.raises(TimeoutError):
                 asking.result(0.3)
         finally:

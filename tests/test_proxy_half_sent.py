@@ -32,8 +32,8 @@ class Client:
     """One that sends what it is told to."""
 
     def __init__(self, proxy: Proxied) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", proxy.port), timeout=20)
-        self._loop = until(lambda: [one.loop for one in self._there(proxy)], 10)[0]
+        self.socket = socket.create_connection(("127.0.0.1", proxy.port), timeout=60)
+        self._loop = until(lambda: [one.loop for one in self._there(proxy)], 60)[0]
         (self.there,) = self._there(proxy)
 
     @staticmethod

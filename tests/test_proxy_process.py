@@ -67,8 +67,8 @@ class Process:
     def end(self, number: int = signal.SIGTERM) -> int:
         """Send a signal; the exit code."""
         self.child.send_signal(number)
-        code = self.child.wait(30)
-        self._reading.join(5)
+        code = self.child.wait(60)
+        self._reading.join(60)
         return code
 
 
@@ -132,7 +132,7 @@ def test_a_stream_may_end_before_we_do(vault: Path, scripted_llm: ScriptedLlm) -
         for part in stream:
             said += part.choices[0].delta.content or ""
         assert said == "one two three four five six"
-        assert proxy.child.wait(20) == 0
+        assert proxy.child.wait(60) == 0
 
 
 def test_a_kill_loses_no_turn(vault: Path, scripted_llm: ScriptedLlm) -> None:

@@ -354,7 +354,7 @@ def test_a_recall_waits_for_nobody_at_the_desk(knowing: Path) -> None:
                 )
             )
             asked.start()
-            asked.join(30)
+            asked.join(60)
         assert told
 
 

@@ -14,7 +14,7 @@ from vaultmem.schedule import next_time
 from vaultmem.text import times
 from vaultmem.text.times import Cron
 
-PATIENCE = 20.0  # seconds for what takes milliseconds
+PATIENCE = 60.0  # seconds for what takes milliseconds
 DAY = 86_400.0
 BERLIN = ZoneInfo("Europe/Berlin")
 KOLKATA = ZoneInfo("Asia/Kolkata")

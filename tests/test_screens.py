@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import os
 import pty
 import re
-import struct
-import subprocess
 import sys
 import termios
 from pathlib import Path
@@ -16,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cases import each_case
-from tests.cli_run import one_line, process
+from tests.cli_run import at_terminal, one_line, process
 from tests.index_dump import synced
 from vaultmem import screen
 from vaultmem.commands import upkeep_views
@@ -52,29 +49,15 @@ def indexed(sample: Path) -> Path:
     return sample
 
 
-def at_terminal(vault: Path, words: str, columns: int, rows: int = 999, **environ: str) -> str:
+def shown_at(vault: Path, words: str, columns: int, rows: int = 999, **environ: str) -> str:
     """What a person sees at a terminal of that size."""
-    own, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    env = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
-    env |= {"TERM": "xterm-256color", "VAULTMEM_VAULT": str(vault), **environ}
-    program = [sys.executable, "-m", "vaultmem", *words.split()]
-    with subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=theirs, env=env) as run:
-        os.close(theirs)
-        seen = b""
-        try:
-            while piece := os.read(own, 65_536):
-                seen += piece
-        except OSError:  # the other end is closed
-            pass
-        run.wait(60)
-    os.close(own)
-    return seen.decode().replace("\r\n", "\n")
+    environ = {"TERM": "xterm-256color", "VAULTMEM_VAULT": str(vault), **environ}
+    return at_terminal(*words.split(), size=(rows, columns), **environ).out
 
 
 @each_case("words", LONG.splitlines())
 def test_nothing_is_wider_than_the_screen(indexed: Path, words: str) -> None:
-    shown = at_terminal(indexed, words, 60)
+    shown = shown_at(indexed, words, 60)
     lines = [_STEERS.sub("", line.rpartition("\r")[2]) for line in shown.split("\n")]
     assert len(lines) > 1
     # A word alone may be: an address, a path without blanks, the usage line of argparse.
@@ -85,8 +68,8 @@ def test_nothing_is_wider_than_the_screen(indexed: Path, words: str) -> None:
 def test_a_path_is_a_link_where_the_terminal_has_them(indexed: Path) -> None:
     link = f"\033]8;;file://{indexed}/People/Marek%20Nowak.md\033\\"
     words = "backlinks Roof"
-    assert link in at_terminal(indexed, words, 100, FORCE_HYPERLINK="1")
-    assert "\033]8" not in at_terminal(indexed, words, 100, FORCE_HYPERLINK="0")
+    assert link in shown_at(indexed, words, 100, FORCE_HYPERLINK="1")
+    assert "\033]8" not in shown_at(indexed, words, 100, FORCE_HYPERLINK="0")
     piped = process(*words.split(), VAULTMEM_VAULT=str(indexed), FORCE_HYPERLINK="1")
     assert "\033" not in piped.out
 
@@ -98,12 +81,12 @@ def test_a_long_answer_goes_to_the_pager_and_a_short_one_does_not(
     pager.write_text("#!/bin/sh\necho PAGED; cat\n")
     pager.chmod(0o755)
     how = {"VAULTMEM_PAGER": str(pager), "FORCE_HYPERLINK": "1"}
-    shown = at_terminal(indexed, "tasks", 100, rows=20, **how)
+    shown = shown_at(indexed, "tasks", 100, rows=20, **how)
     assert shown.startswith("PAGED")
     assert "\033]8" not in shown  # an old less would print it
-    assert "PAGED" not in at_terminal(indexed, "tasks", 100, rows=200, **how)
+    assert "PAGED" not in shown_at(indexed, "tasks", 100, rows=200, **how)
     assert "PAGED" not in process("tasks", VAULTMEM_VAULT=str(indexed), **how).out
-    missing = at_terminal(indexed, "tasks", 100, rows=20, VAULTMEM_PAGER="/no/such")
+    missing = shown_at(indexed, "tasks", 100, rows=20, VAULTMEM_PAGER="/no/such")
     assert "Garlic in" in missing
 
 

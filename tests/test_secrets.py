@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import is_linear
+from tests.laws import examples
 from tests.secret_corpus import GITHUB, NEAR_MISSES, PLAIN, SECRETS
 from vaultmem.text.secrets import Form, forms, named_by, redact, redacted, title_without_marks
 
@@ -44,14 +45,14 @@ words = st.sampled_from([text for text, _ in SECRETS] + PLAIN)
 pieces = st.one_of(words, st.text(max_size=30), st.sampled_from(["-----BEGIN PRIVATE KEY-----", "password", ": ", "=", "\n"]))  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(pieces, max_size=8).map("".join))
 def test_redacting_again_changes_nothing(text: str) -> None:
     once = redacted(text)
     assert redacted(once.text) == (once.text, ())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.sampled_from(PLAIN), max_size=8).map("\n\n".join))
 def test_no_mixture_of_what_is_none_makes_one(text: str) -> None:
     assert redacted(text) == (text, ())

@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli_run import started
+from tests.effort import TRIES
 from tests.stand_in_agent import logged_by
 from vaultmem.agent import server as server_module
 from vaultmem.agent.connection import Limits
@@ -26,7 +28,7 @@ from vaultmem.api import rpc as codes
 from vaultmem.api.rpc import Request, RequestError
 from vaultmem.errors import StateError, VaultmemError
 
-PATIENCE = 20  # seconds for what is a matter of milliseconds
+PATIENCE = 60  # seconds for what is a matter of milliseconds
 PAUSE = (
     0.2  # seconds after which a thread of the server has gone to rest, however busy the machine is
 )
@@ -377,13 +379,18 @@ def test_a_client_that_reads_nothing_is_cut_off(serve: Serve, connect: Connect) 
 
 def test_a_client_that_reads_slowly_gets_all(serve: Serve, connect: Connect) -> None:
     serve(QUICK)
-    client = connect()
-    client.send(b'{"id": 1, "method": "big"}\n')
-    got = 0
-    while got < 5_000_000:
-        got += len(client.socket.recv(2 << 20))
-        time.sleep(0.05)
-    assert got == 5_000_000 + len('{"id": 1, "result": ""}\n')
+
+    def amount() -> int:
+        client, got = connect(), 0
+        client.send(b'{"id": 1, "method": "big"}\n')
+        while got < 5_000_000 and (part := client.socket.recv(2 << 20)):
+            got += len(part)
+            time.sleep(0.05)
+        return got
+
+    # Where others keep the processor from us for as long as the limit, we are cut off with right.
+    whole = 5_000_000 + len('{"id": 1, "result": ""}\n')
+    assert any(amount() == whole for _ in range(TRIES))
 
 
 def test_a_hundred_idle_clients_and_one_more(serve: Serve, connect: Connect) -> None:
@@ -489,9 +496,7 @@ def test_a_client_that_is_killed(
     serve: Serve, connect: Connect, answers: Answers, path: str, sent: str
 ) -> None:
     server = serve()
-    with subprocess.Popen(
-        [sys.executable, "-c", KILLED, path, sent], stdout=subprocess.PIPE
-    ) as victim:
+    with started([sys.executable, "-c", KILLED, path, sent], stdout=subprocess.PIPE) as victim:
         assert victim.stdout
         assert victim.stdout.readline() == b"sent\n"
         until(lambda: server.counters().open == 1)

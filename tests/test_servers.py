@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from tests.cli_run import Ran, one_line, process, ran
+from tests.cli_run import Ran, at_terminal, one_line, process, ran
 from tests.test_connect import BLANK, odd_json, wrapped
 from vaultmem_assistants import servers
 from vaultmem_assistants.programs import HARNESSES, Harness
@@ -304,30 +302,15 @@ def test_what_is_no_door_is_said_in_one_line(home: Path, words: list[str], says:
     assert not list(home.iterdir())
 
 
-def at_terminal(home: Path, answer: str, *words: str) -> str:
-    """What a person reads who types the answer at a terminal, if asked."""
-    own, theirs = pty.openpty()
-    environ = {**os.environ, "HOME": str(home), "TERM": "dumb"}
-    program = [sys.executable, "-m", "vaultmem", "connect", *words]
-    with subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=theirs, env=environ) as run:
-        os.write(own, answer.encode())
-        os.close(theirs)
-        said = b""
-        try:
-            while piece := os.read(own, 4_096):
-                said += piece
-        except OSError:  # the other end is closed
-            pass
-        run.wait(60)
-    os.close(own)
-    return said.decode()
-
-
 @pytest.mark.parametrize(("answer", "wanted"), [("\n", True), ("y\n", True), ("n\n", False)])
 def test_a_person_is_asked_once(home: Path, answer: str, wanted: bool) -> None:
-    assert "MCP server with Claude Code" in at_terminal(home, answer, "claude")
+    person = {"HOME": str(home), "TERM": "dumb"}
+    assert (
+        "MCP server with Claude Code"
+        in at_terminal("connect", "claude", typed=answer, **person).out
+    )
     assert (home / FILES["claude"]).exists() == wanted
-    assert "[Y/n]" not in at_terminal(home, "y\n", "claude")
+    assert "[Y/n]" not in at_terminal("connect", "claude", typed="y\n", **person).out
     assert (home / FILES["claude"]).exists() == wanted
 
 

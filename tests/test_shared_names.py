@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.effort import is_linear
 from tests.index_dump import catalog_dump, synced
+from tests.laws import examples
 from tests.obsidian_notes import rules
 from vaultmem.vault.dialects import Rulebook
 
@@ -36,7 +37,7 @@ LINKS = (
     folders=st.lists(st.sampled_from(FOLDERS), unique=True, max_size=len(FOLDERS)),
 )
 @example(link="b/x", home="", folders=["a/b/", "c/a/b/", "b/", "a/"])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_a_link_has_as_many_choices_as_files_it_could_mean_alone(
     link: str, home: str, folders: list[str]
 ) -> None:

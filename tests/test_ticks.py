@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
+from tests.laws import examples
 from vaultmem.memories.item_answers import item_ids
 from vaultmem.reminders import ticks
 from vaultmem.reminders.items import HEADINGS, Item, render
@@ -333,7 +334,7 @@ def edited_pages(draw: st.DrawFn) -> tuple[str, str, dict[str, str], list[str], 
 
 
 @given(edited_pages())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_no_tick_and_no_line_is_lost(page: tuple[str, str, dict[str, str], list[str], str]) -> None:
     text, style, states, junk, notes = page
     new, acks = merged(text, ITEMS, style)
@@ -362,7 +363,7 @@ ANY = (
 
 @given(st.lists(ANY, max_size=25).map("".join), st.sampled_from(STYLES))
 @example("---\nbuy milk\ngenerated: vaultmem\n---", "outline")
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_a_page_that_was_written_is_settled(text: str, style: str) -> None:
     new, acks = merged(text, ITEMS, style)
     assert_settled(new, acks, style)

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from tests.cases import each_case
 from tests.conftest import Write
 from tests.index_dump import synced
+from tests.laws import examples
 from tests.test_mcp import plug_in
 from vaultmem import Vault
 from vaultmem.api import memory_tools, params, rpc
@@ -110,7 +111,7 @@ _values = (
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(data=st.data(), name=st.sampled_from(OURS))
 def test_what_passes_fits_the_schema_by_the_book(data: st.DataObject, name: str) -> None:
     wanted = dict(_TOOLS[name].schema)
@@ -181,7 +182,7 @@ def test_what_is_not_listed_is_taken_and_what_is_listed_is_checked(
         call(box, opened, "memory_write", content="x", category="peopl")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(data=st.data(), name=st.sampled_from(OURS))
 def test_the_list_promises_no_less_than_is_checked(data: st.DataObject, name: str) -> None:
     """Whatever the validator takes of the parameters that are listed, the listed schema takes, too."""

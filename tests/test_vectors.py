@@ -29,6 +29,7 @@ from vector_samples import (
     vectors_of,
 )
 
+from tests.cli_run import started
 from vaultmem.errors import StateError
 from vaultmem.index.exact import RowFile
 from vaultmem.index.vectors import ExactIndex, VectorStore
@@ -119,7 +120,7 @@ def test_kill_at_any_moment_leaves_only_right_vectors(folder: Path) -> None:
     rng = random.Random(5)
     most = 0
     for _ in range(6):
-        with subprocess.Popen(
+        with started(
             [sys.executable, "-c", KILLED, str(folder), str(Path(__file__).parent)],
             stdout=subprocess.PIPE,
         ) as child:

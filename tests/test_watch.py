@@ -20,7 +20,7 @@ from vaultmem.vault.watch import Watcher
 from vaultmem.vault.watch_events import SETTINGS_FILES
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has these limits")
-PATIENCE = 15.0  # seconds; only a failing test waits for so long
+PATIENCE = 60.0  # seconds; only a failing test waits for so long
 Call = tuple[str, ...]
 
 

@@ -18,6 +18,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.agent_run import _dies_with_us, until
+from tests.cli_run import started
 from tests.http_run import Door, opened
 from vaultmem import Vault
 from vaultmem_web import sessions
@@ -387,7 +388,7 @@ def test_the_door_ends_at_once_with_a_page_open(chromium: Browser, tmp_path: Pat
         "--http",
         "127.0.0.1:0",
     ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=_dies_with_us) as process:  # noqa: PLW1509
+    with started(command, stderr=subprocess.PIPE, preexec_fn=_dies_with_us) as process:
         assert process.stderr
         port = int(process.stderr.readline().decode().partition("/mcp")[0].rpartition(":")[2])
         until(_is_open(port))
@@ -396,7 +397,7 @@ def test_the_door_ends_at_once_with_a_page_open(chromium: Browser, tmp_path: Pat
         live(page)
         process.send_signal(signal.SIGTERM)
         began = time.monotonic()
-        process.wait(30)
+        process.wait(60)
         assert time.monotonic() - began < 4, "streams would hold it for five seconds"
         process.stderr.read()
         context.close()

@@ -446,10 +446,10 @@ def test_the_page_speaks_the_language_of_the_browser(me: Browser) -> None:
 
 def test_the_agent_tells_of_changes(door: Door) -> None:
     vault = str(door.folder / "home")
-    before = client.call(vault, "changes", {}, timeout=30)
+    before = client.call(vault, "changes", {}, timeout=60)
     assert isinstance(before, dict)
     door.ask("write", content="The gutter was cleaned in May.")
-    after = client.call(vault, "changes", {"seen": before}, timeout=30)
+    after = client.call(vault, "changes", {"seen": before}, timeout=60)
     assert isinstance(after, dict)
     assert after["memories"] > before["memories"]
 

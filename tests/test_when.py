@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.effort import is_linear
+from tests.laws import examples
 from vaultmem.adapter import Moment
 from vaultmem.text.recurrence import read_rule
 from vaultmem_languages import reminder_phrase
@@ -211,7 +212,9 @@ TEXTS = st.one_of(
     st.lists(WORDS, max_size=14).map("".join),
 )
 ADDED = re.compile(r"（\d{4}[-W0-9: ]*）| \(\d{4}[-W0-9: ]*\)")
-quick = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(
+    max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 @quick

@@ -118,7 +118,7 @@ def test_a_model_that_takes_its_time_holds_no_lock_and_no_desk(opened: Vault) ->
 
     def slow(_: Question) -> object:
         asked.set()
-        assert go_on.wait(30)
+        assert go_on.wait(60)
         return {"facts": ["User has a cat"]}
 
     model = Scripted(facts=slow)
@@ -126,7 +126,7 @@ def test_a_model_that_takes_its_time_holds_no_lock_and_no_desk(opened: Vault) ->
     speak(worker, "I have a cat")
     worker.start()
     worker.nudge()
-    assert asked.wait(30)
+    assert asked.wait(60)
     with Vault(opened.path) as other:
         other.write("Anne likes tea")
         other.converse("d", new=[{"role": "user", "content": "x"}])
@@ -152,7 +152,7 @@ def test_what_is_said_while_a_model_takes_its_time_is_written_at_once(opened: Va
     speak(worker, "I have a cat")
     worker.start()
     worker.nudge()
-    assert asked.wait(30)
+    assert asked.wait(60)
     speak(worker, "And a dog")
     speak(worker, "elsewhere", conversation="d")
     open_ = worker.turns.begin("e", "before the answer", time.time())

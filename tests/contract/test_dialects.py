@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.laws import examples
 from vaultmem.adapter import Dialect, Note, Rules, Value
 from vaultmem.text import sanitize
 from vaultmem.vault import frontmatter, pages
@@ -160,7 +161,7 @@ def test_kind_is_one_of_three_and_paths_can_be_excluded_or_not(dialect: Dialect,
 
 @every_dialect
 @given(path=st.sampled_from(PATHS), text=TEXTS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_text_is_read_and_all_places_lie_in_it(dialect: Dialect, path: str, text: str) -> None:
     note = parsed(opened(dialect), path, text)
     assert note == parsed(opened(dialect), path, text)
@@ -193,7 +194,7 @@ def test_any_text_is_read_and_all_places_lie_in_it(dialect: Dialect, path: str, 
     path="Note.md",
     text="---\naliases: [Other]\n---\n- a\n  id:: 64f0c1de-7a35-4c62-9b1f-0a2f6f1c5d11",
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_a_link_is_looked_at_again_when_a_name_it_looks_for_comes_or_goes(
     dialect: Dialect, path: str, text: str
 ) -> None:
