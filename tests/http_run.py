@@ -81,7 +81,7 @@ def request(method: str, id_: object = 1, **params: object) -> dict[str, object]
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[Door]:
+def opened(folder: Path, *more: str) -> Iterator[Door]:
     """A door with the vaults `home` and `work`, and tokens by short names."""
     vaults = [folder / "home", folder / "work"]
     for vault in vaults:
@@ -104,7 +104,7 @@ def opened(folder: Path) -> Iterator[Door]:
         "gone": store.add("gone", ADMIN),
     }
     store.revoke("gone")
-    words = ["--http", "127.0.0.1:0"]
+    words = ["--http", "127.0.0.1:0", *more]
     for vault in vaults:
         words += ["--vault", str(vault)]
     with serving(words) as port:

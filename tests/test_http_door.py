@@ -11,6 +11,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx2
@@ -285,6 +286,11 @@ def test_odd_bodies_end_in_one_line(door: Door) -> None:
         assert answer.status in (400, 404), body[:20]
         assert "\n" not in answer.data["error"]
     for path in (
+        "/mcp/home/../work",
+        "/mcp/%68ome/x",
+        "//api/v1/search",
+        "/health/../metrics",
+        "/health/..%2fmetrics",
         "/api/v1/../agent",
         "/api/v1/hook",
         "/api/v1/take-in",
@@ -295,18 +301,62 @@ def test_odd_bodies_end_in_one_line(door: Door) -> None:
         assert door.send("POST", path, {}, "me").status in (404, 405), path
 
 
-def test_requests_that_are_told_two_lengths_are_not_answered(door: Door) -> None:
-    token = door.tokens["me"].encode()
-    smuggled = (
-        b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "
-        + token
-        + b"\r\n"
-        b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    )
-    with socket.create_connection(("127.0.0.1", door.port), timeout=60) as link:
-        link.sendall(smuggled)
-        received = link.recv(65_536)
-    assert b"vaultmem_up" not in received
+def raw(door: Door, *parts: bytes) -> bytes:
+    """All that comes back for these bytes, until the door closes the connection or says no more."""
+    received = b""
+    with socket.create_connection(("127.0.0.1", door.port), timeout=20) as link, suppress(OSError):
+        with suppress(BrokenPipeError, ConnectionResetError):  # it has closed before it was sent all
+            for part in parts:
+                link.sendall(part)
+        while piece := link.recv(65_536):
+            received += piece
+    return received
+
+
+BEHIND = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"Content-Length: 0\r\nContent-Length: 60\r\n\r\n",
+        b"Content-Length: +0\r\n\r\n",
+        b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+        b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+    ],
+)
+def test_what_two_servers_would_read_in_two_ways_smuggles_nothing(door: Door, lines: bytes) -> None:
+    """Behind a request whose length is in doubt stands another one, which a server in front has not seen."""
+    own = door.tokens["me"].encode()
+    head = b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n" % own
+    assert b"vaultmem_up" not in raw(door, head + lines + BEHIND % own)
+
+
+def test_more_than_fits_is_refused_however_it_is_sent(door: Door) -> None:
+    own = door.tokens["me"].encode()
+    line = b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n" % own
+    chunks = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
+    assert b" 413 " in raw(door, line + b"Transfer-Encoding: chunked\r\n\r\n", *[chunks] * 24)
+    assert b" 200 " not in raw(door, line + b"X: " + b"x" * 200_000 + b"\r\n\r\n")
+    assert b" 200 " not in raw(door, b"GET /" + b"x" * 200_000 + b" HTTP/1.1\r\n\r\n")
+    assert door.ask("search", query="boiler").status == 200
+
+
+def test_what_was_seen_on_the_way_cannot_be_used_again(door: Door) -> None:
+    """Neither a session that is over, nor the session or the stream of another token, nor a token that was revoked
+    since the session began."""
+    token = TokenStore().add("passing", READ)
+    session = door.session(token)
+    assert door.mcp(request("ping"), token, session).status == 200
+    again = {"Accept": "text/event-stream", "Last_Event_ID": "1-0", "Mcp_Session_Id": session}
+    assert door.send("GET", "/mcp/home", None, "codex", **again).status == 404
+    TokenStore().revoke("passing")
+    assert door.mcp(request("ping"), token, session).status == 401
+    assert door.send("GET", "/mcp/home", None, token, **again).status == 401
+    renewed = TokenStore().add("passing", READ)
+    assert door.mcp(request("ping"), renewed, session).status == 404
+    TokenStore().revoke("passing")
 
 
 def test_a_slow_client_holds_nobody_up(door: Door) -> None:

@@ -465,7 +465,7 @@ def test_what_became_of_recall_is_in_the_answer_and_counted_in_status(
             "nothing": compose("", [], ()),
             "x": compose("s", [("user", "y")], ()),
         }
-        proxy.made._memory._ask = lambda _id, asked, _: told[asked]  # type: ignore[method-assign]
+        proxy.made._memory._ask = lambda _id, asked, _, __: told[asked]  # type: ignore[method-assign]
         seen = [proxy.ask(asked).header("x-vaultmem-recall") for asked in ("x", "nothing", "odd")]
         monkeypatch.setattr(proxy.made._memory, "patience", 0.1)
         proxy.made._memory._ask = lambda *_: never.wait(60)  # type: ignore[assignment,method-assign,return-value]

@@ -37,11 +37,12 @@ _UNSEEN = dict.fromkeys(
 
 
 class Limits(NamedTuple):
-    """How much goes into a context, from the settings."""
+    """How much goes into a context, from the settings, and for whom."""
 
     top_k: int
     budget: int  # tokens, of memories and summary together
     notes: bool
+    client: str = ""  # an assistant, who has its own memories beside those of the conversation
 
 
 class Context(NamedTuple):
@@ -85,7 +86,7 @@ def recall(
     if len(question) > 2 * _HALF:
         question = f"{question[:_HALF]}\n{question[-_HALF:]}"
     result: list[dict[str, object]] = vault.recall(
-        question, scope=[scope], by=scope, top_k=limits.top_k, budget=limits.budget, notes=limits.notes
+        question, scope=[scope], by=limits.client or scope, top_k=limits.top_k, budget=limits.budget, notes=limits.notes
     )["memories"]  # fmt: skip
     return result
 

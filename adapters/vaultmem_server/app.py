@@ -94,7 +94,8 @@ def build(door: Door, lifespan: Lifespan) -> Starlette:
 
     mounted = list(_mounted(door))
     handlers = {HTTPException: _http_error, LinkError: _link_error, StateError: _state_error}
-    prefixes = tuple(route.path for route in mounted if hasattr(route, "path"))
+    paths = [route.path for route in mounted if hasattr(route, "path")]
+    prefixes = tuple(one for one in paths if not _guarded(one, door))
     app = Starlette(
         routes=[Route(HEALTH, health), *rest.routes(door), *streamable.routes(door), *mounted],
         middleware=[Middleware(_Door, door, (HEALTH, *prefixes))],
@@ -108,11 +109,12 @@ def build(door: Door, lifespan: Lifespan) -> Starlette:
 def _mounted(door: Door) -> list[BaseRoute]:
     """The routes of other packages. What cannot be loaded is left out, and stands in the log."""
     routes: list[BaseRoute] = []
-    plugins.each(
-        MOUNTS,
-        lambda _, mount: routes.extend(mount(door)),
-        lambda name, why: log.warning("%s is left out: %s", name, why),
-    )
+
+    def leave_out(name: str, why: str) -> None:
+        log.warning("%s is left out: %s", name, why)
+        door.left_out[name] = why
+
+    plugins.each(MOUNTS, lambda _, mount: routes.extend(mount(door)), leave_out)
     return routes
 
 
@@ -146,17 +148,25 @@ class _Door:
             if refusal := await self._refusal(request):
                 await refusal(scope, receive, counted)
             else:
-                await self._app(scope, _limited(receive), counted)
+                await self._app(scope, _limited(receive, _most(scope["path"], self._door)), counted)
         finally:
             self._door.metrics.count(_route(scope), status, time.perf_counter() - began)
 
-    async def _refusal(self, request: Request) -> Response | None:
+    def _odd(self, request: Request, most: int) -> Response | None:
+        """The refusal of what was sent to somebody else, or has a length in doubt or too large."""
         if why := _foreign(request, self._door):
             self._door.metrics.refused[why] += 1
             return _error(403, f"the {why} is not one of this server")
-        if int(_number(request.headers.get("content-length"))) > MOST_BODY:
-            return _error(413, f"a request may have {MOST_BODY:,} bytes")
+        if {"content-length", "transfer-encoding"} <= {*request.headers}:  # RFC 9112, 6.3
+            return _error(400, "the request has two lengths", {"connection": "close"})
+        if int(_number(request.headers.get("content-length"))) > most:
+            return _error(413, f"a request may have {most:,} bytes")
+        return None
+
+    async def _refusal(self, request: Request) -> Response | None:
         path = request.url.path
+        if refusal := self._odd(request, _most(path, self._door)):
+            return refusal
         if any(path == one or path.startswith(f"{one}/") for one in self._free):
             return None
         caller = caller_of(request, self._door)
@@ -204,7 +214,17 @@ def _is_address(name: str) -> bool:
     return bool(name) and all(c in "0123456789abcdef.:" for c in name)
 
 
-def _limited(receive: Receive) -> Receive:
+def _guarded(path: str, door: Door) -> str:
+    """The place of a mounted package that wants a token in which a path is; "" for none."""
+    return next((one for one in door.guarded if path.startswith(f"{one}/")), "")
+
+
+def _most(path: str, door: Door) -> int:
+    """How many bytes a request may have there."""
+    return door.guarded.get(_guarded(path, door), MOST_BODY)
+
+
+def _limited(receive: Receive, most: int) -> Receive:
     """The body, up to a size: its length may be untold."""
     size = 0
 
@@ -212,8 +232,8 @@ def _limited(receive: Receive) -> Receive:
         nonlocal size
         message = await receive()
         size += len(message.get("body", b""))
-        if size > MOST_BODY:
-            raise HTTPException(413, f"a request may have {MOST_BODY:,} bytes")
+        if size > most:
+            raise HTTPException(413, f"a request may have {most:,} bytes")
         return message
 
     return limited

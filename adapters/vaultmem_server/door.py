@@ -10,7 +10,7 @@ import socket
 import ssl
 import time
 from argparse import Namespace
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -47,6 +47,16 @@ class Door:
     audit: Audit = field(default_factory=Audit)
     links: dict[str, Link] = field(default_factory=dict)
     last_request: float = field(default_factory=time.monotonic)
+    has_chats: bool = False  # whether chats are passed on at /v1
+    guarded: dict[str, int] = field(
+        default_factory=dict
+    )  # places of mounted packages that want a token -> most bytes
+    beside: list[Callable[[], contextlib.AbstractAsyncContextManager[None]]] = field(
+        default_factory=list
+    )  # what such packages run while the door is open
+    left_out: dict[str, str] = field(
+        default_factory=dict
+    )  # packages that could not be mounted, and why
     is_closing: bool = False  # streams end then: nothing else would stop while a page is open
 
     def __post_init__(self) -> None:
@@ -80,7 +90,11 @@ def serve(args: Namespace, output: Output) -> int:
     names = {*(name.lower() for name in args.name or ()), host.lower(), *guard.LOOPBACK}
     idle = _seconds(args.idle)
     door = Door(vaults, f"{scheme}://{shown}:{port}", names, guard.is_loopback(host))
+    door.has_chats = args.proxy
     server = serving.server(app.build(door, _lifespan(door)), tls)
+    if door.has_chats and not door.guarded:
+        why = door.left_out.get("chat", "no package that does it is installed")
+        raise UsageError(f"chats cannot be passed on: {why}")
     output.remark(
         f"vaultmem: {door.url}/mcp and {door.url}/api/v1 answer who has a token (vaultmem token add NAME)"
     )
@@ -115,8 +129,11 @@ def _lifespan(door: Door) -> app.Lifespan:
         found = OpenDoor(door.url, os.getpid(), dict(door.vaults), door.is_private)
         try:
             await asyncio.gather(*(each.ready() for each in companions))
-            _write_private(place, found._asdict())
-            yield
+            async with contextlib.AsyncExitStack() as stack:
+                for one in door.beside:
+                    await stack.enter_async_context(one())
+                _write_private(place, found._asdict())
+                yield
         finally:
             for task in watching:
                 task.cancel()

@@ -14,6 +14,7 @@ from vaultmem.api.rpc import NOT_FOUND, UNKNOWN_METHOD, WRONG_PARAMS
 from vaultmem.errors import VaultmemError
 
 MOST_OPEN = 24  # connections to one agent, which takes 110 in all
+SEARCHES = 2  # of one agent at once: in its one interpreter more of them take turns, at the price of a third more work
 PATIENCE = 60.0  # seconds for an answer
 START_WITHIN = 20.0  # seconds for an agent that was just started
 _LONGEST = 1 << 26  # bytes of a reply
@@ -52,6 +53,7 @@ class Link:
         self.vault = vault
         self._free: list[_Connection] = []
         self._room = asyncio.Semaphore(MOST_OPEN)
+        self._searches = asyncio.Semaphore(SEARCHES)
         self.in_flight = 0
 
     async def call(
@@ -67,7 +69,7 @@ class Link:
         line = f"{json.dumps(request, separators=(',', ':'))}\n".encode()
         self.in_flight += 1
         try:
-            async with self._room:
+            async with self._searches if method == "search" else self._room:
                 connection = await self._connection()
                 is_whole = False
                 try:

@@ -270,6 +270,7 @@ VERBS = {
             Param("tls_cert", "the certificate, as PEM", metavar="FILE", section="the HTTP door"),
             Param("tls_key", "its key, as PEM", metavar="FILE", section="the HTTP door"),
             flag("behind_proxy", "a web server in front ends TLS", section="the HTTP door"),
+            flag("proxy", "pass chats on at /v1, too, with memory, as vaultmem proxy does", section="the HTTP door"),
             Param("idle", "end when nobody has asked for so long, such as 30m", metavar="TIME", section="the HTTP door"),
         ),
         command="lifecycle:serve",

@@ -45,15 +45,13 @@ def build(
 
     app = Starlette(
         routes=[
-            *(Route(f"/v1{one.form.path}", _chat(one), methods=["POST"]) for one in chats),
-            Route("/v1/models", _forward(server), methods=["GET"]),
-            Route("/v1/{rest:path}", _forward(server), methods=list(METHODS)),
+            *(Route(f"/v1{one.form.path}", chat_with(one), methods=["POST"]) for one in chats),
+            Route("/v1/models", forward_to(server), methods=["GET"]),
+            Route("/v1/{rest:path}", forward_to(server), methods=list(METHODS)),
             Route("/health", health, methods=["GET"]),
         ],
         middleware=[Middleware(_Guarded, guard)],
-        exception_handlers={
-            HTTPException: _http_error, UpstreamError: _upstream_error, ClientDisconnect: _gone, Exception: _failure,
-        },
+        exception_handlers={**_HANDLERS, Exception: _failure},
         lifespan=lifespan,
     )  # fmt: skip
     app.router.redirect_slashes = False
@@ -95,7 +93,9 @@ class _Relay(StreamingResponse):
             await self._close()
 
 
-def _chat(chats: Chats) -> Endpoint:
+def chat_with(chats: Chats) -> Endpoint:
+    """One of the two APIs of chats."""
+
     async def chat(request: Request) -> Response:
         body = await _body(request)
         exchange = Exchange(chats)
@@ -110,7 +110,7 @@ def _chat(chats: Chats) -> Endpoint:
     return chat
 
 
-def _forward(server: Upstream) -> Endpoint:
+def forward_to(server: Upstream) -> Endpoint:
     """Whatever the upstream can do besides: models, embeddings, files."""
 
     async def forward(request: Request) -> Response:
@@ -206,3 +206,14 @@ async def _gone(_: Request, __: Exception) -> Response:
 
 async def _failure(_: Request, error: Exception) -> Response:
     return _error(500, f"the proxy failed: {type(error).__name__}", "internal_error")
+
+
+_HANDLERS = {HTTPException: _http_error, UpstreamError: _upstream_error, ClientDisconnect: _gone}
+
+
+async def in_form(request: Request, endpoint: Endpoint) -> Response:
+    """The answer of an endpoint; an error in the form that OpenAI's clients read."""
+    try:
+        return await endpoint(request)
+    except (HTTPException, UpstreamError, ClientDisconnect) as error:
+        return await _HANDLERS[type(error)](request, error)

@@ -58,6 +58,10 @@ class Parts(NamedTuple):
     counts: ChatCounts
     place: str  # where memory is put: turn or start
     conversation: str  # of requests that name none
+    client: str = ""  # the assistant in whose name memories are recalled; "" for the person
+    holder: str = (
+        ""  # whose conversations these are, where several ask: another one's cannot be named
+    )
 
 
 class Tee:
@@ -127,6 +131,7 @@ class Chats:
             return "off" if chat.is_off else "none: a program asks for itself"
         named = header(headers, b"x-conversation-id").encode("latin-1").decode("utf-8", "replace")
         id_ = (named.strip() or chat.conversation.strip()) or self.parts.conversation
+        id_ += f"@{self.parts.holder}" if self.parts.holder else ""
         if why := conversation_problem(id_):
             log.warning("a request goes without memory: its conversation id %s", why)
             return f"none: the conversation id {why}"
@@ -208,7 +213,9 @@ class Exchange:
             why = "the turn goes on" if chat.question.strip() else "the user says nothing"
             self._recall = f"none: {why}"
             return Context("", 0)
-        result = await self._parts.memory.recall(self._conversation, chat.question, chat.earlier)
+        result = await self._parts.memory.recall(
+            self._conversation, chat.question, chat.earlier, self._parts.client
+        )
         self._recall = _summary(result)
         outcome = result.dropped or (RECALLED if result.context.text else NOTHING)
         _in_thread(self._parts.counts.add, outcome)

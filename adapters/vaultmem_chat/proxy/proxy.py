@@ -97,15 +97,13 @@ def _is_same(one: str, other: str) -> bool:
     return False
 
 
-class Proxy:
-    """Everything that serves one vault. `listening` is bound already."""
+class Chatting:
+    """Everything that serves the chats of one vault, behind whatever server."""
 
-    def __init__(self, folder: str, config: Config, listening: socket.socket) -> None:
+    def __init__(self, folder: str, config: Config) -> None:
         self._folder, self._config = folder, config
-        self.host, self.port = config.text("proxy.host"), int(listening.getsockname()[1])
-        self._listening = listening
         key = own_key(config)
-        self._upstream = Upstream(config.text("llm.base_url"), key)
+        self.upstream = Upstream(config.text("llm.base_url"), key)
         self._learners = Learners(self._model, has_own=key is not None)
         self._learning = self._vault()
         self._worker = Worker(self._learning, self._learners.model, self._on_learned)
@@ -115,17 +113,16 @@ class Proxy:
         self._turns = ChatTurns(
             self._worker.turns, self._worker.nudge, self._last_turn, service_of(config)
         )
-        parts = Parts(
-            self._upstream, self._memory, self._turns, self._learners,
+        self._parts = Parts(
+            self.upstream, self._memory, self._turns, self._learners,
             ChatCounts(self._learning.state.folder), config.text("proxy.place"),
             config.text("conversations.id"),
         )  # fmt: skip
-        chats = [Chats(parts, form) for form in (COMPLETIONS, RESPONSES)]
-        guard = Guard(self.host, self.port, credentials.of_clients(config.text("proxy.key")))
-        waiting = self._worker.turns.count
-        self.server = serving.server(
-            app.build(chats, self._upstream, guard, waiting, self._lifespan)
-        )
+
+    def chats(self, client: str = "", holder: str = "") -> list[Chats]:
+        """The chats of both APIs, for everybody or for one client of several."""
+        parts = self._parts._replace(client=client, holder=holder)
+        return [Chats(parts, form) for form in (COMPLETIONS, RESPONSES)]
 
     def _vault(self) -> Vault:
         vault = Vault(self._folder)
@@ -150,24 +147,19 @@ class Proxy:
         turns = [one for one in result if one["role"] == USER]
         return LastTurn(str(turns[-1]["content"]).strip(), str(turns[-1]["id"])) if turns else None
 
-    def serve(self) -> None:
-        """Until a signal ends it. What waits is learned from meanwhile."""
-        self._worker.start()
-        try:
-            asyncio.run(self.server.serve(sockets=[self._listening]))
-        finally:
-            self._worker.stop(LAST_TURN)
-            self._learning.close()
-
     @contextlib.asynccontextmanager
-    async def _lifespan(self, _: object) -> AsyncIterator[None]:
-        """The first request waits for the warm-up: it shall not go without memory because nothing is loaded yet."""
+    async def running(self, _: object = None) -> AsyncIterator[None]:
+        """Learn from turns meanwhile. The first request waits for the warm-up: it shall not go without memory because
+        nothing is loaded yet."""
+        self._worker.start()
         await asyncio.to_thread(self._memory.warm_up)
         try:
             yield
         finally:
-            await self._upstream.close()
+            await self.upstream.close()
             await asyncio.to_thread(self._memory.close)
+            await asyncio.to_thread(self._worker.stop, LAST_TURN)
+            self._learning.close()
 
     def _on_learned(self, learned: Learned) -> None:
         """Where no agent keeps the index up to date, this process does: the next question may be about it."""
@@ -199,6 +191,24 @@ class Proxy:
             done, total, _ = vault.embedded()
             if total - done <= FEW:  # all of a vault takes minutes, in which nothing is learned
                 vault.embed()
+
+
+class Proxy(Chatting):
+    """A server for the chats of one vault. `listening` is bound already."""
+
+    def __init__(self, folder: str, config: Config, listening: socket.socket) -> None:
+        super().__init__(folder, config)
+        self.host, self.port = config.text("proxy.host"), int(listening.getsockname()[1])
+        self._listening = listening
+        guard = Guard(self.host, self.port, credentials.of_clients(config.text("proxy.key")))
+        waiting = self._worker.turns.count
+        self.server = serving.server(
+            app.build(self.chats(), self.upstream, guard, waiting, self.running)
+        )
+
+    def serve(self) -> None:
+        """Until a signal ends it."""
+        asyncio.run(self.server.serve(sockets=[self._listening]))
 
 
 def own_key(config: Config) -> credentials.Key | None:

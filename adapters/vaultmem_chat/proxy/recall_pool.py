@@ -49,15 +49,17 @@ class RecallPool:
     def _warm_up(self, together: threading.Barrier) -> None:
         together.wait(WARM)  # so that no thread takes the turn of another one
         try:
-            self._ask("default", "hello", ())
+            self._ask("default", "hello", (), "")
         except VaultmemError as error:
             log.warning("recall is not ready: %s", error)
 
-    async def recall(self, conversation: str, question: str, earlier: tuple[str, ...]) -> Recalled:
+    async def recall(
+        self, conversation: str, question: str, earlier: tuple[str, ...], client: str = ""
+    ) -> Recalled:
         """The context of a question; nothing where that fails or takes too long, and then why."""
         if len(self._waiting) >= MOST_WAITING:
             return Recalled(dropped=BUSY, why="too many requests wait for recall")
-        asking = self._threads.submit(self._ask, conversation, question, earlier)
+        asking = self._threads.submit(self._ask, conversation, question, earlier, client)
         self._waiting.add(asking)
         asking.add_done_callback(self._waiting.discard)
         try:
@@ -72,12 +74,15 @@ class RecallPool:
             return Recalled(dropped=FAILED, why=f"recall failed: {type(error).__name__}")
         return Recalled(context)
 
-    def _ask(self, conversation: str, question: str, earlier: tuple[str, ...]) -> Context:
+    def _ask(
+        self, conversation: str, question: str, earlier: tuple[str, ...], client: str
+    ) -> Context:
         vault: Vault | None = getattr(self._of_thread, "vault", None)
         if vault is None:
             vault = self._of_thread.vault = self._opened()
             self._vaults.append(vault)
-        return context_for(vault, conversation, question, earlier, self._limits)
+        limits = self._limits._replace(client=client)
+        return context_for(vault, conversation, question, earlier, limits)
 
     def close(self) -> None:
         """Answer nothing more."""

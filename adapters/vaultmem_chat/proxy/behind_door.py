@@ -1,0 +1,96 @@
+"""Chats at the HTTP door (`vaultmem serve --http ADDRESS --proxy`): below /v1, for who has a token, as that client.
+
+Conversations carry the name of the token, so that nobody can name another one's. Only chats and the list of models are
+passed on: the key of the upstream is the person's, and opens more than that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from vaultmem_chat.proxy.app import MOST_BODY, Endpoint, chat_with, forward_to, in_form
+from vaultmem_chat.proxy.chats import COMPLETIONS, RESPONSES
+from vaultmem_chat.proxy.proxy import Chatting, Overrides, in_force
+from vaultmem_server.app import BaseRoute, Request, Response, Route, known, require, vault_for
+
+if TYPE_CHECKING:
+    from vaultmem_server.door import Door
+    from vaultmem_server.tokens import Caller
+
+PLACE = "/v1"
+VAULT = "x-vaultmem-vault"  # the header that says which, where a token opens several
+SCOPE = "write"  # what is said is kept
+_OURS = (b"authorization", VAULT.encode())
+
+
+def mount(door: Door) -> list[BaseRoute]:
+    """The routes, where they are asked for. Raises VaultmemError where no model is set."""
+    if not door.has_chats:
+        return []
+    # Where the door listens is its own matter.
+    local = Overrides(host="127.0.0.1")
+    served = {
+        name: Chatting(folder, in_force(folder, local)) for name, folder in door.vaults.items()
+    }
+    door.guarded[PLACE] = MOST_BODY
+    door.beside.append(lambda: _running(served))
+    clients = _Clients(door, served)
+    chats = (COMPLETIONS, RESPONSES)
+    return [
+        *(
+            Route(f"{PLACE}{one.path}", clients.endpoint(one.path), methods=["POST"])
+            for one in chats
+        ),
+        Route(f"{PLACE}/models", clients.endpoint("/models"), methods=["GET"]),
+    ]
+
+
+@contextlib.asynccontextmanager
+async def _running(served: dict[str, Chatting]) -> AsyncIterator[None]:
+    async with contextlib.AsyncExitStack() as stack:
+        for one in served.values():
+            await stack.enter_async_context(one.running())
+        yield
+
+
+class _Clients:
+    """What each client reaches, made when it first asks."""
+
+    def __init__(self, door: Door, served: dict[str, Chatting]) -> None:
+        self._door, self._served = door, served
+        self._of: dict[tuple[str, str], dict[str, Endpoint]] = {}  # by vault and token
+
+    def endpoint(self, path: str) -> Endpoint:
+        """What answers at a path: with the rights of the token, and without the token for the upstream."""
+
+        async def inner(request: Request) -> Response:
+            caller = known(request)
+            require(caller, SCOPE)
+            vault = vault_for(self._door, caller, request.headers.get(VAULT, ""))
+            passed = [pair for pair in request.scope["headers"] if pair[0].lower() not in _OURS]
+            own = Request({**request.scope, "headers": passed}, request.receive)
+            status = 500
+            try:
+                response = await in_form(own, self._reached(vault, caller)[path])
+                status = response.status_code
+            finally:
+                if request.method == "POST":
+                    self._door.audit.write(caller, vault, "chat", status)
+            return response
+
+        async def outer(request: Request) -> Response:
+            return await in_form(request, inner)
+
+        return outer
+
+    def _reached(self, vault: str, caller: Caller) -> dict[str, Endpoint]:
+        key = vault, caller.token.key
+        if key not in self._of:
+            one = self._served[vault]
+            holder = caller.token.name if caller.client else ""
+            chats = one.chats(caller.client, holder)
+            paths = {each.form.path: chat_with(each) for each in chats}
+            self._of[key] = {**paths, "/models": forward_to(one.upstream)}
+        return self._of[key]

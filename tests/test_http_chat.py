@@ -1,0 +1,129 @@
+"""Chats at the HTTP door: a model with the memory of the token's client, and the official client of the API."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import openai
+import pytest
+
+from tests.agent_run import until
+from tests.http_run import Door, opened
+from tests.scripted_llm import ScriptedLlm, running, text
+from vaultmem.memories.conversation import folder_of
+
+SAID = "My sister Ada keeps bees in Bergen."
+
+
+@pytest.fixture(scope="module")
+def llm() -> Iterator[ScriptedLlm]:
+    with running() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def door(llm: ScriptedLlm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VAULTMEM_LLM_BASE_URL", llm.url)
+        patch.setenv("VAULTMEM_LLM_KEY", "env:UPSTREAM_KEY")
+        patch.setenv("UPSTREAM_KEY", "key-of-the-person")
+        patch.setenv("VAULTMEM_PROXY_PATIENCE", "30s")
+        with opened(tmp_path_factory.mktemp("door"), "--proxy") as one:
+            yield one
+
+
+def chat(door: Door, token: str, said: str, **more: object) -> bytes:
+    body = {"model": "m", "messages": [{"role": "user", "content": said}], **more}
+    headers = {"X_Vaultmem_Vault": "home"} if token != "home-writer" else {}
+    answer = door.send("POST", "/v1/chat/completions", body, token, **headers)
+    assert answer.status == 200, answer.body
+    return answer.body
+
+
+def prompt_of(llm: ScriptedLlm) -> str:
+    return json.dumps(llm.chats[-1].messages)
+
+
+def test_each_client_chats_with_its_own_memory(door: Door, llm: ScriptedLlm) -> None:
+    door.ask("write", "claude", content="The zebra is called Zed.", scope="agent:claude")
+    seen = {}
+    for who in ("claude", "codex"):
+        until(lambda: door.ask("search", "me", query="zebra").data["count"])
+        chat(door, who, "What is the zebra called, and what is the PIN of the boiler?")
+        seen[who] = prompt_of(llm)
+    assert "called Zed" in seen["claude"]
+    assert "called Zed" not in seen["codex"]
+    assert "5150" not in "".join(seen.values()), "a private note"
+
+
+def test_the_token_goes_no_further_and_the_person_s_key_does(door: Door, llm: ScriptedLlm) -> None:
+    chat(door, "claude", "Hello")
+    headers = llm.chats[-1].headers
+    assert headers["authorization"] == "Bearer key-of-the-person"
+    assert not [name for name, value in headers.items() if "vmt_" in value or "vaultmem" in name]
+
+
+def test_a_conversation_is_its_client_s(door: Door, llm: ScriptedLlm) -> None:
+    entries = door.folder / "home" / "vaultmem" / "entries"
+
+    def is_kept(conversation: str) -> bool:
+        return bool(list(entries.glob(f"{folder_of(conversation)}/turns/user/*.md")))
+
+    chat(door, "claude", SAID, user="holiday")
+    until(lambda: is_kept("holiday@claude-laptop"), 60)
+    for conversation in ("holiday", "holiday@claude-laptop"):
+        chat(door, "codex", "Where does Ada keep bees?", user=conversation)
+        assert "Bergen" not in prompt_of(llm)
+        until(lambda: is_kept(f"{conversation}@codex-laptop"), 60)  # noqa: B023 - waited for here
+    assert not is_kept("holiday")
+
+
+def test_who_may_not_write_may_not_chat_and_nothing_else_is_passed_on(
+    door: Door, llm: ScriptedLlm
+) -> None:
+    before = len(llm.requests)
+    body = {"model": "m", "messages": []}
+    for token, status in (("", 401), ("gone", 401), ("reader", 403)):
+        assert door.send("POST", "/v1/chat/completions", body, token).status == status
+    assert door.send("POST", "/v1/chat/completions", body, "claude").status == 400  # which vault?
+    for path in ("/v1/files", "/v1/embeddings", "/v1/../v1/files", "/v1", "/v1/chat/completions/x"):
+        assert door.send("POST", path, {}, "claude", X_Vaultmem_Vault="home").status == 404, path
+    # What is learned from earlier turns may have come meanwhile, and nothing else.
+    since = llm.requests[before:]
+    assert all(one.path.endswith("/chat/completions") and one.messages for one in since)
+
+
+def test_the_official_client_streams(door: Door, llm: ScriptedLlm) -> None:
+    llm.otherwise = text("Hello there")  # also of what learns from earlier turns
+    headers = {"X-Vaultmem-Vault": "work"}
+    with openai.OpenAI(
+        base_url=f"{door.url}/v1",
+        api_key=door.tokens["claude"],
+        default_headers=headers,
+        max_retries=0,
+    ) as client:
+        assert [one.id for one in client.models.list()] == llm.models
+        stream = client.chat.completions.create(
+            model="m", messages=[{"role": "user", "content": "Hi"}], stream=True
+        )
+        said = "".join(one.choices[0].delta.content or "" for one in stream if one.choices)
+    assert said == "Hello there"
+
+
+def test_without_a_model_the_door_stays_shut(vault: Path) -> None:
+    words = ["serve", "--http", "127.0.0.1:0", "--proxy", "--vault", str(vault)]
+    environ = {name: one for name, one in os.environ.items() if "LLM" not in name}
+    ended = subprocess.run(
+        [sys.executable, "-m", "vaultmem", *words],
+        env=environ,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert "no upstream is set" in ended.stderr.decode()
