@@ -11,7 +11,7 @@ from tests.cli_run import at_terminal, one_line, process, tree_hash
 from tests.scripted_llm import ScriptedLlm
 from vaultmem import paths
 from vaultmem.agent import life
-from vaultmem.errors import VaultmemError
+from vaultmem.errors import ConfigError, VaultmemError
 from vaultmem_assistants import first_steps, setup_record
 from vaultmem_chat.llm import nearby
 
@@ -124,7 +124,9 @@ def test_a_setting_takes_the_place_of_its_line() -> None:
         with_setting("a: [\n", "vault", "/y")
 
 
-def test_a_model_that_runs_here_is_found_by_its_port(scripted_llm: ScriptedLlm) -> None:
+def test_a_model_that_runs_here_is_found_by_its_port(
+    scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scripted_llm.models = ["nomic-embed-text", "llama3.2"]
     port = int(scripted_llm.url.rpartition(":")[2].partition("/")[0])
     (one,) = nearby.models({"Nothing": 1, "Ollama": port})
@@ -133,5 +135,13 @@ def test_a_model_that_runs_here_is_found_by_its_port(scripted_llm: ScriptedLlm) 
         scripted_llm.url.replace("localhost", "127.0.0.1"),
         "llama3.2",
     )
+    monkeypatch.setattr(nearby, "models", lambda: [one])
+    for form, words in (
+        ("--upstream {address}", "1"),
+        ("--upstream {address} --model {name}", "--model llama3.2"),
+    ):
+        with pytest.raises(ConfigError, match=rf"Ollama runs here, type --upstream .*{words}$"):
+            nearby.offered(None, None, form)
+    monkeypatch.undo()
     scripted_llm.models_status = 500
     assert nearby.models({"Ollama": port}) == []

@@ -638,3 +638,12 @@ def test_what_a_person_deleted_by_hand_can_be_restored(vault: Path, open_vault: 
     assert (vault / one["path"]).read_bytes() == before
     with pytest.raises(NoteNotFoundError):
         open_vault.restore("Never there")
+
+
+def test_what_changed_tells_nothing_that_was_undone(vault: Path, open_vault: Vault) -> None:
+    open_vault.write("Anne likes green tea", category="preferences")
+    open_vault.dream(1)
+    page = vault / "vaultmem" / "What changed.md"
+    assert "Anne likes green tea" in page.read_text()
+    open_vault.undo(last=True)
+    assert "Anne likes green tea" not in page.read_text()

@@ -41,7 +41,9 @@ def run(args: Namespace, output: Output) -> int:
     with open_vault(args, output) as vault:
         folder = vault.path
         if not (args.upstream or vault.config.text("llm.base_url")):
-            args.upstream, args.model = _offered(output, args.model)
+            args.upstream, args.model = _offered(
+                output, args.model, "--upstream {address} --model {name}"
+            )
     learned: queue.SimpleQueue[Learned] = queue.SimpleQueue()
     with MemoryClient(
         folder, base_url=args.upstream or "", model=args.model or "", on_learned=learned.put
@@ -61,7 +63,7 @@ def run(args: Namespace, output: Output) -> int:
     return 0
 
 
-def _offered(output: Output, model: str | None) -> tuple[str | None, str | None]:
+def _offered(output: Output, model: str | None, form: str) -> tuple[str | None, str | None]:
     """The address and the name of a model that runs here, if the person wants it."""
     from vaultmem_chat.llm import nearby
 
@@ -73,7 +75,7 @@ def _offered(output: Output, model: str | None) -> tuple[str | None, str | None]
         return is_wanted
 
     can_ask = is_terminal(sys.stdin) and is_terminal(sys.stdout)
-    return nearby.offered(model, wants if can_ask else None)
+    return nearby.offered(model, wants if can_ask else None, form)
 
 
 def _check(client: MemoryClient) -> None:
@@ -208,7 +210,7 @@ def proxy(args: Namespace, output: Output) -> int:
     with open_vault(args, output) as vault:
         folder = vault.path
         if not (args.upstream or vault.config.text("llm.base_url")):
-            args.upstream, _ = _offered(output, None)
+            args.upstream, _ = _offered(output, None, "--upstream {address}")
         overrides = Overrides(args.host, args.port, args.upstream, args.conversation, args.notes)
         config = in_force(folder, overrides)
     host = config.text("proxy.host")

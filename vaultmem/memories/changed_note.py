@@ -146,8 +146,8 @@ def keep(session: Session) -> bool:
     desk.remember()
     commits = desk.history.log(limit=MOST_COMMITS, since=session.now - (WEEKS + 1) * WEEK)
     records = [_record(*each, desk.folder) for each in standing(commits) if not is_said(each[0])]
-    if not records:
-        return False
+    if not records and desk.bytes_of(path, 1) is None:
+        return False  # with a page, the last of what it says was undone
     living = [memory.title for memory in desk.collection.live()]
     text = what_changed(records, session.view.now.date(), living, desk.rules.page_style(path))
     try:

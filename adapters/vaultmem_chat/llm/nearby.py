@@ -32,14 +32,14 @@ def models(servers: dict[str, int] | None = None) -> list[Nearby]:
 
 
 def offered(
-    model: str | None, wants: Callable[[str], bool] | None
+    model: str | None, wants: Callable[[str], bool] | None, form: str
 ) -> tuple[str | None, str | None]:
     """The address and the name of a model that runs here and is wanted; the name may be given. Raises ConfigError
-    where there is one, and nobody to ask."""
+    where there is one, and nobody to ask; `form` is how its options are typed."""
     for one in models():
         name = model or one.model
         if wants is None:
-            how = f"--upstream {one.address} --model {name}"
+            how = form.format(address=one.address, name=name)
             raise ConfigError(f"no language model is set: {one.program} runs here, type {how}")
         if wants(f"{one.program} runs here with {name}; use it now? [Y/n] "):
             return one.address, name
