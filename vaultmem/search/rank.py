@@ -131,15 +131,21 @@ def in_order(
     scored: Iterable[Scored], paths: Callable[[set[int]], dict[int, str]], note_bits: int
 ) -> list[int]:
     """The blocks, best first; what is equally good by its path and place. Numbers of notes only tell in which order
-    they came into this index; `paths` gives the paths of notes."""
-    rounded = [(round(lost, DIGITS), block) for lost, block in scored]
-    notes: dict[float, set[int]] = {}
-    for lost, block in rounded:
-        notes.setdefault(lost, set()).add(block >> note_bits)
-    tied = set().union(*(each for each in notes.values() if len(each) > 1))
-    known = paths(tied) if tied else {}
-    rounded.sort(key=lambda each: (each[0], known.get(each[1] >> note_bits, ""), each[1]))
-    return [block for _, block in rounded]
+    they came into this index; `paths` gives the paths of notes. `scored` has the best first."""
+    groups: list[list[int]] = []
+    before, least = math.inf, 2 * 10**-DIGITS  # few are near enough to round them
+    for lost, block in scored:
+        if lost - before < least and round(lost, DIGITS) == round(before, DIGITS):
+            groups[-1].append(block)
+        else:
+            groups.append([block])
+        before = lost
+    tied = [group for group in groups if group[1:]]
+    notes = {block >> note_bits for group in tied for block in group}
+    known = paths(notes) if tied else {}
+    for group in tied:
+        group.sort(key=lambda block: (known.get(block >> note_bits, ""), block))
+    return [block for group in groups for block in group]
 
 
 def is_cut_in_a_tie(scores: Collection[float], limit: int) -> bool:
@@ -184,13 +190,14 @@ class Ranking:
             blocks = keyword.keys() | meaning.keys() | self._around.keys()
             own = [(-self._own_score(block), block) for block in blocks]
         else:
-            own = [(-score - self._size_points(block), block) for block, score in keyword.items()]
+            points = {block: SIZE_POINTS[size] for block, size in facts.sizes.items()}
+            own = [(-score - points.get(block, 0.0), block) for block, score in keyword.items()]
         own.sort()
-        totals = note_scores([(facts.seat(block) >> note_bits, -lost) for lost, block in own])
-        self._shares = {note: NOTE_WEIGHT * total for note, total in totals.items()}
-        shares = self._shares
+        seats = [facts.seat(block) >> note_bits for _, block in own]
+        totals = note_scores([(seat, -lost) for seat, (lost, _) in zip(seats, own, strict=True)])
+        self._shares = shares = {note: NOTE_WEIGHT * total for note, total in totals.items()}
         self.scored: list[Scored] = [
-            (lost - shares[facts.seat(block) >> note_bits], block) for lost, block in own
+            (lost - shares[seat], block) for seat, (lost, block) in zip(seats, own, strict=True)
         ]
         if facts.copies:
             self.scored = [(self._lost(lost, block), block) for lost, block in self.scored]
@@ -289,8 +296,9 @@ def note_scores(hits: list[tuple[int, float]]) -> dict[int, float]:
     seen: dict[int, int] = {}
     totals: dict[int, float] = {}
     for note, score in hits:
-        place = seen.get(note, 0)
-        if place < len(NOTE_SHARE):
-            totals[note] = totals.get(note, 0.0) + NOTE_SHARE[place] * max(score, 0.0)
-        seen[note] = place + 1
+        place = seen[note] = seen.get(note, -1) + 1
+        if place == 0:
+            totals[note] = score * NOTE_SHARE[0] if score > 0 else 0.0
+        elif place < len(NOTE_SHARE) and score > 0:
+            totals[note] += NOTE_SHARE[place] * score
     return totals

@@ -202,7 +202,10 @@ def fill(template: str, vault: str, path: str, title: str) -> str:
     name = folder.rpartition("/")[2]
     parts = {"{vault}": name, "{path}": path, "{title}": title}
     for field, text in parts.items():
-        template = template.replace(field, percent_encoded(text))
+        if field in template:
+            template = template.replace(field, percent_encoded(text))
+    if "{abs}" not in template:
+        return template
     whole = "/".join(map(percent_encoded, f"{folder}/{path}".split("/")))
     return template.replace("{abs}", whole)
 
