@@ -19,7 +19,7 @@ from vaultmem.memories.access import SCOPE, Origin, Viewer, attribution
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import is_talk
 from vaultmem.memories.store import MemoryStore
-from vaultmem.search import recall_candidate
+from vaultmem.search import hop, recall_candidate
 from vaultmem.search.recall_candidate import (
     NEAR,
     NEAR_OF_PAGES,
@@ -69,7 +69,7 @@ def wanted_of(request: Arguments, config: Config, now: float) -> Wanted:
     """What a request wants. Raises UsageError."""
     threshold = request.number("score_threshold", config.share("recall.score_threshold") or -1.0)
     return Wanted(
-        _query(request), request.whole("budget"),
+        request.long_text("query")[:LONGEST], request.whole("budget"),
         request.whole("top_k"),
         request.tags("types"),
         _scopes(request), request.flag("notes"), request.number("min_confidence"),
@@ -87,16 +87,8 @@ def _as_of(request: Arguments, now: float) -> float | None:
     if not request.text("as_of"):
         return None
     at = request.moment("as_of", datetime.fromtimestamp(now).astimezone(), ahead=False)
-    local = datetime.fromtimestamp(at).astimezone()
-    return (
-        (local.replace(tzinfo=None) + timedelta(days=1)).timestamp()
-        if local.time() == time.min
-        else at
-    )
-
-
-def _query(request: Arguments) -> str:
-    return request.long_text("query")[:LONGEST]
+    local = datetime.fromtimestamp(at)  # noqa: DTZ006 - a day may have 25 hours
+    return (local + timedelta(days=1)).timestamp() if local.time() == time.min else at
 
 
 def _scopes(request: Arguments) -> tuple[str, ...]:
@@ -130,9 +122,8 @@ class Recaller:
             from vaultmem.search.rerank import Reranker
 
             self.reranker = Reranker(setting, models, threads)
-        self._unread: list[
-            tuple[str, dict[str, int]]
-        ] = []  # by whom, each memory once in each; not counted yet
+        # By whom, each memory once in each; not counted yet.
+        self._unread: list[tuple[str, dict[str, int]]] = []
         self._lock = threading.Lock()
 
     def run(self, desk: MemoryStore, reader: Reader, wanted: Wanted) -> Run:
@@ -194,7 +185,7 @@ class Run:
 
     def carry_out(self) -> None:
         """Make all steps."""
-        candidates = self._relevant(self._candidates())
+        candidates = self._relevant(self._second_round(self._candidates()))
         candidates = self._recency(self._scored(candidates))
         candidates = self._diversity(self._confidence(candidates))
         self._budget([*candidates, *self._archived()])
@@ -233,6 +224,14 @@ class Run:
         left = ", ".join(f"{number} {why}" for why, number in self.left_out.items())
         self._say("filters", f"left out {left or 'none'}", allowed)
         return allowed
+
+    def _second_round(self, candidates: list[Candidate]) -> list[Candidate]:
+        """What a name leads to that one of the best gives."""
+        if not self._wants("hop"):
+            return candidates
+        candidates, did = hop.followed(self.look, self._sources, self.wanted, candidates)
+        self._say("hop", did, candidates)
+        return candidates
 
     def _unremembered(self, candidates: list[Candidate], facts: set[str]) -> list[Candidate]:
         """Facts of conversations among the best: one tick, and they are memories."""

@@ -17,7 +17,7 @@ from vaultmem.text.values import lazy
 BUDGET, TOP_K = 2000, 50
 LEAST_CANDIDATES, MOST_CANDIDATES = 20, 120
 TIMES_K = 4  # candidates for one that is wanted
-STEPS = ("meaning", "filters", "fit", "rerank", "recency", "confidence", "mmr", "preferences", "budget")  # fmt: skip
+STEPS = tuple("meaning filters hop fit rerank recency confidence mmr preferences budget".split())
 
 
 class Candidate(NamedTuple):
