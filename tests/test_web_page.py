@@ -231,6 +231,38 @@ def test_an_action_tells_how_to_take_it_back(me: Browser) -> None:
     assert all(me.door.ask("read", id=id_).status == 200 for id_ in ids)
 
 
+def test_a_memory_goes_with_all_that_was_derived_from_it(me: Browser) -> None:
+    made = [me.door.ask("write", content="The sextant came from aunt Greta.").data]
+    for text in ("Greta once sailed the sound alone.", "A spare compass lies behind the stove."):
+        made.append(me.door.ask("write", content=text, source=made[-1]["path"]).data)
+    ids = [one["id"] for one in made]
+    page = me.get(f"/ui/memory?id={ids[0]}")
+    assert "derived from it: 2" in page
+    assert "derived" not in me.get(f"/ui/memory?id={ids[2]}")
+    sent = re.findall(r'name="id" value="([^"]+)"', page)
+    together = next(one.split("\n") for one in sent if "\n" in one)
+    assert together == ids
+    me.act("delete", id="\n".join(together))
+    assert all(me.door.ask("read", id=id_).status == 404 for id_ in ids)
+    me.act("undo", commits=re.findall(r'name="commits" value="([^"]+)"', me.notice())[0])
+    assert all(me.door.ask("read", id=id_).status == 200 for id_ in ids)
+
+
+def test_who_types_is_sent_results_alone(me: Browser) -> None:
+    """Facets are counted once, when the page is opened."""
+    me.door.ask("write", content="The anchor is in the locker.")
+    for path, form, results in (
+        ("/ui/search?q=anchor", "search", "results"),
+        ("/ui/tell?q=anchor", "tell", "told"),
+        ("/ui/memories?words=anchor", "narrow", "list"),
+    ):
+        whole = me.get(path)
+        part = me.send("GET", path, X_Vaultmem="part").body.decode()
+        assert f'id="{form}"' in whole
+        assert f'id="{form}"' not in part
+        assert all(f'id="{results}"' in text and "locker" in text for text in (whole, part))
+
+
 def test_two_who_edit_one_memory_lose_no_word(me: Browser) -> None:
     made = me.door.ask("write", content="The ferry leaves at nine.").data
     seen = made["content_hash"]

@@ -111,7 +111,7 @@ class _Site:
         own page can set the header."""
         if request.method == "GET":
             return _entrance(request)
-        if request.headers.get("x-vaultmem") != "1":
+        if _script(request) != "1":
             return http.Response(status_code=403)
         secret = (await request.body())[:200].decode("ascii", "replace")
         folder = spend_link(secret)
@@ -195,7 +195,15 @@ class _Site:
             query = request.query_params
             several = {name: query.getlist(name) for name in query}
             reader = Reader(self._door, session.vault)
-            visit = Visit(reader, dict(query), t, session.csrf, _below(request), several)
+            visit = Visit(
+                reader,
+                dict(query),
+                t,
+                session.csrf,
+                _below(request),
+                several,
+                _script(request) == "part",
+            )
             try:
                 return self._shown(request, await page(visit))
             except VaultmemError as error:
@@ -208,8 +216,7 @@ class _Site:
         session, t = _session(request), _texts(request)
         if page.is_part:
             return _html(views.part(page, t), status)
-        is_script = request.headers.get("x-vaultmem") == "1"  # it shows an open page again
-        notice = None if is_script else session.take_notice()
+        notice = None if _script(request) else session.take_notice()
         frame = views.Frame(_below(request), session.csrf, session.vault, notice)
         return _html(views.document(page, frame, t), status)
 
@@ -253,6 +260,11 @@ def _back(form: dict[str, str]) -> str:
     if address.scheme or address.netloc or not address.path.startswith(f"{ROOT}/"):
         return f"{ROOT}/"
     return f"{address.path}?{address.query}" if address.query else address.path
+
+
+def _script(request: http.Request) -> str:
+    """What our script asks for: "1", an open page again; "part", only its results. Else nothing."""
+    return request.headers.get("x-vaultmem", "")
 
 
 def _host(request: http.Request) -> str:

@@ -157,6 +157,7 @@ class Visit:
     csrf: str
     address: str
     several: Mapping[str, list[str]] = field(default_factory=dict)
+    is_part: bool = False  # only the results are shown
 
     def text(self, name: str) -> str:
         """A field of the address."""

@@ -23,34 +23,36 @@ _FILED = {name: name for name in CATEGORIES if name != "inbox"}
 
 async def memories(visit: Visit) -> Page:
     """All memories, as cards, a table or by the day they were written, with what can be done to several."""
-    t, view = visit.t, visit.text("view") or "cards"
-    deleted = bool(visit.text("deleted"))
-    listed = await _listed(visit, limit=FIRST_ROWS, facets=True)
-    ways = {"cards": t("cards"), "table": t("table"), "days": t("by day")}
-    query = {name: visit.text(name) for name in ("words", *views.FACETS, "deleted", "view")}
     return Page(
-        t("Memories"),
-        [
-            h.form("#narrow", action="/ui/memories", data_typed="#list")[
-                views.field("words", t("words"), query["words"], type="search"),
-                views.facets(visit, listed.facets),
-                views.select("view", t("shown as"), ways, view),
-                h.label[h.input(type="checkbox", name="deleted", value="1", checked=deleted), h.span[t("archive")]],
-                h.button[t("Show")],
-            ],
-            h.form("#several.act", method="post", action="/ui/act/delete")[
-                views.hidden(csrf=visit.csrf, back=f"/ui{visit.address}"), _bulk(visit, deleted=deleted)
-            ],
-            h.div("#list")[
-                h.p(".count", role="status")[t("{count} memories", count=f"{listed.total:,}")],
-                h.div(
-                    f".list.{view}", role="list", tabindex="0", aria_label=t("Memories"),
-                    data_total=str(listed.total), data_rows=url("/memories/rows", **query),
-                )[_articles(visit, listed, 0)],
-            ],
+        visit.t("Memories"), views.later(_chosen(visit)), "/memories", "memories", visit.is_part
+    )
+
+
+async def _chosen(visit: Visit) -> h.Node:
+    t, view, deleted = visit.t, visit.text("view") or "cards", bool(visit.text("deleted"))
+    query = {name: visit.text(name) for name in ("words", *views.FACETS, "deleted", "view")}
+    listed = await _listed(visit, limit=FIRST_ROWS, facets=not visit.is_part)
+    shown = h.div("#list")[
+        h.p(".count", role="status")[t("{count} memories", count=f"{listed.total:,}")],
+        h.div(
+            f".list.{view}", role="list", tabindex="0", aria_label=t("Memories"),
+            data_total=str(listed.total), data_rows=url("/memories/rows", **query),
+        )[_articles(visit, listed, 0)],
+    ]  # fmt: skip
+    ways = {"cards": t("cards"), "table": t("table"), "days": t("by day")}
+    return shown if visit.is_part else [
+        h.form("#narrow", action="/ui/memories", data_typed="#list")[
+            views.field("words", t("words"), query["words"], type="search"),
+            views.facets(visit, listed.facets),
+            views.select("view", t("shown as"), ways, view),
+            h.label[h.input(type="checkbox", name="deleted", value="1", checked=deleted), h.span[t("archive")]],
+            h.button[t("Show")],
         ],
-        "/memories", "memories",
-    )  # fmt: skip
+        h.form("#several.act", method="post", action="/ui/act/delete")[
+            views.hidden(csrf=visit.csrf, back=f"/ui{visit.address}"), _bulk(visit, deleted=deleted)
+        ],
+        shown,
+    ]  # fmt: skip
 
 
 async def rows(visit: Visit) -> Page:
@@ -141,8 +143,21 @@ def _deeds_for(visit: Visit, row: Row, *, archived: bool) -> h.Node:
         form(visit, "file", views.select("category", t("category"), _FILED, row.category), h.button[t("File")], id=row.id),
         form(visit, "tag", views.field("add", t("tags"), placeholder="home garden"), h.button[t("Tag")], id=row.id),
         button(visit, "delete", t("Forget"), "r", id=row.id),
+        views.later(_forget_derived(visit, row)),
         h.a(".button", href=url("/note", path=row.path))[t("What is near it")],
     ]  # fmt: skip
+
+
+async def _forget_derived(visit: Visit, row: Row) -> h.Node:
+    """To forget it with the memories whose source it is, and those whose source are these."""
+    found = {row.path: row.id}
+    for path in (sources := [row.path]):
+        for one in (await visit.reader.list(source=path, limit=MOST_ROWS)).rows:
+            if one.path not in found:
+                found[one.path] = one.id
+                sources.append(one.path)
+    text = visit.t("Forget with what was derived from it: {count}", count=len(found) - 1)
+    return len(found) > 1 and button(visit, "delete", text, id="\n".join(found.values()))
 
 
 def _provenance(visit: Visit, record: Record) -> h.Element:

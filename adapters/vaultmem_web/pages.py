@@ -7,9 +7,8 @@ from datetime import datetime, timedelta
 
 import htpy as h
 
-from vaultmem.errors import VaultmemError
 from vaultmem_web import views
-from vaultmem_web.data import Listed, Record, Row, Visit
+from vaultmem_web.data import Record, Row, Visit
 from vaultmem_web.views import Page, button, form, url
 
 _DUE = (
@@ -102,20 +101,24 @@ async def search(visit: Visit) -> Page:
     t, query = visit.t, visit.text("q")
     wanted = {name: visit.text(name) for name in views.FACETS}
     ways = {"": t("words and meaning"), "keyword": t("words"), "semantic": t("meaning")}
-    listed: Listed = await visit.reader.list(limit=1, facets=True)
     return Page(
         t("Search"),
         [
-            h.form("#search", action="/ui/search", role="search", data_typed="#results")[
+            not visit.is_part and h.form("#search", action="/ui/search", role="search", data_typed="#results")[
                 h.label(".wide")[h.span[t("Words or a question")], h.input(type="search", name="q", value=query, autofocus=True)],
-                views.facets(visit, listed.facets),
+                views.later(_facets(visit)),
                 views.select("how", t("how"), ways, visit.text("how")),
                 h.button[t("Search")],
             ],
-            h.div("#results", aria_live="polite")[await _results(visit, query, wanted)],
+            h.div("#results", aria_live="polite")[views.later(_results(visit, query, wanted))],
         ],
-        "/search",
+        "/search", is_part=visit.is_part,
     )  # fmt: skip
+
+
+async def _facets(visit: Visit) -> h.Node:
+    listed = await visit.reader.list(limit=1, facets=True)
+    return views.facets(visit, listed.facets)
 
 
 async def _results(visit: Visit, query: str, wanted: dict[str, str]) -> h.Node:
@@ -125,11 +128,7 @@ async def _results(visit: Visit, query: str, wanted: dict[str, str]) -> h.Node:
     params: dict[str, object] = {name: value for name, value in wanted.items() if value}
     if how := visit.text("how"):
         params[how] = True
-    try:
-        found = await visit.reader.call("search", query=query, limit=30, **params)
-    except VaultmemError as error:
-        return h.p(".problem")[str(error)]
-    results = found["results"]
+    results = (await visit.reader.call("search", query=query, limit=30, **params))["results"]
     return [
         h.p(".count")[t("{count} found", count=len(results))],
         h.ol(".rows")[(_result(visit, query, one) for one in results)],

@@ -98,10 +98,7 @@ def _side(visit: Visit, path: str) -> h.Element:
 
 async def tell(visit: Visit) -> Page:
     """Exactly what an assistant would be told about a question, and what not, and why."""
-    t, query, reader = visit.t, visit.text("q"), visit.reader
-    listed = await reader.list(limit=1, facets=True)
-    authors = sorted({*(one.name for one in plugins.assistants()), *listed.facets["agent"]})
-    who = {"": t("you"), **{name: name for name in authors}}
+    t, query = visit.t, visit.text("q")
     budget = int(visit.number("budget", _DEFAULT_BUDGET, 50, 20_000))
     shares = {name: visit.number(name, usual, 0, 1) for name, (_, usual) in _SHARES.items()}
     without = [step for step in visit.several.get("without", []) if step in _SWITCHES]
@@ -113,13 +110,13 @@ async def tell(visit: Visit) -> Page:
             del own["score_threshold"]  # none, which is not one of 0
         if visit.text("as"):
             own["by"] = visit.text("as")
-        shown = _told(visit, await reader.ask("recall", explain=True, counts=False, **own), budget)
+        shown = views.later(_told(visit, own, budget))
     return Page(
         t("What would you tell?"),
         [
-            h.form("#tell", action="/ui/tell", data_typed="#told")[
+            not visit.is_part and h.form("#tell", action="/ui/tell", data_typed="#told")[
                 h.label(".wide")[h.span[t("The question")], h.input(type="search", name="q", value=query, autofocus=True)],
-                views.select("as", t("asked by"), who, visit.text("as")),
+                views.later(_askers(visit)),
                 _slider("budget", t("tokens at most"), budget, (50, 20_000, 50)),
                 [
                     _slider(name, t(label), shares[name], (0, 1, 0.05))
@@ -136,8 +133,15 @@ async def tell(visit: Visit) -> Page:
             ],
             h.div("#told", aria_live="polite")[shown],
         ],
-        "/tell",
+        "/tell", is_part=visit.is_part,
     )  # fmt: skip
+
+
+async def _askers(visit: Visit) -> h.Node:
+    listed = await visit.reader.list(limit=1, facets=True)
+    authors = sorted({*(one.name for one in plugins.assistants()), *listed.facets["agent"]})
+    who = {"": visit.t("you"), **{name: name for name in authors}}
+    return views.select("as", visit.t("asked by"), who, visit.text("as"))
 
 
 def _slider(name: str, label: str, value: float, span: tuple[float, float, float]) -> h.Element:
@@ -150,7 +154,8 @@ def _slider(name: str, label: str, value: float, span: tuple[float, float, float
     ]  # fmt: skip
 
 
-def _told(visit: Visit, answer: Record, budget: int) -> h.Node:
+async def _told(visit: Visit, wanted: Record, budget: int) -> h.Node:
+    answer = await visit.reader.ask("recall", explain=True, counts=False, **wanted)
     t, told = visit.t, answer["memories"]
     held_back = answer.get("held_back", ())
     reasons = [

@@ -5,13 +5,13 @@
 const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-function load(method, address, body) {
+function load(method, address, body, shown = "1") {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open(method, address);
     request.responseType = "document";
     if (body) request.setRequestHeader("Content-Type", "application/x-www-form-urlencoded");
-    else request.setRequestHeader("X-Vaultmem", "1"); // the notice of an action is for the page that asked for it
+    else request.setRequestHeader("X-Vaultmem", shown); // the notice of an action is for the page that asked for it
     request.onload = () => resolve(request);
     request.onerror = () => reject(new Error("no answer"));
     request.send(body);
@@ -84,7 +84,7 @@ let typed = 0;
 async function type(form) {
   const turn = ++typed;
   const address = `${form.action}?${new URLSearchParams(new FormData(form))}`;
-  const answer = await load("GET", address);
+  const answer = await load("GET", address, null, "part");
   if (turn !== typed) return; // a later key was faster
   history.replaceState(null, "", address);
   put(one(form.dataset.typed), one(form.dataset.typed, answer.response));
