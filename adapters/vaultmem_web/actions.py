@@ -57,13 +57,11 @@ async def _approve(reader: Reader, form: Form, t: Translator) -> Notice:
 
 
 async def _file(reader: Reader, form: Form, t: Translator) -> Notice:
-    category = _needed(form, "category")
-    return await _each(reader, form, "upgrade", t("filed"), category=category)
+    return await _each(reader, form, "upgrade", t("filed"), category=_needed(form, "category"))
 
 
 async def _tag(reader: Reader, form: Form, t: Translator) -> Notice:
-    add, remove = form.get("add", "").split(), form.get("remove", "").split()
-    return await _each(reader, form, "tag", t("tagged"), add=add, remove=remove)
+    return await _each(reader, form, "tag", t("tagged"), add=_needed(form, "add").split())
 
 
 async def _each(reader: Reader, form: Form, verb: str, text: str, **params: object) -> Notice:

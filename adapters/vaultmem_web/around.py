@@ -30,9 +30,7 @@ async def note(visit: Visit) -> Page:
     out = {str(one["target"]) for one in links["links"] if one["target"]} - {path}
     into = {str(one["source"]) for one in back["backlinks"]} - {path}
     like = {str(one["path"]): str(one["title"]) for one in related["related"]}
-    near = [
-        drawing.Near(one, views.name_of(one), _kind(one, out, into)) for one in sorted(out | into)
-    ]
+    near = [drawing.Near(one, views.name_of(one), "linked") for one in sorted(out | into)]
     near += [drawing.Near(one, name, "like") for one, name in like.items() if one not in out | into]
     alike = (
         views.row("", [note_link(one["path"], one["title"]), h.p(".labels")[", ".join(one["reasons"])]])
@@ -53,12 +51,6 @@ async def note(visit: Visit) -> Page:
         ],
         "", "notes",
     )  # fmt: skip
-
-
-def _kind(path: str, out: set[str], into: set[str]) -> str:
-    if path in out and path in into:
-        return "both"
-    return "out" if path in out else "in"
 
 
 def _places(heading: str, found: Iterable[Record], key: str) -> h.Node:

@@ -17,7 +17,6 @@ from vaultmem_web.texts import Translator
 Record = Mapping[str, Any]  # an answer as JSON
 News = asyncio.Queue[list[str]]  # the kinds of what has changed, one time after the other
 
-_EXCERPT = 240  # characters
 _AGAIN = 1.0  # seconds after which to ask an agent that did not answer
 
 
@@ -38,35 +37,15 @@ class Door(Protocol):
         """The answer of a method of the agent."""
 
 
-class Row(NamedTuple):
-    """A memory as a list shows it."""
-
-    id: str
-    title: str
-    path: str
-    excerpt: str
-    category: str
-    agent: str
-    tags: tuple[str, ...]
-    confidence: float
-    created: str
-    is_held_back: bool
-
-
-def row_of(record: Record) -> Row:
-    """The row of a memory's record."""
-    text = " ".join(str(record["content"])[: 2 * _EXCERPT].split())
-    return Row(
-        record["id"] or record["path"], record["title"], record["path"], text[:_EXCERPT], record["category"],
-        record["agent"], tuple(record["tags"]), float(record["confidence"]), record["created_at"] or "",
-        bool(record.get("attribution")),
-    )  # fmt: skip
+def named(memory: Record) -> Record:
+    """The record of a memory; one without an id is called by its path."""
+    return {**memory, "id": memory["id"] or memory["path"]}
 
 
 class Listed(NamedTuple):
     """A part of the memories that were asked for, the newest first."""
 
-    rows: list[Row]
+    rows: list[Record]
     total: int
     facets: Mapping[str, Mapping[str, int]]  # values with their numbers, of all memories
 
@@ -127,7 +106,7 @@ class Reader:
     async def list(self, **wanted: object) -> Listed:
         """Some memories; `wanted` as the verb list has it."""
         answer = await self.ask("list", **wanted)
-        rows = [row_of(one) for one in answer["memories"]]
+        rows = [named(one) for one in answer["memories"]]
         return Listed(rows, int(answer["total"]), answer.get("facets", {}))
 
     async def command(self, *words: str) -> Record:

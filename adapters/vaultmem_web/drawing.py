@@ -50,11 +50,11 @@ def curve(record: Record, t: Translator) -> h.Node:
 
 @dataclass(frozen=True)
 class Near:
-    """A note near another one: by a link from it, a link to it, or only alike."""
+    """A note near another one, linked or alike."""
 
     path: str
     title: str
-    kind: str  # out, in, both, like
+    kind: str  # linked, like
 
 
 def graph(title: str, near: Sequence[Near], t: Translator) -> h.Node:

@@ -9,7 +9,7 @@ import htpy as h
 
 from vaultmem.memories.model import CATEGORIES
 from vaultmem_web import drawing, views
-from vaultmem_web.data import Listed, Record, Row, Visit, row_of
+from vaultmem_web.data import Listed, Record, Visit, named
 from vaultmem_web.prose import prose
 from vaultmem_web.views import Page, button, form, note_link, url, when
 
@@ -71,15 +71,15 @@ def _articles(visit: Visit, listed: Listed, start: int) -> Iterator[h.Element]:
     t = visit.t
     return (
         h.article(
-            ".row", role="listitem", tabindex="0", id=f"m{row.id[:13]}",
-            aria_setsize=str(listed.total), aria_posinset=str(at + 1), data_at=str(at), data_day=row.created[:10],
+            ".row", role="listitem", tabindex="0", id=f"m{row['id'][:13]}",
+            aria_setsize=str(listed.total), aria_posinset=str(at + 1), data_at=str(at), data_day=(row["created_at"] or "")[:10],
         )[
-            h.input(type="checkbox", name="id", value=row.id, form="several", aria_label=t("choose")),
+            h.input(type="checkbox", name="id", value=row["id"], form="several", aria_label=t("choose")),
             h.div[
-                views.memory_link(row), h.p[row.excerpt if row.excerpt.rstrip(".") != row.title else None],
+                views.memory_link(row), h.p[text if (text := views.excerpt(row)).rstrip(".") != row["title"] else None],
                 views.labels(row),
             ],
-            views.bar(row.confidence, t("confidence")),
+            views.bar(row["confidence"], t("confidence")),
         ]
         for at, row in enumerate(listed.rows, start)
     )  # fmt: skip
@@ -107,55 +107,54 @@ def _bulk(visit: Visit, *, deleted: bool) -> h.Node:
 async def memory(visit: Visit) -> Page:
     """One memory: its text, where it comes from, how sure it is, and its whole life."""
     t = visit.t
-    record = await visit.reader.ask(
-        "read", id=visit.text("id"), deleted=True, provenance=True, counts=False
-    )
-    row, content, is_archived = row_of(record), str(record["content"]), bool(record["deleted"])
+    wanted = {"deleted": True, "provenance": True, "counts": False}
+    record = named(await visit.reader.ask("read", id=visit.text("id"), **wanted))
+    content, is_archived = str(record["content"]), bool(record["deleted"])
     return Page(
-        row.title,
+        record["title"],
         [
-            views.labels(row),
+            views.labels(record),
             record.get("attribution") and h.p(".problem")[record["attribution"]],
             h.div(".prose")[prose(content)],
-            h.div(".buttons")[_deeds_for(visit, row, archived=is_archived)],
+            h.div(".buttons")[_deeds_for(visit, record, archived=is_archived)],
             None if is_archived else h.details("#editor", data_key="e")[
                 h.summary[t("Edit")],
                 form(
                     visit, "edit", h.label[h.span[t("Text")], h.textarea(name="content", rows="8")[content]],
-                    h.button[t("Save")], id=row.id, seen=str(record["content_hash"]),
+                    h.button[t("Save")], id=record["id"], seen=str(record["content_hash"]),
                 ),
             ],
-            views.section(t("How sure"), views.bar(row.confidence, t("confidence")), drawing.curve(record, t)),
+            views.section(t("How sure"), views.bar(record["confidence"], t("confidence")), drawing.curve(record, t)),
             views.section(t("Where it comes from"), _provenance(visit, record)),
-            views.section(t("Its life"), views.later(_life(visit, row.path))),
+            views.section(t("Its life"), views.later(_life(visit, record["path"]))),
         ],
         "/memories", "memories notes",
     )  # fmt: skip
 
 
-def _deeds_for(visit: Visit, row: Row, *, archived: bool) -> h.Node:
+def _deeds_for(visit: Visit, row: Record, *, archived: bool) -> h.Node:
     t = visit.t
     if archived:
-        return button(visit, "restore", t("Restore"), "a", id=row.id)
+        return button(visit, "restore", t("Restore"), "a", id=row["id"])
     return [
-        button(visit, "reinforce", t("Still true"), id=row.id),
-        row.is_held_back and button(visit, "approve", t("Approve"), "a", id=row.id),
-        form(visit, "file", views.select("category", t("category"), _FILED, row.category), h.button[t("File")], id=row.id),
-        form(visit, "tag", views.field("add", t("tags"), placeholder="home garden"), h.button[t("Tag")], id=row.id),
-        button(visit, "delete", t("Forget"), "r", id=row.id),
+        button(visit, "reinforce", t("Still true"), id=row["id"]),
+        row.get("attribution") and button(visit, "approve", t("Approve"), "a", id=row["id"]),
+        form(visit, "file", views.select("category", t("category"), _FILED, row["category"]), h.button[t("File")], id=row["id"]),
+        form(visit, "tag", views.field("add", t("tags"), placeholder="home garden"), h.button[t("Tag")], id=row["id"]),
+        button(visit, "delete", t("Forget"), "r", id=row["id"]),
         views.later(_forget_derived(visit, row)),
-        h.a(".button", href=url("/note", path=row.path))[t("What is near it")],
+        h.a(".button", href=url("/note", path=row["path"]))[t("What is near it")],
     ]  # fmt: skip
 
 
-async def _forget_derived(visit: Visit, row: Row) -> h.Node:
+async def _forget_derived(visit: Visit, row: Record) -> h.Node:
     """To forget it with the memories whose source it is, and those whose source are these."""
-    found = {row.path: row.id}
-    for path in (sources := [row.path]):
+    found = {row["path"]: row["id"]}
+    for path in (sources := [row["path"]]):
         for one in (await visit.reader.list(source=path, limit=MOST_ROWS)).rows:
-            if one.path not in found:
-                found[one.path] = one.id
-                sources.append(one.path)
+            if one["path"] not in found:
+                found[one["path"]] = one["id"]
+                sources.append(one["path"])
     text = visit.t("Forget with what was derived from it: {count}", count=len(found) - 1)
     return len(found) > 1 and button(visit, "delete", text, id="\n".join(found.values()))
 
@@ -222,7 +221,7 @@ async def merge(visit: Visit) -> Page:
         [
             h.div(".beside")[
                 (
-                    h.article[h.h2[one["title"]], h.div(".prose")[prose(str(one["content"]))], views.labels(row_of(one))]
+                    h.article[h.h2[one["title"]], h.div(".prose")[prose(str(one["content"]))], views.labels(one)]
                     for one in records
                 )
             ],

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import htpy as h
 
 from vaultmem_web import views
-from vaultmem_web.data import Record, Row, Visit
+from vaultmem_web.data import Record, Visit
 from vaultmem_web.views import Page, button, form, url
 
 _DUE = (
     ("overdue", "Overdue"), ("today", "Today"), ("soon", "Soon"), ("upcoming", "Upcoming"), ("review", "To decide"),
 )  # fmt: skip
 _MOST_DONE = 30
+_TERMS = re.compile(r"\w{2,}")
 
 
 # --- today
@@ -46,10 +48,8 @@ async def _due(visit: Visit) -> h.Node:
 
 
 async def _waits(visit: Visit) -> h.Node:
-    held = await visit.reader.list(unapproved=True, limit=_MOST_DONE)
-    return views.rows(
-        (_held_back(visit, row) for row in held.rows), visit.t("Nothing is held back.")
-    )
+    held = (await visit.reader.list(unapproved=True, limit=_MOST_DONE)).rows
+    return views.rows((_held_back(visit, row) for row in held), visit.t("Nothing is held back."))
 
 
 def _item(visit: Visit, item: Record) -> h.Element:
@@ -70,11 +70,11 @@ def _item(visit: Visit, item: Record) -> h.Element:
     )  # fmt: skip
 
 
-def _held_back(visit: Visit, row: Row) -> h.Element:
+def _held_back(visit: Visit, row: Record) -> h.Element:
     t = visit.t
     return views.row(
-        f"held-{row.id}", [views.memory_link(row), h.p[row.excerpt], views.labels(row)],
-        button(visit, "approve", t("Approve"), "a", id=row.id), button(visit, "delete", t("Refuse"), "r", id=row.id),
+        f"held-{row['id']}", [views.memory_link(row), h.p[views.excerpt(row)], views.labels(row)],
+        button(visit, "approve", t("Approve"), "a", id=row["id"]), button(visit, "delete", t("Refuse"), "r", id=row["id"]),
     )  # fmt: skip
 
 
@@ -144,7 +144,7 @@ def _result(visit: Visit, query: str, one: Record) -> h.Element:
         f"r{abs(hash(place))}",
         [
             h.a(href=address)[one["title"]],
-            h.p[views.marked(one.get("snippet") or one.get("content", ""), views.terms_of(query))],
+            h.p[views.marked(one.get("snippet") or one.get("content", ""), _TERMS.findall(query))],
             h.p(".labels")[labels, h.span[place]],
             h.details(data_part=url("/why", q=query, note=path))[h.summary[t("Why is this here?")]],
         ],

@@ -42,19 +42,19 @@ def _link_notes(state: StateCore) -> None:
 def _parted(token: Token) -> list[Token]:
     if token.type != "text" or "[[" not in token.content:
         return [token]
-    parts: list[Token] = []
-    at = 0
-    for match in _WIKILINK.finditer(token.content):
-        name, shown = match[1].strip(), (match[2] or match[1]).strip()
-        opened = Token("link_open", "a", 1, attrs={"href": f"/ui/note?path={quote(name)}"})
+    first, *pieces = _WIKILINK.split(
+        token.content
+    )  # then name, what is shown, and the text up to the next
+    parts = [_text(first)]
+    for name, shown, after in zip(*[iter(pieces)] * 3, strict=True):
+        opened = Token("link_open", "a", 1, attrs={"href": f"/ui/note?path={quote(name.strip())}"})
         parts += [
-            _text(token.content[at : match.start()]),
             opened,
-            _text(shown),
+            _text((shown or name).strip()),
             Token("link_close", "a", -1),
+            _text(after),
         ]
-        at = match.end()
-    return [*parts, _text(token.content[at:])]
+    return parts
 
 
 def _text(content: str) -> Token:

@@ -37,6 +37,5 @@ class Translator:
 
     def __call__(self, text: str, **values: object) -> str:
         """A text, with its values filled in. What the table lacks is English."""
-        return (
-            self._table.get(text, text).format(**values) if values else self._table.get(text, text)
-        )
+        known = self._table.get(text, text)
+        return known.format(**values) if values else known

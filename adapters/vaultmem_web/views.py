@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mappin
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlencode
 
 import htpy as h
@@ -17,16 +17,16 @@ from vaultmem_web.sessions import Notice
 from vaultmem_web.texts import LANGUAGES, Translator
 
 if TYPE_CHECKING:
-    from vaultmem_web.data import Row, Visit
+    from vaultmem_web.data import Record, Visit
 
 _SECTIONS = (
     ("/", "Today"), ("/search", "Search"), ("/memories", "Memories"), ("/review", "Review"),
     ("/tell", "What would you tell?"), ("/conversations", "Conversations"), ("/health", "Health"),
 )  # fmt: skip
 FACETS = ("category", "agent", "tags", "from", "to")  # as the verbs list and search call them
+_EXCERPT = 240  # characters
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _LATER = str(h.comment("later"))
-_TERMS = re.compile(r"\w{2,}")
 
 
 @dataclass
@@ -204,21 +204,18 @@ def select(name: str, label: str, options: Mapping[str, str], chosen: str = "") 
     ]
 
 
-def choices(none: str, values: Mapping[str, int]) -> dict[str, str]:
-    """A choice among the values of a facet, with their numbers, or none of them."""
-    return {"": none, **{name: f"{name} ({values[name]:,})" for name in sorted(values)}}
-
-
 def facets(visit: Visit, known: Mapping[str, Mapping[str, int]]) -> h.Node:
     """What a list is narrowed down by: category, assistant, tag and time."""
-    t, labels = (
-        visit.t,
-        dict(zip(FACETS, ("category", "assistant", "tag", "from", "to"), strict=True)),
-    )
+    t = visit.t
+    labels = (t("category"), t("assistant"), t("tag"), t("from"), t("to"))
+    numbers = {
+        name: {"": t("any"), **{one: f"{one} ({count:,})" for one, count in sorted(values.items())}}
+        for name, values in known.items()
+    }
     return [
-        select(name, t(labels[name]), choices(t("any"), known[name]), visit.text(name)) if name in known
-        else field(name, t(labels[name]), visit.text(name), type="date")
-        for name in FACETS
+        select(name, label, numbers[name], visit.text(name)) if name in known
+        else field(name, label, visit.text(name), type="date")
+        for name, label in zip(FACETS, labels, strict=True)
     ]  # fmt: skip
 
 
@@ -286,25 +283,30 @@ def name_of(path: str) -> str:
     return path.rpartition("/")[2].removesuffix(".md")
 
 
-def entry(visit: Visit, one: Mapping[str, Any], labels: h.Node, more: h.Node = None) -> h.Element:
+def entry(visit: Visit, one: Record, labels: h.Node, more: h.Node = None) -> h.Element:
     """An entry of the history, with what takes it back."""
     text = [h.strong[one["by"]], " ", one["why"], h.p(".labels")[when(one["at"]), labels], more]
     undo = button(visit, "undo", visit.t("Undo"), "u", commits=one["commit"])
     return row(f"c{one['commit'][:12]}", text, undo)
 
 
-def memory_link(row: Row) -> h.Element:
+def memory_link(row: Record) -> h.Element:
     """To a memory."""
-    return h.a(href=url("/memory", id=row.id))[row.title]
+    return h.a(href=url("/memory", id=row["id"]))[row["title"]]
 
 
-def labels(row: Row) -> h.Node:
+def excerpt(row: Record) -> str:
+    """How its text begins, on one line."""
+    return " ".join(str(row["content"])[: 2 * _EXCERPT].split())[:_EXCERPT]
+
+
+def labels(row: Record) -> h.Node:
     """Category, author and tags of a memory."""
     return h.p(".labels")[
-        h.a(href=url("/memories", category=row.category))[row.category],
-        row.agent and h.a(href=url("/memories", agent=row.agent))[row.agent],
-        [h.a(href=url("/memories", tags=tag))[f"#{tag}"] for tag in row.tags],
-        when(row.created),
+        h.a(href=url("/memories", category=row["category"]))[row["category"]],
+        row["agent"] and h.a(href=url("/memories", agent=row["agent"]))[row["agent"]],
+        [h.a(href=url("/memories", tags=tag))[f"#{tag}"] for tag in row["tags"]],
+        when(row["created_at"] or ""),
     ]
 
 
@@ -315,27 +317,13 @@ def bar(value: float, label: str) -> h.Element:
     ]  # fmt: skip
 
 
-def terms_of(query: str) -> list[str]:
-    """The words of a query."""
-    return _TERMS.findall(query)
-
-
 def marked(text: str, parts: Iterable[str]) -> h.Node:
     """A text in which some parts are marked."""
     terms = sorted({part.lower() for part in parts}, key=len, reverse=True)
     if not terms:
         return text
-    pattern = re.compile("|".join(map(re.escape, terms)), re.IGNORECASE)
-    return list(_with_marks(text, pattern))
-
-
-def _with_marks(text: str, pattern: re.Pattern[str]) -> Iterator[h.Node]:
-    at = 0
-    for match in pattern.finditer(text):
-        yield text[at : match.start()]
-        yield h.mark[match[0]]
-        at = match.end()
-    yield text[at:]
+    pieces = re.split(f"({'|'.join(map(re.escape, terms))})", text, flags=re.IGNORECASE)
+    return [h.mark[piece] if at % 2 else piece for at, piece in enumerate(pieces)]
 
 
 def facts(rows: Iterable[tuple[str, h.Node]]) -> h.Element:
@@ -382,8 +370,5 @@ def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[h.Node]:
         if kind == "equal":
             parts.append("".join(before[a:b]))
             continue
-        if a < b:
-            parts.append(h.del_["".join(before[a:b])])
-        if c < d:
-            parts.append(h.ins["".join(after[c:d])])
+        parts += [a < b and h.del_["".join(before[a:b])], c < d and h.ins["".join(after[c:d])]]
     yield h.p[parts]
