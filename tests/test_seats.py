@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from vaultmem import Vault
 from vaultmem.index import ORD_BITS
 from vaultmem.search.query import Ask
-from vaultmem.search.seats import GAP, Seats, Turn
+from vaultmem.search.search import Searcher
+from vaultmem.search.seats import GAP, Seating, Seats, Turn
 
 turns = st.builds(
     Turn,
@@ -65,4 +66,46 @@ def test_a_short_answer_is_found_by_the_question_before_it_and_by_the_name_of_wh
     recalled = vault.recall("colour of the nursery", scope=["conversation:home"])["memories"]
     parts = [one["parts"] for one in recalled]
     assert any("Sage green" in one["content"] for one in recalled), parts
+    vault.close()
+
+
+def test_only_turns_that_changed_are_read_again_and_only_for_a_search_among_turns(
+    tmp_path: Path,
+) -> None:
+    vault = Vault(str(tmp_path))
+    vault.write("The zebra of Anne is called Otto")
+    turns = [{"role": "user", "id": f"t{n}", "content": f"A zebra, number {n}"} for n in range(4)]
+    vault.converse("home", new=turns)
+    vault.converse("work", new=[{**one, "id": f"w{n}"} for n, one in enumerate(turns)])
+    vault.sync()
+    searcher = Searcher(vault.path, vault.config)
+    statements: list[str] = []
+    searcher.catalog.db.set_trace_callback(statements.append)
+
+    def reads(talks: bool = True) -> list[str]:
+        """How turns are read for a search."""
+        searcher.refresh()
+        statements.clear()
+        searcher.search(Ask("zebra", 9, talks=talks, semantic=False))
+        return [one for one in statements if "/turns/" in one]
+
+    assert not reads(talks=False)
+    assert len(reads()) == 1
+    seating = Seating(searcher.catalog, "vaultmem")
+    seats = seating.now()
+    vault.write("A zebra elsewhere")
+    vault.sync()
+    assert seating.now() is seats
+    for changes in (
+        {"new": [{"role": "user", "id": "t9", "content": "One more zebra\n\nand one"}]},
+        {"retire": [{"id": "t1"}, {"id": "t2"}]},
+    ):
+        vault.converse("home", **changes)
+        vault.sync()
+        (statement,) = reads()
+        assert "json_each('[" in statement
+        assert vars(seating.now()) == vars(Seating(searcher.catalog, "vaultmem").now())
+        assert seating.now() is not seats
+        seats = seating.now()
+    searcher.close()
     vault.close()

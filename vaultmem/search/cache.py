@@ -18,7 +18,6 @@ from vaultmem.vault.places import ENTRIES, key_of
 
 if TYPE_CHECKING:
     from vaultmem.index.catalog_read import BlockPlace, PlaceRow
-    from vaultmem.search.seats import Seats
 
 
 T = TypeVar("T")
@@ -226,15 +225,6 @@ class CatalogCache:
         """What was said in conversations: many short notes, which would stand before a person's own."""
         inside = below(f"{self._memory_folder}/{ENTRIES}")
         return frozenset(ids(self._catalog, _INSIDE, inside))
-
-    @cached_property
-    def seats(self) -> Seats | None:
-        """Where the turns of conversations sit, if there are any."""
-        if not self.spoken:
-            return None
-        from vaultmem.search.seats import read_seats  # few vaults have conversations
-
-        return read_seats(self._catalog, self._memory_folder)
 
     def hidden_from(self, viewer: access.Viewer) -> dict[int, tuple[str, str]]:
         """The notes that somebody may not see, with their paths and the reasons."""

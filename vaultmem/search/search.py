@@ -22,6 +22,7 @@ from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vaultmem.index.catalog_read import BlockPlace
+    from vaultmem.search.seats import Seating, Seats
     from vaultmem.search.semantic import Meaning
 
 CANDIDATES = 200
@@ -66,6 +67,7 @@ class Searcher:
         self._now = now
         self._meaning: Meaning | None = None
         self._cache: CatalogCache | None = None
+        self._seating: Seating | None = None
         self.texts = NoteTexts(folder)
         generation = (index or self.state).generation()
         if generation is None:
@@ -203,12 +205,12 @@ class Searcher:
         """What fits the words best, and with a search by meaning the meaning, too."""
         hits = self._keyword_hits(ask, question)
         keyword = {block: score for block, score, _ in hits}
-        seats = result.known.seats
+        seats = self._seats(question, result.known)
         around = seats.around(keyword) if seats else {}
         meaning: dict[int, rank.Closeness] = {}
         if ask.semantic:
             try:
-                meaning = self._closeness(ask, question, keyword, around)
+                meaning = self._closeness(ask, question, keyword, around, seats)
             except (ModelError, StateError) as error:
                 result.remarks.append(f"keyword results only: {error}")
         sizes = {block: size for block, _, size in hits}
@@ -221,6 +223,19 @@ class Searcher:
         if ask.group == "note":
             blocks, result.more = rank.grouped(blocks, ask.limit, ORD_BITS)
         result.blocks = [ranking.ranked(block) for block in blocks[: ask.limit]]
+
+    def _seats(self, question: Question, known: CatalogCache) -> Seats | None:
+        """Where the turns of conversations sit, if any may be found."""
+        notes, turns = question.notes, known.spoken
+        if notes is not None:
+            turns = turns.difference(notes) if question.all_but else turns.intersection(notes)
+        if not turns:
+            return None
+        if self._seating is None:
+            from vaultmem.search.seats import Seating  # few vaults have conversations
+
+            self._seating = Seating(self.catalog, self.config.text("memory_folder"))
+        return known.once("seats", self._seating.now)
 
     def _newest(self, ask: Ask, question: Question) -> list[rank.Ranked]:
         """With nothing to rank by, the newest notes that pass the filters."""
@@ -248,7 +263,12 @@ class Searcher:
             wanted = min(most, 10 * wanted)
 
     def _closeness(
-        self, ask: Ask, question: Question, keyword: dict[int, float], around: dict[int, float]
+        self,
+        ask: Ask,
+        question: Question,
+        keyword: dict[int, float],
+        around: dict[int, float],
+        seats: Seats | None,
     ) -> dict[int, rank.Closeness]:
         """Of the blocks that have the words, and of those nearest in meaning."""
         meaning = self.meaning()
@@ -263,7 +283,7 @@ class Searcher:
         wanted = {*keyword, *around}
         if query.words and not (query.must or query.excluded or query.groups):
             wanted |= self._nearest(ask, question)
-        return meaning.closeness(self.catalog, vector, wanted, self.cache().seats)
+        return meaning.closeness(self.catalog, vector, wanted, seats)
 
     def _nearest(self, ask: Ask, question: Question) -> set[int]:
         """The blocks nearest in meaning; of what filters leave, the best however far they are, and more of them while

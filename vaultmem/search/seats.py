@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from vaultmem.index import ORD_BITS
+from vaultmem.index import ORD_BITS, catalog_read
 from vaultmem.index.catalog import Catalog, below
 from vaultmem.memories.conversation import TURNS, USER
 from vaultmem.search.rank import BESIDE
@@ -16,7 +16,8 @@ from vaultmem.vault.places import ENTRIES
 GAP = 6 * 3600.0  # seconds of silence between two sessions
 _TURNS = f"""SELECT n.id, f.path, json_extract(n.properties, '$.created_at', '$.session_id', '$.role'), count(b.ordinal)
     FROM files f JOIN notes n ON n.id = f.id JOIN blocks b ON b.note = n.id
-    WHERE f.path >= ? AND f.path < ? AND f.path LIKE '%/{TURNS}/%' GROUP BY n.id"""  # noqa: S608 - own text
+    WHERE f.path >= ? AND f.path < ? AND f.path LIKE '%/{TURNS}/%'
+    AND (? IS NULL OR n.id IN (SELECT value FROM json_each(?))) GROUP BY n.id"""  # noqa: S608 - own text
 
 
 class Turn(NamedTuple):
@@ -78,13 +79,36 @@ def _goes_on(before: Turn, turn: Turn) -> bool:
     return bool(turn.session) or turn.at - before.at <= GAP
 
 
-def read_seats(catalog: Catalog, memory_folder: str) -> Seats:
-    """The seats of all turns of a vault."""
-    turns = []
-    inside = below(f"{memory_folder}/{ENTRIES}")
-    for note, path, own, count in catalog.db.execute(_TURNS, inside).fetchall():
-        created, session, role = json.loads(own)
-        talk = path.partition(f"/{TURNS}/")[0]
-        at = seconds(created) or 0.0
-        turns.append(Turn(talk, at, role != USER, note, str(session or ""), count))
-    return Seats(turns)
+class Seating:
+    """The seats of all turns of a vault. Only turns that were written or removed since are read again."""
+
+    def __init__(self, catalog: Catalog, memory_folder: str) -> None:
+        self._catalog = catalog
+        self._inside = below(f"{memory_folder}/{ENTRIES}")
+        self._turns: dict[int, Turn] = {}  # by note
+        self._seen: int | None = None  # the last change
+        self._seats = Seats(())
+
+    def now(self) -> Seats:
+        """The seats as the catalog is now."""
+        # Before the turns are read: what is written meanwhile is read once more the next time.
+        self._seen, changed = catalog_read.changed_notes(self._catalog, self._seen)
+        gone = self._turns.keys() if changed is None else self._turns.keys() & changed
+        new = {} if changed == set() else self._read(changed)
+        if gone or new:
+            kept = {note: turn for note, turn in self._turns.items() if note not in gone}
+            self._turns = kept | new
+            self._seats = Seats(self._turns.values())
+        return self._seats
+
+    def _read(self, notes: set[int] | None) -> dict[int, Turn]:
+        """Some turns, or all of them."""
+        result: dict[int, Turn] = {}
+        some = None if notes is None else json.dumps([*notes])
+        rows = self._catalog.db.execute(_TURNS, (*self._inside, some, some)).fetchall()
+        for note, path, own, count in rows:
+            created, session, role = json.loads(own)
+            talk = path.partition(f"/{TURNS}/")[0]
+            at = seconds(created) or 0.0
+            result[note] = Turn(talk, at, role != USER, note, str(session or ""), count)
+        return result
