@@ -77,9 +77,9 @@ def test_the_person_sees_everything_and_nobody_what_is_private(
 def test_every_program_that_is_connected_is_a_known_assistant() -> None:
     assert HARNESSES.keys() <= set(access.ASSISTANTS)
     for name, harness in HARNESSES.items():
-        assert access.known_as(harness.title) == name
+        assert access.canonical_name(harness.title) == name
     assert SETTINGS["recall.trust"].default == CONNECTED
-    assert [access.known_as(one) for one in ("codex-mcp-client", "gemini-cli-mcp-client", "github-copilot", "Me")] == [
+    assert [access.canonical_name(one) for one in ("codex-mcp-client", "gemini-cli-mcp-client", "github-copilot", "Me")] == [
         "codex", "gemini", "copilot", "me",
     ]  # fmt: skip
 

@@ -81,7 +81,7 @@ def test_a_new_file_has_the_form_that_the_harness_reads(home: Path, name: str) -
 
 
 def test_the_forms_in_full() -> None:
-    made = {name: json.loads(hooks.connected("", one, "C")) for name, one in HOOKED.items()}
+    made = {name: json.loads(hooks.add_hook("", one, "C")) for name, one in HOOKED.items()}
     hook = {"type": "command", "timeout": 10, "command": "C"}
     grouped = {"hooks": {"SessionStart": [{"hooks": [hook]}]}}
     named = {**hook, "name": "vaultmem", "timeout": 10_000}
@@ -268,10 +268,10 @@ def settings(draw: st.DrawFn) -> tuple[Harness, str]:
 def test_whatever_the_formatting_the_rest_stays(found: tuple[Harness, str]) -> None:
     harness, before = found
     command = COMMAND.format(harness.name)
-    after = hooks.connected(before, harness, command)
+    after = hooks.add_hook(before, harness, command)
     assert commands_in(json.loads(after), harness)[-1] == command
-    assert hooks.connected(after, harness, command) == after
-    assert hooks.disconnected(after, harness) == before
+    assert hooks.add_hook(after, harness, command) == after
+    assert hooks.remove_hook(after, harness) == before
     # what was there is there, byte by byte, on both sides of one insertion
     start = next(
         (n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(before)
@@ -280,7 +280,7 @@ def test_whatever_the_formatting_the_rest_stays(found: tuple[Harness, str]) -> N
     assert any(
         after[:at] + after[at + added :] == before for at in range(max(0, start - added), start + 1)
     )
-    moved = hooks.connected(after, harness, command.replace("/opt", "/a b"))
+    moved = hooks.add_hook(after, harness, command.replace("/opt", "/a b"))
     assert moved == after.replace(json.dumps(command), json.dumps(command.replace("/opt", "/a b")))
 
 
@@ -305,9 +305,9 @@ def test_several_hooks_of_ours_become_one(name: str) -> None:
     one = harness.entry(f"/old/vaultmem hook session-start --harness {name}")
     mine = harness.entry("mine")
     before = json.dumps({"version": 1, "hooks": {harness.event: [one, mine, one]}}, indent=1)
-    after = json.loads(hooks.connected(before, harness, COMMAND.format(name)))
+    after = json.loads(hooks.add_hook(before, harness, COMMAND.format(name)))
     assert commands_in(after, harness) == [COMMAND.format(name), "mine"]
-    left = json.loads(hooks.disconnected(before, harness))
+    left = json.loads(hooks.remove_hook(before, harness))
     assert commands_in(left, harness) == ["mine"]
 
 
@@ -317,7 +317,7 @@ def test_ours_in_a_group_of_somebody_else_leaves_the_group() -> None:
         "matcher": "startup",
         "hooks": [harness.hook("mine"), harness.hook(COMMAND.format("claude"))],
     }
-    left = json.loads(hooks.disconnected(json.dumps({"hooks": {"SessionStart": [group]}}), harness))
+    left = json.loads(hooks.remove_hook(json.dumps({"hooks": {"SessionStart": [group]}}), harness))
     assert left == {
         "hooks": {"SessionStart": [{"matcher": "startup", "hooks": [harness.hook("mine")]}]}
     }
@@ -329,7 +329,7 @@ def test_ours_in_a_group_of_somebody_else_leaves_the_group() -> None:
 def test_hooks_of_others_are_never_taken_for_ours(command: str) -> None:
     harness = HARNESSES["claude"]
     text = json.dumps({"hooks": {"SessionStart": [harness.entry(command)]}})
-    assert hooks.disconnected(text, harness) == text
+    assert hooks.remove_hook(text, harness) == text
 
 
 def test_the_file_of_copilot_that_holds_only_our_hook_goes_with_it(home: Path) -> None:
@@ -408,7 +408,7 @@ def test_a_dangling_link_gets_its_file(home: Path) -> None:
 def test_what_is_written_meanwhile_is_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another program saves between our reading and our writing."""
     file = put(home, "claude", '{"a": 1}')
-    real, times = hooks.connected, []
+    real, times = hooks.add_hook, []
 
     def late(text: str, harness: Harness, command: str) -> str:
         times.append(text)
@@ -416,7 +416,7 @@ def test_what_is_written_meanwhile_is_kept(home: Path, monkeypatch: pytest.Monke
             file.write_text('{"a": 2}')
         return real(text, harness, command)
 
-    monkeypatch.setattr(hooks, "connected", late)
+    monkeypatch.setattr(hooks, "add_hook", late)
     connect("claude")
     assert json.loads(file.read_text())["a"] == 2
     assert "session-start" in file.read_text()
@@ -489,8 +489,8 @@ def test_an_empty_file_that_was_there_stays(home: Path) -> None:
 
 def test_an_old_line_is_replaced_where_it_stands() -> None:
     old = f"one\nold {context.MARK}\ntwo\nagain {context.MARK}\nthree"
-    assert context.instructed(old, "new") == "one\nnew\ntwo\nthree"
-    assert context.uninstructed(old) == "one\ntwo\nthree"
+    assert context.add_instruction(old, "new") == "one\nnew\ntwo\nthree"
+    assert context.remove_instruction(old) == "one\ntwo\nthree"
 
 
 def test_the_script_is_preferred(home: Path) -> None:

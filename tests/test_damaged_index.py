@@ -124,7 +124,7 @@ def test_what_is_written_beside_the_links_to_an_index_is_no_damage(
 
     (tmp_path / "temp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temp"))
-    monkeypatch.setattr(keyword, "_opened", stand_in)
+    monkeypatch.setattr(keyword, "_open", stand_in)
     for _ in range(20):
         assert not keyword.open_to_read(folder)[2]
     for maker in makers:

@@ -39,15 +39,15 @@ MEMORIES = st.builds(
 
 @given(MEMORIES)
 def test_what_is_written_is_read(memory: Exchanged) -> None:
-    line = lines.written(memory)
+    line = lines.line_of(memory)
     assert "\n" not in line
-    assert lines.memory(lines.parsed(line.encode().decode())) == memory
+    assert lines.memory(lines.parse_line(line.encode().decode())) == memory
 
 
-@given(st.text(max_size=80) | MEMORIES.map(lines.written), st.sampled_from(["jsonl", *READERS]))
+@given(st.text(max_size=80) | MEMORIES.map(lines.line_of), st.sampled_from(["jsonl", *READERS]))
 def test_any_line_is_a_memory_or_an_error(line: str, shape: str) -> None:
     try:
-        found = lines.parsed(line)
+        found = lines.parse_line(line)
         made = lines.memory(found) if shape == "jsonl" else READERS[shape](found)
     except VaultmemError as error:
         said = str(error)
@@ -86,7 +86,7 @@ def test_half_a_character_is_written_as_an_escape() -> None:
 )
 def test_lines_that_break_readers_are_errors(line: str) -> None:
     with pytest.raises(VaultmemError):
-        lines.parsed(line)
+        lines.parse_line(line)
 
 
 def test_go_and_its_files_spell_fields_differently() -> None:

@@ -70,7 +70,7 @@ def test_a_dry_run_shows_every_change_and_makes_none(home: Path) -> None:
     assert "hook session-start --harness claude" in shown.out
     steps = process("setup", "--dry-run", "--json").data["steps"]
     assert len(steps) == 4
-    assert (tree_hash(home), setup_record.recorded()) == (before, [])
+    assert (tree_hash(home), setup_record.recorded_steps()) == (before, [])
 
 
 def test_all_of_it_is_done_and_taken_back(home: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_person_chooses_the_vault_and_each_step(home: Path) -> None:
         "setup", typed="2\ny\nn\nn\ny\n"
     ).out  # the graph: default yes, agent no, Claude no, Codex yes
     assert "Which one is it? [1-2" in shown
-    assert [(one.kind, one.name) for one in setup_record.recorded()] == [
+    assert [(one.kind, one.name) for one in setup_record.recorded_steps()] == [
         ("setting", ""), ("assistant", "codex"),
     ]  # fmt: skip
     config = Path(paths.config_file())
@@ -141,7 +141,7 @@ def test_a_model_that_runs_here_is_found_by_its_port(
         ("--upstream {address} --model {name}", "--model llama3.2"),
     ):
         with pytest.raises(ConfigError, match=rf"Ollama runs here, type --upstream .*{words}$"):
-            nearby.offered(None, None, form)
+            nearby.find_local_model(None, None, form)
     monkeypatch.undo()
     scripted_llm.models_status = 500
     assert nearby.models({"Ollama": port}) == []

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.effort import takes_less
 from vaultmem.vault.frontmatter import LIMIT, compose, locate, read_yaml, split
-from vaultmem.vault.yaml_lines import scalar, simple, written, written_text
+from vaultmem.vault.yaml_lines import format_text, format_value, scalar, simple
 
 if TYPE_CHECKING:
     from vaultmem.adapter import Value
@@ -370,7 +370,7 @@ def test_written_text_reads_back_in_both_yamls(text: str) -> None:
 
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         return
-    line = f"k: {written_text(text)}\n"
+    line = f"k: {format_text(text)}\n"
     assert read_yaml(line).properties == {"k": text}
     assert yaml.safe_load(line) == {"k": text}
 
@@ -428,8 +428,8 @@ def test_written_text_reads_back_in_both_yamls(text: str) -> None:
     ],
 )
 def test_doubtful_text_gets_double_quotes(text: str) -> None:
-    assert written_text(text).startswith('"')
-    assert read_yaml(f"k: {written_text(text)}").properties == {"k": text}
+    assert format_text(text).startswith('"')
+    assert read_yaml(f"k: {format_text(text)}").properties == {"k": text}
 
 
 @pytest.mark.parametrize(
@@ -437,12 +437,12 @@ def test_doubtful_text_gets_double_quotes(text: str) -> None:
     ["done", "in progress", "计划", "a-b", "C++", "x#y", "http://a.b/c", "it's", "🌲 tree", "a,b"],
 )
 def test_plain_text_stays_plain(text: str) -> None:
-    assert written_text(text) == text
+    assert format_text(text) == text
 
 
 @given(Json)
 def test_written_values_read_back(value: object) -> None:
-    text = written(value)  # type: ignore[arg-type]
+    text = format_value(value)  # type: ignore[arg-type]
     found = read_yaml(f"k: {text}\n").properties["k"]
     assert json.dumps(found) == json.dumps(value)
 

@@ -171,7 +171,7 @@ def test_check_believes_nothing_that_it_sees_while_somebody_writes(
 
 
 def test_waits_by_the_settings(notes: Path) -> None:
-    table = {one.name: one for one in jobs.planned(config.load(str(notes)))}
+    table = {one.name: one for one in jobs.plan_jobs(config.load(str(notes)))}
     assert {name: one.schedule for name, one in table.items()} == {
         "reconcile": "5m", "tidy": "0 3 * * *", "check": "0 4 * * 0", "expire": "1h", "upgrade": "1h",
         "decay": "30 4 * * *", "consolidate": "0 5 * * *", "dream": "20m", "expect": "1h",
@@ -183,7 +183,7 @@ def test_waits_by_the_settings(notes: Path) -> None:
         "VAULTMEM_JOBS_MAX_LOAD": "50",
         "VAULTMEM_JOBS_TIDY": "off",
     }
-    table = {one.name: one for one in jobs.planned(config.load(str(notes), environ))}
+    table = {one.name: one for one in jobs.plan_jobs(config.load(str(notes), environ))}
     assert table["tidy"].waits == Waits(typing=True, battery=False, load=0.5, busy=True)
     assert table["tidy"].schedule == "off"
 
@@ -225,7 +225,7 @@ def test_listing_of_a_running_scheduler(notes: Path) -> None:
     settings = config.load(str(notes))
     ledger = jobs.ledger(str(notes))
     around = jobs.Surroundings(settings, lambda: 0.0, lambda: 0.0)
-    scheduler = Scheduler(jobs.planned(settings), lambda name: f"{name} done", ledger, around)
+    scheduler = Scheduler(jobs.plan_jobs(settings), lambda name: f"{name} done", ledger, around)
     scheduler.start()
     try:
         scheduler.run_now("tidy")
@@ -238,11 +238,11 @@ def test_listing_of_a_running_scheduler(notes: Path) -> None:
 
 
 def test_the_nearest_name_is_told() -> None:
-    assert jobs.named("tidy").name == "tidy"
+    assert jobs.find_job("tidy").name == "tidy"
     with pytest.raises(VaultmemError, match="did you mean check"):
-        jobs.named("chek")
+        jobs.find_job("chek")
     with pytest.raises(VaultmemError, match="there are reconcile, tidy, check"):
-        jobs.named("xyz")
+        jobs.find_job("xyz")
 
 
 def test_the_command_lists_and_runs(notes: Path) -> None:

@@ -100,18 +100,15 @@ def test_what_a_program_alone_needs_is_one_line(style: str) -> None:
     ]
     # A file keeps its form; one that gets its id gets the line; a person's own word wins, and stays where it is.
     assert (
-        f"vaultmem{sign} {WHOLE['id']} importance"
-        in pages.edited(style, b"x", WHOLE, None).decode()
+        f"vaultmem{sign} {WHOLE['id']} importance" in pages.edit(style, b"x", WHOLE, None).decode()
     )
     old = data.replace(
         f"vaultmem{sign}".encode(), b"id: a\nother:" if sign == ":" else b"id:: a\nother::"
     )
-    assert b"vaultmem" not in pages.edited(style, old, WHOLE, None)
+    assert b"vaultmem" not in pages.edit(style, old, WHOLE, None)
     own = data.replace(b"mine:", b"importance:")
     assert read(style, own).properties["importance"] == "own"
-    changed = pages.edited(
-        style, own, {"importance": 0.2, "updated_at": "2026-11-23"}, None
-    ).decode()
+    changed = pages.edit(style, own, {"importance": 0.2, "updated_at": "2026-11-23"}, None).decode()
     assert f"importance{sign} 0.2" in changed
     assert "importance=" not in changed
     assert "updated_at=2026-11-23" in changed
@@ -177,13 +174,13 @@ def test_an_edit_does_what_it_says_and_nothing_else(
     if data[:2] == b"\xff\xfe" and content is not None:
         content = content.encode("utf-16", "replace").decode("utf-16")
     before = read(style, data)
-    new = pages.edited(style, data, sets, content)
+    new = pages.edit(style, data, sets, content)
     page = read(style, new)
     expected = {**before.properties, **sets}
     assert page.properties == {k: v for k, v in expected.items() if v is not None or k not in sets}
     wanted = before.content if content is None else content
     assert content_hash(page.content) == content_hash(wanted)
-    assert pages.edited(style, new, sets, content) == new
+    assert pages.edit(style, new, sets, content) == new
     assert (new[:3] == b"\xef\xbb\xbf") == (data[:3] == b"\xef\xbb\xbf")
     if content is not None and b"\xff" not in data and b"\r\n" in data.partition(b"\n")[0] + b"\n":
         assert new.count(b"\n") == new.count(b"\r\n")
@@ -194,15 +191,15 @@ def test_an_edit_does_what_it_says_and_nothing_else(
 @settings(deadline=None)
 def test_no_edit_changes_no_byte(style: str, data: bytes) -> None:
     page = read(style, data)
-    assert pages.edited(style, data, {}, None) == data
-    assert pages.edited(style, data, {}, page.content) == data
+    assert pages.edit(style, data, {}, None) == data
+    assert pages.edit(style, data, {}, page.content) == data
 
 
 def test_comments_and_the_keys_of_a_person_stay() -> None:
     data = (
         b"---\n# mine\nID: a # so\r\nnested: {a: [1, 2]}\nCreated-At: 2026-01-01\n---\n\n\ntext\n\n"
     )
-    new = pages.edited("frontmatter", data, {"created_at": "2026-11-22", "phase": "inbox"}, "other")
+    new = pages.edit("frontmatter", data, {"created_at": "2026-11-22", "phase": "inbox"}, "other")
     assert new == (
         b'---\n# mine\nID: a # so\r\nnested: {a: [1, 2]}\nCreated-At: "2026-11-22"\nphase: inbox\n---\n\n\nother\n'
     )
@@ -210,7 +207,7 @@ def test_comments_and_the_keys_of_a_person_stay() -> None:
 
 def test_a_logseq_page_with_yaml_keeps_it() -> None:
     data = b"---\nid: a\n---\n- text\n"
-    new = pages.edited("outline", data, {"phase": "inbox"}, "one\n\ntwo")
+    new = pages.edit("outline", data, {"phase": "inbox"}, "one\n\ntwo")
     assert new == b"---\nid: a\nphase: inbox\n---\n- one\n- two\n"
 
 
@@ -220,7 +217,7 @@ def test_a_logseq_page_with_yaml_keeps_it() -> None:
 )
 def test_what_cannot_be_read_is_not_written(style: str, data: bytes) -> None:
     with pytest.raises(FrontMatterError):
-        pages.edited(style, data, {"id": "x"}, "new")
+        pages.edit(style, data, {"id": "x"}, "new")
 
 
 @every_style
@@ -237,7 +234,7 @@ def test_what_cannot_be_read_has_an_error(style: str) -> None:
 def test_a_content_that_looks_like_the_beginning_of_a_file_stays_content(
     data: bytes, content: str
 ) -> None:
-    new = pages.edited("frontmatter", data, {}, content)
+    new = pages.edit("frontmatter", data, {}, content)
     page = read("frontmatter", new)
     assert content_hash(page.content) == content_hash(content)
     assert page.properties == read("frontmatter", data).properties

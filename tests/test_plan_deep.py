@@ -12,7 +12,7 @@ from vaultmem.memories.dated import found_reminders, stale_days
 from vaultmem.memories.draft import CREATE, Plan
 from vaultmem.memories.dream import Options, dream
 from vaultmem.memories.findings import across, clusters, contradictions, fading
-from vaultmem.text.sanitize import quoted
+from vaultmem.text.sanitize import quote_text
 
 MEETING = "Notes on the boat.\n\nThe hull is dry. Remind me to call Bob on 5 December 2026.\n"
 
@@ -187,7 +187,7 @@ def test_deep_is_the_same_in_any_order() -> None:
     ],
 )
 def test_quoted_words_are_one_harmless_line(text: str, shown: str) -> None:
-    assert quoted(text) == shown
+    assert quote_text(text) == shown
 
 
 def test_two_memories_that_name_one_thing_make_one_reminder() -> None:

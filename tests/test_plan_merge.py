@@ -13,9 +13,9 @@ from tests.laws import examples
 from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
 from vaultmem.memories.draft import TO_ARCHIVE
-from vaultmem.memories.links import retargeted
+from vaultmem.memories.links import retarget_links
 from vaultmem.memories.merge import merge
-from vaultmem.memories.same import united
+from vaultmem.memories.same import unite_texts
 from vaultmem.text.similarity import content_hash
 
 LONG = (
@@ -365,26 +365,26 @@ texts = st.lists(
 @settings(max_examples=examples(150), deadline=None)
 @given(texts, texts)
 def test_a_union_has_every_line_of_both(one: str, other: str) -> None:
-    both = united(one, other)
+    both = unite_texts(one, other)
     words = set(re.findall(r"\w+", both.casefold()))
     assert words >= set(re.findall(r"\w+", (one + " " + other).casefold()))
     assert both.startswith(one.rstrip())
-    assert united(both, other) == both
-    assert united(one, one) == one
+    assert unite_texts(both, other) == both
+    assert unite_texts(one, one) == one
 
 
 def test_code_is_united_as_a_whole() -> None:
     block = "```py\nx = 1\n```"
-    assert united(f"Intro\n{block}", f"{block}\nmore") == f"Intro\n{block}\n\nmore"
-    assert united("```py\nx = 1", "more") == "```py\nx = 1\n```\n\nmore"
+    assert unite_texts(f"Intro\n{block}", f"{block}\nmore") == f"Intro\n{block}\n\nmore"
+    assert unite_texts("```py\nx = 1", "more") == "```py\nx = 1\n```\n\nmore"
 
 
 @settings(max_examples=examples(100), deadline=None)
 @given(st.text(alphabet="[]|#`ab \n!", max_size=40))
 def test_retargeting_changes_the_targets_of_links_only(text: str) -> None:
-    changed = retargeted(text, "a", "b")
+    changed = retarget_links(text, "a", "b")
     assert changed.replace("b", "a") == text.replace("b", "a")
-    assert content_hash(retargeted(changed, "a", "b")) == content_hash(changed)
+    assert content_hash(retarget_links(changed, "a", "b")) == content_hash(changed)
 
 
 def test_archived_by_whom() -> None:

@@ -109,7 +109,7 @@ PLANTED = [
     ),
     (
         "vaultmem/memories/same.py",
-        "elif _folded(unit) not in known:",
+        "elif _fold(unit) not in known:",
         "elif _folded(unit) not in known and len(unit[0]) > 8:",
         "tests/test_plan_merge.py",
     ),

@@ -13,14 +13,14 @@ from vaultmem.adapter import Note, Value
 from vaultmem.errors import FrontMatterError
 from vaultmem.vault import frontmatter
 from vaultmem.vault.logseq_properties import (
-    listed,
+    format_lines,
+    format_value,
+    list_items,
     locate,
+    parse_value,
     read,
     remove_property,
     set_property,
-    typed,
-    written,
-    written_lines,
 )
 from vaultmem_logseq import dialect
 
@@ -77,10 +77,11 @@ def test_the_lines_before_any_text_are_the_properties() -> None:
 @given(st.dictionaries(KEYS, TEXTS, max_size=4), BODIES)
 @settings(max_examples=examples(300), deadline=None)
 def test_what_is_written_is_what_logseq_reads(given_: dict[str, str], body: str) -> None:
-    lines = written_lines(list(given_.items()))
+    lines = format_lines(list(given_.items()))
     text = "".join(f"{line}\n" for line in lines) + body
     expected = {
-        key.lower().replace("_", "-").replace(" ", "-"): written(of) for key, of in given_.items()
+        key.lower().replace("_", "-").replace(" ", "-"): format_value(of)
+        for key, of in given_.items()
     }
     assert read(text) == expected
     note = by_logseq(text)
@@ -97,10 +98,10 @@ def test_what_is_written_is_what_logseq_reads(given_: dict[str, str], body: str)
 @settings(max_examples=examples(400), deadline=None)
 def test_a_value_keeps_its_type(value: Value) -> None:
     assume(value is not None)
-    line = written(value)
+    line = format_value(value)
     assert "\n" not in line
     assert "\r" not in line
-    found = typed(line)
+    found = parse_value(line)
     assert found == value
     assert type(found) is type(value)
 
@@ -109,24 +110,23 @@ def test_a_value_keeps_its_type(value: Value) -> None:
 @settings(max_examples=examples(300), deadline=None)
 def test_lists_are_read_as_they_were_written_by_us_and_by_logseq(items: list[str]) -> None:
     names = list(dict.fromkeys(item.strip() for item in items if item.strip()))
-    line = written(list(names))
-    assert listed(line) == names
+    line = format_value(list(names))
+    assert list_items(line) == names
     found = by_logseq(f"tags:: {line}\n").properties.get("tags", [])
     assert found == names
 
 
 def test_links_keep_their_brackets() -> None:
     links: list[Value] = ["[[Ann, 2]]", "[[Tea]]"]
-    line = written(links)
+    line = format_value(links)
     assert line == "[[Ann, 2]], [[Tea]]"
-    assert listed(line, linked=True) == links
+    assert list_items(line, linked=True) == links
     assert [link.path for link in by_logseq(f"links:: {line}").links] == ["Ann, 2", "Tea"]
 
 
 PAGES = st.builds(
     lambda given_, body, newline, mark: (
-        mark
-        + ("".join(f"{line}\n" for line in written_lines(given_)) + body).replace("\n", newline)
+        mark + ("".join(f"{line}\n" for line in format_lines(given_)) + body).replace("\n", newline)
     ),
     st.lists(st.tuples(KEYS, st.text("ab ", max_size=4).map(str.strip)), max_size=4),
     BODIES,
@@ -141,7 +141,7 @@ def test_an_edit_changes_one_line_and_nothing_else(text: str, key: str, value: V
     before = read(text)
     new = set_property(text, key, value)
     spelled = key.lower().replace("_", "-").replace(" ", "-")
-    expected = {**before, spelled: "" if value is None else written(value)}
+    expected = {**before, spelled: "" if value is None else format_value(value)}
     assert read(new) == {name: of for name, of in expected.items() if of}
     assert new.startswith("\ufeff") == text.startswith("\ufeff")
     assert set_property(new, key, value) == new

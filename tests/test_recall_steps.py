@@ -69,7 +69,7 @@ def near(one: Candidate, cosine: float) -> Candidate:
 
 @given(candidates, wishes)
 def test_what_is_kept_may_be_told(found: list[Candidate], wanted: Wanted) -> None:
-    kept, left = recall_candidate.allowed(found, wanted)
+    kept, left = recall_candidate.filter_allowed(found, wanted)
     assert len(kept) + sum(left.values()) == len(found)
     assert [one for one in found if one in kept] == kept
     for one in kept:  # whatever is switched off
@@ -91,8 +91,8 @@ def test_what_is_kept_may_be_told(found: list[Candidate], wanted: Wanted) -> Non
 
 @given(candidates, wishes)
 def test_filtering_twice_filters_nothing_more(found: list[Candidate], wanted: Wanted) -> None:
-    kept, _ = recall_candidate.allowed(found, wanted)
-    assert recall_candidate.allowed(kept, wanted) == (kept, {})
+    kept, _ = recall_candidate.filter_allowed(found, wanted)
+    assert recall_candidate.filter_allowed(kept, wanted) == (kept, {})
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_less_is_asked_of_a_block_of_a_page() -> None:
 
 @given(candidates)
 def test_min_max_keeps_the_order_and_ends_at_one(found: list[Candidate]) -> None:
-    scaled = recall_candidate.scaled(found)
+    scaled = recall_candidate.scale_scores(found)
     assert [one.path for one in scaled] == [one.path for one in found]
     assert all(0 <= one.score <= 1 for one in scaled)
     if found:
@@ -213,7 +213,7 @@ def test_min_max_keeps_the_order_and_ends_at_one(found: list[Candidate]) -> None
 
 @given(candidates)
 def test_the_logistic_function_keeps_the_order(found: list[Candidate]) -> None:
-    squashed = recall_candidate.squashed(found)
+    squashed = recall_candidate.squash_scores(found)
     for one, score in zip(found, squashed, strict=True):
         assert score.score == pytest.approx(1 / (1 + math.exp(-one.score)))
 
@@ -246,7 +246,7 @@ def test_of_two_alike_the_newer_comes_first(found: list[Candidate]) -> None:
 
 @given(candidates)
 def test_confidence_never_adds(found: list[Candidate]) -> None:
-    scaled = recall_candidate.scaled(found)
+    scaled = recall_candidate.scale_scores(found)
     before = {one.path: one.score for one in scaled}
     after = recall_candidate.with_confidence(scaled)
     assert all(one.score <= before[one.path] for one in after)
@@ -257,8 +257,8 @@ def test_confidence_never_adds(found: list[Candidate]) -> None:
 def test_steps_leave_what_they_are_given(found: list[Candidate]) -> None:
     copy = list(found)
     for step in (
-        recall_candidate.scaled,
-        recall_candidate.squashed,
+        recall_candidate.scale_scores,
+        recall_candidate.squash_scores,
         recall_candidate.with_confidence,
     ):
         assert {one.path for one in step(found)} == {one.path for one in found}
@@ -332,7 +332,7 @@ def test_preferences_compete_for_places_and_then_stand_first() -> None:
     facts = [Candidate(f"f{n}.md", 1, 1, "x") for n in range(3)]
     wishes = [Candidate(f"p{n}.md", 1, 1, "x", memory_type="procedural") for n in range(3)]
     chosen = recall_candidate.within([*facts, *wishes], 4, 1_000, counted)
-    told = recall_candidate.arranged(chosen, lambda _old, _new: False).items
+    told = recall_candidate.arrange(chosen, lambda _old, _new: False).items
     assert [one.path for one, _ in told] == ["p0.md", "f0.md", "f1.md", "f2.md"]
 
 
@@ -340,7 +340,7 @@ def test_preferences_compete_for_places_and_then_stand_first() -> None:
 def test_to_arrange_loses_nothing(found: list[Candidate]) -> None:
     chosen = recall_candidate.within(found, 9, 200, counted)
     for clash in (lambda _old, _new: False, lambda _old, _new: True):
-        told = recall_candidate.arranged(chosen, clash)
+        told = recall_candidate.arrange(chosen, clash)
         assert sorted(told.items, key=lambda each: each[0].path) == sorted(
             chosen.items, key=lambda each: each[0].path
         )
@@ -357,7 +357,7 @@ def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
         asked.append((old, new))
         return old.startswith("port") and new.startswith("port")
 
-    told = recall_candidate.arranged(
+    told = recall_candidate.arrange(
         recall_candidate.within([*found, page], 9, 1_000, counted), clash
     ).items
     assert [one.content for one, _ in told] == [

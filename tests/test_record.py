@@ -439,8 +439,8 @@ def test_what_was_decided_here_is_not_proposed_there(machine: Machine, second: M
     machine.settle()
     second.settle()
     assert reads.replace_open(second.ledger, made, NOW + 9) == 1
-    assert {one.id: one.state for one in reads.kept(second.ledger)} == {
+    assert {one.id: one.state for one in reads.kept_proposals(second.ledger)} == {
         "3f2a9c01b7de": reads.REJECTED,
         "99aa": reads.OPEN,
     }
-    assert reads.reinforced(second.ledger) == {"m1": AT}
+    assert reads.reinforced_at(second.ledger) == {"m1": AT}

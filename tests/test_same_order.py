@@ -22,7 +22,7 @@ from vaultmem.agent.events import Throttle
 from vaultmem.agent.reconciler import Reconciler
 from vaultmem.config import Config
 from vaultmem.index.state import State
-from vaultmem.index.sync import open_indexer, tidied
+from vaultmem.index.sync import open_indexer, tidy_keyword
 
 WORDS = [
     f"word{number}" for number in range(40)
@@ -94,10 +94,10 @@ def test_the_order_is_that_of_an_index_built_from_nothing(seed: int) -> None:
         state = State(str(vault))
         with state.lock(), open_indexer(state, DEFAULTS) as indexer:
             before = catalog_dump(vault)
-            tidied(indexer, lambda: False)
+            tidy_keyword(indexer, lambda: False)
             indexer.rest()
             assert catalog_dump(vault) == before
-            assert not tidied(indexer, lambda: False), "it was done"
+            assert not tidy_keyword(indexer, lambda: False), "it was done"
         assert order(vault, questions) == rebuilt(vault, questions, scratch)
 
 
@@ -106,9 +106,9 @@ def test_who_needs_the_writer_is_let_in() -> None:
         state = State(str(vault))
         with state.lock(), open_indexer(state, DEFAULTS) as indexer:
             before = catalog_dump(vault), keyword_hits(vault)
-            assert not tidied(indexer, lambda: True)
+            assert not tidy_keyword(indexer, lambda: True)
             assert (catalog_dump(vault), keyword_hits(vault)) == before
-            assert tidied(indexer, lambda: False)
+            assert tidy_keyword(indexer, lambda: False)
 
 
 def test_the_agent_does_it_when_it_is_quiet(monkeypatch: pytest.MonkeyPatch) -> None:

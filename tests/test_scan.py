@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import is_linear
-from vaultmem.adapter.scan import blanked, hidden, line_at, line_starts, without
+from vaultmem.adapter.scan import blank_hidden, hidden, line_at, line_starts, without
 
 MARKDOWN = st.text(alphabet="`~$<!->[]\\ \n\ta1#|*.-中%", max_size=200)
 
@@ -27,7 +27,7 @@ MARKDOWN = st.text(alphabet="`~$<!->[]\\ \n\ta1#|*.-中%", max_size=200)
     ],
 )  # fmt: skip
 def test_hidden(text: str) -> None:
-    assert "HIDE" not in blanked(text)
+    assert "HIDE" not in blank_hidden(text)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_hidden(text: str) -> None:
     ],
 )  # fmt: skip
 def test_not_hidden(text: str) -> None:
-    assert "SHOW" in blanked(text)
+    assert "SHOW" in blank_hidden(text)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_indented_code_leaves_the_spans_in_order_and_apart(text: str) -> None:
 
 @given(MARKDOWN)
 def test_every_character_keeps_its_place(text: str) -> None:
-    seen = blanked(text)
+    seen = blank_hidden(text)
     assert len(seen) == len(text)
     assert all(
         new == old or (new == " " and old != "\n") for new, old in zip(seen, text, strict=True)
@@ -96,7 +96,7 @@ def test_hidden_spans_are_ordered_and_apart(text: str) -> None:
 @given(MARKDOWN, st.integers(0, 50))
 def test_what_stands_before_the_body_is_left_alone(text: str, start: int) -> None:
     start = min(start, len(text))
-    assert blanked(text, start)[:start] == text[:start]
+    assert blank_hidden(text, start)[:start] == text[:start]
 
 
 @given(st.text(alphabet="a\n中", max_size=80))

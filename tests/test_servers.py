@@ -72,15 +72,15 @@ def check(harness: Harness, before: str) -> None:
     there = load(before.removeprefix("\ufeff"), harness.name) if before else {}
     text = before
     for entry in entries(harness):
-        text = servers.registered(text, harness, entry)
+        text = servers.add_server(text, harness, entry)
         assert entry_in(text, harness) == entry
         left = load(text.removeprefix("\ufeff"), harness.name)
         del left[harness.servers.key]["vaultmem"]
         assert left == {**there, harness.servers.key: there.get(harness.servers.key, {})}
-        assert servers.registered(text, harness, entry) == text
+        assert servers.add_server(text, harness, entry) == text
         assert servers.is_registered(text, harness)
-        assert servers.unregistered(text, harness) == before
-    assert servers.unregistered(before, harness) == before
+        assert servers.remove_server(text, harness) == before
+    assert servers.remove_server(before, harness) == before
 
 
 # --- laws
@@ -132,8 +132,8 @@ def test_what_follows_in_toml_meanwhile_stays(before: str) -> None:
     own = "[mcp_servers.vaultmem.tools.memory_write]\napproval_mode = 'approve'\n"
     mine = "\n# mine\n[other]\nx = 1\n"
     for more in (mine, own + mine):
-        made = servers.registered(before, codex, codex.servers.entry(COMMAND))
-        left = servers.unregistered(made + more, codex)
+        made = servers.add_server(before, codex, codex.servers.entry(COMMAND))
+        left = servers.remove_server(made + more, codex)
         assert load(left, "codex") == {**load(before, "codex"), "other": {"x": 1}}
         assert left.endswith(mine)
         assert left.startswith(before)
@@ -142,13 +142,13 @@ def test_what_follows_in_toml_meanwhile_stays(before: str) -> None:
 @ALL
 def test_what_a_person_adds_to_our_entry_stays(name: str) -> None:
     harness = HARNESSES[name]
-    text = servers.registered("", harness, harness.servers.entry(COMMAND))
+    text = servers.add_server("", harness, harness.servers.entry(COMMAND))
     if name == "codex":
         text += "startup_timeout_sec = 20\n"
     else:
         text = text.replace('"vaultmem": {', '"vaultmem": {"startup_timeout_sec": 20, ')
     for entry in entries(harness)[1:]:
-        text = servers.registered(text, harness, entry)
+        text = servers.add_server(text, harness, entry)
         assert entry_in(text, harness) == {**entry, "startup_timeout_sec": 20}
 
 
@@ -168,7 +168,7 @@ REFUSED = {
 @pytest.mark.parametrize(("name", "before"), [(n, text) for n, all_ in REFUSED.items() for text in all_])  # fmt: skip
 def test_what_cannot_be_edited_safely_is_refused(name: str, before: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        servers.registered(before, HARNESSES[name], HARNESSES[name].servers.entry(COMMAND))
+        servers.add_server(before, HARNESSES[name], HARNESSES[name].servers.entry(COMMAND))
 
 
 # --- the command

@@ -38,14 +38,14 @@ words = st.text(st.characters(exclude_characters="\n\r\0", exclude_categories=["
 @pytest.mark.parametrize("vault", ODD)
 def test_what_is_quoted_is_read_back(vault: str) -> None:
     line = service.exec_line([*COMMAND, vault])
-    assert service.unquoted(line) == [*COMMAND, vault]
+    assert service.unquote_words(line) == [*COMMAND, vault]
     assert line.isprintable()
 
 
 @given(words, words)
 def test_any_word_is_read_back(program: str, word: str) -> None:
     line = service.exec_line([f"/{program}", "-m", word])
-    assert service.unquoted(line) == [f"/{program}", "-m", word]
+    assert service.unquote_words(line) == [f"/{program}", "-m", word]
 
 
 def test_specifiers_variables_and_escapes_mean_nothing() -> None:
@@ -59,7 +59,7 @@ def test_specifiers_variables_and_escapes_mean_nothing() -> None:
 def test_a_program_that_systemd_would_refuse_goes_through_env(program: str) -> None:
     line = service.exec_line([program, "-m", "vaultmem"])
     assert line.startswith('"/usr/bin/env" ')
-    assert service.unquoted(line)[0] == program
+    assert service.unquote_words(line)[0] == program
 
 
 @pytest.mark.parametrize("sign", ["\n", "\r"])
@@ -143,7 +143,7 @@ def test_the_environment_that_counts_is_kept() -> None:
         "VAULTMEM_STATE": "relative", "VAULTMEM_EMBEDDING_MODEL": "off", "VAULTMEM_VAULT": "/x",
         "VAULTMEM_DEBUG": "1", "XDG_CONFIG_HOME": "/c", "XDG_STATE_HOME": "", "PATH": "/bin", "SECRET": "x",
     }  # fmt: skip
-    assert service.kept_environment(environ) == {
+    assert service.service_environment(environ) == {
         "VAULTMEM_STATE": os.path.abspath("relative"),
         "VAULTMEM_EMBEDDING_MODEL": "off",
         "XDG_CONFIG_HOME": "/c",

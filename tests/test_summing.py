@@ -257,8 +257,8 @@ def test_the_words_of_a_talk_cannot_close_the_marks_around_them() -> None:
 
 
 def test_marks_that_a_model_repeats_are_no_part_of_a_summary() -> None:
-    assert prompts.told("<<<\nAnne moved to Bergen.\n>>>\n") == "Anne moved to Bergen."
-    assert prompts.told(" <<< >>> ") == ""
+    assert prompts.summary_text("<<<\nAnne moved to Bergen.\n>>>\n") == "Anne moved to Bergen."
+    assert prompts.summary_text(" <<< >>> ") == ""
 
 
 def test_a_summary_made_of_turns_leads_to_the_facts() -> None:

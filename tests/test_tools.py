@@ -187,7 +187,7 @@ def test_what_is_not_listed_is_taken_and_what_is_listed_is_checked(
 def test_the_list_promises_no_less_than_is_checked(data: st.DataObject, name: str) -> None:
     """Whatever the validator takes of the parameters that are listed, the listed schema takes, too."""
     tool = _TOOLS[name]
-    shown: Any = params.listed(tool.schema, tool.quiet)
+    shown: Any = params.compact_schema(tool.schema, tool.quiet)
     names = st.sampled_from([*shown["properties"]])
     arguments = data.draw(st.dictionaries(names, _values, max_size=4))
     with contextlib.suppress(UsageError):

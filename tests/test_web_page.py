@@ -23,7 +23,7 @@ from tests.cli_run import ran, tree_hash
 from tests.http_run import Answer, Door
 from vaultmem import Vault, client
 from vaultmem.errors import NoteChangedError, VaultmemError
-from vaultmem.memories.reports import unified
+from vaultmem.memories.reports import diff_of
 from vaultmem_web import app, sessions, views
 from vaultmem_web.prose import prose
 from vaultmem_web.texts import Translator, language_of
@@ -408,7 +408,7 @@ def test_no_text_becomes_more_than_prose(text: str) -> None:
 
 @given(st.text(alphabet="ab <&\n", max_size=40), st.text(alphabet="ab <&\n", max_size=40))
 def test_a_difference_shows_every_word_of_both(old: str, new: str) -> None:
-    text = unified("a", "a", old.encode(), new.encode())
+    text = diff_of("a", "a", old.encode(), new.encode())
     shown = str(views.difference(text, Translator("en")))
     before = re.sub(r"<ins>.*?</ins>", "", shown, flags=re.DOTALL)
     after = re.sub(r"<del>.*?</del>", "", shown, flags=re.DOTALL)

@@ -42,7 +42,7 @@ def usage(*, everything: bool = False) -> str:
         if group == LOOK_AFTER and everything:
             lines += _rows({_UPKEEP: f"run one step of the upkeep: {', '.join(upkeep())}"})
     text = "\n".join(lines) + "\n" + ("" if everything else _MORE) + _ENDING
-    return _folded(text)
+    return _fold(text)
 
 
 def upkeep() -> dict[str, str]:
@@ -51,10 +51,10 @@ def upkeep() -> dict[str, str]:
 
 
 def _rows(summaries: dict[str, str]) -> list[str]:
-    return [_folded(f"  {name:<13}  {summary}") for name, summary in summaries.items()]
+    return [_fold(f"  {name:<13}  {summary}") for name, summary in summaries.items()]
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """Lines of help as wide as the terminal, or as COLUMNS says."""
     from vaultmem import screen
 

@@ -74,13 +74,13 @@ def call(
 ) -> object:  # fmt: skip
     """The result of a method, or NOBODY when no agent listens. `timeout` is the longest silence to bear, in
     seconds; None waits for ever. Raises AgentError for an error, and for an agent that ends or falls silent."""
-    link = _connected(vault)
+    link = _connect(vault)
     if link is None:
         return NOBODY
     request = {"id": 1, "method": method, "params": params, "progress": progress is not None}
     try:
         link.settimeout(timeout)
-        link.sendall(f"{_written(request)}\n".encode())
+        link.sendall(f"{_to_json(request)}\n".encode())
         return _result(_lines(link), progress)
     except (OSError, ValueError, RecursionError) as error:
         why = str(error) or type(error).__name__
@@ -89,7 +89,7 @@ def call(
         link.close()
 
 
-def _connected(vault: str) -> _socket.socket | None:
+def _connect(vault: str) -> _socket.socket | None:
     try:
         path = paths.socket_path(vault)
         if not is_ours(path):
@@ -250,13 +250,13 @@ def _request(command: str, words: list[str]) -> dict[str, object]:
         "cwd": os.getcwd(),
         "terminal": terminal,
         "colour": wants_colour(sys.stdout),
-        **(_seen() if terminal else {}),
+        **(_terminal_state() if terminal else {}),
         "version": __version__,
         "environ": settings(),
     }
 
 
-def _seen() -> dict[str, object]:
+def _terminal_state() -> dict[str, object]:
     """What the terminal is like."""
     from vaultmem import screen
 
@@ -354,7 +354,7 @@ def _read(line: str) -> object:
         raise ValueError("no JSON") from None
 
 
-def _written(value: object) -> str:
+def _to_json(value: object) -> str:
     """A value as JSON, in ASCII."""
     if isinstance(value, str):
         return _quoted(value)
@@ -362,8 +362,8 @@ def _written(value: object) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, dict):
         return (
-            f"{{{','.join(f'{_quoted(name)}:{_written(inner)}' for name, inner in value.items())}}}"
+            f"{{{','.join(f'{_quoted(name)}:{_to_json(inner)}' for name, inner in value.items())}}}"
         )
     if isinstance(value, (list, tuple)):
-        return f"[{','.join(map(_written, value))}]"
+        return f"[{','.join(map(_to_json, value))}]"
     return repr(value)

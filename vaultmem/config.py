@@ -19,7 +19,7 @@ from vaultmem.settings import (
     SETTINGS,
     SMALLEST,
     UNTOLD,
-    declared,
+    canonical_key,
     key_of,
     schedule,
     variable,
@@ -40,7 +40,7 @@ class Config:
         self.warnings = warnings
 
     def __getitem__(self, key: str) -> Value:
-        return self._values.get(key, SETTINGS[declared(key) or key].default)
+        return self._values.get(key, SETTINGS[canonical_key(key) or key].default)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Config) and (self._values, self.warnings) == (
@@ -80,16 +80,20 @@ def load(vault: str | None, environ: Mapping[str, str] = os.environ) -> Config:
     unknown: list[str] = []
     if vault:
         source = os.path.join(vault, VAULT_FILE)
-        own = _known(_read(source, _vault_text(vault, warnings), warnings), source, unknown)
+        own = _known_settings(
+            _read(source, _vault_text(vault, warnings), warnings), source, unknown
+        )
         values.update(_vault_values(own, source, warnings))
     source = paths.config_file()
-    for key, one in _known(_read(source, _own_text(source), None), source, unknown).items():
-        values[key] = _checked(key, one, source)
+    for key, one in _known_settings(
+        _read(source, _own_text(source), None), source, unknown
+    ).items():
+        values[key] = _check(key, one, source)
     for name in sorted(environ):
         if not name.startswith("VAULTMEM_") or name in NO_SETTINGS:
             continue
         if key := key_of(name):
-            values[key] = _checked(key, environ[name], f"the environment variable {name}")
+            values[key] = _check(key, environ[name], f"the environment variable {name}")
         else:
             unknown.append(f"the environment variable {name}")
     if unknown:
@@ -97,18 +101,18 @@ def load(vault: str | None, environ: Mapping[str, str] = os.environ) -> Config:
     return Config(values, tuple(warnings))
 
 
-def _known(raw: dict[str, object], source: str, unknown: list[str]) -> dict[str, object]:
+def _known_settings(raw: dict[str, object], source: str, unknown: list[str]) -> dict[str, object]:
     """The settings there are; the others are added to `unknown`."""
-    unknown += [f"{key} in {source}{_nearest(key)}" for key in raw if not declared(key)]
-    return {key: value for key, value in raw.items() if declared(key)}
+    unknown += [f"{key} in {source}{_nearest(key)}" for key in raw if not canonical_key(key)]
+    return {key: value for key, value in raw.items() if canonical_key(key)}
 
 
 def choose_vault(named: str | None) -> str:
     """The vault that is named or meant, also by the settings, or by a dialect where nothing else says."""
-    return paths.choose_vault(named, load(None).text("vault"), _claimed)
+    return paths.choose_vault(named, load(None).text("vault"), _claim)
 
 
-def _claimed(start: str) -> str | None:
+def _claim(start: str) -> str | None:
     from vaultmem.vault import dialects
 
     return dialects.claimed_vault(start)
@@ -157,11 +161,11 @@ def signature(vault: str) -> tuple[tuple[int, int, int] | None, ...]:
 def _vault_values(raw: dict[str, object], source: str, warnings: list[str]) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for key, value in raw.items():
-        if not SETTINGS[declared(key)].harmless:
+        if not SETTINGS[canonical_key(key)].harmless:
             warnings.append(f"{source} may not set {key}; set it in {paths.config_file()}")
             continue
         try:
-            checked = _checked(key, value, source)
+            checked = _check(key, value, source)
         except ConfigError as error:
             warnings.append(str(error))
             continue
@@ -186,8 +190,8 @@ def _nearest(key: str) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def _checked(key: str, value: object, source: str) -> Value:
-    setting = SETTINGS[declared(key)]
+def _check(key: str, value: object, source: str) -> Value:
+    setting = SETTINGS[canonical_key(key)]
     if isinstance(setting.default, float):
         return _share(key, value, source)
     if isinstance(setting.default, int):

@@ -42,7 +42,7 @@ def resident_bytes() -> int | None:
         return None
 
 
-def started(pid: int) -> float | None:
+def started_at(pid: int) -> float | None:
     """When a process began, in seconds since the epoch; None where there is none, or nobody knows."""
     try:
         return float(psutil.Process(pid).create_time())

@@ -57,11 +57,11 @@ def is_set() -> bool:
 def _distance(setting: str) -> float:
     global _offset  # noqa: PLW0603 - read once for each value
     if _offset[0] != setting:
-        _offset = setting, _parsed(setting) - time.time()
+        _offset = setting, _parse(setting) - time.time()
     return _offset[1]
 
 
-def _parsed(setting: str) -> float:
+def _parse(setting: str) -> float:
     from datetime import datetime
 
     try:

@@ -111,7 +111,7 @@ class Output:
         """A file of the vault and a line in it: shortened in the middle to so many columns, and a link to the file."""
         behind = f":{line}" if line else ""
         text = screen.cut_middle(path, max(room - len(behind), 12)) if room else path
-        uri = f"file://{_quoted(f'{self.root}/{path}')}" if self.root and self._links else ""
+        uri = f"file://{_quote(f'{self.root}/{path}')}" if self.root and self._links else ""
         return self.link(self.paint(text + behind, style), uri)
 
     @staticmethod
@@ -212,7 +212,7 @@ def client_columns() -> int:
     return screen.size(sys.stdout)[0] if is_terminal(sys.stdout) else 0
 
 
-def _quoted(path: str) -> str:
+def _quote(path: str) -> str:
     from urllib.parse import quote
 
     return quote(os.fsencode(path))

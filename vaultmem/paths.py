@@ -204,10 +204,10 @@ def inside(folder: str) -> str:
         raise ValueError("a visible folder inside the vault")
     if "node_modules" in parts:
         raise ValueError("a folder that editors look into, which node_modules is not")
-    return folder if folder.isascii() else _composed(folder)
+    return folder if folder.isascii() else _compose(folder)
 
 
-def _composed(path: str) -> str:
+def _compose(path: str) -> str:
     """The path as the walk through a vault names it: what is ours would be taken for a note otherwise."""
     from unicodedata import normalize
 
@@ -233,7 +233,7 @@ def project_names(folder: str) -> list[str]:
         name
         for each in dict.fromkeys((folder, _repository(folder)))
         if each and os.path.basename(each) and each != home
-        for name in (os.path.basename(each), _dashed(each.removeprefix(home)))
+        for name in (os.path.basename(each), _dash_digits(each.removeprefix(home)))
     ]
 
 
@@ -247,5 +247,5 @@ def _repository(folder: str) -> str:
     return folder
 
 
-def _dashed(path: str) -> str:
+def _dash_digits(path: str) -> str:
     return "".join(c if c.isascii() and c.isalnum() else "-" for c in path).strip("-")

@@ -139,7 +139,7 @@ def fold(line: str, width: int, plain: Callable[[str], str] = str) -> str:
     return "\n".join([*lines, text])
 
 
-def filled(text: str, width: int) -> str:
+def wrap_text(text: str, width: int) -> str:
     """Running text in lines of that width; rows of tables and examples, which are indented, stay lines of their own."""
     lines: list[str] = []
     for line in text.split("\n"):

@@ -116,7 +116,7 @@ def _zone(text: str) -> str:
 def _endpoint(text: str) -> str:
     from vaultmem.text import urls
 
-    return urls.checked(text)
+    return urls.check_url(text)
 
 
 def _key(text: str) -> str:
@@ -157,7 +157,7 @@ _NAMED = lazy(r"(\w+\.)([a-z][\w-]*)(\.\w+)")
 _NAMED_VARIABLE = lazy(r"VAULTMEM_([A-Z]+)_(\w+)_([A-Z]+)")
 
 
-def declared(key: str) -> str:
+def canonical_key(key: str) -> str:
     """The name under which a setting stands in SETTINGS; "" for one that there is not."""
     if key in SETTINGS:
         return "" if "NAME" in key else key
@@ -174,11 +174,11 @@ def variable(key: str) -> str:
 def key_of(name: str) -> str:
     """The setting of an environment variable; "" where it is none."""
     for key in SETTINGS:
-        if variable(key) == name and declared(key):
+        if variable(key) == name and canonical_key(key):
             return key
     match = _NAMED_VARIABLE.fullmatch(name)
     key = f"{match[1]}.{match[2].replace('_', '-')}.{match[3]}".lower() if match else ""
-    return key if declared(key) else ""
+    return key if canonical_key(key) else ""
 
 
 # A table, in rows.

@@ -101,16 +101,16 @@ class Connecting:
         """The line in a file of instructions."""
         path = os.path.abspath(os.path.expanduser(self._args.instructions))
         if self._args.remove:
-            return self._removed(path, self._without_line, context.is_made)
+            return self._remove(path, self._without_line, context.is_made)
         vault = shlex.quote(self._vault) if self._vault else ""
         line = context.line_of(self._args.harness, self._program, vault)
         if not os.path.lexists(path):
-            line = context.made(line)
-        return self._edited(path, lambda text: context.instructed(text, line))
+            line = context.new_file_line(line)
+        return self._edit(path, lambda text: context.add_instruction(text, line))
 
     @staticmethod
     def _without_line(text: str) -> str:
-        rest = context.uninstructed(text)
+        rest = context.remove_instruction(text)
         return rest if rest.strip() or not context.is_made(text) else ""
 
     def hook(self) -> Edited:
@@ -128,14 +128,14 @@ class Connecting:
         is_new = not os.path.exists(path)
         try:
             if self._args.remove:
-                return self._removed(
+                return self._remove(
                     path,
-                    lambda text: hooks.disconnected(text, harness),
+                    lambda text: hooks.remove_hook(text, harness),
                     lambda text: hooks.is_made(text, harness),
                 )
-            return self._edited(
+            return self._edit(
                 path,
-                lambda text: (hooks.connected if text or is_new else hooks.filled)(
+                lambda text: (hooks.add_hook if text or is_new else hooks.fill_blank)(
                     text, harness, command
                 ),
             )
@@ -173,15 +173,15 @@ class Connecting:
 
         def change(text: str) -> str:
             if self._args.remove:
-                return servers.unregistered(text, harness)
-            return servers.registered(text, harness, entry)
+                return servers.remove_server(text, harness)
+            return servers.add_server(text, harness, entry)
 
         try:
             return hooks.edit(path, change, dry_run=dry_run or self._args.dry_run, spare=False)
         except ValueError as error:
             advice = "Remove the server vaultmem by hand"
             if not self._args.remove:
-                advice = f"Add this by hand:\n{masked(servers.registered('', harness, entry))}"
+                advice = f"Add this by hand:\n{masked(servers.add_server('', harness, entry))}"
             raise VaultmemError(f"{path} was left alone: {error}. {advice}") from error
 
     def skill(self) -> Edited | None:
@@ -212,7 +212,7 @@ class Connecting:
 
     # --- files
 
-    def _edited(
+    def _edit(
         self, path: str, change: Callable[[str], str], *, spare: bool = True
     ) -> Edited:  # fmt: skip
         return hooks.edit(path, change, dry_run=self._args.dry_run, spare=spare)
@@ -220,9 +220,9 @@ class Connecting:
     def _own_file(self, path: str, text: str) -> Edited:
         """A file that is all ours, written or removed."""
         text = "" if self._args.remove else text
-        return self._edited(path, lambda before: context.installed(before, text), spare=False)
+        return self._edit(path, lambda before: context.installed(before, text), spare=False)
 
-    def _removed(
+    def _remove(
         self, path: str, change: Callable[[str], str], is_made: Callable[[str], bool]
     ) -> Edited:
         """Without our part; a file that was made for it and holds nothing else goes with it."""
@@ -292,4 +292,4 @@ def diff_of(edited: Edited) -> str:
 
 def masked(text: str) -> str:
     """The text with a mark in place of each key and token."""
-    return secrets.known_forms(text, [])
+    return secrets.redact_known_forms(text, [])

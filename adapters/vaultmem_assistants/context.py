@@ -170,7 +170,7 @@ _FIRST = "1fe8c68b94616df88c3e61446a547d978165dc20d205bb5ab1434a23907b814c"
 _VAULT = re.compile(r"(`vaultmem (?!connect)[a-z]+) --vault (?:'[^`]*'|[^\s`]+)")
 
 
-def signed(text: str) -> str:
+def sign(text: str) -> str:
     """The text with its hash, where its mark is."""
     return _MARK.sub(lambda mark: mark[1] + _hash(text), text, count=1)
 
@@ -230,7 +230,7 @@ def skill_text(program: str, vault: str) -> str:
     def filled(blank: re.Match[str]) -> str:
         return f"{program} {blank[1]}{named}" if blank[1] else f"{', '.join(names)} or {last}"
 
-    return signed(_BLANK.sub(filled, source))
+    return sign(_BLANK.sub(filled, source))
 
 
 # The plugin that stands for a start-up hook where a harness runs no commands (opencode): a file that is all ours.
@@ -241,7 +241,7 @@ _SOURCE_PLUGIN = os.path.join(os.path.dirname(__file__), "data", "plugin.js")
 def plugin_text(command: Sequence[str]) -> str:
     """The plugin that asks this command, by its program and words: no shell is between."""
     with open(_SOURCE_PLUGIN, encoding="utf-8") as file:
-        return signed(file.read().replace("{command}", json.dumps(command)))
+        return sign(file.read().replace("{command}", json.dumps(command)))
 
 
 # One marked line in the instructions of an assistant (AGENTS.md, CLAUDE.md), for those without a hook.
@@ -265,13 +265,13 @@ def line_of(name: str, program: str, vault: str) -> str:
     )
 
 
-def instructed(text: str, line: str) -> str:
+def add_instruction(text: str, line: str) -> str:
     """The text with the line, once: where it was, else at the end."""
     newline = "\r\n" if "\r\n" in text else "\n"
     result = _OURS.search(text)
     if result:
         ended = newline if result[0].endswith("\n") else ""
-        line = made(line) if is_made(text) else line
+        line = new_file_line(line) if is_made(text) else line
         line = _opened(line) if OPEN in result[0] else line
         return text[: result.start()] + line + ended + _OURS.sub("", text[result.end() :])
     if not text or text.endswith("\n"):
@@ -279,7 +279,7 @@ def instructed(text: str, line: str) -> str:
     return f"{text}{newline}{_opened(line)}{newline}"
 
 
-def uninstructed(text: str) -> str:
+def remove_instruction(text: str) -> str:
     """The text without it, and without the end that the line above it got by it, where nothing has followed since."""
     result = list(_OURS.finditer(text))
     left = _OURS.sub("", text)
@@ -292,7 +292,7 @@ def _opened(line: str) -> str:
     return line.replace(MARK, f"{OPEN} {MARK}")
 
 
-def made(line: str) -> str:
+def new_file_line(line: str) -> str:
     """The line for a file that was not there before it, and goes with it."""
     return line.replace(MARK, MADE)
 

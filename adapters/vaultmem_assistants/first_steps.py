@@ -24,7 +24,14 @@ from vaultmem.text.values import TYPE_CHECKING, plural
 from vaultmem_assistants import hooks
 from vaultmem_assistants.connect import Connecting, diff_of
 from vaultmem_assistants.programs import HARNESSES
-from vaultmem_assistants.setup_record import Done, former, keep, line_of, recorded, with_setting
+from vaultmem_assistants.setup_record import (
+    Done,
+    former,
+    keep,
+    line_of,
+    recorded_steps,
+    with_setting,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,7 +218,7 @@ class _Guide:
         if life.ping(vault):
             self._say("there already: the agent runs")
         else:
-            self._step(AGENT, [], lambda: _started(vault))
+            self._step(AGENT, [], lambda: _start_agent(vault))
 
     def _assistant(self, name: str, vault: str) -> None:
         title = HARNESSES[name].title
@@ -256,7 +263,7 @@ class _Guide:
         except VaultmemError as error:  # the other steps are still good
             self._output.remark(f"vaultmem: {error}")
             return
-        keep([*recorded(), done])
+        keep([*recorded_steps(), done])
         self._done.append(what)
 
     def _agrees(self) -> bool:
@@ -310,14 +317,14 @@ def _serve_at_login(vault: str) -> Done:
     return Done("service", AT_LOGIN, vault)
 
 
-def _started(vault: str) -> Done:
+def _start_agent(vault: str) -> Done:
     life.start(vault)
     return Done("agent", AGENT, vault)
 
 
 def _undo(output: Output, *, dry_run: bool) -> None:
     """Take back what setup did, the last first; what a person has changed since stays."""
-    steps = recorded()
+    steps = recorded_steps()
     taken = [one.what for one in reversed(steps)]
     for one in () if dry_run else reversed(steps):
         _take_back(one, output)

@@ -67,7 +67,7 @@ class _Context:
         from vaultmem.api import Vault
 
         with args.vault if self._in_agent else Vault(folder) as vault:
-            text = self._with(folder, listed or self._gathered(vault), vault)
+            text = self._with(folder, listed or self._gather(vault), vault)
         if self._problems:
             self._output.remark(f"vaultmem: {'; '.join(dict.fromkeys(self._problems))}")
         return text
@@ -77,14 +77,14 @@ class _Context:
         sections = listing.by_section(visible, DAYS, self._now)
         memories = self._facts(listed)
         if vault is not None and self._args.prompt:
-            memories |= self._recalled(vault, sections, memories)
+            memories |= self._recall(vault, sections, memories)
         text = context(self._args.harness, folder, sections, [*memories.values()])
         lines = [(row["memory"], row["text"]) for rows in sections.values() for row in rows]
         if ids := [id_ for id_, line in (*lines, *memories.items()) if id_ and line in text]:
             listing.note(paths.state_folder(folder), ids, clock.seconds())
         return text
 
-    def _gathered(self, vault: Vault) -> Listed:
+    def _gather(self, vault: Vault) -> Listed:
         """What is pending and what holds, from the index."""
 
         try:
@@ -109,7 +109,7 @@ class _Context:
         cwd, stdin = caller or (_cwd(), client.stdin_so_far())
         return _folders_in(stdin) or [cwd]
 
-    def _recalled(
+    def _recall(
         self, vault: Vault, sections: dict[str, list[Row]], facts: dict[str, str]
     ) -> dict[str, str]:
         """Memories that fit the prompt, a line each by id."""

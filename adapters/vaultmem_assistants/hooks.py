@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Callable
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
-from vaultmem.text.json_text import Node, added, parse, removed
+from vaultmem.text.json_text import Node, append_item, parse, remove_item
 from vaultmem.text.values import TYPE_CHECKING, value
 from vaultmem.vault import write
 from vaultmem_assistants.programs import Harness
@@ -33,37 +33,37 @@ def tag(harness: Harness) -> str:
     return f"hook session-start --harness {harness.name}"
 
 
-def connected(text: str, harness: Harness, command: str) -> str:
+def add_hook(text: str, harness: Harness, command: str) -> str:
     """The settings with our hook, once; those of a new file for "". Raises ValueError where that cannot be done
     safely."""
     if not text:
-        return f"{_made(harness, command)}\n"
+        return f"{_render_new(harness, command)}\n"
     if not text.strip(_NOTHING):
-        return filled(text, harness, command)
+        return fill_blank(text, harness, command)
     while len(_ours(parse(text), harness)) > 1:
         text = _without_last(text, harness, _was(text, harness))
     root = parse(text)
     if result := _ours(root, harness):
         own = result[0][-1][0].items[result[0][-1][1]].get(harness.command)
-        command = _marked(command, _was(text, harness))
+        command = _mark(command, _was(text, harness))
         if own is None or own.text == command:
             return text
         return text[: own.start] + json.dumps(command, ensure_ascii=False) + text[own.end :]
-    return _put(text, root, harness, _marked(command, _is_now(root, harness)))
+    return _put(text, root, harness, _mark(command, _is_now(root, harness)))
 
 
-def filled(text: str, harness: Harness, command: str) -> str:
+def fill_blank(text: str, harness: Harness, command: str) -> str:
     """The settings in a file that was there, with nothing in it but blanks."""
     mark = _BOM if text.startswith(_BOM) else ""
-    return mark + _made(harness, _marked(command, [BLANK])) + text[len(mark) :]
+    return mark + _render_new(harness, _mark(command, [BLANK])) + text[len(mark) :]
 
 
-def _made(harness: Harness, command: str) -> str:
+def _render_new(harness: Harness, command: str) -> str:
     new = {**harness.scaffold, "hooks": {harness.event: [harness.entry(command)]}}
     return json.dumps(new, ensure_ascii=False, indent=2)
 
 
-def _marked(command: str, was: Sequence[str]) -> str:
+def _mark(command: str, was: Sequence[str]) -> str:
     return f"{command} {_WAS} {','.join(was)}" if was else command
 
 
@@ -98,26 +98,26 @@ def _put(text: str, root: Node, harness: Harness, command: str) -> str:
         raise ValueError("it is no JSON object")
     hooks = root.get("hooks")
     if hooks is None:
-        text = added(text, root, {harness.event: [entry]}, "hooks")
+        text = append_item(text, root, {harness.event: [entry]}, "hooks")
     else:
-        event = _expected(hooks, "object", "hooks").get(harness.event)
+        event = _expect(hooks, "object", "hooks").get(harness.event)
         if event is None:
-            text = added(text, hooks, [entry], harness.event)
+            text = append_item(text, hooks, [entry], harness.event)
         else:
-            text = added(text, _expected(event, "list", harness.event), entry)
+            text = append_item(text, _expect(event, "list", harness.event), entry)
     for name, member in harness.scaffold.items():
         if parse(text).get(name) is None:
-            text = added(text, parse(text), member, name)
+            text = append_item(text, parse(text), member, name)
     return text
 
 
-def _expected(node: Node, kind: str, name: str) -> Node:
+def _expect(node: Node, kind: str, name: str) -> Node:
     if node.kind != kind:
         raise ValueError(f"{name!r} is no {kind}")
     return node
 
 
-def disconnected(text: str, harness: Harness) -> str:
+def remove_hook(text: str, harness: Harness) -> str:
     """The settings without any hook of ours; what becomes empty by that goes, too, if we have made it. Of a file that
     was made for it and holds nothing else, nothing is left."""
     if not text.strip(_NOTHING) or not _ours(parse(text), harness):
@@ -125,7 +125,7 @@ def disconnected(text: str, harness: Harness) -> str:
     if is_made(text, harness):
         return ""
     was = _was(text, harness)
-    left = _without_added(text, harness, was)
+    left = _remove_added(text, harness, was)
     while _ours(parse(left), harness):
         left = _without_last(left, harness, was)
     if BLANK in was and _is_bare(left, harness):
@@ -143,13 +143,13 @@ def is_made(text: str, harness: Harness) -> bool:
     return _is_bare(text, harness) and not {BLANK, BARE} & set(was)
 
 
-def _without_added(text: str, harness: Harness, was: Sequence[str]) -> str:
+def _remove_added(text: str, harness: Harness, was: Sequence[str]) -> str:
     """Without the members that we have added beside the hooks, where they still say what we wrote."""
     for name, member in harness.scaffold.items():
         root = parse(text)
         there = root.get(name) if ADDED + name in was else None
         if there is not None and text[there.start : there.end] == json.dumps(member):
-            text = removed(text, root, root.names.index(name))
+            text = remove_item(text, root, root.names.index(name))
     return text
 
 
@@ -162,7 +162,7 @@ def _without_last(text: str, harness: Harness, was: Sequence[str]) -> str:
     while len(way) > least and len(way[-1][0].items) == 1:
         way = way[:-1]
     node, number = way[-1]
-    return removed(text, node, number)
+    return remove_item(text, node, number)
 
 
 Way = list[

@@ -30,7 +30,7 @@ from vaultmem_assistants.tool_files import (
     ROOT,
     Folder,
     Place,
-    composed,
+    compose_file,
     edited,
     inner_path,
 )
@@ -103,7 +103,7 @@ class _Tool:
     def create(self) -> str:
         """A new file is a memory of the assistant."""
         path = self._text("path")
-        content = secrets.redacted(_checked(self._text("file_text"))).text
+        content = secrets.redact_with_kinds(_check(self._text("file_text"))).text
         inner = inner_path(path)
         if not inner or self.folder.find(inner) is not None:
             raise VaultmemError(f"File {path} already exists")
@@ -112,14 +112,14 @@ class _Tool:
         own = self.session.desk.new_id()
         properties: dict[str, Value] = {
             "id": own,
-            **_filed(category),
+            **_filing_properties(category),
             "scope": DEFAULT_SCOPE,
             "agent": self.by,
             "created_at": self.now,
             "updated_at": self.now,
             **({FILENAME: filename} if filename else {}),
         }
-        data = composed(self.folder.style(target), properties, content)
+        data = compose_file(self.folder.style(target), properties, content)
         why = f"create {path}"
         self._carry_out(why, [Change(CREATE, own, None, target, {}, None, None, why, data)])
         return f"File created successfully at: {path}"
@@ -129,7 +129,7 @@ class _Tool:
         path = self._text("path")
         place, content = self._file(path)
         old = self._text("old_str")
-        new = secrets.redacted(str(self.command.get("new_str") or "")).text
+        new = secrets.redact_with_kinds(str(self.command.get("new_str") or "")).text
         count = content.count(old)
         if count == 0:
             raise VaultmemError(
@@ -146,7 +146,7 @@ class _Tool:
         after = content.replace(old, new)
         self._edit(place, after, f"str_replace in {path}")
         first = max(0, line - _AROUND)
-        snippet = _numbered(after.split("\n")[first : line + _AROUND + 1], first + 1)
+        snippet = _number_lines(after.split("\n")[first : line + _AROUND + 1], first + 1)
         done = "The memory file has been edited. Here is the snippet showing the change (with line numbers):"
         return "\n".join([done, *snippet])
 
@@ -154,7 +154,7 @@ class _Tool:
         """Lines put in behind so many."""
         path = self._text("path")
         place, content = self._file(path)
-        new = secrets.redacted(self._text("insert_text")).text
+        new = secrets.redact_with_kinds(self._text("insert_text")).text
         line = self.command.get("insert_line")
         lines = content.split("\n")
         if lines[-1] == "":
@@ -206,7 +206,7 @@ class _Tool:
         why = f"rename {old} to {new}"
         files = self._files_of(place)
         self._carry_out(
-            why, [self._moved(one, target + one.inner[len(place.inner) :], why) for one in files]
+            why, [self._relocate(one, target + one.inner[len(place.inner) :], why) for one in files]
         )
         if place.is_folder:
             self.folder.new(f"{target}/x.md")  # refuses what may not be
@@ -240,8 +240,8 @@ class _Tool:
 
     def _edit(self, place: Place, content: str, why: str) -> None:
         memory, old = self._memory(place), self.folder.data(place)
-        content = _checked(content)
-        new = edited(self.folder.style(place.path), old, self._touched(memory), content)
+        content = _check(content)
+        new = edited(self.folder.style(place.path), old, self._edit_marks(memory), content)
         own = memory.id if memory else ""
         change = Change(EDIT, own, place.path, place.path, {}, None, digest(old), why, new)
         self._carry_out(why, [change])
@@ -259,7 +259,7 @@ class _Tool:
         if outcome.skipped:
             raise NoteChangedError(outcome.skipped[0][1])
 
-    def _touched(self, memory: Memory | None) -> dict[str, Value]:
+    def _edit_marks(self, memory: Memory | None) -> dict[str, Value]:
         """Properties that say who edited: what an assistant has written into is no longer the person's word alone. What
         a person has approved must not become something else under their word."""
         if memory is None:
@@ -285,7 +285,7 @@ class _Tool:
         target = free_path(wanted, self.session.desk.new_id(), self.session.view.exists)
         return Change(TO_ARCHIVE, "", place.path, target, {}, None, digest(data), why, data)
 
-    def _moved(self, place: Place, inner: str, why: str) -> Change:
+    def _relocate(self, place: Place, inner: str, why: str) -> Change:
         """One file under another path."""
         memory = self._memory(place)
         path, filename = self.folder.new(inner)
@@ -294,8 +294,8 @@ class _Tool:
                 path = path.removesuffix(".md")
             data = self.folder.data(place)
             return Change(MOVE, "", place.path, path, {}, None, digest(data), why, data)
-        filed = _filed(_category_in(inner, memory.category))
-        sets = {**self._touched(memory), FILENAME: filename, **filed}
+        filed = _filing_properties(_category_in(inner, memory.category))
+        sets = {**self._edit_marks(memory), FILENAME: filename, **filed}
         return Change(MOVE, memory.id, place.path, path, sets, None, memory.hash, why)
 
 
@@ -305,11 +305,11 @@ def _category_in(inner: str, otherwise: str) -> str:
     return top if top in CATEGORIES else otherwise
 
 
-def _filed(category: str) -> dict[str, Value]:
+def _filing_properties(category: str) -> dict[str, Value]:
     return {"phase": "inbox" if category == INBOX else "organized", "category": category}
 
 
-def _checked(content: str) -> str:
+def _check(content: str) -> str:
     """A text that a memory can hold."""
     odd = _NO_TEXT.search(content)
     if odd:
@@ -333,11 +333,11 @@ def _numbered_file(path: str, content: str, view_range: object) -> str:
     match view_range:
         case [int() as one, int() as other]:
             first, last = max(1, one) - 1, last if other == -1 else other
-    shown = _numbered(lines[first:last], first + 1)
+    shown = _number_lines(lines[first:last], first + 1)
     return f"Here's the content of {path} with line numbers:\n" + "\n".join(shown)
 
 
-def _numbered(lines: Sequence[str], first: int) -> list[str]:
+def _number_lines(lines: Sequence[str], first: int) -> list[str]:
     return [f"{number:>{_WIDTH}}\t{line}" for number, line in enumerate(lines, first)]
 
 

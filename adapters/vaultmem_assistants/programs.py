@@ -102,12 +102,12 @@ class Harness:
     servers: Servers
     own_skills: bool = False  # it does not read the folder of skills that the others share
 
-    def _moved(self) -> str:
+    def _config_home(self) -> str:
         return os.environ.get(self.variable, "") if self.variable else ""
 
     def folder(self) -> str:
         """Its folder."""
-        return self._moved() or os.path.join(os.path.expanduser("~"), self.home)
+        return self._config_home() or os.path.join(os.path.expanduser("~"), self.home)
 
     def path(self) -> str:
         """Where its hooks are written down."""
@@ -115,7 +115,7 @@ class Harness:
 
     def servers_path(self) -> str:
         """Where its MCP servers are written down."""
-        if self.servers.above and not self._moved():
+        if self.servers.above and not self._config_home():
             return os.path.join(os.path.expanduser("~"), self.servers.file)
         return os.path.join(self.folder(), self.servers.file)
 

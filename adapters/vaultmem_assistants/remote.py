@@ -72,7 +72,7 @@ class Door(NamedTuple):
 def door(address: str, token: str | None) -> Door:
     """The door that the command line names; a token that it does not name is read from stdin. Raises UsageError."""
     try:
-        url = urls.checked(address).rstrip("/")
+        url = urls.check_url(address).rstrip("/")
     except ValueError:
         url = ""
     if not url:

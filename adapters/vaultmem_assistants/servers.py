@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from vaultmem.text.json_text import Node, added, parse, removed
+from vaultmem.text.json_text import Node, append_item, parse, remove_item
 from vaultmem_assistants.programs import Harness, Json
 
 NAME = "vaultmem"
@@ -20,7 +20,7 @@ _DOOR = re.compile(r"/mcp(?:/[^/?#]+)?/?\Z")
 _ODD = "it has a form that cannot be edited safely"
 
 
-def registered(text: str, harness: Harness, entry: Json) -> str:
+def add_server(text: str, harness: Harness, entry: Json) -> str:
     """The settings with our server, once; those of a new file for "". What a person has added to it stays. Raises
     ValueError where that cannot be done safely."""
     there, key = _entry(text, harness), harness.servers.key
@@ -34,19 +34,19 @@ def registered(text: str, harness: Harness, entry: Json) -> str:
     if there is not None and not stale.isdisjoint(there):
         after, entry = form.cut(text, key, stale), wanted
     after = form.put(after, key, entry)
-    if _loaded(after, harness) != _with(_loaded(text, harness), key, wanted):
+    if _load(after, harness) != _with(_load(text, harness), key, wanted):
         raise ValueError(_ODD)
     return after
 
 
-def unregistered(text: str, harness: Harness) -> str:
+def remove_server(text: str, harness: Harness) -> str:
     """The settings without our server; "" where it was all there is in a file that was made for it."""
     if not is_registered(text, harness):
         return text
     key = harness.servers.key
     after = _form(harness).take(text, key)
-    left = _with(_loaded(text, harness), key, None)
-    if _loaded(after, harness) not in (left, {k: v for k, v in left.items() if k != key or v}):
+    left = _with(_load(text, harness), key, None)
+    if _load(after, harness) not in (left, {k: v for k, v in left.items() if k != key or v}):
         raise ValueError(_ODD)
     return after
 
@@ -75,7 +75,7 @@ def _form(harness: Harness) -> _Form:
     return _TOML if harness.servers.file.endswith(".toml") else _JSON
 
 
-def _loaded(text: str, harness: Harness) -> Json:
+def _load(text: str, harness: Harness) -> Json:
     result = _form(harness).load(text) if text else {}
     if not isinstance(result, dict):
         raise ValueError("it is no JSON object")  # noqa: TRY004 - a person reads it like the others
@@ -83,7 +83,7 @@ def _loaded(text: str, harness: Harness) -> Json:
 
 
 def _entry(text: str, harness: Harness) -> Json | None:
-    servers = _loaded(text, harness).get(harness.servers.key, {})
+    servers = _load(text, harness).get(harness.servers.key, {})
     if not isinstance(servers, dict):
         raise ValueError(f"{harness.servers.key!r} is no object")  # noqa: TRY004 - as above
     there = servers.get(NAME)
@@ -122,17 +122,17 @@ def _put_json(text: str, key: str, entry: Json) -> str:
     root = parse(text)
     servers = root.get(key)
     if servers is None:
-        text = added(text, root, {}, key)
-        return _replaced(text, _at(text, key), {NAME: entry})
+        text = append_item(text, root, {}, key)
+        return _replace(text, _at(text, key), {NAME: entry})
     if NAME not in servers.names:
-        return added(text, servers, entry, NAME)
+        return append_item(text, servers, entry, NAME)
     for name, value in entry.items():
         there = _at(text, key, NAME)
         member = there.get(name)
         if member is None:
-            text = added(text, there, value, name)
+            text = append_item(text, there, value, name)
         elif json.loads(text[member.start : member.end]) != value:
-            text = _replaced(text, member, value)
+            text = _replace(text, member, value)
     return text
 
 
@@ -140,10 +140,10 @@ def _take_json(text: str, key: str) -> str:
     root, servers = parse(text), _at(text, key)
     written = text[servers.start : servers.end]
     if len(servers.items) > 1 or written != _on_one_line(json.loads(written)):
-        return removed(text, servers, servers.names.index(NAME))
+        return remove_item(text, servers, servers.names.index(NAME))
     if text == f"{{{_on_one_line(key)}: {written}}}\n":
         return ""
-    return removed(text, root, root.names.index(key))
+    return remove_item(text, root, root.names.index(key))
 
 
 def _cut_json(text: str, key: str, _: Collection[str]) -> str:
@@ -161,7 +161,7 @@ def _at(text: str, *names: str) -> Node:
     return node
 
 
-def _replaced(text: str, node: Node, value: object) -> str:
+def _replace(text: str, node: Node, value: object) -> str:
     return text[: node.start] + _on_one_line(value) + text[node.end :]
 
 

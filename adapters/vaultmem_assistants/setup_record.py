@@ -29,7 +29,7 @@ def _record_file() -> str:
     return os.path.join(paths.state_root(), RECORD)
 
 
-def recorded() -> list[Done]:
+def recorded_steps() -> list[Done]:
     """What earlier runs have done and nobody has taken back, the first first."""
     try:
         with open(_record_file(), encoding="utf-8") as file:

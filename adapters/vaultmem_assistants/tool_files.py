@@ -204,7 +204,7 @@ class Folder:
         return self._session.desk.rules.page_style(path) if path.lower().endswith(".md") else ""
 
 
-def composed(style: str, properties: Mapping[str, Value], content: str) -> bytes:
+def compose_file(style: str, properties: Mapping[str, Value], content: str) -> bytes:
     """A new file with this text."""
     if style == pages.OUTLINE:
         return pages.compose(style, properties, content)
@@ -214,8 +214,8 @@ def composed(style: str, properties: Mapping[str, Value], content: str) -> bytes
 def edited(style: str, data: bytes, sets: Mapping[str, Value], content: str) -> bytes:
     """A file with another text, and with these properties."""
     if style == pages.OUTLINE:
-        return pages.edited(style, data, sets, content)
-    return _with_text(pages.edited(style, data, sets, None), content)
+        return pages.edit(style, data, sets, content)
+    return _with_text(pages.edit(style, data, sets, None), content)
 
 
 def _with_text(data: bytes, content: str) -> bytes:

@@ -24,11 +24,11 @@ from vaultmem.memories.conversation import (
 from vaultmem.memories.draft import Plan
 from vaultmem.memories.model import DEFAULT_SCOPE
 from vaultmem.memories.provenance import drawn_from, sentence_in, turn_of
-from vaultmem.memories.reports import Report, header, planned
+from vaultmem.memories.reports import Report, header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.memories.summaries import is_edited, is_outdated
 from vaultmem.memories.supersede import replace
-from vaultmem.memories.writing import look, new_memory, superseded
+from vaultmem.memories.writing import find_superseded, look, new_memory
 from vaultmem.text.times import fine_stamp, seconds, stamp
 from vaultmem.text.titles import free_title
 from vaultmem_chat.conversing import conversation_of, put_away
@@ -151,14 +151,14 @@ def promote(session: Session, request: Arguments) -> Report:
             ),
             f"promoted from the conversation {fact.conversation}",
         )
-        for old in () if private else superseded(session, own, new, result):
+        for old in () if private else find_superseded(session, own, new, result):
             replace(draft, old, new.id, f"replaced by {name}")
         memory_id = new.id
     who = header(request, f"promote a fact of conversation {fact.conversation}"[:200], session.now)
     plan = draft.plan("promote")
     plan = plan._replace(changes=(*plan.changes, put_away(session, fact, who.by, memory_id)))
     if request.flag("dry_run"):
-        return planned(session, plan)
+        return report_planned(session, plan)
     outcome = session.carry_out(plan, who)
     if outcome.skipped:
         raise NoteChangedError(outcome.skipped[0][1])
@@ -187,7 +187,7 @@ def forget(session: Session, request: Arguments) -> Report:
     away = tuple(put_away(session, each, who.by) for each in gone.values())
     plan = Plan("forget", (*away, *draft.plan("forget").changes))
     if request.flag("dry_run"):
-        return planned(session, plan)
+        return report_planned(session, plan)
     outcome = session.carry_out(plan, who)
     if outcome.skipped:
         raise NoteChangedError(outcome.skipped[0][1])

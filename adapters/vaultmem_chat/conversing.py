@@ -18,7 +18,7 @@ from vaultmem.memories import conversation as talk
 from vaultmem.memories.arguments import CONTROL, MAX_TEXT, Arguments
 from vaultmem.memories.conversation import ASSISTANT, ROLES, SUMMARY, Entry
 from vaultmem.memories.draft import CREATE, EDIT, TO_ARCHIVE, Change, Plan
-from vaultmem.memories.reports import Report, header, planned
+from vaultmem.memories.reports import Report, header, report_planned
 from vaultmem.memories.store import Session
 from vaultmem.memories.summaries import is_edited
 from vaultmem.text import secrets
@@ -161,9 +161,9 @@ class _Batch:
         if not isinstance(text, str):
             raise UsageError('"content" must be text')
         text = CONTROL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n")
-        result = secrets.redacted(text)
+        result = secrets.redact_with_kinds(text)
         self._redacted += result.kinds
-        return bounded(result.text)
+        return truncate(result.text)
 
     def write(self, new: _New) -> None:
         """A new entry, or a summary in the place of the one before."""
@@ -189,7 +189,7 @@ class _Batch:
             return
         self._names[new.id] = _file_name(place)
         why = f"said in {self._conversation}"
-        properties = {**self._entry_properties(new), **self._linked(new)}
+        properties = {**self._entry_properties(new), **self._link_properties(new)}
         change = Change(CREATE, new.id, None, place, properties, new.content, None, why)
         self._add("written", change)
 
@@ -202,7 +202,7 @@ class _Batch:
         if is_edited(before):
             self._skipped.append([before.id, "a person has edited it, and their words stay"])
             return
-        wanted = {**self._linked(new), **new.own_hash()}
+        wanted = {**self._link_properties(new), **new.own_hash()}
         sets = {key: value for key, value in wanted.items() if before.properties.get(key) != value}
         same = content_hash(before.content) == content_hash(new.content)
         if same and not sets:
@@ -227,7 +227,7 @@ class _Batch:
         by = self._params.text("by")
         return {**own, "agent": by} if by and by != talk.scope_of(self._conversation) else own
 
-    def _linked(self, new: _New) -> dict[str, Value]:
+    def _link_properties(self, new: _New) -> dict[str, Value]:
         names = (
             _file_name(self._entries[id_].path) if id_ in self._entries else self._names.get(id_)
             for id_ in new.of
@@ -282,7 +282,7 @@ class _Batch:
         """Do it, or say what would be done."""
         plan = Plan("converse", tuple(self._changes.values()))
         if self._params.flag("dry_run"):
-            return {**planned(self._session, plan), **self._report(None)}
+            return {**report_planned(self._session, plan), **self._report(None)}
         outcome = self._session.carry_out(plan, self._who)
         failed = dict(outcome.skipped)
         for change in plan.changes:
@@ -346,7 +346,7 @@ def _printable(value: Value) -> Value:
     return value
 
 
-def bounded(text: str) -> str:
+def truncate(text: str) -> str:
     """As much of a text as an entry keeps: what somebody pastes may be a whole book."""
     data = text.encode("utf-8", "replace")
     if len(data) <= MAX_TEXT:

@@ -43,7 +43,7 @@ def _embedding(vault: Vault) -> Iterator[Finding]:
     from vaultmem_chat.llm import embedding_service
 
     folder = vault.state.models_folder()
-    for severity, what, advice in embedding_service.examined(vault.config, folder):
+    for severity, what, advice in embedding_service.check_service(vault.config, folder):
         yield severity, what, advice, [], ""
 
 

@@ -37,7 +37,7 @@ from vaultmem.text.times import fine_stamp
 from vaultmem.vault.places import ENTRIES
 from vaultmem_chat import fact_questions, reconcile, summarizer
 from vaultmem_chat.conversations import entry_of
-from vaultmem_chat.conversing import bounded
+from vaultmem_chat.conversing import truncate
 from vaultmem_chat.reconcile import Decisions, Existing
 from vaultmem_chat.turn_queue import FACTS as FOUND
 from vaultmem_chat.turn_queue import NOTED, Item
@@ -135,7 +135,7 @@ def keep_turn(vault: Vault, item: Item, noted: Collection[str] = ()) -> list[str
 
 def find_facts(text: str, model: Model | None, at: float) -> tuple[list[str], str]:
     """The facts in the words of a user, without secrets; and why the model that is set was not used, if so."""
-    words = secrets.redacted(text[: LONGEST + LONGEST_SECRET]).text[:LONGEST]
+    words = secrets.redact_with_kinds(text[: LONGEST + LONGEST_SECRET]).text[:LONGEST]
     if not words.strip():
         return [], ""
     now = datetime.fromtimestamp(at).astimezone()
@@ -165,7 +165,7 @@ def _current_words(vault: Vault, item: Item) -> str | None:
 
 def _storable(text: str) -> str:
     """As much as an entry keeps: the sync agent need not be sent more."""
-    return bounded(secrets.redacted(text).text)
+    return truncate(secrets.redact_with_kinds(text).text)
 
 
 def _meta_texts(item: Item, name: str) -> list[str]:
@@ -198,7 +198,7 @@ def take_in(
     vault: Vault, source: Source, new_facts: Sequence[str], model: Model | None, known: Sequence[Entry] | None = None
 ) -> Learned:  # fmt: skip
     """Write facts down without their secrets, reconciled with those that the conversation knows."""
-    new_facts = list(dict.fromkeys(secrets.redacted(one).text for one in new_facts))
+    new_facts = list(dict.fromkeys(secrets.redact_with_kinds(one).text for one in new_facts))
     if not new_facts:
         return Learned(source.conversation, [], [], [], False, model is not None, "")
     every = entries(vault, source.conversation) if known is None else known

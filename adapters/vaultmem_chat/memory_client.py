@@ -109,14 +109,14 @@ class MemoryClient:
         notes = self.vault.config.text("proxy.notes") != "off"  # nothing leaves this machine here
         limits = memory_context.limits_of(self.vault.config)._replace(notes=notes)
         wanted = limits if top_k is None else limits._replace(top_k=top_k)
-        return memory_context.recall(self.vault, self._named(conversation), query, wanted)
+        return memory_context.recall(self.vault, self._conversation_id(conversation), query, wanted)
 
     def add(
         self, facts: str | Iterable[str], *, conversation: str | None = None, by: str | None = None
     ) -> dict[str, Any]:
         """Facts as they are, reconciled with what the conversation knows: "added", "updated", "deleted", as texts."""
         texts = _facts(facts)
-        source = Source(self._named(conversation), clock.seconds(), by=by)
+        source = Source(self._conversation_id(conversation), clock.seconds(), by=by)
         model = within_budget(self.vault.config, self._model(None))
         return take_in(self.vault, source, texts, model)._asdict()
 
@@ -141,14 +141,14 @@ class MemoryClient:
             raise UsageError(
                 "chat() gives the whole answer, stream() its words; neither takes stream="
             )
-        listed = _listed(messages)
+        listed = _check_messages(messages)
         name = model or self._set_model()
         wanted = {**options, **({"stream": True} if is_stream else {})}
         try:
             body = json.dumps({"model": name, "messages": listed, **wanted}).encode()
         except (TypeError, ValueError) as error:
             raise UsageError(f"the request cannot be written as JSON: {error}") from error
-        turn = Turn(self.vault, self._worker.turns, self._named(conversation), body)
+        turn = Turn(self.vault, self._worker.turns, self._conversation_id(conversation), body)
         self.context = turn.begin()
         self.turn = turn.id
         try:
@@ -169,7 +169,7 @@ class MemoryClient:
             " model, or set llm.base_url and llm.model"
         )
 
-    def _named(self, conversation: str | None) -> str:
+    def _conversation_id(self, conversation: str | None) -> str:
         name = conversation or self.vault.config.text("conversations.id")
         if not isinstance(name, str):
             raise UsageError("the id of the conversation must be text")
@@ -188,7 +188,7 @@ class MemoryClient:
         self._worker.nudge()
 
 
-def _listed(messages: Messages) -> list[Mapping[str, object]]:
+def _check_messages(messages: Messages) -> list[Mapping[str, object]]:
     """Messages as the service wants them. Raises UsageError."""
     listed = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
     is_list = isinstance(listed, (list, tuple))

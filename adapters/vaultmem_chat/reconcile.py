@@ -110,16 +110,16 @@ def question(new: Sequence[str], existing: Sequence[Existing], strategy: str) ->
         "reconcile",
         (
             Message("system", _TASK + (_ENUMERATE if numbered else _SUBSET)),
-            Message("user", _listed(_LEARNED, example, numbered=numbered)),
+            Message("user", _to_json(_LEARNED, example, numbered=numbered)),
             Message("assistant", _example(numbered=numbered)),
-            Message("user", _listed(new, existing, numbered=numbered)),
+            Message("user", _to_json(new, existing, numbered=numbered)),
         ),
         SCHEMA,
         _most_tokens(new, existing if numbered else ()),
     )
 
 
-def _listed(new: Sequence[str], existing: Sequence[Existing], *, numbered: bool) -> str:
+def _to_json(new: Sequence[str], existing: Sequence[Existing], *, numbered: bool) -> str:
     """Both lists as JSON, whose strings no words of a fact can leave."""
     remembered = [{"id": at, "text": one.text} for at, one in enumerate(existing)]
     first = len(existing)
@@ -155,7 +155,7 @@ def decisions(
     deletes = _deletes(listed, fresh, existing) - updates.keys()
     stay = [one.text for at, one in enumerate(existing) if at not in updates and at not in deletes]
     # Where all are enumerated, new facts have short ids, too: those after the existing ones.
-    named, meant = _known(listed, new, len(existing) if strategy == "enumerate" else None)
+    named, meant = _already_known(listed, new, len(existing) if strategy == "enumerate" else None)
     adds = tuple(
         fact
         for fact in fresh
@@ -242,7 +242,7 @@ def _deletes(
     }
 
 
-def _known(
+def _already_known(
     listed: Sequence[Decision], new: Sequence[str], first: int | None
 ) -> tuple[set[str], set[str]]:
     """New facts of which the model says that they are known: those it names, by their words or their number, and those

@@ -197,7 +197,7 @@ class _Round:
         return any([*chunks, *[self._renew_part(one, parts) for one in self._level("L2")]])
 
     def _renew_part(self, one: Entry, there: Sequence[Entry]) -> bool:
-        left = _linked(one, there)
+        left = _linked_entries(one, there)
         if not is_ours(one) or not summaries.is_other(one, left):
             return False
         del self._sums[_name(one)]
@@ -209,9 +209,9 @@ class _Round:
     def _tokens(self) -> int:
         """The whole talk, also what a chunk has summed up and what was put away since."""
         summed = sum(_number(one, "input_tokens") for one in self._level("L1"))
-        return summed + sum(self._count(one.content) for one in self._uncovered())
+        return summed + sum(self._count(one.content) for one in self._uncovered_turns())
 
-    def _uncovered(self) -> list[Entry]:
+    def _uncovered_turns(self) -> list[Entry]:
         """The turns that are in no chunk."""
         covered = max((sums_up_to(one) for one in self._level("L1")), default=0.0)
         return [one for one in self._turns if one.created > covered]
@@ -219,7 +219,7 @@ class _Round:
     def _add_chunks(self) -> None:
         by_id = {one.id: one for one in self._turns}
         spoken = [
-            Spoken(one.id, one.created, self._count(one.content)) for one in self._uncovered()
+            Spoken(one.id, one.created, self._count(one.content)) for one in self._uncovered_turns()
         ]
         chunks = summaries.full_chunks(spoken)[:MOST_AT_ONCE]
         for number, chunk in enumerate(chunks, self._next("L1")):
@@ -327,7 +327,7 @@ class _Round:
         """Make the summary of a session again when something of it is gone."""
         if one.properties.get("compression_source") is not True or not is_ours(one):
             return
-        left = _linked(one, self._sources_by(USER, ASSISTANT))
+        left = _linked_entries(one, self._sources_by(USER, ASSISTANT))
         if not summaries.is_other(one, left):
             return
         self._retire.append({"id": one.id})
@@ -362,7 +362,7 @@ class _Round:
         except LlmError as error:
             log.info("summed up without a model: %s", error)
             return ""
-        return summaries.told(answer) if isinstance(answer, str) else ""
+        return summaries.summary_text(answer) if isinstance(answer, str) else ""
 
     def _answer(
         self, question: Question, facts: Sequence[str], texts: Iterable[str], most: int
@@ -373,7 +373,7 @@ class _Round:
         return summaries.summary(facts, texts, most, self._count), EXTRACTIVE
 
 
-def _linked(summary: Entry, there: Sequence[Entry]) -> list[Entry]:
+def _linked_entries(summary: Entry, there: Sequence[Entry]) -> list[Entry]:
     """Those of the entries that a summary links to."""
     wanted = links(summary)
     return [one for one in there if f"[[{link_name(one)}]]" in wanted]

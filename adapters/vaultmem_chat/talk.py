@@ -75,7 +75,7 @@ def _offered(output: Output, model: str | None, form: str) -> tuple[str | None, 
         return is_wanted
 
     can_ask = is_terminal(sys.stdin) and is_terminal(sys.stdout)
-    return nearby.offered(model, wants if can_ask else None, form)
+    return nearby.find_local_model(model, wants if can_ask else None, form)
 
 
 def _check(client: MemoryClient) -> None:

@@ -155,7 +155,7 @@ class Turns:
 
     def broken(self) -> list[str]:
         """The paths of files that were set aside."""
-        return [f"{self.folder}/{name}" for name in self._listed() if name.endswith(_BROKEN)]
+        return [f"{self.folder}/{name}" for name in self._list_files() if name.endswith(_BROKEN)]
 
     def claim(self, *, wait: bool = False) -> AbstractContextManager[None] | None:
         """Become the one worker, until the end of the block; None where there is another one, but for `wait`: then it
@@ -167,12 +167,12 @@ class Turns:
         finally:  # a wait may be interrupted
             if not is_ours:
                 os.close(handle)
-        return self._claimed(handle) if is_ours else None
+        return self._claim(handle) if is_ours else None
 
     # --- Files
 
     @contextlib.contextmanager
-    def _claimed(self, handle: int) -> Iterator[None]:
+    def _claim(self, handle: int) -> Iterator[None]:
         try:
             self._sweep()
             yield
@@ -217,7 +217,7 @@ class Turns:
         path = f"{self.folder}/{item.name}"
         temp = f"{self.folder}/{item.id}-{os.getpid()}-{next(_temps)}{_TEMPORARY}"
         try:
-            _write_private(temp, _packed(item), sync=True)
+            _write_private(temp, _pack(item), sync=True)
             os.replace(temp, path)
             folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
@@ -230,9 +230,9 @@ class Turns:
             raise StateError(f"{path} cannot be written: {error.strerror}") from error
 
     def _names(self) -> list[str]:
-        return sorted(name for name in self._listed() if _NAME.fullmatch(name))
+        return sorted(name for name in self._list_files() if _NAME.fullmatch(name))
 
-    def _listed(self) -> list[str]:
+    def _list_files(self) -> list[str]:
         try:
             return os.listdir(self.folder)
         except OSError:
@@ -242,7 +242,7 @@ class Turns:
         try:
             handle = os.open(f"{self.folder}/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with os.fdopen(handle, "rb") as file:
-                return _unpacked(file.read(), name)
+                return _unpack(file.read(), name)
         except OSError:  # it was just removed, or cannot be read now
             return None
         except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -257,14 +257,14 @@ class Turns:
 
     def _sweep(self) -> None:
         """Remove what writers have left that were killed before anybody heard of their turn."""
-        for name in self._listed():
+        for name in self._list_files():
             path = f"{self.folder}/{name}"
             with contextlib.suppress(OSError):
                 if name.endswith(_TEMPORARY) and time.time() - os.lstat(path).st_mtime > OPEN_FOR:
                     os.unlink(path)
 
 
-def _packed(item: Item) -> bytes:
+def _pack(item: Item) -> bytes:
     fields: dict[str, object] = {**item._asdict(), "meta": dict(item.meta)}
     for name in ("is_open", "number"):
         del fields[name]
@@ -273,7 +273,7 @@ def _packed(item: Item) -> bytes:
     return json.dumps(fields, default=str).encode("ascii")
 
 
-def _unpacked(data: bytes, name: str) -> Item:
+def _unpack(data: bytes, name: str) -> Item:
     """Raises ValueError, KeyError or TypeError for what is no item."""
     fields = json.loads(data)
     if not isinstance(fields, dict):
@@ -305,7 +305,7 @@ def _is_awaited(item: Item, fields: Mapping[str, object]) -> bool:
 def _start_of(pid: int) -> float | None:
     from vaultmem import machine  # an empty queue needs to know of no process
 
-    return machine.started(pid)
+    return machine.started_at(pid)
 
 
 def _lock(handle: int, *, wait: bool) -> bool:

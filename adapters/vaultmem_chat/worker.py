@@ -138,7 +138,7 @@ class Worker:
         at once, for an answer came meanwhile, or it makes room for the next one."""
         done, is_more = 0, False
         passed: set[str] = set()  # conversations, each of which waits for its first turn
-        with _opened(self._vault) as vault:  # one for all turns: it holds an embedding model
+        with _open(self._vault) as vault:  # one for all turns: it holds an embedding model
             for item in self.turns.each():
                 if self._loop.ending.is_set():
                     break
@@ -238,7 +238,7 @@ class _Notes:
     def _write(self, item: Item) -> None:
         before = self._noted.get(item.id, (None, []))[1]
         try:
-            with _opened(self._vault) as vault:
+            with _open(self._vault) as vault:
                 ids = keep_turn(vault, item, before)
             self._turns.add_notes(item, ids)
         except (VaultmemError, OSError) as error:  # the worker tries again, and reports
@@ -248,7 +248,7 @@ class _Notes:
         self._noted[item.id] = item.finished, ids
 
 
-def _opened(vault: Vault) -> Vault:
+def _open(vault: Vault) -> Vault:
     """The same vault once more, for another thread."""
     result = Vault(vault.path)
     result.config = vault.config

@@ -121,14 +121,14 @@ class Remote:
         """The answer of the collection to get, query, upsert or delete."""
         known = self._id
         try:
-            return self._wire.post(f"/{self._found()}/{verb}", body)
+            return self._wire.post(f"/{self._find_collection()}/{verb}", body)
         except _GoneError:
             self._id = ""  # somebody may have removed it and made it again
             if not known:
                 raise
-            return self._wire.post(f"/{self._found()}/{verb}", body)
+            return self._wire.post(f"/{self._find_collection()}/{verb}", body)
 
-    def _found(self) -> str:
+    def _find_collection(self) -> str:
         with self._lock:
             self._id = place = self._id or self._opened()
         return place

@@ -164,7 +164,7 @@ def _verb(match: re.Match[str]) -> list[Fact]:
         return []  # what has to be done is no possession
     if kind == "port":
         return _port(subject, match["value"], denied)
-    return _valued(Fact(subject, kind, match["value"], denied or denies))
+    return _split_value(Fact(subject, kind, match["value"], denied or denies))
 
 
 def _is_verb(written: str, subject: str, *, denied: bool) -> bool:
@@ -179,7 +179,7 @@ def _port(subject: str, value: str, denied: bool) -> list[Fact]:
     return [Fact(f"{subject} port", "is", number[1], denied)] if number else []
 
 
-def _valued(fact: Fact) -> list[Fact]:
+def _split_value(fact: Fact) -> list[Fact]:
     """A verb's fact with its value cut into what, where, over what, and one fact for each thing listed."""
     value, negated, over, where = _DROPPED.sub("", fact.value), fact.negated, "", ""
     if value.lower().startswith(("not ", "no ")):

@@ -30,13 +30,13 @@ def facts_in(text: str, now: datetime | None = None) -> list[str]:
     With `now`, in the zone of the writer, relative days are followed by the day they mean.
     """
     result: dict[str, str] = {}
-    for one in (part for sentence in _lasting_sentences(text) for part in _parted(sentence)):
+    for one in (part for sentence in _lasting_sentences(text) for part in _split(sentence)):
         if len(one) <= LONGEST:
             result.setdefault(one.casefold(), one)
-    return [_dated(one, now) for one in result.values()][:MOST]
+    return [_with_date(one, now) for one in result.values()][:MOST]
 
 
-def _dated(fact: str, now: datetime | None) -> str:
+def _with_date(fact: str, now: datetime | None) -> str:
     if now is None:
         return fact
     from vaultmem_languages import when  # the grammar is for facts alone
@@ -152,7 +152,7 @@ def _lasting(sentence: _Sentence) -> str:
     return max(stated, key=len, default="")
 
 
-def _parted(sentence: str) -> list[str]:
+def _split(sentence: str) -> list[str]:
     """What a sentence says of two things, each for itself, so that one can be replaced and the other stays: "I live in
     Rome and work at Fiat" has two."""
     plain, and_verb = _verbs()

@@ -151,7 +151,7 @@ def sentences(note: Note, text: str) -> dict[int, list[str]]:
     low = text.lower()
     if len(low) != len(text):  # a letter became two
         low = "".join(letter.lower()[:1] or letter for letter in text)
-    places = list(islice(_cued(low, text), 4 * MOST))
+    places = list(islice(_cue_spans(low, text), 4 * MOST))
     if not places:
         return {}
     lines = _Lines(note, text)
@@ -169,7 +169,7 @@ def sentences(note: Note, text: str) -> dict[int, list[str]]:
     return result
 
 
-def _cued(low: str, text: str) -> Iterator[tuple[int, int]]:
+def _cue_spans(low: str, text: str) -> Iterator[tuple[int, int]]:
     """From where to where sentences go that have such a word and name a time."""
     last = 0
     for at in islice(sorted(_places(low)), _MOST_PLACES):

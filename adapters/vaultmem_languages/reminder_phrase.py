@@ -43,7 +43,7 @@ def read(text: str, now: datetime) -> Phrase:
         for each in _others(result, used)
         if _counts(low, each, used, repeats, now)
     ]
-    rest = _words(text, _joined(text, sorted(spans)))
+    rest = _words(text, _join(text, sorted(spans)))
     return Phrase(moment, " ".join(_words(text, used)), rest)
 
 
@@ -126,7 +126,7 @@ def _counts(low: str, each: Reading, used: list[Span], repeats: str, now: dateti
     return bool(repeats) and not is_text
 
 
-def _joined(text: str, spans: Sequence[Span]) -> list[Span]:
+def _join(text: str, spans: Sequence[Span]) -> list[Span]:
     """Spans that overlap or touch as one: except in August."""
     result: list[Span] = []
     for start, end in spans:

@@ -116,7 +116,7 @@ def differ(one: str, other: str) -> bool:
     return short not in long or (short + long).isdecimal()
 
 
-def versioned(value: str) -> tuple[str, str] | None:
+def split_version(value: str) -> tuple[str, str] | None:
     """Name and version of a folded value such as "python 3.11"; None where it ends in no version."""
     match = _VERSIONED.match(value)
     return (match[1], match[2] or match[3]) if match else None
@@ -124,7 +124,7 @@ def versioned(value: str) -> tuple[str, str] | None:
 
 def rivals(one: str, other: str) -> bool:
     """Whether two folded values are versions of one thing that exclude each other: 3.11.4 is still 3.11."""
-    mine, theirs = versioned(one), versioned(other)
+    mine, theirs = split_version(one), split_version(other)
     if mine is None or theirs is None or mine[0] != theirs[0]:
         return False
     pairs = zip(mine[1].split("."), theirs[1].split("."), strict=False)
@@ -215,7 +215,7 @@ def slot(subject: str) -> Slot | None:
 
 def _english_slot(written: str) -> Slot | None:
     plain = re.sub(r"^(?:the|an?) ", "", written)
-    named = _named(plain)
+    named = _canonical_slot(plain)
     if named:
         return Slot("", named)
     for pattern, owner, thing in ((_MINE, 1, 2), (_POSSESSIVE, 1, 2), (_OF, 2, 1)):
@@ -226,7 +226,7 @@ def _english_slot(written: str) -> Slot | None:
     return _ending(plain)
 
 
-def _named(plain: str) -> str:
+def _canonical_slot(plain: str) -> str:
     """The canonical name of a slot; "" when these words are none."""
     return _words().names.get(plain, "")
 
@@ -235,7 +235,7 @@ def _ending(plain: str) -> Slot | None:
     words = plain.split(" ")
     chosen = _CHOSEN.search(plain)
     for count in (3, 2, 1):
-        name = _named(" ".join(words[-count:])) if len(words) >= count else ""
+        name = _canonical_slot(" ".join(words[-count:])) if len(words) >= count else ""
         if name and not (chosen and chosen[1].startswith("fav")):
             return Slot(canonical_subject(" ".join(words[:-count])), name)
     if chosen:
@@ -319,7 +319,7 @@ _FILLING = lazy(
 
 def fixed_fact(clause: str) -> Fact | None:
     """The fact of a clause that has one of these forms."""
-    return _every(clause) or _han_every(clause) or _floor(clause) or _moved(clause)
+    return _every(clause) or _han_every(clause) or _floor(clause) or _residence(clause)
 
 
 def _every(clause: str) -> Fact | None:
@@ -341,10 +341,10 @@ def _rhythm(what: str, count: str, unit: str) -> Fact | None:
     if _OPEN.search(what) or len(what) < 2:
         return None
     counted, size = _UNITS[unit.lower()]
-    return Fact(what, f"every so many {counted}", str(_counted(count.lower()) * size))
+    return Fact(what, f"every so many {counted}", str(_count(count.lower()) * size))
 
 
-def _counted(word: str) -> int:
+def _count(word: str) -> int:
     if word == "other":
         return 2
     return int(amount(word)) if word.isascii() else han_number(word)
@@ -368,7 +368,7 @@ def without_recency(sentence: str) -> str:
     return _LATELY.sub("", sentence) if _MOVES.search(sentence) else sentence
 
 
-def _moved(clause: str) -> Fact | None:
+def _residence(clause: str) -> Fact | None:
     """Who moved somewhere lives there. Precision before recall: a place is a name, and no tool that people move to."""
     if not _MOVES.search(clause):
         return None

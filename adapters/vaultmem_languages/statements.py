@@ -17,7 +17,7 @@ from vaultmem_languages.slots import (
     opposite,
     rivals,
     slot,
-    versioned,
+    split_version,
 )
 
 _LONGEST = 80  # characters of a value or a subject that still is one
@@ -50,7 +50,7 @@ def _statement(fact: Fact, span: tuple[int, int], under: str) -> list[Statement]
     single = single or fact.property in _SINGLE_VERBS
     value = fold(fact.value)
     single = single or (
-        fact.property == "uses" and not fact.plural and versioned(value) is not None
+        fact.property == "uses" and not fact.plural and split_version(value) is not None
     )
     where = " ".join(part for part in (fold(fact.where), fold(under)) if part)
     if is_pronoun(subject) or not value or is_pronoun(value) or (not subject and kind == "is"):
@@ -78,7 +78,7 @@ def contradicts(one: Statement, other: Statement) -> bool:
         return _against(one, other) or _against(other, one)
     if one.single and other.single:
         return (rivals if one.property == "uses" else differ)(one.value, other.value)
-    return _opposed(one, other)
+    return _is_opposed(one, other)
 
 
 def _meet(one: Statement, other: Statement) -> bool:
@@ -94,7 +94,7 @@ def _against(one: Statement, other: Statement) -> bool:
     return bool(one.over) and one.over == other.value and one.value != other.value
 
 
-def _opposed(one: Statement, other: Statement) -> bool:
+def _is_opposed(one: Statement, other: Statement) -> bool:
     shared = opposite(one.value, other.value)
     if shared is None:
         return False
@@ -114,7 +114,9 @@ def contradiction(one: str, other: str) -> str | None:
             if contradicts(mine, their) and (
                 mine.subject or _around(one, mine) == _around(other, their)
             ):
-                return f"“{_shown(one, mine)}” against “{_shown(other, their)}”"
+                return (
+                    f"“{_render_statement(one, mine)}” against “{_render_statement(other, their)}”"
+                )
     return None
 
 
@@ -125,7 +127,7 @@ def _around(text: str, statement: Statement) -> str:
     return context if len(context) > _BESIDE else ""
 
 
-def _shown(text: str, statement: Statement) -> str:
+def _render_statement(text: str, statement: Statement) -> str:
     start, end = statement.span
     words = " ".join(text[start:end].split())
     return words if len(words) <= _MOST_PRINTED else words[: _MOST_PRINTED - 1].rstrip() + "…"

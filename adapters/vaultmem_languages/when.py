@@ -21,8 +21,8 @@ from vaultmem_languages.when_parts import (
     Sense,
     day_of,
     merge,
-    moved,
     rule_text,
+    shift_date,
 )
 from vaultmem_languages.when_words import normalize
 
@@ -97,14 +97,14 @@ def _with_days(text: str, written: datetime) -> str:
             continue
         if not sense.day and not sense.at and not intentions.is_plain(open_text, *reading[:2]):
             continue
-        day = _shown(moment, sense)
+        day = _render_moment(moment, sense)
         wide = "\u2e80" <= text[reading.end - 1] <= "\u9fff"
         parts += [text[at : reading.end], f"（{day}）" if wide else f" ({day})"]
         at = reading.end
     return "".join([*parts, text[at:]])
 
 
-def _shown(moment: Moment, sense: Sense) -> str:
+def _render_moment(moment: Moment, sense: Sense) -> str:
     if sense.at and not moment.all_day:
         return f"{moment.when:%Y-%m-%d %H:%M}"
     if sense.grain == "week":
@@ -138,15 +138,15 @@ def _read(text: str, now: datetime) -> Iterator[Reading]:
     for piece in _pieces(text, low, now):
         if current and piece.start < current.end:
             continue  # inside the brackets of a day that was added before
-        joined = _joined(low, current, piece) if current else None
+        joined = _join(low, current, piece) if current else None
         if current and not joined:
             yield current
-        current = _settled(low, joined or piece)
+        current = _settle(low, joined or piece)
     if current:
         yield current
 
 
-def _joined(low: str, first: Reading, second: Reading) -> Reading | None:
+def _join(low: str, first: Reading, second: Reading) -> Reading | None:
     if second.start - first.end > _LONGEST_GLUE:
         return None
     glue = _GLUE.fullmatch(low, first.end, second.start)
@@ -158,7 +158,7 @@ def _joined(low: str, first: Reading, second: Reading) -> Reading | None:
     return Reading(first.start, second.end, sense) if sense else None
 
 
-def _settled(low: str, reading: Reading) -> Reading:
+def _settle(low: str, reading: Reading) -> Reading:
     """With the day in brackets that follows a relative time: that day is what was meant."""
     sense = reading.sense
     added = _SETTLED.match(low, reading.end)
@@ -254,7 +254,7 @@ def _first(sense: Sense, now: datetime) -> tuple[datetime, str] | None:
     sense = _within_its_day(sense)
     day = _first_day(sense, now)
     if day and sense.length:
-        end = moved(day, *sense.length)
+        end = shift_date(day, *sense.length)
         sense = sense._replace(until=end and day_after(end, -1))
     rule = rule_text(sense, sense.repeat.interval) if sense.repeat else None
     if not day or not rule or (sense.until and day > sense.until):
@@ -275,7 +275,9 @@ def _first_day(sense: Sense, now: datetime) -> date | None:
         timed = sense.clock is not None or bool(sense.part)
         if late or (timed and _after(_local(today, sense, now), now)):
             return today
-        return moved(today, 1 if timed and repeat.unit == "day" else repeat.interval, repeat.unit)
+        return shift_date(
+            today, 1 if timed and repeat.unit == "day" else repeat.interval, repeat.unit
+        )
     day = next_day(fitting, today - timedelta(days=1), today)
     while day and not late and not _after(_local(day, sense, now), now):
         day = next_day(fitting, day, day)

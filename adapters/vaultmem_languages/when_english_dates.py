@@ -209,7 +209,7 @@ def _oclock(match: re.Match[str], _: datetime) -> Sense | None:
     return _sense(int(amount(match["hour"])), 0, match["half"])
 
 
-def _named(match: re.Match[str], _: datetime) -> Sense | None:
+def _named_day(match: re.Match[str], _: datetime) -> Sense | None:
     weak = lead(match) not in _LEADS
     if match[1] == "midnight":
         return Sense(clock=_DAY, weak=weak)  # "Friday midnight" is the one that ends Friday
@@ -237,6 +237,6 @@ CLOCKS = rules(
     ((rf"(?:(?P<lead>at|around|about|by|before|until|from)\s|(?P<sign>@)\s?)(?P<hour>{_HOUR})"
      rf"(?!:?\d|[%/a-z]|[.,]\d)(?:\s?(?:-|to)\s?\d{{1,2}}{END})?(?!\s(?:past|to)\s{_HOUR}){_AFTER_HOUR}"), _bare),
     (rf"at\s(?P<hour>{_HOUR})(?!:?\d|[%/a-z$€£]|[.,]\d|\s?(?:past|to)\s{_HOUR}|\s?{_MEASURE})", _beside_a_day),
-    (rf"(noon|midday|midnight){END}", _named),
+    (rf"(noon|midday|midnight){END}", _named_day),
     (rf"(?:in\sthe\s)?(morning|afternoon|evening|night){END}", _part),
 )  # fmt: skip

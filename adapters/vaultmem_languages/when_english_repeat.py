@@ -184,10 +184,10 @@ def with_bounds(low: str, readings: Sequence[Reading], today: date) -> list[Read
         rule_at = _nearest(low, readings, at, bounds)
         rule = None if rule_at is None else read[rule_at]
         limit = readings[at]
-        joined = rule and _joined(rule, limit, bound, low[limit.start : limit.end], today)
+        joined = rule and _join(rule, limit, bound, low[limit.start : limit.end], today)
         if rule_at is not None and joined:
             read[rule_at], read[at] = joined, None
-    return [_counted(low, each) for each in read if each]
+    return [_count(low, each) for each in read if each]
 
 
 def _bounds(low: str, readings: Sequence[Reading]) -> dict[int, _Bound]:
@@ -245,14 +245,12 @@ def _nearest(
     return min(apart, key=lambda other: apart[other], default=None)
 
 
-def _joined(
-    rule: Reading, limit: Reading, bound: _Bound, words: str, today: date
-) -> Reading | None:
+def _join(rule: Reading, limit: Reading, bound: _Bound, words: str, today: date) -> Reading | None:
     """The rule with the bound in it; None where they do not fit."""
     if bound.role == _EXCEPT:
         sense = _without(rule.sense, limit.sense, words)
     else:
-        sense = _limited(rule.sense, limit.sense, bound.role, today)
+        sense = _limit(rule.sense, limit.sense, bound.role, today)
     if sense is None:
         return None
     clock = limit.sense
@@ -264,7 +262,7 @@ def _joined(
     return rule._replace(sense=sense._replace(weak=False), others=others)
 
 
-def _limited(sense: Sense, limit: Sense, role: str, today: date) -> Sense | None:
+def _limit(sense: Sense, limit: Sense, role: str, today: date) -> Sense | None:
     if limit.repeat or limit.at or limit.through is not None:
         return None
     day = day_of(limit, sense.since or today)
@@ -293,7 +291,7 @@ def _without(sense: Sense, limit: Sense, words: str) -> Sense | None:
     return sense._replace(repeat=Repeat("week", interval, left)) if left else None
 
 
-def _counted(low: str, rule: Reading) -> Reading:
+def _count(low: str, rule: Reading) -> Reading:
     """A rule with how often or how long, where that stands right behind it."""
     if not rule.sense.repeat or rule.sense.until:
         return rule

@@ -83,7 +83,7 @@ PARTS = {
 }  # fmt: skip
 
 
-def moved(day: date, amount: float, unit: str) -> date | None:
+def shift_date(day: date, amount: float, unit: str) -> date | None:
     """So many days, weeks, months or years on; half a month is 15 days."""
     if unit == "day":
         return day_after(day, int(amount))
@@ -99,7 +99,7 @@ def later(now: datetime, amount: float, unit: str) -> Sense | None:
     if unit in {"minute", "hour"} or (unit == "day" and amount != int(amount)):
         minutes = amount * {"minute": 1, "hour": 60, "day": 24 * 60}[unit]
         return _exact(now, timedelta(minutes=minutes))
-    day = moved(now.date(), amount, unit)
+    day = shift_date(now.date(), amount, unit)
     return Sense(day=day, relative=True) if day else None
 
 
@@ -135,11 +135,11 @@ def nth_weekday(first: date, weekday: int, nth: int) -> date | None:
 
 def day_of(sense: Sense, today: date) -> date | None:
     """The day that is meant: a date without a year is the next one, a bare weekday the next after today."""
-    day = _unshifted(sense, today)
+    day = _unshift(sense, today)
     return day_after(day, sense.shift) if day and sense.shift else day
 
 
-def _unshifted(sense: Sense, today: date) -> date | None:
+def _unshift(sense: Sense, today: date) -> date | None:
     if sense.day:
         return sense.day
     if sense.number is not None:
@@ -217,7 +217,7 @@ def _within(period: Sense, other: Sense) -> Sense | None:
     return Sense(day=day, relative=period.relative) if day else None
 
 
-def _repeated(rule: Sense, other: Sense) -> Sense | None:
+def _merge_repeats(rule: Sense, other: Sense) -> Sense | None:
     if not other.dated:
         return rule
     if rule.dated or not rule.repeat or rule.repeat.weekdays:
@@ -235,7 +235,7 @@ def _repeated(rule: Sense, other: Sense) -> Sense | None:
 def _rule_of(first: Sense, second: Sense) -> Sense | None:
     if first.repeat and second.repeat:
         return _one_rule(first, second)
-    return _repeated(first, second) if first.repeat else _repeated(second, first)
+    return _merge_repeats(first, second) if first.repeat else _merge_repeats(second, first)
 
 
 def _one_rule(first: Sense, second: Sense) -> Sense | None:

@@ -32,7 +32,7 @@ _MIRROR = (
 _MOST_TURNS = 100_000  # of a task that repeats every day since the year 1900
 
 
-def completed(path: str, text: str, task: Task, done: Completion) -> str | None:
+def complete(path: str, text: str, task: Task, done: Completion) -> str | None:
     """The text with the task marked done, see vaultmem.adapter.Rules."""
     if path.startswith(_MIRROR):
         return None
@@ -48,7 +48,7 @@ def completed(path: str, text: str, task: Task, done: Completion) -> str | None:
     marker = _BEGUN.get(block.marker, block.marker) if turning else "DONE"
     for stamp in turning:
         following = _next(stamp, done)
-        moved = _moved(path, lines, block, stamp, following) if following else None
+        moved = _shift(path, lines, block, stamp, following) if following else None
         if moved is None:
             return None
         lines = moved
@@ -122,7 +122,7 @@ def _step(begin: datetime, stamp: Stamp, done: Completion) -> datetime | None:
         return None
 
 
-def _moved(
+def _shift(
     path: str, lines: list[str], block: Block, stamp: Stamp, following: datetime
 ) -> list[str] | None:
     """The lines with the next turn in the place of this one. The same words may stand in the log book, too: it is the
@@ -132,7 +132,7 @@ def _moved(
             written = lines[at][start:end]
             if tasks.stamps(written) != [stamp]:
                 continue
-            line = lines[at][:start] + _turned(written, following) + lines[at][end:]
+            line = lines[at][:start] + _advance_stamp(written, following) + lines[at][end:]
             now = [*lines[:at], line, *lines[at + 1 :]]
             if _is_other(path, now, block, stamp):
                 return now
@@ -146,7 +146,7 @@ def _is_other(path: str, lines: list[str], block: Block, stamp: Stamp) -> bool:
     return read is not None and (read.deadline if stamp.deadline else read.scheduled) != stamp
 
 
-def _turned(written: str, following: datetime) -> str:
+def _advance_stamp(written: str, following: datetime) -> str:
     """The stamp with another day, and whatever else was in it."""
 
     def day(match: re.Match[str]) -> str:

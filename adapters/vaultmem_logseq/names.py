@@ -16,8 +16,8 @@ def title_from_path(path: str, *, triple_lowbar: bool) -> str:
         return "Contents"
     stem = path.rpartition("/")[2].rpartition(".")[0]
     if not triple_lowbar:
-        return unicodedata.normalize("NFC", _decoded(stem.replace(".", "/")))
-    title = _ENCODED.sub(lambda code: _decoded(code[0]), stem.replace("___", "/"))
+        return unicodedata.normalize("NFC", _decode(stem.replace(".", "/")))
+    title = _ENCODED.sub(lambda code: _decode(code[0]), stem.replace("___", "/"))
     return unicodedata.normalize("NFC", "/".join(part for part in title.split("/") if part.strip()))
 
 
@@ -35,7 +35,7 @@ def namespace(title: str) -> str | None:
     return canonical(canonical(title).rpartition("/")[0]) or None
 
 
-def _decoded(name: str) -> str:
+def _decode(name: str) -> str:
     if "%" not in name:
         return name
     from urllib.parse import unquote

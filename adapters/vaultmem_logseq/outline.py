@@ -141,7 +141,7 @@ def _long(raw: str, shape: str, match: re.Match[str], level: int, line: int) -> 
     else:
         head = _head(title, match)
     body.read(rest, shape[len(first) + 1 :], line + 1, match.end() + len(first) + 1)
-    text, lines = joined([head.title, *body.kept], [line, *body.numbers])
+    text, lines = join_rows([head.title, *body.kept], [line, *body.numbers])
     return Block(
         level, text, line, line + raw.rstrip().count("\n"), match.start(), head.title,
         block_id(body.properties), head.marker, head.priority, head.heading, match[2] is None,
@@ -152,7 +152,7 @@ def _long(raw: str, shape: str, match: re.Match[str], level: int, line: int) -> 
 def _preface(raw: str, shape: str, line: int, start: int) -> Block:
     body = Body(0)
     body.read(raw, shape, line, start)
-    text, lines = joined(body.kept, body.numbers)
+    text, lines = join_rows(body.kept, body.numbers)
     end_line = line + raw.rstrip().count("\n")
     return Block(
         0, text, line, end_line, start, id=block_id(body.properties),
@@ -160,7 +160,7 @@ def _preface(raw: str, shape: str, line: int, start: int) -> Block:
     )  # fmt: skip
 
 
-def joined(rows: list[str], numbers: list[int]) -> tuple[str, tuple[int, ...]]:
+def join_rows(rows: list[str], numbers: list[int]) -> tuple[str, tuple[int, ...]]:
     """The text of these lines without empty ones around it, and the number of each."""
     text = "\n".join(rows)
     stripped = text.lstrip("\n")

@@ -98,7 +98,7 @@ class _Reading:
         for each in yaml_properties(self.text[: front.body], front.properties):
             self.properties[each.key] = each.value
             if each.key in self.reader.settings.comma_properties:
-                listed = properties.listed(each.source)
+                listed = properties.list_names(each.source)
                 self.properties[each.key] = list(listed)
                 self._list_links(each.key, listed, each.line)
             elif each.has_references:
@@ -112,11 +112,11 @@ class _Reading:
 
     def _value(self, each: Property) -> Value:
         if each.key in self.reader.settings.comma_properties:
-            return list(properties.listed(each.value))
+            return list(properties.list_names(each.value))
         if properties.is_own(each.key):
-            return properties.typed(each.value, ()) if each.key != "title" else each.value
+            return properties.parse_value(each.value, ()) if each.key != "title" else each.value
         visible = self.seen.references
-        return properties.typed(
+        return properties.parse_value(
             each.value,
             (ref.path for ref in references(visible, each.start, each.end) if ref.kind != "block"),
         )
@@ -129,7 +129,7 @@ class _Reading:
     def _links_of(self, each: Property) -> None:
         settings = self.reader.settings
         if each.key in settings.comma_properties:
-            self._list_links(each.key, properties.listed(each.value), each.line)
+            self._list_links(each.key, properties.list_names(each.value), each.line)
         elif not (
             properties.is_own(each.key)
             or properties.is_quoted(each.value)

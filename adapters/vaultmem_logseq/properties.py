@@ -62,7 +62,7 @@ def is_quoted(value: str) -> bool:
     return len(value) >= 2 and value[0] == value[-1] == '"'
 
 
-def listed(value: str) -> list[str]:
+def list_names(value: str) -> list[str]:
     """The names in the value of `alias::`, `tags::` and the like, in order, each once."""
     names: dict[str, None] = {}
     for item in _ITEM.finditer(value):
@@ -81,7 +81,7 @@ def _add_names(item: str, names: dict[str, None]) -> None:
     names.update(dict.fromkeys(results or [item]))
 
 
-def typed(value: str, references: Iterable[str]) -> Value:
+def parse_value(value: str, references: Iterable[str]) -> Value:
     """The value of a property that is no list by its key; `references` are those found in it."""
     if is_quoted(value):
         return value
@@ -115,7 +115,7 @@ def yaml_properties(block: str, parsed: Mapping[str, Value]) -> list[YamlPropert
     lines = _lines(block)
     if not parsed:
         return [
-            YamlProperty(key, typed(source, ()), source, line, not is_quoted(source))
+            YamlProperty(key, parse_value(source, ()), source, line, not is_quoted(source))
             for key, (source, line) in lines.items()
             if source
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from vaultmem.adapter.scan import blanked, blanks
+from vaultmem.adapter.scan import blank_hidden, blanks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ def _without_code(text: str, start: int) -> str:
                 break
             begin, position = fence.span(1)
             text = text[:begin] + " " * (position - begin) + text[position:]
-    return blanked(text, start)
+    return blank_hidden(text, start)
 
 
 def _open_fence(text: str, start: int) -> re.Match[str] | None:

@@ -117,9 +117,9 @@ class LogseqRules:
 
     def completed(self, path: str, text: str, task: Task, done: Completion) -> str | None:
         """DONE, or the date of its next turn where it repeats."""
-        from vaultmem_logseq.completing import completed
+        from vaultmem_logseq.completing import complete
 
-        return completed(path, text, task, done)
+        return complete(path, text, task, done)
 
     def views(self) -> Mapping[str, str]:
         """A page of queries."""

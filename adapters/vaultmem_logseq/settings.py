@@ -93,14 +93,14 @@ def _take(token: re.Match[str], forms: list[_Form]) -> bool:
 
 
 def _string(source: str) -> str:
-    text = _ESCAPE.sub(_unescaped, source)
+    text = _ESCAPE.sub(_unescape, source)
     if "\\u" not in source:
         return text
     # Two escapes can be halves of one character; a half alone is none, and no file can hold it.
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _unescaped(escape: re.Match[str]) -> str:
+def _unescape(escape: re.Match[str]) -> str:
     code = escape[1]
     if len(code) == 5:
         return chr(int(code[1:], 16))

@@ -175,7 +175,7 @@ class Ticking:
             over = done.is_over and done.is_over(task.recurrence, first or today, today)
             return "" if over else None
         away = following - first if first else timedelta()
-        line = _moved(place, away, self._reminder_days(place, task))
+        line = _shift(place, away, self._reminder_days(place, task))
         if line is None:
             return None
         line = self._without(line, place, today)
@@ -219,7 +219,7 @@ def _piece(match: re.Match[str]) -> _Piece:
     return _Piece(name, match.start(), match.end(), is_emoji=True)
 
 
-def _moved(place: _Place, away: timedelta, others: list[tuple[int, int]]) -> str | None:
+def _shift(place: _Place, away: timedelta, others: list[tuple[int, int]]) -> str | None:
     """The line with all its dates that far away; None beyond the calendar."""
     line = place.line
     spans = set(others)

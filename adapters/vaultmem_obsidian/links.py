@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from vaultmem.adapter import FrontMatter, Value
 
 
-def composed(text: str) -> str:
+def compose(text: str) -> str:
     """NFC, with both no-break spaces as plain blanks (R-LINK-25)."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFC", text).replace("\u00a0", " ").replace("\u202f", " ")
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """The form in which names are compared: composed and in lower case (R-LINK-3).
 
     Final sigma counts as sigma: whether Python writes one depends on what follows, and the file
@@ -33,25 +33,25 @@ def folded(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
-    return composed(text).lower().replace("ς", "σ")
+    return compose(text).lower().replace("ς", "σ")
 
 
 def link_key(path: str) -> str:
     """What a link is looked up by: its last segment, or "/", which no file is called."""
     if not path:
         return ""
-    return folded(path.rpartition("/")[2]) or "/"
+    return fold(path.rpartition("/")[2]) or "/"
 
 
 def choose(path: str, source: str, candidates: Sequence[str]) -> str | None:
     """The target among files whose name has matched the last segment already (R-LINK-4 to 9)."""
-    folder = folded(path.rpartition("/")[0])
+    folder = fold(path.rpartition("/")[0])
     home = source.rpartition("/")[0]
     if path.startswith("/"):
         wanted = _plain(folder)
         return _first([c for c in candidates if _folder(c) == wanted])
     if path.startswith(("./", "../")):
-        wanted = _plain(f"{folded(home)}/{folder}")
+        wanted = _plain(f"{fold(home)}/{folder}")
         return _first([c for c in candidates if _folder(c) == wanted])
     wanted = _plain(folder)
     exact = [c for c in candidates if _folder(c) == wanted]
@@ -67,7 +67,7 @@ def choose(path: str, source: str, candidates: Sequence[str]) -> str | None:
 
 @lru_cache(maxsize=1 << 15)  # every link to a name that many files have asks for all of them
 def _folder(path: str) -> str:
-    return folded(path.rpartition("/")[0])
+    return fold(path.rpartition("/")[0])
 
 
 def _plain(folder: str) -> str:
@@ -166,7 +166,7 @@ def split_destination(written: str, text: str) -> tuple[str, str | None, str | N
 
 def _split(target: str, display: str) -> tuple[str, str | None, str | None] | None:
     path, mark, rest = target.partition("#")
-    path = composed(path).strip()
+    path = compose(path).strip()
     subpath = (mark + rest).strip() if mark else None
     if not path and (subpath or "#") == "#":
         return None
@@ -274,7 +274,7 @@ def find_tags(plain: str, body: int, links: list[tuple[int, int]]) -> list[str]:
     return results
 
 
-def merged(tags: Iterable[str]) -> tuple[str, ...]:
+def merge_tags(tags: Iterable[str]) -> tuple[str, ...]:
     """Each tag once, without case, in its first spelling."""
     first: dict[str, str] = {}
     for tag in tags:

@@ -12,7 +12,7 @@ from vaultmem.adapter.scan import hidden, line_at, line_starts, without
 from vaultmem_obsidian.links import (
     find_links,
     find_tags,
-    merged,
+    merge_tags,
     property_aliases,
     property_links,
     property_tags,
@@ -45,7 +45,7 @@ def read_note(path: str, text: str, front: FrontMatter, settings: Settings) -> N
         properties=properties,
         frontmatter_error=front.error,
         aliases=property_aliases(properties) if properties else (),
-        tags=merged(chain(property_tags(properties), find_tags(plain, body, result.spans))),
+        tags=merge_tags(chain(property_tags(properties), find_tags(plain, body, result.spans))),
         headings=tuple(content.headings),
         links=(*(property_links(text, front) if properties else ()), *result.links),
         tasks=tuple(find_tasks(text, plain, body, starts, settings)),

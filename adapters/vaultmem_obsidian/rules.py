@@ -64,9 +64,9 @@ class ObsidianRules:
         return read_note(path, text, front, self.settings)
 
     def names(self, path: str, note: Note | None) -> tuple[str, ...]:  # noqa: ARG002 (aliases lead nowhere)
-        from vaultmem_obsidian.links import folded
+        from vaultmem_obsidian.links import fold
 
-        return (folded(path.rpartition("/")[2]),)
+        return (fold(path.rpartition("/")[2]),)
 
     def lookups(self, key: str) -> tuple[str, ...]:
         return (key, key + ".md") if key else ()

@@ -132,7 +132,7 @@ def read_habits(root: Folder) -> Habits:
     """The habits of the Tasks plugin in a vault, with its defaults."""
     tasks = _object(root, f"{_PLUGINS}/obsidian-tasks-plugin/data.json")
     return Habits(
-        plugin=bool(tasks) or "obsidian-tasks-plugin" in _enabled(root),
+        plugin=bool(tasks) or "obsidian-tasks-plugin" in _enabled_plugins(root),
         dataview=tasks.get("taskFormat") == "dataview",
         stamps_done=tasks.get("setDoneDate") is not False,
         stamps_created=tasks.get("setCreatedDate") is True,
@@ -141,7 +141,7 @@ def read_habits(root: Folder) -> Habits:
     )
 
 
-def _enabled(root: Folder) -> list[Value]:
+def _enabled_plugins(root: Folder) -> list[Value]:
     result = _json(root, ".obsidian/community-plugins.json")
     return result if isinstance(result, list) else []
 

@@ -64,7 +64,7 @@ def require(caller: Caller, scope: str) -> None:
         )
 
 
-def known(request: Request) -> Caller:
+def current_caller(request: Request) -> Caller:
     """Who asks, behind the check."""
     caller = request.scope["vaultmem.caller"]
     assert isinstance(caller, Caller)
@@ -92,7 +92,7 @@ def build(door: Door, lifespan: Lifespan) -> Starlette:
     async def health(_: Request) -> Response:
         return JSONResponse({"status": "ok", "version": __version__})
 
-    mounted = list(_mounted(door))
+    mounted = list(_mounted_routes(door))
     handlers = {HTTPException: _http_error, LinkError: _link_error, StateError: _state_error}
     paths = [route.path for route in mounted if hasattr(route, "path")]
     prefixes = tuple(one for one in paths if not _guarded(one, door))
@@ -106,7 +106,7 @@ def build(door: Door, lifespan: Lifespan) -> Starlette:
     return app
 
 
-def _mounted(door: Door) -> list[BaseRoute]:
+def _mounted_routes(door: Door) -> list[BaseRoute]:
     """The routes of other packages. What cannot be loaded is left out, and stands in the log."""
     routes: list[BaseRoute] = []
 
@@ -148,7 +148,7 @@ class _Door:
             if refusal := await self._refusal(request):
                 await refusal(scope, receive, counted)
             else:
-                await self._app(scope, _limited(receive, _most(scope["path"], self._door)), counted)
+                await self._app(scope, _limit(receive, _most(scope["path"], self._door)), counted)
         finally:
             self._door.metrics.count(_route(scope), status, time.perf_counter() - began)
 
@@ -224,7 +224,7 @@ def _most(path: str, door: Door) -> int:
     return door.guarded.get(_guarded(path, door), MOST_BODY)
 
 
-def _limited(receive: Receive, most: int) -> Receive:
+def _limit(receive: Receive, most: int) -> Receive:
     """The body, up to a size: its length may be untold."""
     size = 0
 

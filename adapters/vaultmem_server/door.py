@@ -82,7 +82,7 @@ def serve(args: Namespace, output: Output) -> int:
     host, port = _address(args.http)
     tls = _tls(args)
     _check_exposure(host, args)
-    vaults = _named(args.vault or [""])
+    vaults = _vaults_by_name(args.vault or [""])
     listening = serving.listen(host, port)
     port = listening.getsockname()[1]
     scheme = "https" if tls else "http"
@@ -99,11 +99,11 @@ def serve(args: Namespace, output: Output) -> int:
         f"vaultmem: {door.url}/mcp and {door.url}/api/v1 answer who has a token (vaultmem token add NAME)"
     )
     output.remark(f"vaultmem: {plural(len(vaults), 'vault')}: {', '.join(vaults)}")
-    asyncio.run(_served(door, server, listening, idle))
+    asyncio.run(_serve(door, server, listening, idle))
     return 0
 
 
-async def _served(
+async def _serve(
     door: Door, server: serving.Server, listening: socket.socket, idle: float | None
 ) -> None:
     """Serve until a signal comes, or nobody has asked for so long."""
@@ -230,7 +230,7 @@ def _check_exposure(host: str, args: Namespace) -> None:
     )
 
 
-def _named(folders: Sequence[str]) -> dict[str, str]:
+def _vaults_by_name(folders: Sequence[str]) -> dict[str, str]:
     """The vaults by the names that they have in addresses: those of their folders."""
     vaults: dict[str, str] = {}
     for named in folders:

@@ -101,7 +101,7 @@ class Guard:
     def _is_ours(self, raw: str) -> bool:
         """Whether a Host means us. Where we listen at all addresses every address does, but not every name: a page
         can have a name that leads here, and no address that is not its own."""
-        name, port = _parted(raw.lower())
+        name, port = _split(raw.lower())
         if port != str(self._port):
             return False
         if name in self._names:
@@ -117,7 +117,7 @@ def _bare(value: str) -> str:
     return value[len(BEARER) :] if value[: len(BEARER)].lower() == BEARER else value
 
 
-def _parted(raw: str) -> tuple[str, str]:
+def _split(raw: str) -> tuple[str, str]:
     """Name and port; the brackets of an IPv6 address are not part of its name."""
     if raw.startswith("["):
         name, _, rest = raw[1:].partition("]")

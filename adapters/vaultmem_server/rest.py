@@ -17,7 +17,7 @@ from vaultmem import __version__, paths
 from vaultmem.api.params import object_of
 from vaultmem.api.verbs import JSON, Param, Verb, every
 from vaultmem_server import several
-from vaultmem_server.app import known, require, vault_for
+from vaultmem_server.app import current_caller, require, vault_for
 from vaultmem_server.link import JsonObject, LinkError
 from vaultmem_server.metrics import CONTENT_TYPE
 from vaultmem_server.tokens import ADMIN, READ, WRITE, Caller
@@ -32,7 +32,7 @@ _SKIPPED = ("slow", "busy", "failed")  # why the proxy passed a chat on without 
 _UNTOLD = ("by",)  # who asks is the holder of the token
 
 
-def exposed() -> dict[str, Verb]:
+def exposed_verbs() -> dict[str, Verb]:
     """The verbs that requests may name: those of memories, and those that find. Parts of vaultmem that ask each other
     are none of them."""
     return {
@@ -62,10 +62,10 @@ def params_for(verb: Verb, scope: str) -> list[Param]:
 
 def routes(door: Door) -> list[BaseRoute]:
     """The addresses of the verbs."""
-    verbs = exposed()
+    verbs = exposed_verbs()
 
     async def answer(request: Request) -> Response:
-        caller, name = known(request), request.path_params["verb"]
+        caller, name = current_caller(request), request.path_params["verb"]
         verb = verbs.get(name)
         if verb is None:
             raise HTTPException(
@@ -92,10 +92,10 @@ def routes(door: Door) -> list[BaseRoute]:
         return _Json(description(verbs))
 
     async def vaults(request: Request) -> Response:
-        caller = known(request)
+        caller = current_caller(request)
         return _Json(
             {
-                "vaults": _opened(door, caller),
+                "vaults": _allowed_vaults(door, caller),
                 "scope": caller.token.scope,
                 "client": caller.client or "you",
             }
@@ -113,7 +113,7 @@ def routes(door: Door) -> list[BaseRoute]:
 
 
 async def _ask(door: Door, vault: str, caller: Caller, name: str, params: JsonObject) -> object:
-    verb = exposed()[name]
+    verb = exposed_verbs()[name]
     allowed = {one.outside for one in params_for(verb, caller.token.scope)}
     if unknown := sorted(params.keys() - allowed):
         known_ones = ", ".join(sorted(allowed)) or "none"
@@ -149,7 +149,7 @@ async def _params(request: Request) -> JsonObject:
     return params
 
 
-def _opened(door: Door, caller: Caller) -> list[str]:
+def _allowed_vaults(door: Door, caller: Caller) -> list[str]:
     """The vaults that a token opens."""
     return [
         name for name, folder in door.vaults.items() if caller.token.opens(paths.vault_id(folder))
@@ -159,7 +159,7 @@ def _opened(door: Door, caller: Caller) -> list[str]:
 async def _search_several(door: Door, caller: Caller, params: JsonObject) -> JsonObject:
     if "vault" in params:
         raise HTTPException(400, f'say "vault" or "{several.NAMES}", not both')
-    names = several.chosen(params.pop(several.NAMES), _opened(door, caller))
+    names = several.chosen(params.pop(several.NAMES), _allowed_vaults(door, caller))
 
     async def ask(vault: str, own: JsonObject) -> object:
         return await _ask(door, vault, caller, several.VERB, own)

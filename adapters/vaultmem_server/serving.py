@@ -25,7 +25,7 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket that listens there. Raises VaultmemError in one line."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        kind, address = _resolved(host, port, family)
+        kind, address = _resolve(host, port, family)
         listening = socket.socket(kind, socket.SOCK_STREAM)
     except OSError as error:
         raise VaultmemError(f"no address of this machine is called {host}") from error
@@ -40,7 +40,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _resolved(
+def _resolve(
     host: str, port: int, family: socket.AddressFamily
 ) -> tuple[socket.AddressFamily, tuple[object, ...]]:
     result = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)[0]

@@ -55,7 +55,7 @@ async def search(
         elif isinstance(answer, BaseException):
             raise answer
         else:
-            found += _scaled(vault, answer)
+            found += _scale(vault, answer)
     if len(missing) == len(vaults):
         raise next(answer for answer in answers if isinstance(answer, LinkError))
     found.sort(key=lambda one: (-one.share, -one.score))
@@ -65,7 +65,7 @@ async def search(
     return {"results": results, "count": len(results), **({"missing": missing} if missing else {})}
 
 
-def _scaled(vault: str, answer: object) -> list[Found]:
+def _scale(vault: str, answer: object) -> list[Found]:
     results = answer.get("results") if isinstance(answer, Mapping) else None
     rows = [dict(one) for one in results or () if isinstance(one, Mapping)]
     scores = [_score(one) for one in rows]

@@ -23,7 +23,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from vaultmem.api.mcp import ENVELOPES, HANDSHAKES
-from vaultmem_server.app import known, vault_for
+from vaultmem_server.app import current_caller, vault_for
 from vaultmem_server.link import JsonObject, LinkError
 from vaultmem_server.tokens import WRITE, Caller
 
@@ -153,7 +153,7 @@ class _Endpoint:
 
     async def answer(self, request: Request) -> Response:
         """One request, by its method."""
-        caller = known(request)
+        caller = current_caller(request)
         vault = vault_for(self._door, caller, request.path_params.get("vault", ""))
         version = request.headers.get(VERSION)
         if version is not None and version not in (*HANDSHAKES, *ENVELOPES):

@@ -34,7 +34,7 @@ class Hidden(NamedTuple):
     fence: bool  # a fenced code block, from its opening line to its closing line
 
 
-def blanked(text: str, start: int = 0) -> str:
+def blank_hidden(text: str, start: int = 0) -> str:
     """The text with code, maths and HTML comments turned into blanks, line ends kept.
 
     What the editors do not read links, tags and tasks from (R-LINK-18). `%%` comments stay.
@@ -67,13 +67,13 @@ def blanks(text: str) -> str:
 def hidden(text: str, start: int = 0, *, indented: bool = False) -> list[Hidden]:
     """Fenced and inline code, maths and HTML comments, in order; indented code too, in dialects
     that have it. Linear in the text."""
-    code = _indented(text, start) if indented else []
+    code = _find_indented(text, start) if indented else []
     if not ("`" in text or "$" in text or "<!--" in text or "~~~" in text):
         return code
     return _Scan(text, start, code).spans()
 
 
-def _indented(text: str, start: int) -> list[Hidden]:
+def _find_indented(text: str, start: int) -> list[Hidden]:
     """Runs of lines with four blanks or a tab before them, after an empty line and in no list."""
     if ("\n    " not in text and "\t" not in text) or not _FIRST_INDENTED.search(text, start):
         return []
@@ -132,7 +132,7 @@ class _Scan:
         while token := search(self.text, position):
             begin = token.start()
             if self.code:
-                position = self._past_indented(begin, position, results)
+                position = self._skip_indented(begin, position, results)
                 if position > begin:
                     continue
             position = token.end()
@@ -142,10 +142,10 @@ class _Scan:
                 results.append(Hidden(begin, end, bool(fence)))
                 position = end
             self.last = begin
-        self._past_indented(len(self.text), position, results)
+        self._skip_indented(len(self.text), position, results)
         return results
 
-    def _past_indented(self, offset: int, position: int, spans: list[Hidden]) -> int:
+    def _skip_indented(self, offset: int, position: int, spans: list[Hidden]) -> int:
         """Take the indented code that begins up to an offset, unless something else reached into it."""
         while self.code and self.code[-1].begin <= offset:
             code = self.code.pop()

@@ -78,7 +78,7 @@ class Agent:
             lambda: self.reconciler.vanished,
             self._is_whole,
         )
-        listeners = Listeners(self._committed, self._replaced, self._touched)
+        listeners = Listeners(self._on_commit, self._on_replace, self._on_touch)
         self.reconciler = Reconciler(self._state, config, self._throttle, listeners)
         self.embedding = EmbeddingQueue(self._state, self._pool, self._throttle, self._rules)
         unload = config.text("agent.unload")
@@ -97,7 +97,7 @@ class Agent:
     def run(self, answer: Answer) -> bool:
         """Work until stop(); whether the agent shall restart. Requests are answered from the first
         moment on."""
-        self._server = Server(paths.socket_path(self.folder), self._guarded(answer))
+        self._server = Server(paths.socket_path(self.folder), self._guard(answer))
         self._server.start()
         log.info("answering at %s", self._server.path)
         self.reconciler.start()
@@ -146,7 +146,7 @@ class Agent:
             self.config, lambda: self.reconciler.last_edit, lambda: self._throttle.last_request
         )
         self._scheduler = Scheduler(
-            jobs.planned(self.config), self._run_job, jobs.ledger(self.folder), self._surroundings
+            jobs.plan_jobs(self.config), self._run_job, jobs.ledger(self.folder), self._surroundings
         )
         self._scheduler.on_wake = self._woke
         self._scheduler.start()
@@ -196,7 +196,7 @@ class Agent:
         self._pool.close()
         log.info("ended")
 
-    def _guarded(self, answer: Answer) -> Answer:
+    def _guard(self, answer: Answer) -> Answer:
         def answered(request: Request) -> object:
             if request.method == "run" and self._settings_changed():
                 self.wakeups.send(LOOK)
@@ -211,13 +211,13 @@ class Agent:
     def _rules(self) -> Rulebook:
         return rules_of(self.folder, self.config)
 
-    def _committed(self, notes: Iterable[int]) -> None:
+    def _on_commit(self, notes: Iterable[int]) -> None:
         self._pool.changed()
         self.embedding.add(notes)
         self._reminders.changed()
         self.changes.count("notes")
 
-    def _touched(self, path: str) -> None:
+    def _on_touch(self, path: str) -> None:
         self._memories.touched(path)
         if self._memories.desk.pending.is_ours(path):
             self._reminders.changed()
@@ -235,7 +235,7 @@ class Agent:
         watching = self._watching.as_dict() if self._watching else {}
         return bool(watching.get("alive") and watching.get("whole"))
 
-    def _replaced(self) -> None:
+    def _on_replace(self) -> None:
         self._pool.replaced()
         self.embedding.add_all()
 
@@ -273,19 +273,19 @@ class Agent:
 
     def run_job(self, name: str) -> dict[str, object]:
         """Run a job now."""
-        from vaultmem.agent.jobs import named
+        from vaultmem.agent.jobs import find_job
 
         if self._scheduler is None:
             raise VaultmemError("the agent is just starting; try again in a moment")
-        self._scheduler.run_now(named(name).name)
+        self._scheduler.run_now(find_job(name).name)
         return next(job for job in self.jobs() if job["name"] == name)
 
     def _run_job(self, name: str) -> str:
-        from vaultmem.agent.jobs import named
+        from vaultmem.agent.jobs import find_job
 
         try:
             with self.vault() as vault:
-                return named(name).run(vault)
+                return find_job(name).run(vault)
         finally:
             self._reminders.changed()  # jobs give notice and ask on the page
             self.changes.count("jobs")

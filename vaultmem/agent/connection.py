@@ -146,7 +146,7 @@ class Connection:
             return self._error(codes.INTERNAL_ERROR, message)
 
     def _request(self, line: bytes) -> Request:
-        message = _parsed(line)
+        message = _parse(line)
         self._id = message.get("id")
         if message.get("jsonrpc") == "2.0":
             self._marks, self._wants_reply = {"jsonrpc": "2.0"}, "id" in message
@@ -180,7 +180,7 @@ class Connection:
             if self._over:
                 raise ConnectionAbortedError
             try:
-                self._link.sendall(_encoded(line))
+                self._link.sendall(_encode(line))
             except (
                 OSError
             ):  # unread for too long, or gone: half a line may be out, so no other may follow
@@ -199,7 +199,7 @@ class Connection:
             message = f"the request took longer than {self._limits.answer:g} s"
             with contextlib.suppress(OSError):
                 line = self._error(codes.TOOK_TOO_LONG, message)
-                self._link.send(_encoded(line), socket.MSG_DONTWAIT)
+                self._link.send(_encode(line), socket.MSG_DONTWAIT)
             self.hang_up()
         finally:
             self._sending.release()
@@ -247,18 +247,18 @@ def refuse(link: socket.socket, code: int, message: str) -> None:
     """Answer a connection that is not served with one line, without waiting, and end it."""
     line = json_text({"id": None, "error": {"code": code, "message": message}})
     with contextlib.suppress(OSError):
-        link.send(_encoded(line), socket.MSG_DONTWAIT)
+        link.send(_encode(line), socket.MSG_DONTWAIT)
     link.close()
 
 
-def _encoded(line: str) -> bytes:
+def _encode(line: str) -> bytes:
     try:
         return line.encode("utf-8") + b"\n"
     except UnicodeEncodeError:  # half a character, as file names of other systems may have
         return json.dumps(json.loads(line)).encode("ascii") + b"\n"
 
 
-def _parsed(line: bytes) -> dict[str, object]:
+def _parse(line: bytes) -> dict[str, object]:
     try:
         message = parse(line.decode("utf-8"))
     except UnicodeDecodeError:

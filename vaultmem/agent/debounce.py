@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from vaultmem.errors import VaultmemError
 from vaultmem.index import sync
-from vaultmem.index.compare import Diff, Place, moved
+from vaultmem.index.compare import Diff, Place, find_moved
 from vaultmem.progress import Progress
 from vaultmem.vault.walk import nfc, printable
 
@@ -141,7 +141,7 @@ def too_early(diff: Diff, touches: list[Touch], now: float) -> tuple[set[str], d
     last = {
         path: max(touch.last for touch in around) for path, around in covering.items() if around
     }
-    later = look_again(_seen(diff), last, now)
+    later = look_again(_to_seen(diff), last, now)
     again: dict[Touch, float] = {}
     for path, due in later.items():
         for touch in covering[path]:
@@ -172,8 +172,8 @@ def _covering(paths: Iterable[str], touches: list[Touch]) -> dict[str, list[Touc
     return covering
 
 
-def _seen(diff: Diff) -> Iterator[Seen]:
-    elsewhere = moved(diff)
+def _to_seen(diff: Diff) -> Iterator[Seen]:
+    elsewhere = find_moved(diff)
     for path in diff.gone.values():
         yield Seen(path, None, diff.before[path].size, path in elsewhere)
     for entry in diff.put:

@@ -130,7 +130,7 @@ class EmbeddingQueue(threading.Thread):
         """Embed until stop()."""
         machine.lower_priority_of_thread()
         while (notes := self._next()) is not None:
-            self._tried(notes)
+            self._try_round(notes)
             if self._cold and not self._is_behind():
                 self._warm_up()
 
@@ -172,13 +172,13 @@ class EmbeddingQueue(threading.Thread):
             return None
         if not self._is_loaded():  # a search may load the model at any time
             return max(SHORTEST_PAUSE, self.unload_after)
-        return max(SHORTEST_PAUSE, self._used() + self.unload_after - now)
+        return max(SHORTEST_PAUSE, self._last_used() + self.unload_after - now)
 
     def _is_loaded(self) -> bool:
         meaning = self._pool.shared.opened()
         return meaning is not None and meaning.is_loaded()
 
-    def _used(self) -> float:
+    def _last_used(self) -> float:
         """When the model was last used."""
         return max(self._pool.last_by_meaning, self._last_use)
 
@@ -186,10 +186,10 @@ class EmbeddingQueue(threading.Thread):
         meaning = self._pool.shared.opened()
         if self.unload_after is None or meaning is None or self._is_behind():
             return
-        if time.monotonic() >= self._used() + self.unload_after:
+        if time.monotonic() >= self._last_used() + self.unload_after:
             meaning.unload()
 
-    def _tried(self, notes: frozenset[int]) -> None:
+    def _try_round(self, notes: frozenset[int]) -> None:
         """A round; when it fails, its notes wait for the next one."""
         try:
             self._round(notes)

@@ -89,7 +89,7 @@ def _dream(vault: Vault) -> str:
     for deeper, setting in ((2, "dream.medium_after"), (3, "dream.deep_after")):
         if idle >= times.duration_seconds(vault.config.text(setting)):
             level = deeper
-    return f"level {level}: {_told(vault.dream(level, only_news=True))}"
+    return f"level {level}: {_summarize_report(vault.dream(level, only_news=True))}"
 
 
 def _archiving(verb: str) -> Callable[[Vault], str]:
@@ -98,12 +98,12 @@ def _archiving(verb: str) -> Callable[[Vault], str]:
     def run(vault: Vault) -> str:
         report = vault.ask(verb, unattended=True)
         assert isinstance(report, dict)
-        return _told(report)
+        return _summarize_report(report)
 
     return run
 
 
-def _told(report: dict[str, Any]) -> str:
+def _summarize_report(report: dict[str, Any]) -> str:
     """The report of a job on memories, in one line."""
     changed = len(report["changes"])
     parts = [f"{changed:,} changed" if changed else "nothing to change"]
@@ -211,7 +211,7 @@ JOBS = {
         Job("expire", "archives memories that were in the inbox too long, or end by their own word",
             "jobs.expire", _archiving("expire"), gentle=True, idle=False),
         Job("upgrade", "files memories of the inbox that are read again and again",
-            "jobs.upgrade", lambda vault: _told(vault.promote()), gentle=True, idle=False),
+            "jobs.upgrade", lambda vault: _summarize_report(vault.promote()), gentle=True, idle=False),
         Job("decay", "archives memories that have faded and were never read",
             "jobs.decay", _archiving("decay"), gentle=True, idle=False),
         Job("consolidate", "expires, fades, files and merges memories, once",
@@ -224,7 +224,7 @@ JOBS = {
 }  # fmt: skip
 
 
-def named(name: str) -> Job:
+def find_job(name: str) -> Job:
     """The job of that name. Raises VaultmemError that names the nearest."""
     if name in JOBS:
         return JOBS[name]
@@ -235,7 +235,7 @@ def named(name: str) -> Job:
     raise VaultmemError(f"no job is called {name!r}; {advice}")
 
 
-def planned(config: Config) -> list[Planned]:
+def plan_jobs(config: Config) -> list[Planned]:
     """The table for a Scheduler, by the settings in force."""
     return [
         Planned(job.name, config.text(job.setting), _waits(job, config)) for job in JOBS.values()

@@ -171,7 +171,7 @@ def stop(vault: str) -> Life:
     installed = installed_service(vault)
     by = installed.name if installed and service.is_active(installed) else None
     pid = ping(vault)
-    if pid is None or not _asked_to_stop(vault):
+    if pid is None or not _request_stop(vault):
         held = holder(state)
         if held is None or (held.pid is not None and not held.is_agent):
             return Life("none", None, 0.0, None)
@@ -181,7 +181,7 @@ def stop(vault: str) -> Life:
                 "end it by hand, then try again"
             )
         pid = held.pid
-    if not wait_until_free(state, PATIENCE) and not _insisted(state):
+    if not wait_until_free(state, PATIENCE) and not _terminate(state):
         raise StateError(
             f"the agent (process {pid}) has not ended within {PATIENCE:.0f} seconds; "
             f"kill -9 {pid} ends it, and nothing is lost by that"
@@ -189,14 +189,14 @@ def stop(vault: str) -> Life:
     return Life("stopped", pid, time.monotonic() - began, by)
 
 
-def _asked_to_stop(vault: str) -> bool:
+def _request_stop(vault: str) -> bool:
     try:
         return client.call(vault, "stop", {}, timeout=_ASKED) is not client.NOBODY
     except client.AgentError as error:
         return error.code == 0  # it ended before it had answered
 
 
-def _insisted(state: str) -> bool:
+def _terminate(state: str) -> bool:
     """Whether a signal ends the agent that a request has not ended."""
     return send(state, signal.SIGTERM) and wait_until_free(state, PATIENCE / 2)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from vaultmem.api import Embedded, Vault, searched
+from vaultmem.api import Embedded, Vault, search_with_archive
 from vaultmem.api.rpc import only_reads
 from vaultmem.config import Config
 from vaultmem.errors import DamagedError, StateError, VaultmemError
@@ -347,7 +347,7 @@ class AgentVault(Vault):
         by_meaning = self._agent.embedding.is_warm() if ask.semantic is None else ask.semantic
         if ask.semantic:
             self._agent.first_vectors()
-        answer = searched(self._lent(meaning=by_meaning), ask.decided(by_meaning))
+        answer = search_with_archive(self._lent(meaning=by_meaning), ask.decided(by_meaning))
         answer.remarks.extend(self._agent.remarks(semantic=bool(ask.semantic)))
         if ask.semantic is None and not by_meaning and self.has_meaning(ask):
             self._agent.embedding.warm()

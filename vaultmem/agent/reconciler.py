@@ -236,10 +236,10 @@ class Reconciler(threading.Thread):
         except DamagedError as error:
             log.error("%s; reading all notes again", error)
             return self._rebuild(work)
-        self._looked(started, work)
+        self._after_look(started, work)
         report = report._replace(seconds=time.monotonic() - started)
         if report.added or report.changed or report.removed:
-            log.info("%s", sync.spelled(report))
+            log.info("%s", sync.describe_report(report))
         return report
 
     def _rebuild(self, work: Work) -> sync.Report:
@@ -247,15 +247,15 @@ class Reconciler(threading.Thread):
         self._guard.begin()
         self._close()
         with spoken():
-            indexer, report = sync.rebuilt(self._state, self._config, work, self._hooked)
-        self._indexer = self._searched(indexer)
+            indexer, report = sync.rebuilt(self._state, self._config, work, self._hook)
+        self._indexer = self._share_with_readers(indexer)
         self._listeners.replaced()
-        self._looked(started, work)
+        self._after_look(started, work)
         report = report._replace(seconds=time.monotonic() - started)
-        log.info("index rebuilt: %s", sync.spelled(report))
+        log.info("index rebuilt: %s", sync.describe_report(report))
         return report
 
-    def _looked(self, started: float, work: Work) -> None:
+    def _after_look(self, started: float, work: Work) -> None:
         """After a look at everything that went well."""
         self.has_looked = True
         self._guard.end(time.monotonic(), confirmed=work.confirmed)
@@ -279,19 +279,19 @@ class Reconciler(threading.Thread):
         before = self._state.generation()
         if before:
             self._state.sweep()
-        indexer = self._hooked(sync.open_indexer(self._state, self._config))
-        self._indexer = self._searched(indexer)
+        indexer = self._hook(sync.open_indexer(self._state, self._config))
+        self._indexer = self._share_with_readers(indexer)
         if held or before is None:
             self._listeners.replaced()
         return self._indexer
 
-    def _hooked(self, indexer: Indexer) -> Indexer:
+    def _hook(self, indexer: Indexer) -> Indexer:
         indexer.breathe = self._breathe
         indexer.check = lambda _folder, diff: self._guard.check(diff, time.monotonic())
         indexer.reads_on = True
         return indexer
 
-    def _searched(self, indexer: Indexer) -> Indexer:
+    def _share_with_readers(self, indexer: Indexer) -> Indexer:
         """From now on, others look on while it is written."""
         indexer.batch_notes = FIRST_BATCH
         indexer.committed = self._listeners.committed
@@ -333,7 +333,7 @@ class Reconciler(threading.Thread):
         self._guard.check_root()
         self._see_whether_back(diff)
         diff = without(diff, self._too_early(diff, touches))
-        diff = without(diff, self._kept(indexer, diff))
+        diff = without(diff, self._keep_suspicious(indexer, diff))
         if not (diff.put or diff.touched or diff.gone):
             return
         going = len(self._guard.missing(diff))
@@ -359,7 +359,7 @@ class Reconciler(threading.Thread):
                 self._debounce.again(touch, due)
         return paths
 
-    def _kept(self, indexer: Indexer, diff: Diff) -> list[str]:
+    def _keep_suspicious(self, indexer: Indexer, diff: Diff) -> list[str]:
         """What has gone stays in the index when too much has gone in a short time."""
         if not diff.gone:
             return []
@@ -394,6 +394,6 @@ class Reconciler(threading.Thread):
         if self._rest_due is not None and self._rest_due <= now:
             self._rest_due = None
             if self._indexer:
-                sync.tidied(self._indexer, self.writes.is_behind)
+                sync.tidy_keyword(self._indexer, self.writes.is_behind)
                 self._indexer.rest()
             machine.give_back()

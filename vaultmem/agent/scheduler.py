@@ -138,7 +138,11 @@ class Scheduler:
         for job in self._jobs.values():
             trigger = _Schedule(job.schedule, self._timing)
             self._scheduler.add_job(
-                self._turn, trigger, [job.name], id=job.name, next_run_time=self._planned(job.name)
+                self._turn,
+                trigger,
+                [job.name],
+                id=job.name,
+                next_run_time=self._schedule_at(job.name),
             )
         self._scheduler.start()
         threading.Thread(target=self._beat, name="jobs heartbeat", daemon=True).start()
@@ -209,9 +213,9 @@ class Scheduler:
     def _plan(self, name: str, due: float | None = None) -> None:
         """Have a job run at `due`, or at the next time of its schedule."""
         if not self._stopped.is_set():
-            self._scheduler.modify_job(name, next_run_time=self._planned(name, due))
+            self._scheduler.modify_job(name, next_run_time=self._schedule_at(name, due))
 
-    def _planned(self, name: str, due: float | None = None) -> datetime | None:
+    def _schedule_at(self, name: str, due: float | None = None) -> datetime | None:
         """The same moment on APScheduler's clock, which is the system's; None: never."""
         now, start = self._timing.now(), self._runs.of(name).counted_from
         if due is None:

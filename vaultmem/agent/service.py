@@ -80,7 +80,7 @@ def agent_command(vault: str) -> list[str]:
     return [sys.executable, "-P", "-m", "vaultmem", "serve", "--vault", vault]
 
 
-def kept_environment(environ: dict[str, str]) -> dict[str, str]:
+def service_environment(environ: dict[str, str]) -> dict[str, str]:
     """What a service must know of this shell: where the state is, and the settings made by variables."""
     not_kept = (
         "VAULTMEM_VAULT",
@@ -113,7 +113,7 @@ def _systemd(vault: str) -> Service:
         kind="systemd",
         name=name,
         path=os.path.join(config, "systemd", "user", name),
-        content=render_unit(agent_command(vault), vault, kept_environment(dict(os.environ))),
+        content=render_unit(agent_command(vault), vault, service_environment(dict(os.environ))),
         start=[[*ask, "daemon-reload"], [*ask, "enable", name], [*ask, "restart", name]],
         resume=[[*ask, "start", name]],
         stop=[[*ask, "disable", "--now", name]],
@@ -134,7 +134,7 @@ def render_unit(command: list[str], vault: str, environment: dict[str, str]) -> 
             raise StateError(
                 f"no unit can hold {name}={text!r}; set it to something in plain letters"
             )
-    lines = [f"Environment={quoted(f'{name}={text}')}\n" for name, text in environment.items()]
+    lines = [f"Environment={quote_word(f'{name}={text}')}\n" for name, text in environment.items()]
     title = "".join(c if c.isprintable() else "\ufffd" for c in vault).replace("%", "%%")
     text = UNIT.format(
         title=title.rstrip("\\"), command=exec_line(command), environment="".join(lines)
@@ -149,20 +149,20 @@ def exec_line(words: list[str]) -> str:
         # systemd takes no such sign in the name of a program, but in those of its arguments.
         words = ["/usr/bin/env", *words]
     first, *others = words
-    return " ".join([quoted(first), *(quoted(word).replace("$", "$$") for word in others)])
+    return " ".join([quote_word(first), *(quote_word(word).replace("$", "$$") for word in others)])
 
 
-def quoted(word: str) -> str:
+def quote_word(word: str) -> str:
     """One word in double quotes: nothing in it is a quote, a specifier or an escape any more."""
     if "\n" in word or "\r" in word or "\0" in word:
         raise StateError(
             f"{word!r} holds a line break, which no service file can hold; rename the folder"
         )
-    made = "".join(_escaped(c) for c in word)
+    made = "".join(_escape(c) for c in word)
     return f'"{made}"'
 
 
-def _escaped(c: str) -> str:
+def _escape(c: str) -> str:
     if c in '"\\':
         return "\\" + c
     if c == "%":
@@ -172,7 +172,7 @@ def _escaped(c: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in os.fsencode(c))
 
 
-def unquoted(line: str) -> list[str]:
+def unquote_words(line: str) -> list[str]:
     """The words of an ExecStart= line that exec_line() wrote."""
     words = []
     for inner in re.findall(r'"((?:[^"\\]|\\.)*)"', line):
@@ -195,7 +195,7 @@ def _launchd(vault: str) -> Service:
     path = os.path.join(folder, f"{name}.plist")
     domain = f"gui/{os.getuid()}"
     out = os.path.join(state_folder(vault), "log", "agent.out")
-    content = render_plist(name, agent_command(vault), kept_environment(dict(os.environ)), out)
+    content = render_plist(name, agent_command(vault), service_environment(dict(os.environ)), out)
     return Service(
         kind="launchd",
         name=name,
@@ -256,7 +256,7 @@ def interpreter(service: Service) -> str | None:
         if service.kind == "launchd":
             return str(plistlib.loads(content)["ProgramArguments"][0])
         line = re.search(r"^ExecStart=(.*)$", content.decode("utf-8"), re.MULTILINE)
-        words = unquoted(line[1]) if line else []
+        words = unquote_words(line[1]) if line else []
     except (OSError, ValueError, KeyError, IndexError, plistlib.InvalidFileException):
         return None
     return words[0] if words else None

@@ -11,10 +11,18 @@ if TYPE_CHECKING:
         Embedded,
         UnresolvedLink,
         Vault,
-        searched,
+        search_with_archive,
     )
 
-__all__ = ["BY_WORDS", "OFF", "SHORTEST_ID", "Embedded", "UnresolvedLink", "Vault", "searched"]
+__all__ = [
+    "BY_WORDS",
+    "OFF",
+    "SHORTEST_ID",
+    "Embedded",
+    "UnresolvedLink",
+    "Vault",
+    "search_with_archive",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -147,7 +147,7 @@ class Protocol:
                 settled = _agree(params)
                 result = {"protocolVersion": settled.version, "serverInfo": _SERVER, **_ABOUT_US}
             else:
-                result = self._result(method, params, _enveloped(params, settled))
+                result = self._result(method, params, _from_envelope(params, settled))
         except ProtocolError as error:
             return _error(id_, error), settled
         return {"jsonrpc": "2.0", "id": id_, "result": result}, settled
@@ -263,7 +263,7 @@ def _name_of(client: object) -> str:
     return name[:200] if isinstance(name, str) and name.strip() else ASSISTANT
 
 
-def _enveloped(params: Params, settled: Settled) -> Settled:
+def _from_envelope(params: Params, settled: Settled) -> Settled:
     """What holds for this request: its own version and client, if it says a version."""
     meta = params.get("_meta")
     version = meta.get(f"{_META}protocolVersion") if isinstance(meta, dict) else None

@@ -28,7 +28,7 @@ from vaultmem.api.tool import (
     short_id,
     to_data,
 )
-from vaultmem.api.verbs import declared
+from vaultmem.api.verbs import find_verb
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.access import Viewer, hidden
 from vaultmem.memories.conversation import is_talk
@@ -62,7 +62,7 @@ _MAYBE_HIDDEN = re.compile(r"(?i)(?:private|scope)[\"']?\s*:(?!\s*global\s)")
 # --- notes: only those that the index knows, and the viewer may see
 
 
-def indexed(vault: Vault) -> Vault:
+def ensure_indexed(vault: Vault) -> Vault:
     """The vault, indexed at least once. Of several threads that come first, one does it."""
     if not vault.is_indexed():
         with _INDEXING:
@@ -78,7 +78,7 @@ def note_path(vault: Vault, name: str, to: Viewer) -> str:
         raise NoteNotFoundError(
             f"no note is called {name[:60]!r}; memory_search finds notes by their words"
         )
-    but = frozenset(indexed(vault).searcher().hidden_from(to))
+    but = frozenset(ensure_indexed(vault).searcher().hidden_from(to))
     while is_hidden(vault, path := vault.find_note(name, but=but), to):
         but |= {path}  # the index does not know yet, or it was said in a conversation
     return path
@@ -178,7 +178,7 @@ def tag(vault: Vault, call: Call) -> Outcome:
 
 def recall(vault: Vault, call: Call) -> Outcome:
     """memory_recall."""
-    answer = indexed(vault).ask("recall", **call.arguments, by=call.client)
+    answer = ensure_indexed(vault).ask("recall", **call.arguments, by=call.client)
     memories = answer["memories"]
     text = block(map(entry, memories))
     if ids := [short_id(one["id"]) for one in memories if one["kind"] == "memory"]:
@@ -200,7 +200,7 @@ def pending(vault: Vault, call: Call) -> Outcome:
     """memory_pending."""
     items = [
         one
-        for one in indexed(vault).pending(days=call.number("days"))
+        for one in ensure_indexed(vault).pending(days=call.number("days"))
         if not (one["asks"] or is_hidden(vault, _note_of(one), call.viewer))
     ]
     recent = [one for one in items if one["section"] != OLDER]
@@ -230,7 +230,7 @@ def _pending_line(item: Record) -> str:
 
 def done(vault: Vault, call: Call) -> Outcome:
     """memory_done."""
-    report = indexed(vault).done(call.text("id"), by=call.client)
+    report = ensure_indexed(vault).done(call.text("id"), by=call.client)
     data = {name: report[name] for name in ("id", "state", "was", "changed")}
     state = "done" if report["changed"] else f"was {report['was']} already"
     return Outcome(f"{state}: {quote(report['text'])} ({data['id']})", data)
@@ -241,14 +241,14 @@ def done(vault: Vault, call: Call) -> Outcome:
 
 def search(vault: Vault, call: Call) -> Outcome:
     """memory_search."""
-    hits = islice(_hits(indexed(vault), call, semantic=None), call.number("limit"))
+    hits = islice(_hits(ensure_indexed(vault), call, semantic=None), call.number("limit"))
     return _results(vault, call, [(hit, hit.score) for hit in hits])
 
 
 def smart_search(vault: Vault, call: Call) -> Outcome:
     """memory_smart_search: words and meaning, then the tags of the query, links among the best, and recency."""
     limit = call.number("limit")
-    hits = list(islice(_hits(indexed(vault), call, semantic=True), limit * MORE))
+    hits = list(islice(_hits(ensure_indexed(vault), call, semantic=True), limit * MORE))
     best = max((hit.score for hit in hits), default=0.0) or 1.0
     linked = {
         link.target
@@ -355,7 +355,7 @@ _RUN: dict[str, Run] = {
 
 def _tool(name: str, run: Run) -> Tool:
     """A verb of the table as a tool."""
-    verb = declared(name)
+    verb = find_verb(name)
     exposed = verb.tool
     assert exposed is not None
     marks = Annotations(not verb.writes, exposed.removes, idempotent=True)

@@ -194,15 +194,15 @@ class MemoryVault(Methods):
     ) -> Iterator[str]:
         """Memories as lines of JSON, the oldest first; `scope`, `category`, `include_archived`, and `shape`: jsonl,
         memories or memory-cli. `told` is called with the number of unreadable files."""
-        from vaultmem.exchange.export import exported
+        from vaultmem.exchange.export import write_lines
 
-        return exported(self.ask, told or (lambda _: None), **which)
+        return write_lines(self.ask, told or (lambda _: None), **which)
 
     def import_lines(
         self, source: BinaryIO, *, progress: Progress | None = None, **how: object
     ) -> Report:
         """Import memories from a file of lines; `on_conflict` (skip, newer, both), `shape`, `by`, `dry_run`. The
         report has "new", "changed" and "known" (counts), "kept" and "failed" (each with "line" and "reason")."""
-        from vaultmem.exchange.export import imported
+        from vaultmem.exchange.export import import_file
 
-        return imported(self.ask, self.state, source, progress, **how)
+        return import_file(self.ask, self.state, source, progress, **how)

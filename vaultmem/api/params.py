@@ -82,17 +82,17 @@ def of_tool(verb: Verb, tool: Exposed) -> dict[str, object]:
     return object_of(chosen, about)
 
 
-def listed(schema: Schema, quiet: Collection[str]) -> dict[str, object]:
+def compact_schema(schema: Schema, quiet: Collection[str]) -> dict[str, object]:
     """The schema as a list of tools has it, shorter than the one that arguments are checked by: without `quiet`
     parameters, limits, and choices that a description names."""
     properties = _mapping(schema.get("properties"))
     shorter = {
-        name: _shortened(_mapping(one)) for name, one in properties.items() if name not in quiet
+        name: _shorten(_mapping(one)) for name, one in properties.items() if name not in quiet
     }
     return {**schema, "properties": shorter} if properties else {**schema}
 
 
-def _shortened(schema: Schema) -> dict[str, object]:
+def _shorten(schema: Schema) -> dict[str, object]:
     hidden = {*_UNLISTED, *(("enum",) if "description" in schema else ())}
     return {name: value for name, value in schema.items() if name not in hidden}
 
@@ -112,11 +112,11 @@ def at_door(at: str) -> Iterator[None]:
 
 def of_verb(name: str, at: str = JSON) -> Mapping[str, Param]:
     """The parameters of a memory verb by their names in JSON. Raises UsageError."""
-    return _declared(name, at)[0]
+    return _declarations(name, at)[0]
 
 
 @cache
-def _declared(name: str, at: str) -> tuple[dict[str, Param], dict[str, object]]:
+def _declarations(name: str, at: str) -> tuple[dict[str, Param], dict[str, object]]:
     declared = verb(name)
     if declared is None or not declared.run:
         runnable = (known for known, one in every().items() if one.run)
@@ -132,7 +132,7 @@ def lenient(param: Param) -> Param:
 
 def check(name: str, arguments: Mapping[str, object], at: str = JSON) -> dict[str, object]:
     """The arguments of a memory verb by their names in Python, with defaults. Raises UsageError."""
-    return check_by(*_declared(name, at), arguments)
+    return check_by(*_declarations(name, at), arguments)
 
 
 def check_by(
@@ -143,7 +143,7 @@ def check_by(
     plain: dict[str, object] = {}
     for name, value in ((name, value) for name, value in arguments.items() if value is not None):
         outside = name if name in params else names.get(name, name)
-        plain[outside] = _normalized(params[outside], value) if outside in params else value
+        plain[outside] = _normalize(params[outside], value) if outside in params else value
     fitting = check_object(schema, plain, speller(params))
     return {params[name].name: value for name, value in fitting.items()}
 
@@ -155,7 +155,7 @@ def speller(params: Mapping[str, Param]) -> Spell:
     return lambda name: each[name].spelled(at) if name in each else _in_json(name)
 
 
-def _normalized(param: Param, value: object) -> object:
+def _normalize(param: Param, value: object) -> object:
     """A list may be one text with commas, a choice may be in capitals, and an empty choice is none."""
     if param.kind == "records":
         is_several = isinstance(value, Iterable) and not isinstance(value, str)

@@ -9,7 +9,7 @@ import time
 
 from vaultmem import client
 from vaultmem.api import params as declared
-from vaultmem.api.verbs import declared as declared_verb
+from vaultmem.api.verbs import find_verb as declared_verb
 from vaultmem.api.verbs import resolve, verb
 from vaultmem.errors import (
     EmbeddingServiceError,
@@ -167,7 +167,7 @@ def carry_out(desk: MemoryStore, reader: Reader, name: str, params: Params) -> o
     """The answer of a verb, ready for JSON, from an open desk. Raises VaultmemError in one clear line."""
     from vaultmem.memories import access
 
-    arguments = _checked(name, params)
+    arguments = _check(name, params)
     one = declared_verb(name)
     run: Callable[..., object] = resolve(one.run)
     if one.apart:
@@ -183,7 +183,7 @@ def only_reads(name: str) -> bool:
     return one is not None and bool(one.run) and not one.writes
 
 
-def _checked(name: str, params: Params) -> Arguments:
+def _check(name: str, params: Params) -> Arguments:
     from vaultmem.memories.arguments import Arguments
 
     return Arguments(declared.check(name, params), declared.speller(declared.of_verb(name)))
@@ -192,7 +192,7 @@ def _checked(name: str, params: Params) -> Arguments:
 def _check_size(name: str, params: Params) -> None:
     """The agent takes no request of a megabyte, and could not say what is too large in it."""
     if any(isinstance(one, str) and len(one) > LARGE for one in params.values()):
-        arguments = _checked(name, params)
+        arguments = _check(name, params)
         if "content" in params:
             arguments.content()
         if "text" in params:

@@ -138,7 +138,7 @@ class Tool(NamedTuple):
             "name": self.name,
             **({"title": self.title} if self.title else {}),
             "description": self.description,
-            "inputSchema": params.listed(self.schema, self.quiet),
+            "inputSchema": params.compact_schema(self.schema, self.quiet),
             "annotations": self.annotations.to_json(),
         }
 

@@ -118,11 +118,11 @@ class Toolbox:
         TooManyCallsError. A hook that raises is an error event and nothing else."""
         call = call._replace(client=client_name(call.client))
         try:
-            tool = self._named(call.name)
+            tool = self._find(call.name)
             peer = [f"process {call.peer}"] if call.peer else []
             writes = not tool.annotations.read_only
             self._limiter.take([*peer, f"name {call.client}"], writes=writes)
-            call = call._replace(arguments=_checked(tool, call.arguments))
+            call = call._replace(arguments=_check(tool, call.arguments))
             self._ask_hooks(call)
             self.tell(Event(session.TOOL_START, call.client, call.name, call.arguments))
             with params.at_door(JSON):
@@ -130,12 +130,12 @@ class Toolbox:
         except VaultmemError as error:
             self.tell(_failure(call.client, call.name, error))
             raise
-        outcome = _bounded(outcome)
+        outcome = _bound(outcome)
         size = {"characters": len(outcome.text)}
         self.tell(Event(session.TOOL_END, call.client, call.name, size))
         return outcome
 
-    def _named(self, name: str) -> Tool:
+    def _find(self, name: str) -> Tool:
         tool = self._tools.get(name)
         if tool is None:
             near = params.nearest(name, self._tools)
@@ -167,7 +167,7 @@ class Toolbox:
         return outcome
 
 
-def _checked(tool: Tool, arguments: Mapping[str, object]) -> dict[str, object]:
+def _check(tool: Tool, arguments: Mapping[str, object]) -> dict[str, object]:
     fitting = params.check_object(tool.schema, arguments)
     if _size(fitting.values()) > MOST:
         raise UsageError(f"the arguments have more than {MOST:,} characters")
@@ -195,7 +195,7 @@ def _outcome(tool: Tool, vault: Vault, call: Call) -> Outcome:
         raise VaultmemError(f"{call.name} failed: {type(error).__name__}") from error
 
 
-def _bounded(outcome: Outcome) -> Outcome:
+def _bound(outcome: Outcome) -> Outcome:
     """The outcome within the size that every door accepts."""
     text, data = outcome
     if len(text) > MOST_TEXT:

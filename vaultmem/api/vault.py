@@ -71,13 +71,13 @@ class Embedded:
     remark: str | None
 
 
-def searched(searcher: Searcher, ask: Ask) -> Answer:
+def search_with_archive(searcher: Searcher, ask: Ask) -> Answer:
     """What a search finds, and where that leaves room, what the archive has."""
     answer = searcher.search(ask)
     if len(answer.results) < ask.limit and os.path.isdir(searcher.archive):
-        from vaultmem.search.archive import archived  # few need it
+        from vaultmem.search.archive import search_archive  # few need it
 
-        answer.results.extend(archived(searcher, ask)[: ask.limit - len(answer.results)])
+        answer.results.extend(search_archive(searcher, ask)[: ask.limit - len(answer.results)])
     return answer
 
 
@@ -127,9 +127,9 @@ class Vault(MemoryVault):
         """The open index, which sees what any process has written until now. Raises StateError when the
         vault was never synced."""
         self._index_writes()
-        return self.mended(self._refreshed)
+        return self.mended(self._refresh)
 
-    def _refreshed(self) -> Searcher:
+    def _refresh(self) -> Searcher:
         held = self._searcher  # another index may have taken its place
         state = self._elsewhere or self.state
         if held and (held.generation != state.generation() or held.catalog.is_outdated()):
@@ -247,7 +247,7 @@ class Vault(MemoryVault):
     def answer(self, ask: Ask) -> Answer:
         """Like search(), with the remarks on what was done differently."""
         how = bool(ask.semantic)
-        answer = self.mended(lambda: searched(self.searcher(), ask.decided(how)))
+        answer = self.mended(lambda: search_with_archive(self.searcher(), ask.decided(how)))
         if ask.semantic is None and self.has_meaning(ask):
             answer.remarks.append(BY_WORDS)
         return answer

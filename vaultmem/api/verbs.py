@@ -155,7 +155,7 @@ def _installed(*wanted: str) -> dict[str, Verb]:
     return found
 
 
-def declared(name: str) -> Verb:
+def find_verb(name: str) -> Verb:
     """The verb of a name that is in the table."""
     one = verb(name)
     assert one is not None, name

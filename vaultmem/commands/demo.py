@@ -126,14 +126,14 @@ class Show:
         if self.output.as_json:
             return
         for line in lines[: step.most]:
-            self.output.line(self._marked(line, step.mark))
+            self.output.line(self._mark(line, step.mark))
         more = plural(len(lines) - step.most, "more line")
         rest = f"… {more}, " if len(lines) > step.most else ""
         if step.words[0] == "vaultmem":
             self.output.line(self.output.paint(f"({rest}{seconds:.2f} s)", "dim"))
         self.pause(0.5 + 0.05 * min(len(lines), step.most))
 
-    def _marked(self, line: str, mark: str) -> str:
+    def _mark(self, line: str, mark: str) -> str:
         result = re.search(mark, line)
         if not result:
             return line

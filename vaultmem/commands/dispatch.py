@@ -15,7 +15,7 @@ from vaultmem.agent.health import freshness
 from vaultmem.api import params as declared_params
 from vaultmem.api import rpc
 from vaultmem.api.rpc import Request, RequestError
-from vaultmem.api.verbs import JSON, Param, commands, declared
+from vaultmem.api.verbs import JSON, Param, commands, find_verb
 from vaultmem.commands import tool_calls
 from vaultmem.commands.parsing import Parser, from_params, parse, parser, run
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError, VaultmemError
@@ -58,7 +58,7 @@ class _Dispatcher:
             "status": self._command,
             "run": self._run_words,
             "sync": lambda request: host.sync(
-                **_checked(request, *declared("sync").of(JSON)), progress=request.progress
+                **_check(request, *find_verb("sync").of(JSON)), progress=request.progress
             ),
             "index-writes": _plain(lambda: {"indexed": host.index_writes()}),
             "agent": _plain(host.status),
@@ -66,7 +66,7 @@ class _Dispatcher:
             "memory": self._memory,
             "memory.job": self._memory,
             "jobs": _plain(lambda: {"jobs": (listed := host.jobs()), "count": len(listed)}),
-            "jobs.run": lambda request: host.run_job(str(_checked(request, _NAME)["name"])),
+            "jobs.run": lambda request: host.run_job(str(_check(request, _NAME)["name"])),
             "changes": self._changes,
             "ping": _plain(lambda: {"version": __version__, "pid": os.getpid()}),
             "stop": _plain(self._stop),
@@ -94,14 +94,14 @@ class _Dispatcher:
 
     def _changes(self, request: Request) -> object:
         """How often notes, memories and jobs have changed, as soon as that is more often than "seen" says."""
-        seen: object = _checked(request, _SEEN).get("seen") or {}
+        seen: object = _check(request, _SEEN).get("seen") or {}
         if not isinstance(seen, dict):
             raise RequestError(rpc.WRONG_PARAMS, '"seen" must be an object')
         return self._host.changes.wait(seen, CHANGES_WITHIN)
 
     def _memory(self, request: Request) -> object:
         """A verb of memories with its parameters; "memory.job" is for those that may take long."""
-        own: Params = {**_checked(request, *_MEMORY)}
+        own: Params = {**_check(request, *_MEMORY)}
         params = own.get("params", {})
         if not isinstance(params, dict):
             raise RequestError(rpc.WRONG_PARAMS, '"params" must be an object')
@@ -213,7 +213,7 @@ class _Dispatcher:
                 raise _refusal("the agent has another vault")
 
 
-def _checked(request: Request, *params: Param) -> dict[str, bool]:
+def _check(request: Request, *params: Param) -> dict[str, bool]:
     """The parameters of a request. Raises UsageError."""
     known = {one.outside: one for one in params}
     schema = declared_params.object_of(params)
@@ -225,7 +225,7 @@ def _plain(work: Callable[[], object]) -> Answer:
     """A method that takes no parameters."""
 
     def answer(request: Request) -> object:
-        _checked(request)
+        _check(request)
         return work()
 
     return answer

@@ -102,7 +102,7 @@ def _command(name: str, one: Verb, details: str) -> Iterator[str]:
             value = "" if param.kind in ("flag", "switch") else f" \\fI{_text(_value(param))}\\fR"
             yield f".TP\n\\fB{names}\\fR{value}\n{_text(text)}\n"
     if details.strip():
-        yield f".PP\n.EX\n{_text(screen.filled(details, _WIDTH).strip())}\n.EE\n"
+        yield f".PP\n.EX\n{_text(screen.wrap_text(details, _WIDTH).strip())}\n.EE\n"
 
 
 def _place(param: Param) -> str:

@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from vaultmem import screen
 from vaultmem.api import params
 from vaultmem.api.params import LISTS
-from vaultmem.api.verbs import COMMAND, JSON, Param, Verb, declared, resolve, resolve_command
+from vaultmem.api.verbs import COMMAND, JSON, Param, Verb, find_verb, resolve, resolve_command
 from vaultmem.errors import UsageError
 from vaultmem.text.values import TYPE_CHECKING, lazy
 
@@ -66,12 +66,12 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 def program(name: str) -> str:
     """What is typed to call a command."""
-    return f"vaultmem maintain {name}" if declared(name).upkeep else f"vaultmem {name}"
+    return f"vaultmem maintain {name}" if find_verb(name).upkeep else f"vaultmem {name}"
 
 
 def parser(name: str, *, add_help: bool = True) -> Parser:
     """The argument parser of one command."""
-    one = declared(name)
+    one = find_verb(name)
     width = _width()
     made = Parser(
         prog=program(name),
@@ -140,8 +140,8 @@ def _details(name: str) -> str | None:
 
     with open(os.path.join(os.path.dirname(__file__), "details.toml"), "rb") as file:
         details = tomllib.load(file)
-    text = str(details.get(declared(name).same_as or name, ""))
-    return screen.filled(text, _width()) or None
+    text = str(details.get(find_verb(name).same_as or name, ""))
+    return screen.wrap_text(text, _width()) or None
 
 
 def _width() -> int:
@@ -154,8 +154,8 @@ def _width() -> int:
 
 def parse(name: str, words: list[str], made: Parser | None = None) -> Namespace:
     """The arguments of a command in the words of a command line. Raises UsageError."""
-    one = declared(name)
-    read = vars((made or parser(name)).parse_args(ordered(name, words)))
+    one = find_verb(name)
+    read = vars((made or parser(name)).parse_args(options_first(name, words)))
     typed: dict[str, object] = {}
     for param in one.of(COMMAND):
         value = read.get(param.name)
@@ -182,9 +182,9 @@ def from_params(name: str, arguments: Mapping[str, object]) -> Namespace:
 def _namespace(
     name: str, arguments: Mapping[str, object], at: str, read: Mapping[str, object]
 ) -> Namespace:
-    one = declared(name)
+    one = find_verb(name)
     known = {param.outside: param for param in one.of(at)}
-    as_typed = _typed if at == COMMAND else params.lenient
+    as_typed = _untyped_param if at == COMMAND else params.lenient
     schema = params.object_of(map(as_typed, known.values()))
     with params.at_door(at):
         checked = params.check_by(known, schema, arguments)
@@ -195,7 +195,7 @@ def _namespace(
     return Namespace(**{**empty, **shared, **checked}, command=name)
 
 
-def _typed(param: Param) -> Param:
+def _untyped_param(param: Param) -> Param:
     """Without the checks of argparse itself: that an argument is there, and text, which may be no UTF-8."""
     is_text = param.kind in ("text", "line", "maybe", *LISTS) and not param.choices
     one = param.but(kind="any") if is_text else params.lenient(param)
@@ -210,8 +210,8 @@ def _default(param: Param) -> object:
 
 def run(name: str, args: Namespace, output: Output) -> int:
     """Carry out a command; its exit code."""
-    own = declared(name).same_as or name
-    command = declared(own).command
+    own = find_verb(name).same_as or name
+    command = find_verb(own).command
     with params.at_door(COMMAND):
         if command:
             return int(resolve_command(command)(args, output))
@@ -220,10 +220,10 @@ def run(name: str, args: Namespace, output: Output) -> int:
         return rendering.run(own, args, output)
 
 
-def ordered(name: str, words: list[str]) -> list[str]:
+def options_first(name: str, words: list[str]) -> list[str]:
     """The words as argparse can read them: options first, then all others behind "--". Content, queries and titles may
     have options among them, and begin with a dash."""
-    one = declared(name)
+    one = find_verb(name)
     if not any(param.place for param in one.params):
         return words
     switches = {"-h", "--help", "--json"}  # options without a value

@@ -100,7 +100,7 @@ def _date(task: dict[str, object]) -> str:
 def pending(args: Namespace, output: Output) -> int:
     """List what is pending, the most urgent first. Reads only."""
     now = clock.seconds()
-    sections = listing.by_section(_listed(args, output, now).rows, args.days, now)
+    sections = listing.by_section(_load_listing(args, output, now).rows, args.days, now)
     count = sum(len(rows) for section, rows in sections.items() if section != "preferences")
     if output.as_json:
         sections["overdue"] += sections.pop("older")
@@ -119,7 +119,7 @@ def pending(args: Namespace, output: Output) -> int:
     return 0
 
 
-def _listed(args: Namespace, output: Output, now: float) -> Listed:
+def _load_listing(args: Namespace, output: Output, now: float) -> Listed:
     """From the listing, if nothing has changed since; else from the index."""
     is_own = args.vault is None or isinstance(args.vault, str)  # in the agent the vault is open
     if is_own and args.days <= listing.DAYS and (kept := listing.read(args.vault, now)):

@@ -9,7 +9,7 @@ from argparse import Namespace
 from contextlib import contextmanager
 
 from vaultmem import now, screen
-from vaultmem.api.verbs import COMMAND, JSON, declared, resolve_command
+from vaultmem.api.verbs import COMMAND, JSON, find_verb, resolve_command
 from vaultmem.client import is_terminal
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output
@@ -34,7 +34,7 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 def run(name: str, args: Namespace, output: Output) -> int:
     """Ask for the answer of a verb, and print it."""
-    verb = declared(name)
+    verb = find_verb(name)
     arguments = params_of(name, args)
     for param in verb.params:
         if param.kind == "long" and param.place and param.name in arguments:
@@ -55,7 +55,7 @@ def run(name: str, args: Namespace, output: Output) -> int:
 
 def params_of(name: str, args: Namespace) -> Answer:
     """The arguments of a command that its verb takes, by their names in Python."""
-    own = (one for one in declared(name).params if one.fits(COMMAND) and one.fits(JSON))
+    own = (one for one in find_verb(name).params if one.fits(COMMAND) and one.fits(JSON))
     return {one.name: getattr(args, one.name) for one in own}
 
 

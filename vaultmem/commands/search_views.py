@@ -191,14 +191,14 @@ def _show_snippet(result: Hit, output: Output) -> None:
             word = screen.cut_middle(word, LONG_WORD)
             words.append((word, output.link(word, match[0])))
         else:
-            words.append((word, _marked(result, match.span(), output)))
+            words.append((word, _mark(result, match.span(), output)))
     if not width:
         output.line("  " + " ".join(painted for _, painted in words))
     for line in screen.wrap(words, width, MOST_SNIPPET) if width else ():
         output.line("  " + line)
 
 
-def _marked(result: Hit, span: tuple[int, int], output: Output) -> str:
+def _mark(result: Hit, span: tuple[int, int], output: Output) -> str:
     """A word of the snippet; what of it was looked for stands out."""
     text, at = "", span[0]
     for mark in result.marks:

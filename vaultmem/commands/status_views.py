@@ -276,7 +276,7 @@ def doctor(args: Namespace, output: Output) -> int:
 
 def jobs(args: Namespace, output: Output) -> int:
     """List the jobs of the agent, or run one."""
-    from vaultmem.agent.jobs import JOBS, named
+    from vaultmem.agent.jobs import JOBS, find_job
 
     if args.what not in (None, "run"):
         raise UsageError(f"{args.what!r} is nothing that jobs can do; see vaultmem jobs --help")
@@ -286,7 +286,7 @@ def jobs(args: Namespace, output: Output) -> int:
         return _list_jobs(args, output)
     if args.name is None:
         raise UsageError(f"jobs run needs a NAME: {', '.join(JOBS)}")
-    job = named(args.name)
+    job = find_job(args.name)
     if not args.dry_run:
         return _run_job(args, job, output)
     if output.as_json:

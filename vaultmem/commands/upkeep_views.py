@@ -146,7 +146,7 @@ def review(args: Namespace, output: Output) -> int:
         answer = vault.ask("proposals")
         proposals, rules = answer["proposals"], answer["rules"]
         if args.id is not None:
-            proposals = [_named(proposals, args.id)]
+            proposals = [_find(proposals, args.id)]
         if args.accept or args.reject:
             _decide(vault, proposals[0], args, output)
             return 0
@@ -179,7 +179,7 @@ def _rule(vault: Vault, made: dict[str, str], args: Namespace, output: Output) -
             output.line(f"{'would be ' if args.dry_run else ''}{says}: {kind}")
 
 
-def _named(proposals: list[Answer], id_: str) -> Answer:
+def _find(proposals: list[Answer], id_: str) -> Answer:
     fitting = [one for one in proposals if str(one["id"]).startswith(id_.lower())]
     if len(fitting) == 1:
         return fitting[0]

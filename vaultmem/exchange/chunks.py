@@ -27,7 +27,7 @@ def clean(text: str) -> str:
 
 def chunks(text: str) -> list[str]:
     """The parts of a cleaned text, in order, of 50 to 300 tokens where that can be."""
-    return joined(pieces(text))
+    return join_short(pieces(text))
 
 
 def pieces(text: str) -> list[str]:
@@ -38,7 +38,7 @@ def pieces(text: str) -> list[str]:
     return result
 
 
-def joined(pieces: Iterable[str]) -> list[str]:
+def join_short(pieces: Iterable[str]) -> list[str]:
     """What is too short joins what comes next, where both together fit. What has become long enough takes up no
     more: a part is one memory, not a page."""
     result: list[str] = []
@@ -70,8 +70,8 @@ def _paragraphs(text: str) -> list[str]:
 def _cut(paragraph: str) -> list[str]:
     """At the ends of sentences; a sentence that is too long for itself is cut between words."""
     if _FENCE.match(paragraph):
-        return _packed(_fitting(paragraph.split("\n")), "\n")
-    return _packed(_fitting(_SENTENCE.split(paragraph)), " ")
+        return _pack(_fitting(paragraph.split("\n")), "\n")
+    return _pack(_fitting(_SENTENCE.split(paragraph)), " ")
 
 
 def _fitting(parts: Iterable[str]) -> list[str]:
@@ -79,7 +79,7 @@ def _fitting(parts: Iterable[str]) -> list[str]:
     result: list[str] = []
     for part in parts:
         fits = count_tokens(part) <= MAX_TOKENS
-        result += [part] if fits else _packed(_words(part), " ")
+        result += [part] if fits else _pack(_words(part), " ")
     return result
 
 
@@ -91,7 +91,7 @@ def _words(sentence: str) -> list[str]:
     return result
 
 
-def _packed(parts: list[str], glue: str) -> list[str]:
+def _pack(parts: list[str], glue: str) -> list[str]:
     """As many neighbours together as fit."""
     packed: list[str] = []
     held: list[str] = []

@@ -19,9 +19,9 @@ from vaultmem.exchange.lines import (
     Exchanged,
     File,
     json_line,
+    line_of,
     memory,
-    parsed,
-    written,
+    parse_line,
 )
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.model import Memory
@@ -113,16 +113,16 @@ def _line(session: Session, each: Memory, shape: str) -> str:
     page = pages.read(style, decode(data)[0])
     inner = each.path[len(session.desk.folder) + 1 :]
     plain = Exchanged(each.id, inner, each.archived, page.properties, page.content)
-    line = written(plain)
+    line = line_of(plain)
     if _comes_back(line, style, data):
         return line
-    return written(plain._replace(file=File(style, data)))
+    return line_of(plain._replace(file=File(style, data)))
 
 
 def _comes_back(line: str, style: str, data: bytes) -> bool:
     """Whether the file can be rewritten from the line, to the last byte."""
     try:
-        back = memory(parsed(line))
+        back = memory(parse_line(line))
         return pages.compose(style, back.properties, back.content) == data
     except VaultmemError:
         return False
@@ -135,7 +135,7 @@ _PART = 1 << 20
 _LOOK_EVERY = 0.2  # seconds
 
 
-def exported(ask: Ask, on_unreadable: Callable[[int], None], **which: object) -> Iterator[str]:
+def write_lines(ask: Ask, on_unreadable: Callable[[int], None], **which: object) -> Iterator[str]:
     """All lines that are wanted, without their ends. `on_unreadable` hears how many files cannot be exported."""
     after: object = "[]"
     while after is not None:
@@ -148,7 +148,7 @@ def exported(ask: Ask, on_unreadable: Callable[[int], None], **which: object) ->
             on_unreadable(left_out)
 
 
-def imported(
+def import_file(
     ask: Ask, state: State, source: BinaryIO, progress: Progress | None = None, **how: object
 ) -> dict[str, object]:
     """Take in what can be read of a file. A copy waits in the state folder, where the sync agent finds it."""
@@ -156,7 +156,7 @@ def imported(
     place = os.path.join(folder, f"{uuid.uuid4().hex}.jsonl")
     try:
         lines = _copy(source, place)
-        with _watched(progress, lines, place + TAKEN):
+        with _watch(progress, lines, place + TAKEN):
             return ask("import", file=os.path.basename(place), **how)
     except OSError as error:
         raise VaultmemError(f"what is to be imported cannot be read: {error.strerror}") from error
@@ -167,7 +167,7 @@ def imported(
 
 
 @contextmanager
-def _watched(progress: Progress | None, lines: int, place: str) -> Iterator[None]:
+def _watch(progress: Progress | None, lines: int, place: str) -> Iterator[None]:
     """Show how far it is for as long as it takes: the process that imports writes that down beside the file."""
     if progress is None:
         yield

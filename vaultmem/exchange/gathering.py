@@ -79,7 +79,7 @@ class Piece(NamedTuple):
 def pieces(document: Found) -> Iterator[Piece]:
     """A text in parts that can be sent, at its paragraphs where that can be. Secrets are taken out first: half of one
     would not be seen."""
-    text, kinds = secrets.redacted(document.text)
+    text, kinds = secrets.redact_with_kinds(document.text)
     at, first = 0, True
     while first or at < len(text):
         end = len(text)
@@ -190,7 +190,7 @@ class _Run:
         if piece.is_first:
             self.files.append(report)
         else:
-            self.files[-1] = _joined(self.files[-1], report)
+            self.files[-1] = _join(self.files[-1], report)
 
     def _skip(self, source: str, path: str, reason: str) -> None:
         """Something that is not read."""
@@ -209,7 +209,7 @@ class _Run:
         }  # fmt: skip
 
 
-def _joined(one: FileReport, more: FileReport) -> FileReport:
+def _join(one: FileReport, more: FileReport) -> FileReport:
     """Two results of one file as one."""
     joined: FileReport = {**one}
     joined["result"] = min(one["result"], more["result"], key=("new", "known", "skipped").index)

@@ -17,7 +17,7 @@ from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.item_answers import is_approved
 from vaultmem.memories.model import ARCHIVE, CATEGORIES, DEFAULT_SCOPE, INBOX, Memory, category_of
-from vaultmem.memories.reports import Report, done, header, planned
+from vaultmem.memories.reports import Report, header, report_done, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.reminders.approving import take_back
 from vaultmem.text.similarity import content_hash
@@ -148,7 +148,7 @@ def arrival(session: Session, memory: Exchanged, by: str) -> Arrival:
     if claimed not in ("", own) and (by or _is_approved(session, claimed)):
         raise VaultmemError("its file has another id than its line")
     if by and not _text(page.properties.get("agent")):
-        data = pages.edited(style, data, {"agent": by}, None)
+        data = pages.edit(style, data, {"agent": by}, None)
         page = _read(style, data)
     scope = _text(page.properties.get("scope")) or DEFAULT_SCOPE
     updated = seconds(page.properties.get("updated_at")) or seconds(page.properties.get("created_at"))  # fmt: skip
@@ -236,14 +236,14 @@ class _Batch:
                 self._taken.add(change.target.lower())
         plan = Plan("import", tuple(changes))
         if run.params.flag("dry_run"):
-            run.reports.append(planned(session, plan))
+            run.reports.append(report_planned(session, plan))
         elif changes:
             first, last = batch[0].number, batch[-1].number
             take_back(session, self._reworded)
             who = header(run.params, f"import lines {first} to {last}", session.now)
             outcome = session.carry_out(plan, who)
             run.failed += [_Outcome(at.get(path, first), why) for path, why in outcome.skipped]
-            run.reports.append(done(plan, outcome))
+            run.reports.append(report_done(plan, outcome))
 
     def _change(self, line: Line) -> Change | None:
         """What a line leads to; None when nothing is to be done."""
@@ -285,7 +285,7 @@ class _Batch:
             if not new.archived and new.hash == there.hash:
                 return self._leave(line, "the same text is there")
             own = session.desk.new_id()
-            data = pages.edited(new.style, new.data, {"id": own}, None)
+            data = pages.edit(new.style, new.data, {"id": own}, None)
             return self._create(new._replace(id=own, data=data))
         if conflict == "skip" or new.updated <= there.updated:
             why = "another version is there" if conflict == "skip" else "the one that is there is as new"  # fmt: skip
@@ -350,10 +350,10 @@ def _report(run: _Run) -> Report:
     actions = [change["action"] for change in changes if isinstance(change, dict)]
     return {
         "job": "import", "dry_run": run.params.flag("dry_run"), "changes": changes, "new": actions.count(CREATE),
-        "changed": len(actions) - actions.count(CREATE), "known": len(run.known), "kept": _listed(run.kept),
-        "failed": _listed(sorted(run.failed)), "failures": len(run.failed),
+        "changed": len(actions) - actions.count(CREATE), "known": len(run.known), "kept": _to_json(run.kept),
+        "failed": _to_json(sorted(run.failed)), "failures": len(run.failed),
     }  # fmt: skip
 
 
-def _listed(result: list[_Outcome]) -> list[dict[str, object]]:
+def _to_json(result: list[_Outcome]) -> list[dict[str, object]]:
     return [each._asdict() for each in result[:MOST_LISTED]]

@@ -13,10 +13,10 @@ from vaultmem.exchange.items import Item, item_of, without_editor_markup
 from vaultmem.memories import importance
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import Draft, New
-from vaultmem.memories.ledger import take, taken
+from vaultmem.memories.ledger import take, taken_hashes
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory
 from vaultmem.memories.records import is_visible_to
-from vaultmem.memories.reports import Report, done, header, planned
+from vaultmem.memories.reports import Report, header, report_done, report_planned
 from vaultmem.memories.same import particulars
 from vaultmem.memories.store import Session
 from vaultmem.memories.writing import Existing, look, new_memory
@@ -55,7 +55,7 @@ Known = Callable[[str], Part | None]  # what a text is taken for that was seen e
 def ingest_text(session: Session, params: Arguments) -> Report:
     """Write what is worth it of a text; the report tells of each part whether it is new, known or left out. What looks
     like a secret is taken out of it first."""
-    clean = secrets.redacted(without_editor_markup(params.whole_text("text")))
+    clean = secrets.redact_with_kinds(without_editor_markup(params.whole_text("text")))
     parts = judge(session, params, clean.text)
     draft = session.draft()
     for part in parts:
@@ -64,9 +64,9 @@ def ingest_text(session: Session, params: Arguments) -> Report:
     plan = draft.plan("ingest")
     about = {"parts": [_part_report(part) for part in parts], "redacted": list(clean.kinds)}
     if params.flag("dry_run"):
-        return {**planned(session, plan), **about}
+        return {**report_planned(session, plan), **about}
     who = header(params, f"ingest: {len(plan.changes)} memories of {len(parts)} parts", session.now)
-    return {**done(plan, session.carry_out(plan, who)), **about}
+    return {**report_done(plan, session.carry_out(plan, who)), **about}
 
 
 def _part_report(part: Part) -> dict[str, object]:
@@ -96,12 +96,14 @@ def judge(
 
     def weigh_fresh() -> None:
         parts.extend(
-            known(each) or _weigh(session, params, each, scope) for each in chunks.joined(fresh)
+            known(each) or _weigh(session, params, each, scope) for each in chunks.join_short(fresh)
         )
         fresh.clear()
 
     for piece in chunks.pieces(chunks.clean(text)):
-        repeated = None if chunks.is_heading(piece) else _repeated(session, piece, scope, hashes)
+        repeated = (
+            None if chunks.is_heading(piece) else _find_repeated(session, piece, scope, hashes)
+        )
         if repeated is None:
             fresh.append(piece)
         else:
@@ -127,7 +129,7 @@ def create(draft: Draft, new: New, text: str, now: float) -> None:
     draft.create(new._replace(title=title), "ingested")
 
 
-def _repeated(session: Session, piece: str, scope: str, hashes: set[str]) -> Part | None:
+def _find_repeated(session: Session, piece: str, scope: str, hashes: set[str]) -> Part | None:
     """Why a paragraph says nothing new, to the letter; None when it does. `hashes` are those of this text."""
     hash_ = similarity.content_hash(piece)
     matches = [
@@ -206,7 +208,7 @@ class _Seen:
             self._memories[memory.hash[:_HASH_LENGTH]] = memory
             if made_of := memory.text(HASH):
                 self._memories[made_of] = memory
-        self._taken = taken(session.desk.ledger)
+        self._taken = taken_hashes(session.desk.ledger)
         self._now: set[str] = set()
         self._texts: list[tuple[tuple[int, ...], str]] = []  # what comes in now, and its sketch
 
@@ -249,7 +251,7 @@ def take_in(session: Session, params: Arguments) -> Report:
     draft = session.draft()
     results: list[_Result] = []
     for item in items:
-        result = _limited(_judge_item(session, params, item, seen), room)
+        result = _truncate(_judge_item(session, params, item, seen), room)
         results.append(result)
         for part in result.parts:
             if part.new is not None:
@@ -271,7 +273,7 @@ def take_in(session: Session, params: Arguments) -> Report:
     return {"results": reports, "left": len(items) - len(results)}
 
 
-def _limited(result: _Result, room: int) -> _Result:
+def _truncate(result: _Result, room: int) -> _Result:
     """The beginning of a text, of which there is room for so many memories only. The text as a whole is not known then,
     so that another run goes on with what is left of it."""
     fresh = [number for number, part in enumerate(result.parts) if part.new is not None]
@@ -283,7 +285,7 @@ def _limited(result: _Result, room: int) -> _Result:
 
 
 def _judge_item(session: Session, params: Arguments, item: Item, seen: _Seen) -> _Result:
-    clean = secrets.redacted(item.text)
+    clean = secrets.redact_with_kinds(item.text)
     text = similarity.normal(without_editor_markup(clean.text))
     if not text.strip():
         return _Result([Part("", reason="there is nothing in it")], [])
@@ -296,7 +298,7 @@ def _judge_item(session: Session, params: Arguments, item: Item, seen: _Seen) ->
         parts = judge(session, item.about, text, seen.part)
     is_known = any(part.is_known for part in parts)
     begins = None if is_known else next((each for each in parts if each.new), None)
-    placed = [_placed(part, item, first=part is begins) for part in parts]
+    placed = [_add_origin(part, item, first=part is begins) for part in parts]
     hashes = [hash_of(text), *(hash_of(part.text) for part in parts)]
     return _Result(placed, hashes, (*clean.kinds, *item.redacted))
 
@@ -309,7 +311,7 @@ def _is_one(text: str, source: str) -> bool:
     return count_tokens(text) <= MAX_TOKENS
 
 
-def _placed(part: Part, item: Item, *, first: bool) -> Part:
+def _add_origin(part: Part, item: Item, *, first: bool) -> Part:
     """A new memory with where it comes from. What names the whole text belongs to its first part."""
     if part.new is None:
         return part

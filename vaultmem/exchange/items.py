@@ -80,7 +80,7 @@ def _date(record: Mapping[str, object], properties: Mapping[str, object], path: 
 
 def _line(value: object, most: int = _LONGEST) -> Redacted:
     """One line without secrets: they are looked for before it is cut."""
-    result = secrets.redacted(_ONE_LINE.sub(" ", str(value or "")).strip()[: 4 * most])
+    result = secrets.redact_with_kinds(_ONE_LINE.sub(" ", str(value or "")).strip()[: 4 * most])
     return result._replace(text=result.text[:most])
 
 

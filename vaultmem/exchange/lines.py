@@ -56,7 +56,7 @@ class Exchanged(NamedTuple):
     links: tuple[str, ...] = ()  # ids of others, for shapes that name these
 
 
-def written(memory: Exchanged) -> str:
+def line_of(memory: Exchanged) -> str:
     """The line, without its end."""
     result: Json = {
         "id": memory.id,
@@ -90,7 +90,7 @@ def _finite(result: object) -> object:
     return [_finite(each) for each in result] if isinstance(result, list) else result
 
 
-def parsed(line: str) -> Json:
+def parse_line(line: str) -> Json:
     """A line as an object. Raises VaultmemError, whatever the line is."""
     try:
         result = json.loads(line, parse_constant=_no_number)
@@ -232,7 +232,7 @@ def lines_of(file: BinaryIO, shape: str) -> Iterator[Line]:
 def _memories_of(number: int, data: bytes, shape: str) -> Iterator[Line]:
     """The memory of one line, or all that a search of **memories** has answered (its section 4.2)."""
     try:
-        result = parsed(data.decode())
+        result = parse_line(data.decode())
     except UnicodeDecodeError:
         yield Line(number, len(data), None, "it is not UTF-8")
         return

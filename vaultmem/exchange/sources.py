@@ -18,7 +18,7 @@ from vaultmem import plugins
 from vaultmem.adapter import Value
 from vaultmem.errors import UsageError, VaultGoneError, VaultmemError
 from vaultmem.paths import state_root
-from vaultmem.text.secrets import redacted
+from vaultmem.text.secrets import redact_with_kinds
 from vaultmem.vault import files as vault
 from vaultmem.vault.walk import Entry, Look, Trouble, nfc, walk
 
@@ -298,7 +298,7 @@ def beginning(found: Found, most: int) -> Found:
     size = len(found.text)
     if size <= most:
         return found
-    text = redacted(found.text).text
+    text = redact_with_kinds(found.text).text
     if len(text) <= most:
         return found._replace(text=text)
     start = text[:most]

@@ -97,7 +97,9 @@ class Notes(NamedTuple):
         """The vaults that Obsidian knows; ~/logseq."""
         if self.name == "logseq":
             return (os.path.join(home, "logseq"),)
-        return tuple(dict.fromkeys(path for each in _KNOWN_VAULTS for path in _listed(home, each)))
+        return tuple(
+            dict.fromkeys(path for each in _KNOWN_VAULTS for path in _list_vaults(home, each))
+        )
 
     def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
         """All notes but those that the person hides, and what vaultmem itself has put there and away."""
@@ -132,7 +134,7 @@ def _note(rules: Rulebook, path: str, read: Text) -> Found:
     )  # fmt: skip
 
 
-def _listed(home: str, folder: str) -> list[str]:
+def _list_vaults(home: str, folder: str) -> list[str]:
     """The vaults in one list of Obsidian's."""
     try:
         raw = json.loads(files.read(os.path.join(home, folder), "obsidian.json").text)
@@ -207,7 +209,7 @@ def store(folder: str) -> Store:
             continue
         page = pages.read("frontmatter", each.text)
         lines.append(json_line({**page.properties, "content": page.content.strip("\n")}))
-    return Store("".join(f"{line}\n" for line in lines).encode(), result, _meant(config))
+    return Store("".join(f"{line}\n" for line in lines).encode(), result, _translate_keys(config))
 
 
 def _config(root: str) -> dict[str, object]:
@@ -225,7 +227,7 @@ def _config(root: str) -> dict[str, object]:
     }
 
 
-def _meant(config: dict[str, object]) -> dict[str, object]:
+def _translate_keys(config: dict[str, object]) -> dict[str, object]:
     """What they are called in vaultmem."""
     meant = {ours: config[theirs] for theirs, ours in _SETTINGS.items() if theirs in config}
     method = config.get("notification.method")

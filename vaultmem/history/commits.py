@@ -170,10 +170,8 @@ class Stream:
         if self._from:
             lines.append(b"from " + self._from.encode())
             self._from = None  # the next one stands on this one anyway
-        lines += [b"D " + _quoted(path) for path in sorted(drops)]
-        lines += [
-            f"M {_PLAIN_FILE} {puts[path]} ".encode() + _quoted(path) for path in sorted(puts)
-        ]
+        lines += [b"D " + _quote(path) for path in sorted(drops)]
+        lines += [f"M {_PLAIN_FILE} {puts[path]} ".encode() + _quote(path) for path in sorted(puts)]
         self._file.write(b"\n".join(lines) + b"\n\n")
         self.commits += 1
 
@@ -182,7 +180,7 @@ class Stream:
         self._file.write(b"done\n")
 
 
-def _quoted(path: str) -> bytes:
+def _quote(path: str) -> bytes:
     """A path in quotes as in C, whatever its bytes."""
     plain = (
         b"\\%03o" % byte if byte < 32 or byte > 126 or byte in b'"\\' else b"%c" % byte
@@ -234,13 +232,13 @@ class Intake:
                 before[step.path] = step.old
             touched |= {step.path or step.target, step.target}
         at = min((batch.header.at for batch in batches), default=now)
-        self._by_person(before | self._edited(touched), self._lost(touched), at)
+        self._by_person(before | self._dirty_files(touched), self._lost(touched), at)
         self._first_why = ""  # what comes later was not found, but done
         for batch in batches:
             self._batch(batch)
-        self._by_person(self._edited(set()), self._lost(set()), now)
+        self._by_person(self._dirty_files(set()), self._lost(set()), now)
 
-    def _edited(self, without: set[str]) -> dict[str, bytes]:
+    def _dirty_files(self, without: set[str]) -> dict[str, bytes]:
         """The bytes of files that are not what the last commit has."""
         paths = (path for path, held in self._blobs.items() if self.tree.get(path) != held)
         held = {path: self._read(path) for path in sorted(paths) if path not in without}

@@ -119,7 +119,7 @@ class Repository:
         arguments = ("fast-import", "--quiet", "--done", "--date-format=raw")
         stream.flush()
         code, _, errors = self._execute(arguments, stream.fileno())
-        if code and self._unlocked():
+        if code and self._remove_stale_lock():
             code, _, errors = self._execute(arguments, stream.fileno())
         if code:
             raise self._failure(errors)
@@ -233,7 +233,7 @@ class Repository:
             raise StateError(NO_GIT)
         return code, output, errors
 
-    def _unlocked(self) -> bool:
+    def _remove_stale_lock(self) -> bool:
         """Remove a lock that a killed git has left on a reference; whether there was one. Ours is the only
         writer, but a git that outlives its killed caller may need a moment to end."""
         locks = [f"{self.folder}/{name}.lock" for name in (BRANCH, "HEAD", "packed-refs")]

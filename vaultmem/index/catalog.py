@@ -88,7 +88,7 @@ class Catalog:
             raise StateError(f"the index is missing ({path}); run vaultmem sync to make it")
         self.path = path
         self._frozen: object = None  # what the file looked like, if it cannot be read as usual
-        self.db = _connected(keep_private(path))
+        self.db = _connect(keep_private(path))
         if not create:
             self._see_whether_it_can_be_read()
         self.db.execute("PRAGMA synchronous = NORMAL")
@@ -111,7 +111,7 @@ class Catalog:
                 raise
             self.db.close()
             quoted = self.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-            self.db = _connected(f"file:{quoted}?immutable=1", uri=True)
+            self.db = _connect(f"file:{quoted}?immutable=1", uri=True)
             self._frozen = self._looks()
 
     def _looks(self) -> object:
@@ -189,7 +189,7 @@ class Catalog:
         }
 
 
-def _connected(path: str, *, uri: bool = False) -> sqlite3.Connection:
+def _connect(path: str, *, uri: bool = False) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False, uri=uri)
 
 

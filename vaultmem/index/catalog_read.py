@@ -381,7 +381,7 @@ _LINKED = (
 )
 
 
-def linked(catalog: Catalog, note: int) -> list[set[int]]:
+def linked_notes(catalog: Catalog, note: int) -> list[set[int]]:
     """What links to a note, what it links to, and what is linked from notes that link to it. Each link is looked at
     once, however many there are of one kind."""
     return [{int(row[0]) for row in catalog.db.execute(each, (note,))} for each in _LINKED]

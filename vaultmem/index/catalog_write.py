@@ -137,7 +137,7 @@ class Batch:
         self._rows["aliases"] += [(alias.lower(), file, alias) for alias in note.aliases]
         self._rows["tasks"] += [_task_row(file, task, task=True) for task in note.tasks]
         self._rows["tasks"] += [_task_row(file, dated, task=False) for dated in note.dates]
-        self._rows["tasks"] += [_said_row(file, line, each) for line, each in row.said.items()]
+        self._rows["tasks"] += [_sentence_row(file, line, each) for line, each in row.said.items()]
         if row.opening is not None:
             self._rows["tasks"].append(_opening_row(file, row.opening))
 
@@ -186,7 +186,7 @@ def _task_row(file: int, item: Task, *, task: bool) -> tuple[object, ...]:
     )
 
 
-def _said_row(file: int, line: int, sentences: list[str]) -> tuple[object, ...]:
+def _sentence_row(file: int, line: int, sentences: list[str]) -> tuple[object, ...]:
     text = json.dumps({"line": line, "said": sentences}, ensure_ascii=False)
     return file, line, SAID, 1, None, text
 

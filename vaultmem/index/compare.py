@@ -90,7 +90,7 @@ def differences(catalog: Catalog, folder: str, how: Manner, place: Place | None 
     if place is None or "" in place.folders:
         old, entries = _all_known(catalog, how.breathe), walk(folder, troubles)
     else:
-        old, entries = _known_at(catalog, place), _found_at(folder, place, troubles)
+        old, entries = _catalogued_at(catalog, place), _walk_at(folder, place, troubles)
     diff = Diff([], [], {}, {}, {}, {})
     hidden: set[str] = set()
     dirty = {row[0] for row in catalog.db.execute("SELECT note FROM dirty")}
@@ -151,19 +151,19 @@ def _all_known(catalog: Catalog, breathe: Callable[[], None]) -> dict[str, Known
     return {row[0]: Known(*row[1:]) for row in rows}
 
 
-def _known_at(catalog: Catalog, place: Place) -> dict[str, Known]:
+def _catalogued_at(catalog: Catalog, place: Place) -> dict[str, Known]:
     known = {}
     for raw in place.files:
-        for row in catalog.db.execute(f"{_ROWS} WHERE path = ?", (_stored(raw),)):
+        for row in catalog.db.execute(f"{_ROWS} WHERE path = ?", (_store_path(raw),)):
             known[row[0]] = Known(*row[1:])
     for raw in place.folders:
-        below = (_stored(raw) + "/", _stored(raw) + "0")  # "0" comes right after "/"
+        below = (_store_path(raw) + "/", _store_path(raw) + "0")  # "0" comes right after "/"
         for row in catalog.db.execute(f"{_ROWS} WHERE path > ? AND path < ?", below):
             known[row[0]] = Known(*row[1:])
     return known
 
 
-def _stored(raw: str) -> str:
+def _store_path(raw: str) -> str:
     """A path as the catalog spells it; of bytes that are no UTF-8, something that no file has."""
     try:
         raw.encode()
@@ -172,7 +172,7 @@ def _stored(raw: str) -> str:
     return nfc(raw)
 
 
-def _found_at(folder: str, place: Place, troubles: list[Trouble]) -> Iterator[Entry]:
+def _walk_at(folder: str, place: Place, troubles: list[Trouble]) -> Iterator[Entry]:
     look = Look(folder)
     seen: set[str] = set()
     for raw in place.folders:
@@ -198,7 +198,7 @@ def lost(diff: Diff) -> list[str]:
 
 def missing(diff: Diff) -> list[str]:
     """The paths of files that are gone, and neither moved nor renamed."""
-    elsewhere = moved(diff)
+    elsewhere = find_moved(diff)
     return [path for path in lost(diff) if path not in elsewhere]
 
 
@@ -231,7 +231,7 @@ def refuse_if_lost(folder: str, count: int, total: int, *, empty: bool) -> None:
         )
 
 
-def moved(diff: Diff) -> set[str]:
+def find_moved(diff: Diff) -> set[str]:
     """The paths that are gone because their file has another path now: its inode is among the new ones."""
     inodes = {entry.inode for entry in diff.put if entry.path not in diff.known}
     return {path for path in diff.gone.values() if diff.before[path].inode in inodes}

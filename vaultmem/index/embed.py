@@ -121,13 +121,13 @@ class Embedder(TextEmbedder):
         lengths = [self.count_tokens(text[:limit]) for text in texts]
         for indices in cut_batches(lengths, longest):
             batch = [encodable(texts[index][:limit]) for index in indices]
-            yield indices, normalised(running.passages(batch))
+            yield indices, normalize_rows(running.passages(batch))
         machine.give_back()
 
     def _question(self, text: str) -> NDArray[np.float32]:
         running = self._running()
         cut = encodable(text[: running.longest * LETTERS_PER_TOKEN])
-        vector: NDArray[np.float32] = normalised(running.question(cut))[0]
+        vector: NDArray[np.float32] = normalize_rows(running.question(cut))[0]
         return vector
 
     def count_tokens(self, text: str) -> int:
@@ -248,7 +248,7 @@ def _open(model: Model, threads: int) -> TextEmbedding:
     from fastembed.text.onnx_embedding import OnnxTextEmbedding
 
     running = text_embedding(
-        _registered(text_embedding, model) if model.pooling else model.name,
+        _register(text_embedding, model) if model.pooling else model.name,
         cache_dir=model.folder,  # unused, but fastembed makes a folder of its own without it
         specific_model_path=model.folder,
         providers=["CPUExecutionProvider"],
@@ -274,7 +274,7 @@ def _session(weights: str | bytes, threads: int) -> object:
     return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
 
 
-def _registered(text_embedding: type[TextEmbedding], model: Model) -> str:
+def _register(text_embedding: type[TextEmbedding], model: Model) -> str:
     """A name under which fastembed runs a folder that it does not know."""
     from fastembed.common.model_description import ModelSource, PoolingType
 
@@ -293,7 +293,7 @@ def _registered(text_embedding: type[TextEmbedding], model: Model) -> str:
     return name
 
 
-def normalised(rows: Iterable[NDArray[np.generic]]) -> NDArray[np.float32]:
+def normalize_rows(rows: Iterable[NDArray[np.generic]]) -> NDArray[np.float32]:
     """Vectors of length 1. Not every model of fastembed, and not every service, gives such."""
     import numpy as np
 

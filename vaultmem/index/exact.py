@@ -195,7 +195,7 @@ class RowFile:
         use: to touch a mapped row that was cut off meanwhile would end the process."""
         rows = self.whole(count)
         if self._matrix is None or len(self._matrix) != rows:
-            self._matrix = self._mapped(rows)
+            self._matrix = self._map(rows)
         return self._matrix
 
     def write(self, start: int, block: NDArray[np.float32]) -> None:
@@ -212,7 +212,7 @@ class RowFile:
         if self._size() > count * self._stride:
             os.ftruncate(self._file.fileno(), count * self._stride)
 
-    def _mapped(self, count: int) -> NDArray[np.float32]:
+    def _map(self, count: int) -> NDArray[np.float32]:
         if not count:
             return np.empty((0, self._dimensions), dtype=FLOAT)
         pages = mmap.mmap(self._file.fileno(), count * self._stride, access=mmap.ACCESS_READ)

@@ -87,7 +87,7 @@ class HnswIndex:
         if not self._fits(built, len(matrix), rows):
             return nearest(matrix, query, k, rows)
         assert built is not None
-        result = self._proposed(built, query, k, rows)
+        result = self._candidates(built, query, k, rows)
         if result is None:
             return nearest(matrix, query, k, rows)
         near = nearest(matrix, query, k, result)
@@ -116,7 +116,7 @@ class HnswIndex:
             return False
         return rows is None or (len(rows) > self._narrow and len(rows) * NARROW_SHARE > count)
 
-    def _proposed(
+    def _candidates(
         self, built: Built, query: NDArray[np.float32], k: int, rows: NDArray[np.int64] | None
     ) -> NDArray[np.int64] | None:
         """At least `k` allowed rows near the query, sorted; None when the graph cannot say.

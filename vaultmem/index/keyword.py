@@ -123,10 +123,10 @@ def spoken() -> Iterator[None]:
     except (OSError, ValueError) as error:
         if any(sign in str(error) for sign in _NO_ROOM):
             raise StateError(NO_ROOM.format(error)) from error
-        raise _damaged(error) from error
+        raise _damage_error(error) from error
     except BaseException as error:
         if type(error).__name__ == "PanicException":  # Rust's own, which is no Exception
-            raise _damaged(error) from error
+            raise _damage_error(error) from error
         raise
 
 
@@ -134,7 +134,7 @@ def open_to_read(folder: str) -> tuple[tantivy.Index, tantivy.Searcher, bool]:
     """Open the index to search; whether it can see what is written later. Even to read, Tantivy makes a lock: where the
     disk is write-protected, it is opened through links in another folder, and stays as it is now."""
     try:
-        return *_opened(folder), True
+        return *_open(folder), True
     except DamagedError:
         raise
     except StateError:
@@ -146,7 +146,7 @@ def open_to_read(folder: str) -> tuple[tantivy.Index, tantivy.Searcher, bool]:
             for name in os.listdir(folder):
                 if not name.endswith(".lock"):
                     os.symlink(os.path.join(folder, name), os.path.join(elsewhere, name))
-            return *_opened(elsewhere), False
+            return *_open(elsewhere), False
         finally:
             # A thread of Tantivy looks once more and makes its lock there, maybe while the folder is being emptied.
             os.rename(elsewhere, gone := f"{elsewhere}.gone")
@@ -154,12 +154,12 @@ def open_to_read(folder: str) -> tuple[tantivy.Index, tantivy.Searcher, bool]:
 
 
 @spoken()
-def _opened(folder: str) -> tuple[tantivy.Index, tantivy.Searcher]:
+def _open(folder: str) -> tuple[tantivy.Index, tantivy.Searcher]:
     index = open_index(folder)
     return index, index.searcher()
 
 
-def _damaged(error: BaseException) -> DamagedError:
+def _damage_error(error: BaseException) -> DamagedError:
     return DamagedError(f"the keyword index is damaged ({error}); run vaultmem sync --rebuild")
 
 

@@ -229,9 +229,9 @@ def read(weights: Path) -> Bert:
 @lru_cache(MOST_REMEMBERED)
 def count(text: str) -> int:
     """How many tokens a text has, without marks around it."""
-    return len(_shared().encode(encodable(text), add_special_tokens=False))
+    return len(_shared_tokenizer().encode(encodable(text), add_special_tokens=False))
 
 
 @lru_cache(1)
-def _shared() -> Tokenizer:
+def _shared_tokenizer() -> Tokenizer:
     return tokenizer()

@@ -45,7 +45,7 @@ class Mirror:
         """See VectorIndex."""
         matrix = self._store.matrix()
         rows = row_numbers(allowed, len(matrix))
-        proposed = self._proposed(query, k, rows, len(matrix))
+        proposed = self._candidates(query, k, rows, len(matrix))
         if proposed is None:
             return nearest(matrix, query, k, rows)
         hidden = np.flatnonzero(self._published.seals()[: len(matrix)] < FIRST_SEAL)
@@ -92,7 +92,7 @@ class Mirror:
 
     # --- searching
 
-    def _proposed(
+    def _candidates(
         self, query: NDArray[np.float32], k: int, rows: NDArray[np.int64] | None, total: int
     ) -> NDArray[np.int64] | None:
         """At least `k` allowed rows near the query, as the server has them; None where comparing here is better."""

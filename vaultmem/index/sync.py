@@ -22,8 +22,17 @@ from vaultmem.vault.dialects import Rulebook, open_rulebook
 from vaultmem.vault.walk import walk
 
 __all__ = [
-    "Report", "built_elsewhere", "changes", "first_or_next", "open_indexer", "put_in_force", "rebuilt", "rules_of",
-    "spelled", "sync", "tidied",
+    "Report",
+    "built_elsewhere",
+    "changes",
+    "describe_report",
+    "first_or_next",
+    "open_indexer",
+    "put_in_force",
+    "rebuilt",
+    "rules_of",
+    "sync",
+    "tidy_keyword",
 ]  # fmt: skip
 
 
@@ -150,7 +159,7 @@ def rebuilt(
 
 
 @spoken()
-def tidied(indexer: Indexer, is_wanted: Callable[[], bool]) -> bool:
+def tidy_keyword(indexer: Indexer, is_wanted: Callable[[], bool]) -> bool:
     """Have the blocks that were removed leave the keyword index, so that it orders results as one that is built from
     nothing. Tantivy's own merges do not help, for they only estimate how long texts are: all notes are indexed again
     in one commit, where they are no more than a batch, and until somebody needs the writer. Whether it was done."""
@@ -195,7 +204,7 @@ def rules_of(folder: str, config: Config) -> Rulebook:
     return open_rulebook(files.Root(folder), config.text("dialect"))
 
 
-def spelled(report: Report) -> str:
+def describe_report(report: Report) -> str:
     """A report for the log."""
     return (
         f"{report.added} added, {report.changed} changed, {report.removed} removed,"

@@ -79,7 +79,7 @@ def scope_of(properties: Mapping[str, object], *, memory: bool) -> str:
     return scope if scope and (memory or SCOPE.fullmatch(scope)) else EVERYBODY
 
 
-def known_as(name: str) -> str:
+def canonical_name(name: str) -> str:
     """One name for an assistant, however its program spells it: Claude Code calls itself claude-code, Codex
     codex-mcp-client."""
     if name.startswith(_NAMED):
@@ -92,7 +92,7 @@ def known_as(name: str) -> str:
 
 def is_same(one: str, other: str) -> bool:
     """Whether two names are those of one assistant."""
-    return one == other or known_as(one) == known_as(other)
+    return one == other or canonical_name(one) == canonical_name(other)
 
 
 def origin(properties: Mapping[str, object]) -> Origin:
@@ -105,7 +105,7 @@ def origin(properties: Mapping[str, object]) -> Origin:
 
 
 def _is_assistant(source: str, writer: str) -> bool:
-    return known_as(source) in ASSISTANTS or (bool(writer) and is_same(source, writer))
+    return canonical_name(source) in ASSISTANTS or (bool(writer) and is_same(source, writer))
 
 
 def is_trusted(one: Origin, to: Viewer, trust: str) -> bool:
@@ -140,7 +140,7 @@ def _is_public(one: Origin, trust: str) -> bool:
 
 def is_connected(writer: str) -> bool:
     """Whether a writer is an assistant with a name. A conversation stays private."""
-    return known_as(writer) not in UNKNOWN and not writer.startswith(_NAMED)
+    return canonical_name(writer) not in UNKNOWN and not writer.startswith(_NAMED)
 
 
 def attribution(one: Origin, to: Viewer) -> str:

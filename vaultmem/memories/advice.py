@@ -29,7 +29,7 @@ from vaultmem.memories.same import is_of_one_writer, kin, may_join
 from vaultmem.memories.store import YOU, Session
 from vaultmem.plugins import language
 from vaultmem.text import secrets
-from vaultmem.text.sanitize import one_line, quoted
+from vaultmem.text.sanitize import one_line, quote_text
 
 NEAR = 0.75  # cosine from which two memories may say the same
 MOST_OF_A_TOPIC = 6  # memories on one thing that are compared with each other, the newest
@@ -45,7 +45,7 @@ ByPath = Mapping[str, Memory]
 def doubts(session: Session, _: Arguments) -> Report:
     """The doubts for one question: "doubts", each with "id", "memories" (ids), "texts" and "days". Texts are without
     secrets, and cut."""
-    known = {one.id for one in reads.kept(session.desk.ledger)}
+    known = {one.id for one in reads.kept_proposals(session.desk.ledger)}
     memories = {one.path: one for one in _by_id(session).values()}
     contents = {path: _content(session, one) for path, one in memories.items()}
     groups = [*_pairs(session, memories, contents), *_unsure(session, memories, contents)]
@@ -169,7 +169,7 @@ class Opinion(NamedTuple):
         """One line for a person."""
         if self.kind == CLASSIFY:
             return f"a model would file it under {self.choice}"
-        other = quoted(self.memories[-1].title)
+        other = quote_text(self.memories[-1].title)
         if self.kind == MERGE:
             return f"a model says that it states the same as “{other}”"
         return f"a model says that it no longer holds, because of “{other}”"
@@ -195,8 +195,8 @@ def advise(session: Session, params: Arguments) -> Report:
             "model": model, "category": group[0].category,
         }  # fmt: skip
         rows[id_] = (OPEN if _is_usable(session, kind, choice, group) else ASKED), fields
-    before = {one.id for one in reads.kept(session.desk.ledger)}
-    reads.advised(session.desk.ledger, rows, session.now)
+    before = {one.id for one in reads.kept_proposals(session.desk.ledger)}
+    reads.record_advice(session.desk.ledger, rows, session.now)
     new = [id_ for id_, (state, _) in rows.items() if state == OPEN and id_ not in before]
     return {"proposed": len(new), "open": len(opinions(session))}
 
@@ -229,14 +229,18 @@ def _can_be_done(session: Session, kind: str, group: Group) -> bool:
 def opinions(session: Session) -> list[Opinion]:
     """All that are open and can be followed still, in the order of paths."""
     by_id = _by_id(session)
-    rows = [one for one in reads.kept(session.desk.ledger) if one.is_of_model and one.state == OPEN]
+    rows = [
+        one
+        for one in reads.kept_proposals(session.desk.ledger)
+        if one.is_of_model and one.state == OPEN
+    ]
     usable = [opinion for one in rows if (opinion := _opinion(session, one, by_id)) is not None]
     return sorted(usable, key=lambda each: (each.path, each.kind, each.id))
 
 
 def _opinion(session: Session, row: reads.Kept, by_id: dict[str, Memory]) -> Opinion | None:
     """A proposal with its memories; None when they have changed since the question."""
-    group = _unchanged(row, by_id)
+    group = _restore_group(row, by_id)
     kind, choice, reason, model = (
         str(row.fields.get(key, "")) for key in ("kind", "choice", "reason", "model")
     )
@@ -249,7 +253,7 @@ def _opinion(session: Session, row: reads.Kept, by_id: dict[str, Memory]) -> Opi
     return Opinion(row.id, kind, group, choice, reason, model)
 
 
-def _unchanged(row: reads.Kept, by_id: dict[str, Memory]) -> Group:
+def _restore_group(row: reads.Kept, by_id: dict[str, Memory]) -> Group:
     ids, hashes = texts_of(row.fields, "memories"), texts_of(row.fields, "hashes")
     group = tuple(by_id[one] for one in ids if one in by_id)
     return group if len(group) == len(ids) and tuple(one.hash for one in group) == hashes else ()
@@ -260,10 +264,10 @@ def forget_stale(session: Session) -> None:
     by_id = _by_id(session)
     gone = [
         row.id
-        for row in reads.kept(session.desk.ledger)
+        for row in reads.kept_proposals(session.desk.ledger)
         if row.is_of_model
         and (
-            (row.state == ASKED and not _unchanged(row, by_id))
+            (row.state == ASKED and not _restore_group(row, by_id))
             or (row.state == OPEN and _opinion(session, row, by_id) is None)
         )
     ]
@@ -294,7 +298,9 @@ def to_json(session: Session, opinion: Opinion, target: str) -> Report:
     """A proposal of a model as JSON; `target` is the path that the memory would have."""
     model = f"a model ({opinion.model})" if opinion.model else "a model"
     says = f"{model}: “{opinion.reason}”" if opinion.reason else f"{model} gave no reason"
-    texts = [f"{each.path}: “{quoted(session.view.content(each))}”" for each in opinion.memories]
+    texts = [
+        f"{each.path}: “{quote_text(session.view.content(each))}”" for each in opinion.memories
+    ]
     evidence = (says, *texts)
     proposal = Proposal(
         opinion.id, opinion.kind, opinion.path, 0, opinion.said, evidence, "", target

@@ -21,14 +21,14 @@ _AHEAD = lazy(r"next|coming|下")  # no Friday of the past
 _NO_TAG = lazy(r"[\s,#\[\]\"']")
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return f'"{name}"'
 
 
 class Arguments:
     """The parameters of one request. Every method raises VaultmemError or UsageError in one clear line."""
 
-    def __init__(self, params: Params, spelled: Callable[[str], str] = _quoted) -> None:
+    def __init__(self, params: Params, spelled: Callable[[str], str] = _quote) -> None:
         self.spelled = spelled  # how a parameter is called at the door where it came in
         self._params = {name: value for name, value in params.items() if value is not None}
 

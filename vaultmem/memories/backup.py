@@ -112,7 +112,9 @@ def restore(
     state = State(vault)
     with _as_state_error(state.folder), _lock(state), _scratch(state.folder) as scratch:
         _unpack_state(backup, scratch)
-        aside = [name for name in _replaced(state.folder) if os.path.lexists(state.path(name))]
+        aside = [
+            name for name in _replaced_parts(state.folder) if os.path.lexists(state.path(name))
+        ]
         if dry_run:
             return backup, [state.path(name) for name in aside]
         moved = _move_aside(state, aside)
@@ -197,7 +199,7 @@ def _unpack_state(backup: Backup, target: str) -> None:
             raise StateError(f"{bundle} is damaged")
 
 
-def _replaced(folder: str) -> list[str]:
+def _replaced_parts(folder: str) -> list[str]:
     """The parts of a state folder that a restored one takes the place of."""
     names = {pattern.partition("/")[0] for pattern in STATE_FILES}
     # Those two are derived from the others, and built again.

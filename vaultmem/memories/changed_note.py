@@ -17,7 +17,7 @@ from vaultmem.memories import generated
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, RESTORE, TO_ARCHIVE
 from vaultmem.memories.past import LONGEST_WHY, UNDO, is_said
 from vaultmem.memories.store import Session
-from vaultmem.text.sanitize import LONGEST, quoted
+from vaultmem.text.sanitize import LONGEST, quote_text
 from vaultmem.vault.places import ARCHIVE as ARCHIVE_FOLDER
 from vaultmem.vault.places import GENERATED
 
@@ -105,7 +105,7 @@ def _week(records: set[Record], titles: Mapping[str, str]) -> list[tuple[int, st
     lines: list[tuple[int, str]] = []
     for action in sorted(groups, key=lambda one: (_ORDER.get(one, len(_ORDER)), one)):
         by_title = groups[action]
-        lines.append((2, _HEADINGS.get(action) or quoted(action).capitalize()))
+        lines.append((2, _HEADINGS.get(action) or quote_text(action).capitalize()))
         lines += [(_ITEM, _item(by_title[title], titles)) for title in sorted(by_title)[:MOST]]
         if len(by_title) > MOST:
             lines.append((_ITEM, f"and {len(by_title) - MOST:,} more"))
@@ -129,11 +129,11 @@ def _item(records: Sequence[Record], titles: Mapping[str, str]) -> str:
 def _plain(text: str) -> str:
     """Text in which nothing is a link, a tag or markup; cut between words where that costs little."""
     text = text.replace("[[", "“").replace("]]", "”").translate(_PLAIN)
-    whole = quoted(text, 8 * LONGEST)
+    whole = quote_text(text, 8 * LONGEST)
     if len(whole) <= LONGEST:
         return whole
     cut = whole[:LONGEST].rpartition(" ")[0].rstrip(" ,;:–-")
-    return f"{cut}…" if len(cut) > LONGEST // 2 else quoted(text)
+    return f"{cut}…" if len(cut) > LONGEST // 2 else quote_text(text)
 
 
 def keep(session: Session) -> bool:

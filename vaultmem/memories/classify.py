@@ -114,7 +114,7 @@ def classify(text: str, closeness: Mapping[str, float] | None = None) -> Verdict
     """The category of a text. `closeness`: cosines by category, see memories.prototypes.closeness."""
     scored = scores(text)
     sums = {category: scored.scores.get(category, 0.0) for category in TARGETS}
-    for category, extra in _lifted(closeness).items():
+    for category, extra in _lift(closeness).items():
         sums[category] += extra
     best = max(sums, key=sums.__getitem__)
     confidence = round(_share(sums, best), 4)
@@ -149,7 +149,7 @@ def _is_denied(text: str, at: int) -> bool:
     return _DENIAL.search(text[max(0, at - _DENIAL_REACH) : at]) is not None
 
 
-def _lifted(closeness: Mapping[str, float] | None) -> dict[str, float]:
+def _lift(closeness: Mapping[str, float] | None) -> dict[str, float]:
     """What each category gains by being closer in meaning than the others; loses, if further."""
     cosines = (closeness or {}).items()
     known = {c: min(1.0, max(-1.0, v)) for c, v in cosines if c in TARGETS and math.isfinite(v)}
@@ -176,7 +176,7 @@ LATE = 86400.0  # seconds a reminder may be over and still be worth giving
 READS = 3  # in the inbox, that make a memory worth a place of its own
 
 
-def judged(draft: Draft, memories: Sequence[Memory]) -> Iterator[tuple[Memory, str, Verdict]]:
+def judge_all(draft: Draft, memories: Sequence[Memory]) -> Iterator[tuple[Memory, str, Verdict]]:
     """Each memory with its content and the verdict on it."""
     heard = listener()
     heard.stage("filing", len(memories))
@@ -222,7 +222,7 @@ def file_inbox(draft: Draft) -> None:
 
 def file_all(draft: Draft, waiting: Sequence[Memory]) -> None:
     """File these memories of the inbox."""
-    for memory, text, verdict in judged(draft, waiting):
+    for memory, text, verdict in judge_all(draft, waiting):
         _file(draft, memory, text, verdict)
     _rate(draft, waiting)
 
@@ -230,7 +230,7 @@ def file_all(draft: Draft, waiting: Sequence[Memory]) -> None:
 def upgrade(draft: Draft, reads: int = READS) -> None:
     """File inbox memories that were read `reads` times under their likeliest category."""
     often = [m for m in draft.memories() if m.phase == INBOX and draft.reads(m) >= reads]
-    for memory, _, verdict in judged(draft, often):
+    for memory, _, verdict in judge_all(draft, often):
         if draft.may(memory):
             why = f"read {plural(draft.reads(memory), 'time')} in the inbox"
             draft.move(memory, best(verdict), why)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from vaultmem.errors import NoteNotFoundError
-from vaultmem.memories.memory_file import MemoryCache, Reader, Stored, folded
+from vaultmem.memories.memory_file import MemoryCache, Reader, Stored, fold
 from vaultmem.memories.model import Memory
 from vaultmem.memories.snapshot import Names, Snapshot, is_suspect
 from vaultmem.text.similarity import resemblance, resembling
@@ -32,7 +32,7 @@ def chosen(text: str, folder: str, pool: Sequence[Memory]) -> Memory | None:
     if not name:
         return None
     paths = {
-        f"{prefix}{name}{ending}" for prefix in ("", f"{folded(folder)}/") for ending in ("", ".md")
+        f"{prefix}{name}{ending}" for prefix in ("", f"{fold(folder)}/") for ending in ("", ".md")
     }
     last = name.rpartition("/")[2]
     tails = {last, last.removesuffix(".md")}
@@ -50,9 +50,9 @@ def _ways(
     """Who has the name as an id, a path, a title or the beginning of an id. Of ten thousand memories no more are
     compared than those whose file is called so."""
     yield [memory for memory in pool if memory.id.lower() == name]
-    called = [memory for memory in pool if folded(memory.title) in tails]
-    yield [memory for memory in called if folded(memory.path) in paths]
-    yield [memory for memory in called if folded(memory.title) == name]
+    called = [memory for memory in pool if fold(memory.title) in tails]
+    yield [memory for memory in called if fold(memory.path) in paths]
+    yield [memory for memory in called if fold(memory.title) == name]
     if len(name) >= _SHORTEST and _ID_BEGIN.fullmatch(name):
         yield [memory for memory in pool if memory.id.lower().startswith(name)]
 
@@ -68,7 +68,7 @@ def unknown(text: str, live: Iterable[Memory]) -> NoteNotFoundError:
     )
 
 
-def deleted(memory: Memory) -> NoteNotFoundError:
+def deleted_error(memory: Memory) -> NoteNotFoundError:
     """The error for what is in the archive."""
     day = memory.text("deleted_at")[:10]
     when = f" on {day}" if day else ""
@@ -79,7 +79,7 @@ def deleted(memory: Memory) -> NoteNotFoundError:
 
 def _bare(text: str) -> str:
     link = _LINK.fullmatch(text.strip())
-    return folded((link[1] if link else text).strip())
+    return fold((link[1] if link else text).strip())
 
 
 def _short(text: str) -> str:
@@ -106,7 +106,7 @@ def _nearest(name: str, live: Iterable[Memory]) -> list[str]:
         return []
     scored: list[tuple[float, str]] = []
     for memory in live:
-        pairs = set(pairwise(folded(memory.title)))
+        pairs = set(pairwise(fold(memory.title)))
         score = 2 * len(wanted & pairs) / (len(wanted) + len(pairs))
         if score >= _NEAR:
             scored.append((-score, memory.title))
@@ -200,7 +200,7 @@ class Collection:
         if memory is not None:
             return memory
         removed = None if archived else self._chosen(text, away)
-        raise deleted(removed) if removed else unknown(text, live)
+        raise deleted_error(removed) if removed else unknown(text, live)
 
     def _chosen(self, text: str, pool: Sequence[Memory]) -> Memory | None:
         return chosen(text, self.folder, pool)
@@ -208,11 +208,11 @@ class Collection:
     def at(self, path: str) -> Memory | None:
         """The memory at a path of the vault, alive or archived."""
         known = self._snapshot.by_path
-        return known.get(path) or known.get(self._names.paths.get(folded(path), ""))
+        return known.get(path) or known.get(self._names.paths.get(fold(path), ""))
 
     def titled(self, title: str) -> Memory | None:
         """The one that lives with this title."""
-        return self._snapshot.by_title.get(folded(title))
+        return self._snapshot.by_title.get(fold(title))
 
     def with_hash(self, hash: str) -> list[Memory]:  # noqa: A002 - the word of the field
         """Those that live with this content, see text.similarity.content_hash."""
@@ -230,12 +230,12 @@ class Collection:
 
     def has_title(self, title: str) -> bool:
         """Whether any note of the memory folder has this title, in any case of letters."""
-        return self._loaded_names.titles[folded(title)] > 0
+        return self._loaded_names.titles[fold(title)] > 0
 
     def exists(self, path: str) -> bool:
         """Whether there is a file at this path of the vault, in any case of letters."""
-        if folded(path).startswith(f"{folded(self.folder)}/"):
-            return folded(path) in self._loaded_names.paths
+        if fold(path).startswith(f"{fold(self.folder)}/"):
+            return fold(path) in self._loaded_names.paths
         return files.on_disk(self.vault, path) is not None
 
     def blobs(self) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from vaultmem.memories import summaries as extractive
 from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import NOTHING, TOKENS, derived_id, to_compress
 from vaultmem.memories.draft import Draft, New
-from vaultmem.memories.links import entries, folded, link_to
+from vaultmem.memories.links import entries, fold, link_to
 from vaultmem.memories.model import REMINDERS, Memory, link_targets
 from vaultmem.text import secrets
 from vaultmem.text.times import stamp
@@ -189,7 +189,7 @@ def _mark(draft: Draft, part: Part, why: str, title: str = "") -> None:
     """Mark what is summed up, and link it with its summary. It stays where it is, also in the inbox."""
     for memory in part.memories:
         before = entries(memory)
-        known = {folded(name) for each in before for name in link_targets(each)}
+        known = {fold(name) for each in before for name in link_targets(each)}
         links: list[Value] = [*before, f"[[{title}]]"]
-        is_new = bool(title) and folded(title) not in known
+        is_new = bool(title) and fold(title) not in known
         draft.set(memory, why, compressed=True, **({"links": links} if is_new else {}))

@@ -257,7 +257,7 @@ def _changes(
     elif left is not None and left.hash != memory.hash and _is_newer(memory, now):
         whys.append("edited by hand")
         sets["updated_at"] = stamp(min(memory.mtime, now))
-    wanted = _required(memory, category).items()
+    wanted = _required_properties(memory, category).items()
     sets |= {k: v for k, v in wanted if memory.properties.get(k) != v and k not in sets}
     if sets and not whys:
         whys.append("it lacked " + ", ".join(sets))
@@ -269,7 +269,7 @@ def _is_newer(memory: Memory, now: float) -> bool:
     return written is None or written < int(min(memory.mtime, now))
 
 
-def _required(memory: Memory, category: str) -> dict[str, Value]:
+def _required_properties(memory: Memory, category: str) -> dict[str, Value]:
     """What every memory has; times and scope are only filled in where there are none."""
     own = memory.properties
     defaults: dict[str, Value] = {

@@ -156,7 +156,9 @@ class ConversationFiles:
         return _Read(stat, entry, "")
 
 
-def shared(root: str, folder: str, style: Callable[[str], str], reading: str) -> ConversationFiles:
+def shared_files(
+    root: str, folder: str, style: Callable[[str], str], reading: str
+) -> ConversationFiles:
     """The files of a vault, which remember what was read for as long as the process lives: a turn needs them again
     and again, and each time in its own way. `reading` changes where `style` does."""
     with _making:

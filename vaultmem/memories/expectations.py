@@ -12,9 +12,9 @@ from vaultmem.memories import reads
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, LOST, Change, Plan
 from vaultmem.memories.model import GENERATED
-from vaultmem.memories.reports import Report, header, planned
+from vaultmem.memories.reports import Report, header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
-from vaultmem.text.sanitize import quoted
+from vaultmem.text.sanitize import quote_text
 from vaultmem.vault import pages
 from vaultmem.vault.files import decode, digest
 
@@ -43,14 +43,14 @@ class Expectation(NamedTuple):
         if link := _LINK.fullmatch(self.answer):
             wanted = link[1].strip().casefold()
             return wanted in (title.casefold(), path.casefold().removesuffix(".md"))
-        return _folded(self.answer) in _folded(f"{title} {path} {content}")
+        return _fold(self.answer) in _fold(f"{title} {path} {content}")
 
     def as_line(self) -> str:
         """The line of the page."""
         return f"- {self.question}{_ARROW}{self.answer}"
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
@@ -85,9 +85,9 @@ def expect(session: Session, arguments: Arguments) -> Report:
 
 
 def _remove(session: Session, arguments: Arguments, data: bytes | None, content: str) -> Report:
-    wanted = _folded(arguments.needed("question"))
+    wanted = _fold(arguments.needed("question"))
     lines = content.splitlines(keepends=True)
-    gone = [line for line in lines if any(_folded(one.question) == wanted for one in read(line))]
+    gone = [line for line in lines if any(_fold(one.question) == wanted for one in read(line))]
     if not gone:
         raise NoteNotFoundError("nothing is expected of that question; vaultmem expect lists them")
     after = "".join(line for line in lines if line not in gone)
@@ -104,7 +104,7 @@ def _write(
 ) -> Report:
     path, (data, content) = _path(session.desk), page
     form = session.desk.rules.page_style(path)
-    composed = None if data is None else pages.edited(form, data, {}, content)
+    composed = None if data is None else pages.edit(form, data, {}, content)
     raw = composed or (
         pages.compose(form, {}, content) if form == pages.OUTLINE else content.encode()
     )
@@ -113,7 +113,7 @@ def _write(
     change = Change(action, "", old, path, {}, None, expected, why, raw)
     plan = Plan("expect", (change,) if raw != data else ())
     if arguments.flag("dry_run"):
-        return planned(session, plan)
+        return report_planned(session, plan)
     if plan.changes:
         outcome = session.carry_out(plan, header(arguments, why, session.now))
         if outcome.skipped:
@@ -126,7 +126,7 @@ def keep_lost(desk: MemoryStore, _reader: Reader, arguments: Arguments) -> Repor
     known = {one["subject"]: one["at"] for one in _findings(desk)}
     rows: list[Report] = []
     for one in arguments.records("lost"):
-        said = f"{quoted(str(one['question']))} does not find {quoted(str(one['answer']))}"
+        said = f"{quote_text(str(one['question']))} does not find {quote_text(str(one['answer']))}"
         at = known.get(said, desk.now())
         rows.append({"kind": LOST, "subject": said, "said": said, "at": at})
     rows.append({"kind": CHECKED, "subject": arguments.told("checked"), "at": desk.now()})

@@ -19,7 +19,7 @@ from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, RESTORE, Change, Plan
 from vaultmem.memories.model import INBOX, Memory, category_of
 from vaultmem.memories.records import FILTERS, Known, Wanted, chosen
-from vaultmem.memories.reports import Report, header, planned
+from vaultmem.memories.reports import Report, header, report_planned
 from vaultmem.memories.store import Session
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
@@ -52,7 +52,11 @@ def read(session: Session, params: Arguments) -> dict[str, object]:
         return {**session.record(memory)}
     from vaultmem.memories.provenance import provenance  # to read does without
 
-    return {**session.record(memory), **_attributed(session, memory), **provenance(session, memory)}
+    return {
+        **session.record(memory),
+        **_attribution(session, memory),
+        **provenance(session, memory),
+    }
 
 
 def _entry_hint(session: Session, text: str) -> NoteNotFoundError | None:
@@ -69,7 +73,7 @@ def _entry_hint(session: Session, text: str) -> NoteNotFoundError | None:
     return None
 
 
-def listed(session: Session, params: Arguments) -> dict[str, object]:
+def list_memories(session: Session, params: Arguments) -> dict[str, object]:
     """Memories, the newest first."""
     fields = {name: params.scope() if name == "scope" else params.text(name) for name in FILTERS}
     wanted = Wanted(
@@ -87,12 +91,12 @@ def listed(session: Session, params: Arguments) -> dict[str, object]:
     known = Known(session.reads, session.id_of, session.now, session.desk.half_life)
     memories = chosen(everything, wanted, known)
     if params.flag("unapproved"):
-        memories = [memory for memory in memories if _attributed(session, memory)]
+        memories = [memory for memory in memories if _attribution(session, memory)]
     start = params.whole("offset")
     rows = []
     for memory in memories[start : start + params.whole("limit")]:
         with contextlib.suppress(NoteNotFoundError):  # deleted just now
-            rows.append({**session.record(memory), **_attributed(session, memory)})
+            rows.append({**session.record(memory), **_attribution(session, memory)})
     facets = {"facets": _facets(everything)} if params.flag("facets") else {}
     return {"memories": rows, "count": len(rows), "total": len(memories), **facets}
 
@@ -110,7 +114,7 @@ def _facets(memories: Sequence[Memory]) -> dict[str, dict[str, int]]:
     }
 
 
-def _attributed(session: Session, memory: Memory) -> dict[str, str]:
+def _attribution(session: Session, memory: Memory) -> dict[str, str]:
     """The author, where the words are neither the viewer's own nor approved."""
     texts = access.attribution(access.origin(memory.properties), session.viewer)
     if not texts or session.is_approved(memory):
@@ -138,7 +142,7 @@ def restore(session: Session, params: Arguments) -> Report:
         removed = _removed_by_hand(session, params.needed("id"))
         if removed is None:
             raise
-        return _written_again(session, params, *removed)
+        return _rewrite(session, params, *removed)
     if not memory.archived:
         raise VaultmemError(f"{memory.title!r} is not deleted; there is nothing to restore")
     view = session.view
@@ -151,7 +155,7 @@ def restore(session: Session, params: Arguments) -> Report:
         gone["expires_at"] = None
     why = "restored from the archive"
     change = Change(RESTORE, memory.id, memory.path, target, gone, None, memory.hash, why)
-    return _restored(session, params, change)
+    return _restore(session, params, change)
 
 
 def _removed_by_hand(session: Session, text: str) -> tuple[str, bytes] | None:
@@ -172,13 +176,13 @@ def _removed_by_hand(session: Session, text: str) -> tuple[str, bytes] | None:
     return None
 
 
-def _written_again(session: Session, params: Arguments, path: str, data: bytes) -> Report:
+def _rewrite(session: Session, params: Arguments, path: str, data: bytes) -> Report:
     target = free_path(path, session.desk.new_id(), session.view.exists)
     why = "restored from the history"
-    return _restored(session, params, Change(CREATE, "", None, target, {}, None, None, why, data))
+    return _restore(session, params, Change(CREATE, "", None, target, {}, None, None, why, data))
 
 
-def _restored(session: Session, params: Arguments, change: Change) -> Report:
+def _restore(session: Session, params: Arguments, change: Change) -> Report:
     title = change.target.rpartition("/")[2].removesuffix(".md")
     plan = Plan("restore", (change,))
     return _finish(session, params, plan, f"restore {title}") or _record_at(session, change.target)
@@ -196,7 +200,7 @@ def edit(session: Session, params: Arguments) -> Report:
     draft.rewrite(memory, params.needed("content"), "text changed")
     is_new = draft.see(memory).hash != memory.hash
     plan = draft.plan("edit") if is_new else Plan("edit")
-    return _edited(session, params, plan, memory, f"edit {memory.title}")
+    return _edit(session, params, plan, memory, f"edit {memory.title}")
 
 
 def tag(session: Session, params: Arguments) -> Report:
@@ -211,7 +215,7 @@ def tag(session: Session, params: Arguments) -> Report:
     draft = session.draft()
     if now != list(memory.tags):
         draft.set(memory, "tags changed", tags=list(now) or None, updated_at=stamp(session.now))
-    return _edited(session, params, draft.plan("tag"), memory, f"tag {memory.title}")
+    return _edit(session, params, draft.plan("tag"), memory, f"tag {memory.title}")
 
 
 def upgrade(session: Session, params: Arguments) -> Report:
@@ -225,27 +229,27 @@ def upgrade(session: Session, params: Arguments) -> Report:
     draft = session.draft()
     why = "as asked"
     if not value:
-        from vaultmem.memories.classify import best, judged
+        from vaultmem.memories.classify import best, judge_all
 
-        verdict = next(verdict for _, _, verdict in judged(draft, [memory]))
+        verdict = next(verdict for _, _, verdict in judge_all(draft, [memory]))
         value = best(verdict)
         why = "; ".join(verdict.why) or "nothing in it tells of another category"
     if value != memory.category:
         draft.move(memory, value, f"filed under {value}: {why}")
-    return _edited(session, params, draft.plan("upgrade"), memory, f"upgrade {memory.title}")
+    return _edit(session, params, draft.plan("upgrade"), memory, f"upgrade {memory.title}")
 
 
 def link(session: Session, params: Arguments) -> Report:
     """Link two memories, both ways."""
-    return _linked(session, params, linked=True)
+    return _link_both(session, params, linked=True)
 
 
 def unlink(session: Session, params: Arguments) -> Report:
     """Take the links between two memories away."""
-    return _linked(session, params, linked=False)
+    return _link_both(session, params, linked=False)
 
 
-def _linked(session: Session, params: Arguments, *, linked: bool) -> Report:
+def _link_both(session: Session, params: Arguments, *, linked: bool) -> Report:
     one, other = session.find(params.needed("id")), session.find(params.needed("other"))
     if one.path == other.path:
         raise VaultmemError("a memory cannot be linked with itself")
@@ -277,7 +281,7 @@ def reinforce(session: Session, params: Arguments) -> Report:
     }  # fmt: skip
 
 
-def _edited(session: Session, params: Arguments, plan: Plan, memory: Memory, why: str) -> Report:
+def _edit(session: Session, params: Arguments, plan: Plan, memory: Memory, why: str) -> Report:
     target = plan.changes[0].target if plan.changes else memory.path
     return _finish(session, params, plan, why) or {
         **_record_at(session, target), "changed": bool(plan.changes),
@@ -287,7 +291,7 @@ def _edited(session: Session, params: Arguments, plan: Plan, memory: Memory, why
 def _finish(session: Session, params: Arguments, plan: Plan, why: str) -> Report | None:
     """Carry a plan out; or, if that was requested, only preview it. Raises NoteChangedError."""
     if params.flag("dry_run"):
-        return planned(session, plan)
+        return report_planned(session, plan)
     outcome = session.carry_out(plan, header(params, why, session.now)) if plan.changes else None
     if outcome and outcome.skipped:
         raise NoteChangedError(f"{outcome.skipped[0][1]}")

@@ -13,7 +13,7 @@ from vaultmem.adapter import CAP, Statement
 from vaultmem.memories.draft import Draft, Finding, is_own
 from vaultmem.memories.model import ARCHIVE, GENERATED, Memory
 from vaultmem.plugins import language
-from vaultmem.text.sanitize import quoted
+from vaultmem.text.sanitize import quote_text
 from vaultmem.text.values import plural
 
 FADING = 0.5  # confidence
@@ -88,7 +88,7 @@ def contradictions(draft: Draft) -> None:
             project = memory.text("project")
             if statement.subject or project:  # "port: 8100": of what, is not known
                 key = (memory.scope, memory.text("agent"), project, statement.subject, statement.property)  # fmt: skip
-                words = quoted(text[slice(*statement.span)])
+                words = quote_text(text[slice(*statement.span)])
                 topics[key].append(_Claim(memory, statement, words))
     findings: dict[tuple[str, str], Finding] = {}
     for _, claims in sorted(topics.items()):
@@ -131,7 +131,7 @@ def clusters(draft: Draft) -> None:
     links = [pair for pair, count in pairs.items() if count >= SHARED]
     links += [(one.path, path) for one in memories for path, _ in draft.view.alike(one, NEAR)]
     by_path = {memory.path: memory for memory in memories}
-    groups = [each for each in _connected(by_path, links) if SMALLEST <= len(each) <= LARGEST]
+    groups = [each for each in _components(by_path, links) if SMALLEST <= len(each) <= LARGEST]
     for group in groups[:MOST_CLUSTERS]:
         draft.find(_cluster([by_path[path] for path in group], entities))
     _find_shared(draft, entities)
@@ -158,7 +158,7 @@ def _find_shared(draft: Draft, entities: dict[str, _Entity]) -> None:
         draft.find(Finding("entity", first, text, tuple(others)))
 
 
-def _connected(paths: Iterable[str], links: Iterable[tuple[str, str]]) -> list[list[str]]:
+def _components(paths: Iterable[str], links: Iterable[tuple[str, str]]) -> list[list[str]]:
     """The groups into which the links join the paths."""
     group_of = {path: [path] for path in sorted(paths)}
     for one, other in links:

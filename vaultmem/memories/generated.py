@@ -73,7 +73,7 @@ def _write(desk: MemoryStore, path: str, data: bytes) -> bool:
         return True
     if not os.path.isfile(full):
         raise VaultmemError(f"{path} is no file; move it away")
-    return write.change(desk.vault, path, _over_generated(path, data), part=True)
+    return write.change(desk.vault, path, _replace_generated(path, data), part=True)
 
 
 def _last_texts(desk: MemoryStore) -> dict[str, str]:
@@ -95,7 +95,7 @@ def _remember(desk: MemoryStore, last: dict[str, str]) -> None:
         os.replace(part, path)
 
 
-def _over_generated(path: str, data: bytes) -> Callable[[bytes], bytes]:
+def _replace_generated(path: str, data: bytes) -> Callable[[bytes], bytes]:
     def replace(before: bytes) -> bytes:
         if not is_generated(before):
             raise VaultmemError(f"{path} is a note of yours and stays as it is")

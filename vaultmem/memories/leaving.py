@@ -13,7 +13,7 @@ from vaultmem.memories.classify import file_all
 from vaultmem.memories.draft import LEAVING, NOTICE, Plan
 from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, is_asleep, leaving_id
 from vaultmem.memories.model import INBOX, Memory
-from vaultmem.memories.reports import planned
+from vaultmem.memories.reports import report_planned
 from vaultmem.memories.store import YOU, Session
 from vaultmem.vault.batches import Header
 
@@ -77,7 +77,7 @@ def keep(session: Session, answers: Mapping[str, Answer], *, dry_run: bool = Fal
         if answer is None or answer.state != DONE or memory is None:
             open_.append(row)
         elif dry_run:
-            changes = planned(session, _plan(session, memory))["changes"]
+            changes = report_planned(session, _plan(session, memory))["changes"]
             assert isinstance(changes, list)
             settled.changes += [{**one, "due": id_} for one in changes]
         elif not _carry_out(session, id_, memory, settled):

@@ -343,7 +343,7 @@ def _plain(result: str) -> str:
 # What was taken in from other programs, by the hash of its text: a part of the ledger. A memory keeps the hash of what
 
 
-def taken(ledger: Ledger) -> set[str]:
+def taken_hashes(ledger: Ledger) -> set[str]:
     """The hashes of all that was ever looked at."""
     if not ledger.has("taken"):
         return set()  # the ledger is older than this table

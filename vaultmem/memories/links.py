@@ -17,7 +17,7 @@ _WIKILINK = re.compile(r"\[\[([^\[\]|#\n]{1,500})([|#][^\[\]\n]{0,500})?\]\]")
 _STEPS = 20  # how often a memory may have been replaced by one that was replaced
 
 
-def folded(name: str) -> str:
+def fold(name: str) -> str:
     """A title or a link's target as it is compared: no path, no ending, no case."""
     bare = unicodedata.normalize("NFC", name.strip()).lower()
     return bare.rpartition("/")[2].removesuffix(".md")
@@ -31,26 +31,26 @@ class Names:
         everyone = [draft.see(memory) for memory in draft.view.memories()]
         living = [memory for memory in everyone if not memory.archived]
         archived = [memory for memory in everyone if memory.archived]
-        self._living = {folded(memory.title): memory for memory in living}
+        self._living = {fold(memory.title): memory for memory in living}
         self._by_id = {memory.id: memory for memory in living}
         self._by_path = {memory.path: memory for memory in living}
         away = [*draft.view.archived(), *archived]
-        self._archived = {folded(memory.title): memory for memory in away}
+        self._archived = {fold(memory.title): memory for memory in away}
         self._archived_by_id = {memory.id: memory for memory in self._archived.values()}
         self._targets: dict[str, str | None] = {}
 
     def living(self, name: str) -> Memory | None:
         """The memory that lives and answers to a name."""
-        if "/" not in name and (memory := self._living.get(folded(name))):
+        if "/" not in name and (memory := self._living.get(fold(name))):
             return memory
         target = self._target(name)
         if target is not None:
             return self._by_path.get(target)
-        return self._living.get(folded(name)) if "/" in name else None
+        return self._living.get(fold(name)) if "/" in name else None
 
     def successor(self, name: str) -> Memory | None:
         """The memory that took the place of the archived one of that name."""
-        memory = self._archived.get(folded(name))
+        memory = self._archived.get(fold(name))
         for _ in range(_STEPS):
             if memory is None:
                 return None
@@ -64,7 +64,7 @@ class Names:
         """Whether a note answers to the name that is no memory, and not in the archive, or a memory yet to come."""
         if self._draft.is_coming(name.strip()):
             return True
-        if folded(name) in self._archived:
+        if fold(name) in self._archived:
             return False
         target = self._target(name)
         return target is not None and target not in self._by_path
@@ -98,12 +98,12 @@ def link_to(memory: Memory) -> str:
     return f"[[{memory.title}]]"
 
 
-def retargeted(content: str, old: str, new: str) -> str:
+def retarget_links(content: str, old: str, new: str) -> str:
     """The content with its links to one title leading to another; what they show, and code, stay as they are."""
-    wanted = folded(old)
+    wanted = fold(old)
 
     def link(match: re.Match[str]) -> str:
-        return f"[[{new}{match[2] or ''}]]" if folded(match[1]) == wanted else match[0]
+        return f"[[{new}{match[2] or ''}]]" if fold(match[1]) == wanted else match[0]
 
     parts: list[str] = []
     at = 0
@@ -125,11 +125,11 @@ class Linkers:
     def add(self, memory: Memory) -> None:
         """Take in the links of a memory."""
         for name in (*memory.links, *memory.linked):
-            self._paths.setdefault(folded(name), {})[memory.path] = memory
+            self._paths.setdefault(fold(name), {})[memory.path] = memory
 
     def of(self, title: str) -> list[Memory]:
         """Those that link to a title, by path."""
-        return [each for _, each in sorted(self._paths.get(folded(title), {}).items())]
+        return [each for _, each in sorted(self._paths.get(fold(title), {}).items())]
 
 
 def resolve(draft: Draft) -> None:
@@ -151,9 +151,9 @@ def resolve(draft: Draft) -> None:
 def _settle(draft: Draft, memory: Memory, names: Names, wanted: dict[str, Memory]) -> None:
     """Write the entries of one memory, if they are others now."""
     before = entries(memory)
-    after = [entry for each in before if (entry := _led(each, memory, names))]
-    known = {folded(name) for entry in after for name in link_targets(entry) or (entry,)}
-    added = [other for _, other in sorted(wanted.items()) if folded(other.title) not in known]
+    after = [entry for each in before if (entry := _resolve_entry(each, memory, names))]
+    known = {fold(name) for entry in after for name in link_targets(entry) or (entry,)}
+    added = [other for _, other in sorted(wanted.items()) if fold(other.title) not in known]
     after = list(dict.fromkeys([*after, *map(link_to, added)]))
     if after == before or not draft.may(memory):
         return
@@ -164,7 +164,7 @@ def _settle(draft: Draft, memory: Memory, names: Names, wanted: dict[str, Memory
     draft.set(memory, "; ".join(parts), links=links or None)
 
 
-def _led(entry: str, memory: Memory, names: Names) -> str | None:
+def _resolve_entry(entry: str, memory: Memory, names: Names) -> str | None:
     """What an entry becomes; None when it leads nowhere or to the memory itself."""
     targets = link_targets(entry)
     if len(targets) != 1:
@@ -194,9 +194,7 @@ def link(draft: Draft, one: Memory, other: Memory) -> None:
     """Link two memories with each other."""
     for memory, target in ((one, other), (other, one)):
         before = entries(draft.see(memory))
-        if folded(target.title) not in {
-            folded(name) for each in before for name in link_targets(each)
-        }:
+        if fold(target.title) not in {fold(name) for each in before for name in link_targets(each)}:
             links: list[Value] = [*before, link_to(target)]
             draft.set(memory, f"linked with “{target.title}”", links=links)
 
@@ -210,7 +208,7 @@ def unlink(draft: Draft, one: Memory, other: Memory) -> None:
             draft.set(memory, f"no longer linked with “{target.title}”", links=links or None)
 
 
-def redirected(memory: Memory, old: Memory, new: Memory) -> Value:
+def redirect_link(memory: Memory, old: Memory, new: Memory) -> Value:
     """The property `links` of a memory with another target in one's place, once; as it is where nothing changes."""
     before = entries(memory)
     if not any(_leads_to(each, old) or _leads_to(each, new) for each in before):
@@ -224,4 +222,4 @@ def redirected(memory: Memory, old: Memory, new: Memory) -> Value:
 
 
 def _leads_to(entry: str, memory: Memory) -> bool:
-    return [folded(name) for name in link_targets(entry)] == [folded(memory.title)]
+    return [fold(name) for name in link_targets(entry)] == [fold(memory.title)]

@@ -70,12 +70,12 @@ class Reader:
         except FileNotFoundError:
             raise
         except (OSError, ValueError) as error:
-            return _stored(entry, b"", "", None, f"cannot be read: {reason_of(error)}")
+            return _to_stored(entry, b"", "", None, f"cannot be read: {reason_of(error)}")
         if result is None:
             return None
         blob, data = result
         if not self.may_be_memory(entry.path):
-            return _stored(entry, blob, "", None)
+            return _to_stored(entry, blob, "", None)
         style = self.style(entry.path)
         text, trouble = decode(data)
         if entry.size > CAP:
@@ -85,7 +85,7 @@ class Reader:
         page = pages.read(style, text)
         trouble = trouble or page.error
         memory = None if trouble else self._memory(entry, page)
-        return _stored(entry, blob, style, memory, trouble)
+        return _to_stored(entry, blob, style, memory, trouble)
 
     def may_be_memory(self, path: str) -> bool:
         """Whether a file at this path can be one: a note, not written by us, and no part of a conversation, no note of
@@ -158,12 +158,12 @@ def phase_of(category: str) -> str:
     return "inbox" if category == INBOX else "organized"
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """Titles and paths that are equal folded are one."""
     return nfc(text).lower()
 
 
-def _stored(
+def _to_stored(
     entry: Entry, blob: bytes, style: str, memory: Memory | None, trouble: str | None = None
 ) -> Stored:
     return Stored(entry.path, entry.size, entry.mtime_ns, entry.inode, blob, style, memory, trouble)

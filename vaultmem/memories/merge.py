@@ -9,9 +9,9 @@ from vaultmem.adapter import Value
 from vaultmem.memories import access, paraphrase
 from vaultmem.memories.access import CONNECTED
 from vaultmem.memories.draft import Draft, Finding
-from vaultmem.memories.links import Linkers, folded, redirected, retargeted
+from vaultmem.memories.links import Linkers, fold, redirect_link, retarget_links
 from vaultmem.memories.model import INBOX, Memory
-from vaultmem.memories.same import Likes, Match, Tried, is_of_one_writer, kin, may_join, united
+from vaultmem.memories.same import Likes, Match, Tried, is_of_one_writer, kin, may_join, unite_texts
 from vaultmem.memories.short_texts import CAP
 from vaultmem.progress import counted
 from vaultmem.text.times import seconds, stamp
@@ -32,7 +32,7 @@ def merge(draft: Draft, trust: str = CONNECTED) -> None:
 
 def join(draft: Draft, one: Memory, other: Memory, reason: str) -> bool:
     """Merge two that a person takes for the same; whether that could be done."""
-    first, second = _ranked(draft, [one, other])
+    first, second = _rank(draft, [one, other])
     return _join(draft, Match(first, reason), second, Linkers(draft.memories()))
 
 
@@ -40,7 +40,7 @@ def _pass(draft: Draft, tried: Tried, trust: str) -> bool:
     groups: dict[tuple[str, ...], Likes] = {}
     linkers: Linkers | None = None
     merged = False
-    for memory in counted("comparing", _ranked(draft, filter(may_join, draft.memories()))):
+    for memory in counted("comparing", _rank(draft, filter(may_join, draft.memories()))):
         likes = groups.setdefault(kin(draft.view, memory), Likes(draft, tried, trust))
         match = likes.match(memory)
         if match is not None:
@@ -52,14 +52,14 @@ def _pass(draft: Draft, tried: Tried, trust: str) -> bool:
     return merged
 
 
-def _ranked(draft: Draft, memories: Iterable[Memory]) -> list[Memory]:
+def _rank(draft: Draft, memories: Iterable[Memory]) -> list[Memory]:
     """The survivor comes first: the person's own words, then most reads, then whose title is not another's with a day
     behind it, then oldest."""
-    titles = {folded(memory.title) for memory in draft.memories()}
+    titles = {fold(memory.title) for memory in draft.memories()}
 
     def rank(memory: Memory) -> tuple[int, float, bool, float, str]:
         dated = _DATED.search(memory.title)
-        is_second = dated is not None and folded(memory.title[: dated.start()]) in titles
+        is_second = dated is not None and fold(memory.title[: dated.start()]) in titles
         standing = access.standing(access.origin(memory.properties))
         return standing, -draft.reads(memory), is_second, memory.created, memory.path
 
@@ -96,10 +96,10 @@ def _content(draft: Draft, survivor: Memory, other: Memory) -> str:
     if not is_of_one_writer(survivor, other):
         return mine
     if max(len(mine), len(theirs)) > CAP or "\n" in f"{mine.strip()}{theirs.strip()}":
-        return united(mine, theirs)
+        return unite_texts(mine, theirs)
     more = paraphrase.says_more(theirs, mine) - paraphrase.says_more(mine, theirs)
     if not paraphrase.is_same(mine, theirs) and paraphrase.says_more(theirs, mine):
-        return united(mine, theirs)
+        return unite_texts(mine, theirs)
     return theirs if more > 0 or (more == 0 and other.created > survivor.created) else mine
 
 
@@ -107,11 +107,11 @@ def _redirect(draft: Draft, linker: Memory, old: Memory, new: Memory) -> None:
     """Let the links of one memory lead to the survivor."""
     why = f"“{old.title}” is now in “{new.title}”"
     content = draft.content(linker)
-    changed = retargeted(content, old.title, new.title)
+    changed = retarget_links(content, old.title, new.title)
     if changed != content:
         draft.rewrite(linker, changed, why)
     seen = draft.see(linker)
-    links = redirected(seen, old, new)
+    links = redirect_link(seen, old, new)
     if links != seen.properties.get("links"):
         draft.set(linker, why, links=links)
 
@@ -173,6 +173,6 @@ def _together(one: tuple[str, ...], other: tuple[str, ...], without: str = "") -
     """All of both, once without regard to case, in their order."""
     first: dict[str, str] = {}
     for each in (*one, *other):
-        if folded(each) != folded(without):
+        if fold(each) != fold(without):
             first.setdefault(each.casefold(), each)
     return list(first.values())

@@ -95,11 +95,11 @@ class _Assistant:
             return ""
         self.tally.asked += 1
         try:
-            answer = self._model.ask(summaries.remembered(texts, TOKENS))
+            answer = self._model.ask(summaries.remembered_part(texts, TOKENS))
         except LlmError as error:
             self._give_up(error)
             return ""
-        text = summaries.told(answer) if isinstance(answer, str) else ""
+        text = summaries.summary_text(answer) if isinstance(answer, str) else ""
         self.tally.summaries += bool(text)
         return text
 

@@ -14,7 +14,7 @@ from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, Change, Plan
 from vaultmem.memories.item_answers import DONE, OPEN
 from vaultmem.memories.model import key_of
-from vaultmem.memories.reports import Report, header, planned
+from vaultmem.memories.reports import Report, header, report_planned
 from vaultmem.memories.store import Session
 from vaultmem.text import recurrence
 from vaultmem.text.sanitize import one_line
@@ -37,31 +37,31 @@ def set_property(session: Session, params: Arguments) -> Report:
         raise UsageError("give a value; vaultmem unset removes the property")
     value = params.value("value")
     if params.flag("add"):
-        return _edited(session, params, lambda was: was if value in was else [*was, value])
-    return _edited(session, params, lambda _: value)
+        return _edit(session, params, lambda was: was if value in was else [*was, value])
+    return _edit(session, params, lambda _: value)
 
 
 def unset(session: Session, params: Arguments) -> Report:
     """Remove a property from a note, or one item from its list."""
     if not params.has("value"):
-        return _edited(session, params, lambda _: None)
+        return _edit(session, params, lambda _: None)
     value = params.value("value")
-    return _edited(session, params, lambda was: [one for one in was if one != value] or None)
+    return _edit(session, params, lambda was: [one for one in was if one != value] or None)
 
 
-def _edited(session: Session, params: Arguments, new: Callable[[list[Value]], Value]) -> Report:
+def _edit(session: Session, params: Arguments, new: Callable[[list[Value]], Value]) -> Report:
     """The property becomes what `new` makes of its items."""
     path, key = path_of(session, params.needed("note")), params.needed("key")
     data = session.desk.bytes_of(path) or b""
     form = session.desk.rules.page_style(path)
     was = _value(form, decode(data)[0], key)
     value = new(_items(form, was))
-    raw = pages.edited(form, data, {key: value}, None)
+    raw = pages.edit(form, data, {key: value}, None)
     why = f"{'unset' if value is None else 'set'} {one_line(key)}"
     changes = (Change(EDIT, "", path, path, {}, None, digest(data), why, raw),)
     plan = Plan("set", changes if raw != data else ())
     if params.flag("dry_run"):
-        return planned(session, plan)
+        return report_planned(session, plan)
     _carry_out(session, params, plan, why)
     return {"note": path, "key": key, "was": was, "value": value, "changed": bool(plan.changes)}
 
@@ -69,7 +69,7 @@ def _edited(session: Session, params: Arguments, new: Callable[[list[Value]], Va
 def _value(form: str, text: str, key: str) -> Value:
     properties = pages.read(form, text).properties
     names = {name.casefold(): name for name in properties}
-    name = names.get(key.casefold()) or names.get(logseq_properties.spelled(key)) or key_of(key)
+    name = names.get(key.casefold()) or names.get(logseq_properties.spell_key(key)) or key_of(key)
     return properties.get(name)
 
 
@@ -77,7 +77,7 @@ def _items(form: str, value: Value) -> list[Value]:
     if isinstance(value, list):
         return value
     if form == pages.OUTLINE and isinstance(value, str):
-        return logseq_properties.listed(value, linked=True)
+        return logseq_properties.list_items(value, linked=True)
     return [] if value is None else [value]
 
 
@@ -111,7 +111,7 @@ def tick(session: Session, params: Arguments, path: str, line: int) -> Report:
         return {**report, "was": DONE, "changed": False}
     plan = standing.ticked(session, "")
     if params.flag("dry_run"):
-        return {**report, "dry_run": True, "changes": planned(session, plan)["changes"]}
+        return {**report, "dry_run": True, "changes": report_planned(session, plan)["changes"]}
     _carry_out(session, params, plan, f"done: {text}")
     return {**report, "carried_out": [{"id": "", "text": text, "path": path, "action": DONE}]}
 

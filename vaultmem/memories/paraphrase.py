@@ -90,17 +90,17 @@ def is_same(one: str, other: str, similarity: float | None = None) -> bool:
     nothing else could make up for it."""
     a, b = _plain(one[:LONGEST]), _plain(other[:LONGEST])
     begun = _shared(a, b, similarity)
-    if weighted(WEIGHTS, begun) + _at_most(tuple(begun)) < LIKELY:
+    if weighted_sum(WEIGHTS, begun) + _at_most(tuple(begun)) < LIKELY:
         return False
-    return weighted(WEIGHTS, begun | _ordered(one, other, a, b)) > LIKELY
+    return weighted_sum(WEIGHTS, begun | _ordered(one, other, a, b)) > LIKELY
 
 
 def score(one: str, other: str, similarity: float | None = None) -> float:
     """The log odds that they state the same. `similarity`: their cosine, where a model knows it."""
-    return weighted(WEIGHTS, features(one, other, similarity))
+    return weighted_sum(WEIGHTS, features(one, other, similarity))
 
 
-def weighted(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
+def weighted_sum(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
     """The sum of a linear model."""
     return weights[""] + math.fsum(map(mul, map(weights.__getitem__, features), features.values()))
 
@@ -131,7 +131,7 @@ def features(one: str, other: str, similarity: float | None = None) -> dict[str,
 def _shared(a: _Plain, b: _Plain, similarity: float | None) -> dict[str, float]:
     """What both have, in whatever order."""
     lost, gained = _missing(a, b), _missing(b, a)
-    covered = sorted((_covered(a, lost), _covered(b, gained)))
+    covered = sorted((_coverage(a, lost), _coverage(b, gained)))
     results = {
         "covered": covered[0],
         "covered squared": covered[0] ** 2,
@@ -158,7 +158,7 @@ def _shared(a: _Plain, b: _Plain, similarity: float | None) -> dict[str, float]:
 def _ordered(one: str, other: str, a: _Plain, b: _Plain) -> dict[str, float]:
     """In which order it stands, and what is stated with it."""
     alone = {*_missing(a, b), *_missing(b, a)}
-    return {**_places(a, b, alone), **_stated(one, other, is_change=a.cue != b.cue)}
+    return {**_places(a, b, alone), **_state_features(one, other, is_change=a.cue != b.cue)}
 
 
 def _particulars(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
@@ -211,11 +211,11 @@ def _signs(a: _Plain, b: _Plain) -> dict[str, float]:
     }
 
 
-def _stated(one: str, other: str, *, is_change: bool) -> dict[str, float]:
+def _state_features(one: str, other: str, *, is_change: bool) -> dict[str, float]:
     """What they say of one property."""
     both = facts_of_both(other, one) if max(len(one), len(other)) <= CAP else ((), ())
     topics = [{fact.subject for fact in stated} for stated in both]
-    mine, theirs = ({_told(fact) for fact in stated} for stated in both)
+    mine, theirs = ({_to_fact(fact) for fact in stated} for stated in both)
     return {
         "one fact": not mine.isdisjoint(theirs) and not is_change,
         "other subject": all(topics) and topics[0].isdisjoint(topics[1]),
@@ -251,7 +251,7 @@ def _plain(text: str) -> _Plain:
 
 
 @lru_cache(4096)
-def _told(fact: Statement) -> _Fact:
+def _to_fact(fact: Statement) -> _Fact:
     value = frozenset(token.stem for token in tokens_of(fact.value)) - _COMPARED
     kind = _ALIASES.get(fact.property, fact.property)
     return _Fact(fact.subject, kind, value, fact.negated, fact.where)
@@ -286,7 +286,7 @@ def _is_form(word: str, other: str) -> bool:
     return word[:alike] == other[:alike]
 
 
-def _covered(text: _Plain, missing: Sequence[str]) -> float:
+def _coverage(text: _Plain, missing: Sequence[str]) -> float:
     """The share of its words that the other has."""
     lacking = sum(text.known[word] for word in missing)
     return 1 - lacking / text.weight

@@ -23,7 +23,7 @@ from vaultmem.history.repository import short_id
 from vaultmem.memories import reads
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import is_talk, put_away
-from vaultmem.memories.reports import Report, header, unified
+from vaultmem.memories.reports import Report, diff_of, header
 from vaultmem.memories.store import Session
 from vaultmem.text.times import stamp
 from vaultmem.vault import pages
@@ -79,7 +79,7 @@ def undo(session: Session, params: Arguments) -> Report:
         session.desk.folder,
         session.desk.bytes_of,
         past.merged,
-        _archived(session, who.by),
+        _archiver(session, who.by),
         lambda one, other: _id(session, one) == _id(session, other),
         put_away,
     )
@@ -88,7 +88,7 @@ def undo(session: Session, params: Arguments) -> Report:
     rows = [{key: _commit_to_json(one, elsewhere)[key] for key in kept} for one in commits]
     refused = [{"path": path, "reason": reason} for path, reason in not_possible]
     if params.flag("dry_run"):
-        changes = [_previewed(session, one) for one in writes]
+        changes = [_preview(session, one) for one in writes]
         return {"undone": rows, "dry_run": True, "changes": changes, "refused": refused}
     outcome = session.desk.batches.apply(who._replace(why=why), writes)
     if outcome.done:
@@ -116,14 +116,14 @@ def _id(session: Session, data: bytes) -> str:
     return str(pages.read(style, decode(data)[0]).properties.get("id", ""))
 
 
-def _archived(session: Session, by: str) -> Callable[[bytes], bytes]:
+def _archiver(session: Session, by: str) -> Callable[[bytes], bytes]:
     """What makes an archived memory of the bytes of a live one."""
     sets: dict[str, Value] = {"deleted_at": stamp(session.now), "by": by}
     style = session.desk.rules.page_style(f"{session.desk.folder}/{ARCHIVE}/-.md")
 
     def archived(data: bytes) -> bytes:
         try:
-            return pages.edited(style, data, sets, None)
+            return pages.edit(style, data, sets, None)
         except FrontMatterError as error:  # one file of many, which the report then names
             raise NoteChangedError(str(error)) from error
 
@@ -137,9 +137,9 @@ def _keep_undone(session: Session, outcome: Outcome) -> None:
     reads.leave_undone(session.desk.ledger, rows, session.now)
 
 
-def _previewed(session: Session, one: PlannedWrite) -> dict[str, object]:
+def _preview(session: Session, one: PlannedWrite) -> dict[str, object]:
     old = None if one.path is None else session.desk.bytes_of(one.path)
-    text = unified(one.path, one.target, old or b"", one.render(old))
+    text = diff_of(one.path, one.target, old or b"", one.render(old))
     return {"path": one.path, "target": one.target, "why": one.why, "diff": text}
 
 

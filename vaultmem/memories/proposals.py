@@ -19,7 +19,7 @@ from vaultmem.errors import NoteChangedError
 from vaultmem.index import catalog_read
 from vaultmem.memories.note_names import Name, Titles, names, names_in
 from vaultmem.memories.store import Session
-from vaultmem.text.sanitize import quoted
+from vaultmem.text.sanitize import quote_text
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.values import plural
 from vaultmem.vault import files
@@ -128,8 +128,11 @@ def broken_link(note: Note, number: int, target: str, nearest: Sequence[str]) ->
     if link is None or not nearest:
         return None
     new, *others = nearest
-    text = f"[[{quoted(target)}]] leads nowhere; the nearest title is “{quoted(new)}”"
-    evidence = (quoted(line), *((f"also near: {quoted(', '.join(others))}",) if others else ()))
+    text = f"[[{quote_text(target)}]] leads nowhere; the nearest title is “{quote_text(new)}”"
+    evidence = (
+        quote_text(line),
+        *((f"also near: {quote_text(', '.join(others))}",) if others else ()),
+    )
     id_ = _id(BROKEN, note.path, " ".join(line.split()), target, new)
     return Proposal(id_, BROKEN, note.path, number, text, evidence, link[1], new, link.start(1))
 
@@ -142,9 +145,9 @@ def mention(note: Note, name: Name) -> Proposal:
     else:
         bar = "\\|" if line.lstrip().startswith("|") else "|"  # in a table a bar ends the cell
         new = f"[[{name.title}{bar}{name.words}]]"
-    text = f"“{quoted(name.words)}” names [[{quoted(name.title)}]] without a link"
+    text = f"“{quote_text(name.words)}” names [[{quote_text(name.title)}]] without a link"
     id_ = _id(MENTION, note.path, " ".join(line.split()), name.words, name.title)
-    old, evidence = name.words, (quoted(line),)
+    old, evidence = name.words, (quote_text(line),)
     return Proposal(id_, MENTION, note.path, name.line, text, evidence, old, new, name.column)
 
 
@@ -156,8 +159,8 @@ def orphan(note: Note, near: Mapping[str, str]) -> Proposal | None:
     gap = "" if not note.last else "\n" if note.outline else "\n\n"
     links = ", ".join(f"[[{title}]]" for title in near)
     new = f"{old}{gap}{'- ' if note.outline else ''}Related: {links}"
-    text = f"nothing links to it, and it links to nothing; near it: {quoted(', '.join(near))}"
-    evidence = tuple(quoted(f"{title}: {reason}") for title, reason in near.items())
+    text = f"nothing links to it, and it links to nothing; near it: {quote_text(', '.join(near))}"
+    evidence = tuple(quote_text(f"{title}: {reason}") for title, reason in near.items())
     id_ = _id(ORPHAN, note.path, "")
     return Proposal(id_, ORPHAN, note.path, max(note.last, 1), text, evidence, old, new)
 
@@ -172,7 +175,7 @@ def duplicates(notes: Sequence[Note], backlinks: Mapping[str, int]) -> Iterator[
             continue
         paths = (keeper.path, note.path)
         evidence = tuple(f"{path}: {plural(backlinks[path], 'backlink')}" for path in paths)
-        text = quoted(f"it is the same as {keeper.path}")
+        text = quote_text(f"it is the same as {keeper.path}")
         id_ = _id(DUPLICATE, note.path, keeper.path)
         old = content_hash(note.text)
         yield Proposal(id_, DUPLICATE, note.path, 1, text, evidence, old, keeper.path)

@@ -43,7 +43,7 @@ def add(ledger: Ledger, stored: Mapping[str, int], now: float, by: str = "") -> 
     known: dict[str, ReadCount] = {}
     with ledger.writing(now) as db:
         for memory, of_file in stored.items():
-            before = _known(db, memory, now)
+            before = _read_count(db, memory, now)
             shares = _shares(db, memory, before.number)
             shares[EARLIER] = shares.get(EARLIER, 0) + max(0, of_file - before.number)
             shares[HERE] = shares.get(HERE, 0) + 1
@@ -60,7 +60,7 @@ def use(ledger: Ledger, recalled: Mapping[str, float], now: float) -> None:
     session recalls is not worth more for it, and its file is not rewritten each night for the count."""
     with ledger.writing(now) as db:
         for memory, at in recalled.items():
-            before = _known(db, memory, at)
+            before = _read_count(db, memory, at)
             times = tuple(sorted({*before.times, at})[-TIMES:])
             shares = _shares(db, memory, before.number) or {HERE: 1}
             _put(db, memory, ReadCount(sum(shares.values()), max(before.last, at), times))
@@ -101,7 +101,7 @@ def take_shares(ledger: Ledger, heard: Iterable[Share], now: float) -> None:
     """Count what machines say that they have read: of each, the highest number that it ever said."""
     with ledger.writing(now) as db:
         for one in heard:
-            before = _known(db, one.id, one.last)
+            before = _read_count(db, one.id, one.last)
             numbers = _shares(db, one.id, before.number)
             if one.number <= numbers.get(one.machine, 0):
                 continue
@@ -172,7 +172,7 @@ def _note_recall(db: sqlite3.Connection, memory: str, by: str, at: float) -> Non
 # When the decay of a memory was reset last, on any machine: its file may have lost that to another edit.
 
 
-def reinforced(ledger: Ledger) -> dict[str, str]:
+def reinforced_at(ledger: Ledger) -> dict[str, str]:
     """The moments, by the ids of the memories."""
     if not ledger.has("reinforced"):
         return {}
@@ -190,7 +190,7 @@ def reinforce(ledger: Ledger, moments: Mapping[str, str], now: float) -> None:
         )
 
 
-def seen(ledger: Ledger) -> dict[str, Left]:
+def left_states(ledger: Ledger) -> dict[str, Left]:
     """How vaultmem left the memories that it wrote or filed, by id."""
     return dict(ledger.rows("SELECT id, path, hash, category FROM seen", _left))
 
@@ -215,7 +215,7 @@ def leave_undone(ledger: Ledger, rows: Iterable[tuple[str, str, str]], now: floa
         db.executemany("INSERT OR REPLACE INTO undone VALUES (?, ?, ?)", rows)
 
 
-def _known(db: sqlite3.Connection, memory: str, at: float) -> ReadCount:
+def _read_count(db: sqlite3.Connection, memory: str, at: float) -> ReadCount:
     """What is known of the reading of a memory that is read at a time."""
     row = db.execute("SELECT id, count, last, times FROM reads WHERE id = ?", (memory,)).fetchone()
     return _count(row)[1] if row else ReadCount(0, at, ())
@@ -251,7 +251,7 @@ class Content(NamedTuple):
     by: str
 
 
-def written(ledger: Ledger) -> list[Content]:
+def written_contents(ledger: Ledger) -> list[Content]:
     """The newest contents."""
     if not ledger.has("written"):
         return []
@@ -311,16 +311,16 @@ class Kept(NamedTuple):
         return self.fields.get("who") == MODEL
 
 
-def kept(ledger: Ledger) -> list[Kept]:
+def kept_proposals(ledger: Ledger) -> list[Kept]:
     """All that were ever made and are open, accepted or rejected, by id."""
-    return ledger.rows("SELECT id, at, state, fields FROM proposals ORDER BY id", _kept)
+    return ledger.rows("SELECT id, at, state, fields FROM proposals ORDER BY id", _row_to_kept)
 
 
 def replace_open(ledger: Ledger, made: Mapping[str, dict[str, object]], now: float) -> int:
     """What dreams propose from now on; how many of them are new. What was accepted or rejected is not proposed
     again, and what dreams would not propose any more is forgotten. What a model proposed stays."""
     with ledger.writing(now) as db:
-        rows = map(_kept, db.execute("SELECT id, at, state, fields FROM proposals"))
+        rows = map(_row_to_kept, db.execute("SELECT id, at, state, fields FROM proposals"))
         known = {one.id: one.state for one in rows if not one.is_of_model}
         removed = [id_ for id_, state in known.items() if state == OPEN and id_ not in made]
         db.executemany("DELETE FROM proposals WHERE id = ?", [(id_,) for id_ in removed])
@@ -337,7 +337,9 @@ def replace_open(ledger: Ledger, made: Mapping[str, dict[str, object]], now: flo
     return len(fresh)
 
 
-def advised(ledger: Ledger, made: Mapping[str, tuple[str, dict[str, object]]], now: float) -> None:
+def record_advice(
+    ledger: Ledger, made: Mapping[str, tuple[str, dict[str, object]]], now: float
+) -> None:
     """What a model was consulted about, by id, with the state and the fields. Known rows stay as they are."""
     rows = [
         (id_, now, state, json.dumps({**fields, "who": MODEL}, ensure_ascii=False))
@@ -394,6 +396,6 @@ def _fields(row: tuple[object, ...]) -> dict[str, object]:
     return fields
 
 
-def _kept(row: tuple[object, ...]) -> Kept:
+def _row_to_kept(row: tuple[object, ...]) -> Kept:
     id_, at, state, fields = row
     return Kept(str(id_), float(str(at)), str(state), _fields((fields,)))

@@ -108,7 +108,7 @@ def _version(value: Value) -> int:
 
 def chosen(memories: Sequence[Memory], wanted: Wanted, known: Known) -> list[Memory]:
     """Those that are wanted, the newest first."""
-    summed = frozenset[str]() if wanted.compressed else _summed(memories)
+    summed = frozenset[str]() if wanted.compressed else _summarized_sessions(memories)
     results = [
         each for each in memories if _fits(each, wanted) and not is_hidden(each.properties, summed)
     ]
@@ -120,7 +120,7 @@ def chosen(memories: Sequence[Memory], wanted: Wanted, known: Known) -> list[Mem
     return results
 
 
-def _summed(memories: Sequence[Memory]) -> frozenset[str]:
+def _summarized_sessions(memories: Sequence[Memory]) -> frozenset[str]:
     """The sessions that have a summary."""
     sums = (one.properties for one in memories if one.properties.get("compression_source"))
     return frozenset(str(own[key]) for own in sums for key in _SESSIONS if own.get(key))
@@ -143,7 +143,9 @@ def _fits(memory: Memory, wanted: Wanted) -> bool:
     if not all(word in f"{memory.title.lower()} {memory.opening}" for word in wanted.words):
         return False
     tags = [tag.lower() for tag in memory.tags] if wanted.tags else []
-    return all(tag.lower().lstrip("#") in tags for tag in wanted.tags) and _dated(memory, wanted)
+    return all(tag.lower().lstrip("#") in tags for tag in wanted.tags) and _is_in_period(
+        memory, wanted
+    )
 
 
 def _plain(name: str, value: str) -> str:
@@ -154,7 +156,7 @@ def _plain(name: str, value: str) -> str:
     return _LINE.sub("", lower.strip("[]")).removesuffix(".md").rpartition("/")[2]
 
 
-def _dated(memory: Memory, wanted: Wanted) -> bool:
+def _is_in_period(memory: Memory, wanted: Wanted) -> bool:
     if not (wanted.since or wanted.until):
         return True
     day = datetime.fromtimestamp(memory.created).astimezone().date().isoformat()

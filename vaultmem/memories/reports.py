@@ -22,7 +22,7 @@ def header(params: Arguments, why: str, now: float) -> Header:
     return Header(name or YOU, "assistant" if name else "person", why, now)
 
 
-def planned(session: Session, plan: Plan) -> Report:
+def report_planned(session: Session, plan: Plan) -> Report:
     """A plan that is not carried out, with its diffs."""
     changes = [
         {**_change_to_json(change), "diff": diff(session, change) if at < MOST_DIFFS else None}
@@ -31,12 +31,12 @@ def planned(session: Session, plan: Plan) -> Report:
     return {**to_json(plan, NOTHING), "dry_run": True, "changes": changes}
 
 
-def done(plan: Plan, outcome: Outcome) -> Report:
+def report_done(plan: Plan, outcome: Outcome) -> Report:
     """A plan that was carried out, as far as it was."""
-    return to_json(settled(plan, outcome), outcome)
+    return to_json(settled_plan(plan, outcome), outcome)
 
 
-def settled(plan: Plan, outcome: Outcome) -> Plan:
+def settled_plan(plan: Plan, outcome: Outcome) -> Plan:
     """A plan after it was carried out: the changes that were made, and findings with the paths of now."""
     targets = {step.target for step in outcome.done}
     now = {step.path: step.target for step in outcome.done if step.path is not None}
@@ -84,10 +84,10 @@ def diff(session: Session, change: Change) -> str:
         new = rendering(change, session.desk.rules.page_style)(old)
     except VaultmemError as error:
         return f"not possible: {error}\n"
-    return unified(change.path, change.target, old or b"", new)
+    return diff_of(change.path, change.target, old or b"", new)
 
 
-def unified(path: str | None, target: str, old: bytes, new: bytes) -> str:
+def diff_of(path: str | None, target: str, old: bytes, new: bytes) -> str:
     """Two versions of a file side by side."""
     import difflib  # only what is shown before it is done needs it
 

@@ -15,7 +15,7 @@ from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.proposals import DUPLICATE, Proposal, edit
 from vaultmem.memories.reads import ACCEPTED, ALWAYS, ASK, NEVER, OPEN, REJECTED
-from vaultmem.memories.reports import Report, diff, header, planned
+from vaultmem.memories.reports import Report, diff, header, report_planned
 from vaultmem.memories.store import Session
 from vaultmem.text.titles import free_path
 from vaultmem.vault.batches import Header
@@ -47,10 +47,10 @@ def proposals(session: Session, _: Arguments) -> Report:
 
 def accept(session: Session, params: Arguments) -> Report:
     """Make a proposed change. It is in the history, and can be undone."""
-    proposal = _named(session, params)
+    proposal = _find(session, params)
     plan = _plan(session, proposal)
     if params.flag("dry_run"):
-        return planned(session, plan)
+        return report_planned(session, plan)
     _make(session, proposal, plan, header(params, f"accepted: {proposal.said}"[:200], session.now))
     change = next((one for one in plan.changes if one.path == proposal.path), plan.changes[0])
     return {"id": proposal.id, "accepted": True, "path": change.target, "said": proposal.said}
@@ -88,14 +88,14 @@ def _follow_rules(session: Session) -> None:
 
 def reject(session: Session, params: Arguments) -> Report:
     """Never propose it again."""
-    proposal = _named(session, params)
+    proposal = _find(session, params)
     if not params.flag("dry_run"):
         reads.decide(session.desk.ledger, proposal.id, REJECTED, session.now)
     return {"id": proposal.id, "rejected": True, "path": proposal.path, "said": proposal.said}
 
 
 def _open(session: Session) -> list[Proposal | Opinion]:
-    rows = [one for one in reads.kept(session.desk.ledger) if one.state == OPEN]
+    rows = [one for one in reads.kept_proposals(session.desk.ledger) if one.state == OPEN]
     rules = reads.rules(session.desk.ledger)
     of_notes = [from_row(one.fields) for one in rows if not one.is_of_model]
     of_notes = [one for one in of_notes if rules.get(one.kind) != NEVER]
@@ -132,7 +132,7 @@ def _diff(session: Session, change: Change) -> str:
     return text if text.strip() else f"{change.path} -> {change.target}\n"
 
 
-def _named(session: Session, params: Arguments) -> Proposal | Opinion:
+def _find(session: Session, params: Arguments) -> Proposal | Opinion:
     id_ = params.needed("id")
     matching = [each for each in _open(session) if each.id.startswith(id_)]
     if not matching:

@@ -39,17 +39,17 @@ _UNIT = lazy(
 )
 
 
-def united(first: str, second: str) -> str:
+def unite_texts(first: str, second: str) -> str:
     """The first content, and below it the lines of the second that it lacks, in their order. A block of code is
     taken as a whole; lines that differ in nothing but case, blanks or the final stop count as the same."""
     units = list(_units(first))
-    known = {_folded(unit) for unit in units}
+    known = {_fold(unit) for unit in units}
     extra: list[str] = []
     gap = False
     for unit in _units(second):
         if not unit[0].strip():
             gap = True
-        elif _folded(unit) not in known:
+        elif _fold(unit) not in known:
             extra += ["", unit[0]] if gap and extra else [unit[0]]
             gap = False
     if not extra:
@@ -72,7 +72,7 @@ def _units(content: str) -> Iterator[re.Match[str]]:
         at = unit.end() + 1
 
 
-def _folded(unit: re.Match[str]) -> str:
+def _fold(unit: re.Match[str]) -> str:
     if unit["fence"]:  # an end that is lacking makes no other block
         return f"{unit['fence']}{unit['info']}{unit['code']}".rstrip()
     return " ".join(unit[0].split()).casefold().rstrip(".。!！")
@@ -125,7 +125,7 @@ def _agree(one: str, other: str) -> bool:
 
 
 def _contains(whole: str, part: str) -> bool:
-    return united(whole, part) == whole
+    return unite_texts(whole, part) == whole
 
 
 def _is_covered(one: Particulars, other: Particulars) -> bool:

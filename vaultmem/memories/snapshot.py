@@ -10,7 +10,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TypeVar
 
-from vaultmem.memories.memory_file import Stored, folded, provisional, title_of
+from vaultmem.memories.memory_file import Stored, fold, provisional, title_of
 from vaultmem.memories.model import Memory
 from vaultmem.text.similarity import SIZE, resemblance
 from vaultmem.text.values import lazy
@@ -36,7 +36,7 @@ class _Suspects(Places):
 
     def find(self, path: str, copy: str) -> str | None:
         """The path as it is in the vault, unless it is the copy itself or nothing."""
-        self.asked.add(folded(path))
+        self.asked.add(fold(path))
         match = self._exists(path)
         return None if match == copy else match
 
@@ -52,18 +52,18 @@ class Names:
     def put(self, path: str, stored: Stored) -> None:
         """A file is there."""
         if path not in self.files:
-            self.paths[folded(path)] = path
+            self.paths[fold(path)] = path
             if path[-3:].lower() == ".md":
-                self.titles[folded(title_of(path))] += 1
+                self.titles[fold(title_of(path))] += 1
         self.files[path] = stored
 
     def drop(self, path: str) -> Stored | None:
         """A file is gone; what it was."""
         stored = self.files.pop(path, None)
         if stored is not None:
-            self.paths.pop(folded(path), None)
+            self.paths.pop(fold(path), None)
             if path[-3:].lower() == ".md":
-                self.titles[folded(title_of(path))] -= 1
+                self.titles[fold(title_of(path))] -= 1
         return stored
 
 
@@ -117,7 +117,7 @@ class Snapshot:
                 if each is not None:
                     same = self.by_hash.get(each.hash, [])
                     _put(self.by_hash, each.hash, _with(same, path, new if each is new else None) or None)  # fmt: skip
-        title = folded(title_of(path))
+        title = fold(title_of(path))
         if self._names.titles[title] + (new is None) == 1 and "by_title" in self.__dict__:
             _put(self.by_title, title, new)
         else:
@@ -129,11 +129,11 @@ class Snapshot:
     def _bears_on_copies(self, path: str) -> bool:
         """Whether a file could make another a copy, or no copy any more, or be one itself."""
         copies, originals = self._told_apart
-        if path in copies or folded(path) in originals:
+        if path in copies or fold(path) in originals:
             return True
         if not is_suspect(path):
             return False
-        alone = _Suspects([path], self._spelled)
+        alone = _Suspects([path], self._spelling)
         result = conflicts(alone) or doubtful(alone)
         originals.update(alone.asked)
         return bool(result)
@@ -156,8 +156,8 @@ class Snapshot:
     @cached_property
     def _told_apart(self) -> tuple[dict[str, str | None], set[str]]:
         """The copies, and the folded paths of files that would make others copies, or no copies any more."""
-        places = _Suspects(self._suspects, self._spelled)
-        results = {copy: self._spelled(original) for copy, original in conflicts(places).items()}
+        places = _Suspects(self._suspects, self._spelling)
+        results = {copy: self._spelling(original) for copy, original in conflicts(places).items()}
         for copy, original in doubtful(places):
             one, other = self._files[copy].memory, self._files[original].memory
             if one and other and original not in results and _is_copy(one, other):
@@ -203,7 +203,7 @@ class Snapshot:
     @cached_property
     def by_title(self) -> dict[str, Memory]:
         """Those that live by their folded titles; of several the one whose path comes first."""
-        return {folded(memory.title): memory for memory in reversed(self.live)}
+        return {fold(memory.title): memory for memory in reversed(self.live)}
 
     @cached_property
     def by_hash(self) -> dict[str, list[Memory]]:
@@ -218,8 +218,8 @@ class Snapshot:
         """The sketches of those that live, one behind the other; SIZE zeros for what has none."""
         return bytearray(b"".join(map(_sketch, self.live)))
 
-    def _spelled(self, path: str) -> str | None:
-        return path if path in self._files else self._names.paths.get(folded(path))
+    def _spelling(self, path: str) -> str | None:
+        return path if path in self._files else self._names.paths.get(fold(path))
 
 
 def _sketch(memory: Memory) -> bytes:

@@ -72,7 +72,7 @@ def rendering(change: Change, style: Style) -> Callable[[bytes | None], bytes]:
         whole = change.content is not None or change.action == TO_ARCHIVE
         if whole and change.expected and change.expected != _content_hash(form, now):
             raise NoteChangedError(f"{change.path} was changed meanwhile")
-        return pages.edited(form, now, change.properties, change.content)
+        return pages.edit(form, now, change.properties, change.content)
 
     return render
 
@@ -154,7 +154,7 @@ class MemoryStore:
         from vaultmem.memories import entries
 
         rules = self.rules
-        return entries.shared(self.vault, self.folder, rules.page_style, rules.fingerprint)
+        return entries.shared_files(self.vault, self.folder, rules.page_style, rules.fingerprint)
 
     @property
     def pending(self) -> Pending:
@@ -237,7 +237,7 @@ class MemoryStore:
     def seen(self) -> dict[str, Left]:
         """How vaultmem left the memories that it wrote, by id."""
         self.settle()
-        return reads.seen(self.ledger)
+        return reads.left_states(self.ledger)
 
     def settle(self) -> None:
         """Write down what was only kept in memory, to spare each write of a memory a write of the ledger. Lost in
@@ -324,7 +324,7 @@ class Session:
     @cached_property
     def reinforced(self) -> dict[str, str]:
         """When memories were reinforced, by their ids."""
-        return reads.reinforced(self.desk.ledger)
+        return reads.reinforced_at(self.desk.ledger)
 
     @cached_property
     def answers(self) -> Mapping[str, Answer]:

@@ -129,7 +129,7 @@ def session(turns: Iterable[Entry], most: int) -> Question:
     return _question(_SESSION, [("Conversation", spoken(turns))], most)
 
 
-def remembered(texts: Iterable[str], most: int) -> Question:
+def remembered_part(texts: Iterable[str], most: int) -> Question:
     """What stays of a session of which only memories are there, in their order."""
     return _question(_SESSION, [("Conversation", "\n\n".join(texts))], most)
 
@@ -142,7 +142,7 @@ def spoken(turns: Iterable[Entry]) -> str:
     )
 
 
-def told(answer: str) -> str:
+def summary_text(answer: str) -> str:
     """The summary in an answer: small models repeat the marks, too."""
     return answer.strip().removeprefix(_OPEN).removesuffix(_CLOSE).strip()
 
@@ -200,7 +200,7 @@ def sentence(
     """The one sentence of at most `most` tokens that says most: a fact if there is one that fits, of those that say
     alike the newest, else a sentence of the texts. A question says nothing."""
     for group in (sentences(" ".join(fact.split()) for fact in reversed(facts)), sentences(texts)):
-        for one in _ranked(_statements(group)):
+        for one in _rank(_statements(group)):
             if count(one) <= most:
                 return one
     return ""
@@ -216,7 +216,7 @@ def summary(
     chosen, left = _fitting(newest, most, count)
     every = sentences(texts)
     candidates = _statements(every) or ([] if facts else every)
-    more, _ = _fitting([one for one in _ranked(candidates) if one not in chosen], left, count)
+    more, _ = _fitting([one for one in _rank(candidates) if one not in chosen], left, count)
     ordered = [*reversed(chosen), *(one for one in candidates if one in more)]
     return "\n".join(dict.fromkeys(ordered))
 
@@ -235,7 +235,7 @@ def _statements(lines: list[str]) -> list[str]:
     return [one for one in lines if not _QUESTION.search(one)]
 
 
-def _ranked(lines: Sequence[str]) -> list[str]:
+def _rank(lines: Sequence[str]) -> list[str]:
     """The sentences, those that say most first: what is salient, and what the others speak of, too."""
     words = [frozenset(word.lower() for word in _WORDS.findall(one)) for one in lines]
     often = Counter(word for each in words for word in each)

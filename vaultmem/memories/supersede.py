@@ -121,7 +121,7 @@ def replacing(features: Mapping[str, float], weights: Mapping[str, float]) -> fl
         return _NEVER
     if not (features["lost"] and features["gained"]) and not features["denied in one"]:
         return _NEVER
-    return max(_NEVER, paraphrase.weighted(weights, features))
+    return max(_NEVER, paraphrase.weighted_sum(weights, features))
 
 
 def signs(new: str, scores: Sequence[float], *, contradicts: bool) -> tuple[float, ...]:

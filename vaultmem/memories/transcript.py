@@ -16,7 +16,7 @@ from vaultmem.memories.conversation import ASSISTANT, FINAL, MEMORY, SUMMARY, US
 from vaultmem.memories.entries import Talk
 from vaultmem.memories.store import Session
 from vaultmem.memories.summaries import is_outdated
-from vaultmem.text.sanitize import quoted
+from vaultmem.text.sanitize import quote_text
 from vaultmem.vault import pages
 from vaultmem.vault.places import CHAT, ENTRIES
 
@@ -60,7 +60,7 @@ def render(entries: Sequence[Entry], titles: Mapping[str, str]) -> str:
     private only that it is there."""
     first = _day(min(one.created for one in entries))
     parts = [f"# Conversation of {first.day} {first:%B %Y}", _ABOUT, *_summary(entries)]
-    learned = [*_learned(entries, titles)]
+    learned = [*_learned_links(entries, titles)]
     if learned:
         parts += ["## Learned", "\n".join(f"- {line}" for line in learned)]
     return "\n\n".join([*parts, *_turns(entries)]) + "\n"
@@ -73,7 +73,7 @@ def _summary(entries: Sequence[Entry]) -> Iterator[str]:
             yield _quote(one.content)
 
 
-def _learned(entries: Sequence[Entry], titles: Mapping[str, str]) -> Iterator[str]:
+def _learned_links(entries: Sequence[Entry], titles: Mapping[str, str]) -> Iterator[str]:
     """The facts that hold, and links to the memories that others have become."""
     for one in entries:
         if one.role != MEMORY or one.properties.get("compression_source") is True:
@@ -82,7 +82,9 @@ def _learned(entries: Sequence[Entry], titles: Mapping[str, str]) -> Iterator[st
         if title and one.deleted:
             yield f"[[{title}]]"
         elif not one.deleted:
-            yield PRIVATE if is_private(one.properties) else quoted(one.content, len(one.content))
+            yield (
+                PRIVATE if is_private(one.properties) else quote_text(one.content, len(one.content))
+            )
 
 
 def _turns(entries: Sequence[Entry]) -> list[str]:

@@ -17,7 +17,14 @@ from vaultmem.memories.classify import UNSURE
 from vaultmem.memories.draft import HALTED, TO_ARCHIVE, Draft, Finding, Plan
 from vaultmem.memories.dream import DEEP, LIGHT, MEDIUM, Options, leave_unquiet
 from vaultmem.memories.merge import MERGED
-from vaultmem.memories.reports import NOTHING, Report, finding_to_json, planned, settled, to_json
+from vaultmem.memories.reports import (
+    NOTHING,
+    Report,
+    finding_to_json,
+    report_planned,
+    settled_plan,
+    to_json,
+)
 from vaultmem.memories.store import Session
 from vaultmem.schedule import next_time
 from vaultmem.text.times import duration_seconds
@@ -169,14 +176,14 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> Done:
     plan = draft.plan(name)
     aside = {"aside": len(draft.at_work)}
     if dry_run:
-        return Done(plan, {**planned(session, plan), **aside})
+        return Done(plan, {**report_planned(session, plan), **aside})
     if is_unattended:
         check(session, job, plan)
     assistant = params.text("by")
     why = f"{name}: {len(plan.changes)} changed"
     header = Header(assistant or job, "assistant" if assistant else "job", why, session.now)
     outcome = session.carry_out(plan, header)
-    plan = settled(plan, outcome)
+    plan = settled_plan(plan, outcome)
     if notices is not None:
         leaving.give(session, name, notices, map(finding_to_json, plan.findings))
     changed_note.keep(session)

@@ -77,7 +77,7 @@ class View:
             return title.lower() in self._stems
         rules = self._store.rules
         note = rules.parse(path, "", FrontMatter({}, None, 0))
-        return any(self._named(catalog, name) for name in rules.names(path, note))
+        return any(self._paths_named(catalog, name) for name in rules.names(path, note))
 
     def _is_blocked(self, title: str) -> bool:
         """Whether something that is no note has the name, in any folder of memories."""
@@ -105,19 +105,19 @@ class View:
         if own is not None:
             return own.path
         catalog = self._catalog
-        return None if catalog is None else self._resolved(catalog, name)
+        return None if catalog is None else self._resolve(catalog, name)
 
-    def _resolved(self, catalog: Catalog, name: str) -> str | None:
+    def _resolve(self, catalog: Catalog, name: str) -> str | None:
         rules = self._store.rules
         source = f"{self.folder}/inbox/-.md"
         note = rules.numbered(source, rules.parse(source, f"[[{name}]]", FrontMatter({}, None, 0)))
         if not note.links or not note.links[0].key:
             return None
         link = note.links[0]
-        results = [self._named(catalog, wanted) for wanted in rules.lookups(link.key)]
+        results = [self._paths_named(catalog, wanted) for wanted in rules.lookups(link.key)]
         return rules.resolve(link.path, link.key, source, results).path
 
-    def _named(self, catalog: Catalog, name: str) -> list[str]:
+    def _paths_named(self, catalog: Catalog, name: str) -> list[str]:
         rows = catalog.db.execute(
             "SELECT f.path FROM names n JOIN files f ON f.id = n.file WHERE n.name = ? ORDER BY f.path",
             (name,),

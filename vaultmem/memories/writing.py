@@ -14,14 +14,14 @@ from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import New
 from vaultmem.memories.model import DEFAULT_SCOPE, INBOX, PASSING, REMINDERS, Memory
 from vaultmem.memories.records import is_visible_to
-from vaultmem.memories.reports import header, planned
+from vaultmem.memories.reports import header, report_planned
 from vaultmem.memories.same import kin
 from vaultmem.memories.short_texts import CAP
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.memories.supersede import may_replace, replace
 from vaultmem.plugins import language
 from vaultmem.text import secrets, similarity, titles
-from vaultmem.text.sanitize import quoted
+from vaultmem.text.sanitize import quote_text
 from vaultmem.text.times import stamp
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def write(
             **{name: existing.same.text(name) for name in times or ()},
         }  # fmt: skip
     new = new_memory(session, params, content, existing, times)
-    replaced = superseded(session, params, new, existing)
+    replaced = find_superseded(session, params, new, existing)
     for _ in range(TRIES):
         draft = session.draft()
         title = titles.free_title(
@@ -83,7 +83,7 @@ def write(
         plan = draft.plan("write")
         if params.flag("dry_run"):
             return {
-                **planned(session, plan), **_clashes(existing), **secret_kinds, "created": False,
+                **report_planned(session, plan), **_clashes(existing), **secret_kinds, "created": False,
             }  # fmt: skip
         outcome = session.carry_out(plan, header(params, f"write {title}", session.now))
         written = session.desk.collection.at(plan.changes[-1].target)
@@ -99,10 +99,12 @@ def write(
     raise NoteChangedError(f"the memory was not written: {reason}")
 
 
-def superseded(session: Session, params: Arguments, new: New, existing: Existing) -> list[Memory]:
+def find_superseded(
+    session: Session, params: Arguments, new: New, existing: Existing
+) -> list[Memory]:
     """The memories whose place the new one takes: the one that was named, and those that speak of the same."""
     if params.text("replaces"):
-        return [_named(session, params.needed("replaces"))]
+        return [_find(session, params.needed("replaces"))]
     trust = session.desk.config.text("recall.trust")
     if new.category == REMINDERS:
         return []
@@ -113,7 +115,7 @@ def superseded(session: Session, params: Arguments, new: New, existing: Existing
     ]
 
 
-def _named(session: Session, text: str) -> Memory:
+def _find(session: Session, text: str) -> Memory:
     """A memory, also one in the archive."""
     try:
         return session.find(text)
@@ -125,7 +127,7 @@ def _without_secrets(params: Arguments) -> tuple[str, dict[str, object]]:
     """The content, and what of it looks like secrets: the kinds of what was taken out ("redacted"). An assistant
     writes what it has read somewhere; a person may keep a password on purpose, and is only warned ("secrets")."""
     content = params.content()
-    redacted = secrets.redacted(content)
+    redacted = secrets.redact_with_kinds(content)
     if _is_assistant(params):
         return redacted.text, {"redacted": list(redacted.kinds), "secrets": []}
     return content, {"redacted": [], "secrets": list(redacted.kinds)}
@@ -172,7 +174,7 @@ def new_memory(
     properties.update({"created_at": now, "updated_at": now})
     value = params.text("title")
     if _is_assistant(params):
-        value = secrets.title_without_marks(secrets.redacted(value).text)
+        value = secrets.title_without_marks(secrets.redact_with_kinds(value).text)
     value = titles.safe(value) if value else ""
     return New(str(properties["id"]), value, category, content, properties)
 
@@ -283,7 +285,7 @@ def _against(
     for (memory, text), each in zip(olds, texts, strict=True):
         sure = each.kind == supersede.REPLACES
         if sure or each.contradicts or each.is_doubtful:
-            why = f"“{quoted(content)}” against “{quoted(text)}”"
+            why = f"“{quote_text(content)}” against “{quote_text(text)}”"
             results.append((-each.replaces, Against(memory, why, sure)))
     results.sort(key=lambda pair: (not pair[1].sure, pair[0], pair[1].memory.path))
     alike = [

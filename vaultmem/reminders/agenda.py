@@ -168,7 +168,7 @@ class Agenda:
         if changed is None or (since is not None and seq < since):
             changed = None
         else:
-            changed |= self._renumbered(catalog)
+            changed |= self._renumber(catalog)
         if self._met is None or changed is None:
             rows = self._ledger.rows(
                 "SELECT id, day FROM met", lambda row: (str(row[0]), str(row[1]))
@@ -178,7 +178,7 @@ class Agenda:
             self._read(catalog, changed, now)
         self._index, self._seq = index, seq
 
-    def _renumbered(self, catalog: Catalog) -> set[int]:
+    def _renumber(self, catalog: Catalog) -> set[int]:
         """The notes with a number whose original came or went."""
         numbered = {note: known for note, known in self._notes.items() if known.original}
         there = _existing(catalog, {known.original for known in numbered.values()})

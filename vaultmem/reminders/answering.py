@@ -20,7 +20,7 @@ from vaultmem.memories.item_answers import (
     completion_id,
     is_closed,
 )
-from vaultmem.memories.reports import Report, header, planned
+from vaultmem.memories.reports import Report, header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.plugins import language
 from vaultmem.reminders import carrying
@@ -181,7 +181,7 @@ def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) 
     skipped: list[dict[str, str]] = []
     if state == OPEN:
         plan = carrying.restore_plan(session, id_)
-        changes += carrying.entries(planned(session, plan)["changes"]) if plan else []
+        changes += carrying.entries(report_planned(session, plan)["changes"]) if plan else []
     else:
         settled = carrying.settle(session, dry_run=True, more=answers)
         changes += carrying.entries_about(id_, settled.changes)

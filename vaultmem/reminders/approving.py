@@ -41,7 +41,7 @@ def approve(session: Session, params: Arguments) -> Report:
     answers = record.answers()
     results = [
         memory
-        for memory in _meant(session, params)
+        for memory in _resolve(session, params)
         if _is_foreign(memory) and is_approved(memory.id, answers) == undo
     ]
     if results and not params.flag("dry_run"):
@@ -83,7 +83,7 @@ def _remember(session: Session, fact: Learned, *, dry_run: bool) -> Report:
     return {"approved": 1, "taken_back": 0, "memories": [memory], "dry_run": dry_run}
 
 
-def approved(desk: MemoryStore, reader: Reader, params: Arguments) -> Report:  # noqa: ARG001 - the form of verbs that run apart
+def approved_ids(desk: MemoryStore, reader: Reader, params: Arguments) -> Report:  # noqa: ARG001 - the form of verbs that run apart
     """Which of these ids the person has approved."""
     answers = desk.pending.record.answers()
     return {"approved": [one for one in params.texts("ids") if is_approved(one, answers)]}
@@ -102,7 +102,7 @@ def take_back(session: Session, memories: Mapping[str, str]) -> None:
         record.add(results, [], session.now)
 
 
-def _meant(session: Session, params: Arguments) -> list[Memory]:
+def _resolve(session: Session, params: Arguments) -> list[Memory]:
     if params.text("id"):
         return [session.find(params.needed("id"))]
     wanted = {key: value for key in ("agent", "source") if (value := params.text(key))}
@@ -148,7 +148,7 @@ def waiting(session: Session, params: Arguments) -> dict[str, object]:  # noqa: 
     rules = reads.rules(session.desk.ledger)
     open_ = sum(
         one.state == reads.OPEN and rules.get(str(one.fields.get("kind"))) != reads.NEVER
-        for one in reads.kept(session.desk.ledger)
+        for one in reads.kept_proposals(session.desk.ledger)
     )
     return {"findings": results, "proposals": open_, "troubles": collection.troubles()}
 

@@ -23,7 +23,7 @@ from vaultmem.memories.item_answers import (
 )
 from vaultmem.memories.model import Memory, category_of
 from vaultmem.memories.proposals import Proposal
-from vaultmem.memories.reports import Report, header, planned
+from vaultmem.memories.reports import Report, header, report_planned
 from vaultmem.memories.store import YOU, Session
 from vaultmem.reminders import proposal_items
 from vaultmem.reminders.due import REMINDER, TASK, Due, series_id
@@ -176,18 +176,18 @@ class _Work:
         """Do it, unless it is done; if it was done and is open again, the person took it back, in the note, by undo or
         by restore."""
         session = self._session
-        plan = self._archived(due, answer) if due.kind == REMINDER else self._ticked(due)
+        plan = self._archive_reminder(due, answer) if due.kind == REMINDER else self._ticked(due)
         if plan is None:
             return
         if self._is_carried_out(answer, mark):
             ids = [id_ for id_ in (due.id, due.series) if id_ in self._answers]
             self._reopen(due.id, ids, one_line(due.text), due.path)
         elif self._dry_run:
-            self.settled.add_changes(due.id, planned(session, plan))
+            self.settled.add_changes(due.id, report_planned(session, plan))
         else:
             self._carry_out(due, answer, plan)
 
-    def _archived(self, due: Due, answer: Answer) -> Plan | None:
+    def _archive_reminder(self, due: Due, answer: Answer) -> Plan | None:
         """The plan by which a reminder is put away; None for one that is gone."""
         live = self._session.desk.collection.live()
         memory = next((one for one in live if one.id == due.memory), None)

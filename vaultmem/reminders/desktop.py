@@ -162,7 +162,7 @@ class _Native:
         """Whether it was handed over; None where the library can show nothing, but the system can."""
         delivered: bool | None = False
         try:
-            notifier = self._connected()
+            notifier = self._connect()
             sending = notifier and _send(notifier, title, body, urgent=urgent, uri=uri)
             delivered = self._run(sending) if sending else None
         finally:
@@ -170,7 +170,7 @@ class _Native:
                 self._drop()
         return delivered
 
-    def _connected(self) -> DesktopNotifier | None:
+    def _connect(self) -> DesktopNotifier | None:
         """The connection; None where the library can show nothing, but the system can."""
         if self._notifier is not None and _is_dead(self._notifier):
             self._drop()  # else the library would wait for answers
@@ -190,7 +190,7 @@ class _Native:
 
     def _run(self, work: Coroutine[object, object, _Result]) -> _Result:
         """Let the thread do it, and wait for it, but not for long."""
-        future = asyncio.run_coroutine_threadsafe(work, self._started())
+        future = asyncio.run_coroutine_threadsafe(work, self._start_loop())
         try:
             return future.result(PATIENCE)
         except (concurrent.futures.TimeoutError, TimeoutError) as error:
@@ -201,7 +201,7 @@ class _Native:
         except Exception as error:  # the border to the library, D-Bus and whatever answers there
             raise NotificationError(_reason(error)) from error
 
-    def _started(self) -> asyncio.AbstractEventLoop:
+    def _start_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(

@@ -81,12 +81,12 @@ class Schedule(NamedTuple):
     ) -> Iterator[Identified]:
         last, following = occurrences(self.rule, self.due.due, moment)
         if last and not self._is_over(last, moment.date().isoformat()):
-            occurrence = with_id(_moved(self.due, last), self.source)
+            occurrence = with_id(_shift(self.due, last), self.source)
             if not following or not is_closed(occurrence.due.id):
                 yield occurrence
                 return
         if following:
-            yield with_id(_moved(self.due, following), self.source)
+            yield with_id(_shift(self.due, following), self.source)
 
     def _is_over(self, when: str, today: str) -> bool:
         if self.days is None:
@@ -113,7 +113,7 @@ def series_id(source: str, words: str = "") -> str:
     return item_id(source, f"series\0{words}")
 
 
-def _moved(due: Due, when: str) -> Due:
+def _shift(due: Due, when: str) -> Due:
     """The occurrence of that time; one that reminds earlier than it is due does so each time."""
     if not due.at or due.at == due.due:
         return due._replace(due=when, at=when and due.at and when)

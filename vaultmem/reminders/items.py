@@ -299,7 +299,7 @@ def _last_line(shown: Iterable[Item], more: int, older: int, extent: Extent) -> 
     return "", ""
 
 
-def shown_text(item: Item) -> str:
+def display_text(item: Item) -> str:
     """The words of an item as a page has them."""
     return words(item.text, WORDS)
 
@@ -361,7 +361,7 @@ def _parts(item: Item, when: str) -> list[str]:
     """The words, then the time, the repetition and the author, then a link to the note."""
     by = f"by {one_line(item.author, _SHORT)}" if item.author else ""
     details = ", ".join(part for part in (when, one_line(item.repeat or "", _SHORT), by) if part)
-    parts = (shown_text(item), f"({details})" if details else "", _link(item.title))
+    parts = (display_text(item), f"({details})" if details else "", _link(item.title))
     return [part for part in parts if part]
 
 

@@ -203,7 +203,7 @@ class Pending:
             *(review.everything() if extent == items.FULL else review.items()),
             *review.preferences(),
         ]
-        texts = {item.id: items.shown_text(item) for item in listed}
+        texts = {item.id: items.display_text(item) for item in listed}
 
         def record(acks: Mapping[str, Ack]) -> None:
             self.unsettled = self.unsettled or bool(acks)

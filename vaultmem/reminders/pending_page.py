@@ -62,7 +62,7 @@ class Page:
 
     def acks(self, now: datetime) -> dict[str, Ack]:
         """What is answered on the page and on its conflict copies, and not yet taken from there. Never raises."""
-        turn = _Turn(self.style, (), now, self._remembered().recorded)
+        turn = _Turn(self.style, (), now, self._load_memory().recorded)
         page = self._copy(self.path)
         if page is None and os.path.isfile(f"{self.vault}/{self.path}"):
             return {}  # a note of the person
@@ -75,7 +75,7 @@ class Page:
     ) -> Refreshed:
         """Let `record` keep what was answered, then write the page with what is left. `record` may be called more
         than once, also with what it was given before."""
-        before = self._remembered()
+        before = self._load_memory()
         turn = _Turn(self.style, items, now, before.recorded, record)
         turn.extent = extent
         try:
@@ -110,7 +110,7 @@ class Page:
         if not turn.left() and not "".join(turn.typed).strip():
             return False
         page = turn.page(ticks.read(""))
-        write.create(self.vault, self.path, _encoded(page))
+        write.create(self.vault, self.path, _encode(page))
         turn.on_page = frozenset()
         return True
 
@@ -124,7 +124,7 @@ class Page:
                     f"{self.path} is larger than {MOST_BYTES // 1_000_000} MB, and is left alone; "
                     "move your notes elsewhere"
                 )
-            text = _decoded(data)
+            text = _decode(data)
             if not ticks.is_page(text):
                 raise VaultmemError(
                     f"{self.path} is a note of yours and stays as it is; give it another name, "
@@ -133,7 +133,7 @@ class Page:
             content = ticks.read(text)
             turn.take(content)
             turn.record_all()
-            turn.on_page = after = _answered(content)
+            turn.on_page = after = _answer_ids(content)
             turn.strangers = {tick.id for tick in content.ticks} - turn.ids - turn.acks.keys()
             is_new = bool(turn.acks) or before.digest != turn.digest() or not content.is_whole
             has_strangers = bool(turn.strangers) and _digest(turn.strangers) != before.strangers
@@ -142,8 +142,8 @@ class Page:
             if not (text.strip() or turn.left() or turn.typed):
                 return data  # empty, and nothing to say
             page = turn.page(content)
-            after = _answered(ticks.read(page))
-            return _encoded(page)
+            after = _answer_ids(ticks.read(page))
+            return _encode(page)
 
         changed = write.change(self.vault, self.path, new_bytes, part=True)
         turn.on_page = after
@@ -161,7 +161,7 @@ class Page:
             data = files.content(f"{self.vault}/{path}", MOST_BYTES + 1)[0]
         except (OSError, ValueError):
             return None
-        text = _decoded(data)
+        text = _decode(data)
         if len(data) > MOST_BYTES or not ticks.is_page(text):
             return None
         return _Copy(path, data, ticks.read(text))
@@ -182,7 +182,7 @@ class Page:
 
     # --- What this machine wrote last
 
-    def _remembered(self) -> _Memory:
+    def _load_memory(self) -> _Memory:
         try:
             with open(self._memory_file, encoding="ascii") as file:
                 lines = file.read(_LONGEST_MEMORY).split("\n")
@@ -252,17 +252,17 @@ def _digest(texts: Iterable[str]) -> str:
     return files.digest(" ".join(sorted(texts)).encode("utf-8", "surrogateescape"))
 
 
-def _answered(content: Content) -> frozenset[str]:
+def _answer_ids(content: Content) -> frozenset[str]:
     """The answers on a page, as this machine remembers them."""
     return frozenset(f"{tick.id} {tick.state}" for tick in content.ticks if tick.state != OPEN)
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     """The text of a page; a byte that is no UTF-8 stays what it was."""
     if data.startswith(_WIDE):
         return files.decode(data)[0].replace("\ufffd", "")
     return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape").replace("\0", "")
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")

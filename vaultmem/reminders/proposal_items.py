@@ -15,7 +15,7 @@ from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.item_answers import DONE, DROPPED, Answer, item_id
 from vaultmem.memories.proposals import BROKEN, DUPLICATE, MENTION, Note, Proposal, edit
-from vaultmem.text.sanitize import quoted
+from vaultmem.text.sanitize import quote_text
 from vaultmem.vault import files
 
 if TYPE_CHECKING:
@@ -53,7 +53,11 @@ def carried_out_id(proposal_id: str) -> str:
 
 def open_proposals(ledger: Ledger) -> list[Proposal]:
     """Those for notes that nobody has decided on, in the order of paths."""
-    rows = (one for one in reads.kept(ledger) if one.state == reads.OPEN and not one.is_of_model)
+    rows = (
+        one
+        for one in reads.kept_proposals(ledger)
+        if one.state == reads.OPEN and not one.is_of_model
+    )
     every = [review.from_row(one.fields) for one in rows]
     return sorted(every, key=lambda each: (each.path, each.line, each.kind, each.id))
 
@@ -85,7 +89,7 @@ def _in_words(proposal: Proposal, text: str) -> str:
         before = f"…{before}"
     if len(line) > end + _BESIDE:
         after = f"{after}…"
-    old, new = (quoted(f"{before}{words}{after}") for words in (proposal.old, proposal.new))
+    old, new = (quote_text(f"{before}{words}{after}") for words in (proposal.old, proposal.new))
     return f"change line {proposal.line}? “{old}” → “{new}”"
 
 

@@ -129,7 +129,7 @@ class Record:
         with self._lock:
             every = self._all()
             if current is not None:
-                self._forgotten = _outdated(every, current, now)
+                self._forgotten = _outdated_keys(every, current, now)
             if self._pages is not None:
                 heard = self._pages.everything()
                 fresh = {key: one for key, one in heard.items() if key not in self._forgotten}
@@ -203,7 +203,7 @@ def _later_than(known: Answer | None, answer: Answer) -> Answer:
     return answer if last is None else answer._replace(at=stamp(last + 1))
 
 
-def _outdated(entries: log_entries.Entries, current: set[str], now: float) -> set[Key]:
+def _outdated_keys(entries: log_entries.Entries, current: set[str], now: float) -> set[Key]:
     """What all is old about items that nobody can answer any more."""
     oldest = stamp(max(now - KEEP_FOR, 0))
     about_items = [one for one in entries.values() if isinstance(one, (Answer, Notified))]

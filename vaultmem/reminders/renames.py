@@ -89,7 +89,7 @@ def moved_entries(before: Mapping[str, Due], after: Iterable[Due], entries: Entr
     for due in (now[id_] for id_ in now if id_ not in before and by_meaning):
         same = by_meaning[_meaning(due)]
         gone = [one for one in same if one.id not in now]
-        mended = _mended(due, by_line[_line(due)]) if len(gone) != 1 else []
+        mended = _repair(due, by_line[_line(due)]) if len(gone) != 1 else []
         pairs = _renamed_ids(gone[0], due) if len(gone) == 1 else []  # of two nobody knows which
         for one in mended:
             answer = entries.answers.get(one.id)
@@ -113,7 +113,7 @@ def _line(due: Due) -> tuple[object, ...]:
     return due.kind, due.path, due.line, due.due, due.at, due.foreign
 
 
-def _mended(due: Due, gone: Sequence[Due]) -> list[Due]:
+def _repair(due: Due, gone: Sequence[Due]) -> list[Due]:
     """The one that is gone, was in this line with nearly these words."""
     if len(gone) != 1 or not due.line:
         return []

@@ -127,7 +127,7 @@ class Review:
             questions[MOST_QUESTIONS:],
         )  # an answer brings up the next
         rest += [each for kind, some in kinds.items() if kind not in PERSONAL for each in some]
-        lost = _counted(kinds[LOST], _COUNTED[LOST])
+        lost = _summarize_many(kinds[LOST], _COUNTED[LOST])
         shown = [*kinds["vanished"], *kinds[HALTED], *lost, *kinds["leaving"], *asked]
         if rest:
             key = "\0".join(sorted(item.id for item in rest))
@@ -136,14 +136,16 @@ class Review:
             shown.append(
                 Item(item_id("chores", key), "review", text, rank=rank, counts_others=True)
             )
-        return self._unanswered(shown)
+        return self._drop_answered(shown)
 
     def chores(self) -> list[Item]:
         """All that vaultmem review lists beside proposals, the most urgent kinds first; many of a kind are one line."""
-        return self._unanswered(
+        return self._drop_answered(
             one
             for kind, items in {**self._kinds, "proposals": [], "advice": []}.items()
-            for one in (items if kind in PERSONAL else _counted(items, _COUNTED.get(kind, "{}")))
+            for one in (
+                items if kind in PERSONAL else _summarize_many(items, _COUNTED.get(kind, "{}"))
+            )
         )
 
     def everything(self) -> list[Item]:
@@ -201,15 +203,15 @@ class Review:
             "leaving": self._leaving(),
             "approve": self._to_approve(),
             "remember": self._to_remember(),
-            **self._noticed(),
+            **self._group_findings(),
             "proposals": self._proposals(),
             "advice": self._advice(),
             **self._file_problems(),
             "inbox": self._inbox(),
         }
-        return {kind: self._unanswered(items) for kind, items in kinds.items()}
+        return {kind: self._drop_answered(items) for kind, items in kinds.items()}
 
-    def _unanswered(self, items: Iterable[Item]) -> list[Item]:
+    def _drop_answered(self, items: Iterable[Item]) -> list[Item]:
         return open_items(items, self._answers, self._context.now.replace(tzinfo=None))
 
     # --- Memories
@@ -283,7 +285,7 @@ class Review:
             for one in proposed
         ]
 
-    def _noticed(self) -> dict[str, list[Item]]:
+    def _group_findings(self) -> dict[str, list[Item]]:
         """What dreams noticed, as far as it still is so."""
         by_path = {each.path: each for each in self._memories}
         items: dict[str, list[Item]] = {kind: [] for kind in _NOTICED}
@@ -323,7 +325,7 @@ class Review:
 
     def _advice(self) -> list[Item]:
         """What a model proposes, for the count: vaultmem review shows it with its reasons."""
-        rows = (one for one in reads.kept(self._context.ledger) if one.is_of_model)
+        rows = (one for one in reads.kept_proposals(self._context.ledger) if one.is_of_model)
         ids = (proposal_items.question_id(one.id) for one in rows if one.state == reads.OPEN)
         return [_item("advice", id_, "") for id_ in ids]
 
@@ -359,7 +361,7 @@ def _item(kind: str, id_: str, text: str, source: str = "", title: str = "") -> 
     return Item(id_, "review", text, source=source, title=title, rank=_RANK[kind], asks=asks)
 
 
-def _counted(items: list[Item], text: str) -> list[Item]:
+def _summarize_many(items: list[Item], text: str) -> list[Item]:
     """Those of one kind as they are; of many only one line that counts them, such as "{} copies". A tick on it means
     that the person has seen them, and holds until there are others."""
     if len(items) <= MOST:

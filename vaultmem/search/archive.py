@@ -62,7 +62,7 @@ class Question:
                 yield share, path, text
 
 
-def archived(searcher: Searcher, ask: Ask) -> list[Hit]:
+def search_archive(searcher: Searcher, ask: Ask) -> list[Hit]:
     """What age or something newer has put into the archive and answers the question, best first, marked as such. What
     somebody deleted is left out: vaultmem list --deleted shows it."""
     query = language.parse(ask.text)

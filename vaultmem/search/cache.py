@@ -70,12 +70,12 @@ def _condition(one: language.Filter) -> tuple[str, list[str | int]]:
     span = language.day_range(one.value)
     if one.field in _DATED and span:
         sign, which = _DATED[one.field]
-        return _dated(sign, span[which])
+        return _date_clause(sign, span[which])
     same = "lower(CAST(json_extract(n.properties, ?) AS TEXT)) = ?"
     return same, [f"$.{one.field}", folded]
 
 
-def _dated(sign: str, day: str) -> tuple[str, list[str | int]]:
+def _date_clause(sign: str, day: str) -> tuple[str, list[str | int]]:
     """Notes without a day of their own count by their files' times. Working out the local day of each
     takes most of the time, so it is done only where the time alone does not tell."""
     from datetime import UTC, datetime
@@ -329,15 +329,15 @@ class CatalogCache:
 
     def places(self, blocks: list[Pair]) -> dict[Pair, BlockPlace]:
         """The places of blocks; those that are gone are left out."""
-        rows = _known(self._places, blocks, partial(catalog_read.place_rows, self._catalog))
+        rows = _load_known(self._places, blocks, partial(catalog_read.place_rows, self._catalog))
         return {block: catalog_read.as_place(row) for block, row in rows.items()}
 
     def ranges(self, blocks: list[Pair]) -> dict[Pair, Pair]:
         """The first and last lines of blocks; those that are gone are left out."""
-        return _known(self._ranges, blocks, partial(catalog_read.line_ranges, self._catalog))
+        return _load_known(self._ranges, blocks, partial(catalog_read.line_ranges, self._catalog))
 
 
-def _known(
+def _load_known(
     known: dict[Pair, T], blocks: list[Pair], read: Callable[[list[Pair]], dict[Pair, T]]
 ) -> dict[Pair, T]:
     """Of these blocks what is known, and what is read of the others."""

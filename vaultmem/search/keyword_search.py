@@ -131,7 +131,7 @@ class KeywordSearcher:
             query = self._whole(only, (field,), question.query.words, extras=False)
             parts[field] = {b: s for b, s, _ in self._run(query, 1000) if s > 0}
         found = self._day_clauses(question.text) + self._when_clause(question.text)
-        dates = self._run(self._filtered([(_SHOULD, q) for q in found], only), 1000)
+        dates = self._run(self._filter([(_SHOULD, q) for q in found], only), 1000)
         return {**parts, "date": {b: s for b, s, _ in dates if s > 0}}
 
     def _run(self, query: tantivy.Query, limit: int) -> list[Sized]:
@@ -159,7 +159,7 @@ class KeywordSearcher:
         clauses += [(_SHOULD, q) for term in weak for q in self._term(term, fields)]
         for term in query.excluded:
             clauses.append((_NOT, self._any(self._term(term, _PHRASE_FIELDS, strict=True))))
-        return self._filtered(clauses, question)
+        return self._filter(clauses, question)
 
     def is_weak(self, term: Term) -> bool:
         """Whether a term is made of stop words only."""
@@ -220,7 +220,7 @@ class KeywordSearcher:
         """Whether a pattern of CJK characters can find anything: to look for numbers beside them takes long."""
         return pattern.isascii() or any(self._count("body", one) for one in pattern if _is_han(one))
 
-    def _filtered(
+    def _filter(
         self, clauses: list[tuple[tantivy.Occur, tantivy.Query]], question: Question
     ) -> tantivy.Query:
         positive = any(occur != _NOT for occur, _ in clauses)

@@ -275,7 +275,7 @@ def estimates(keyword: Mapping[int, float], meaning: Mapping[int, Closeness]) ->
     return result
 
 
-def grouped(
+def group_by_note(
     blocks: Iterable[int], limit: int, note_bits: int
 ) -> tuple[list[int], dict[int, list[int]]]:
     """The best block of each of the first `limit` notes, and up to three more blocks of each note."""

@@ -186,14 +186,14 @@ class Run:
     def carry_out(self) -> None:
         """Make all steps."""
         candidates = self._relevant(self._second_round(self._candidates()))
-        candidates = self._recency(self._scored(candidates))
+        candidates = self._recency(self._score(candidates))
         candidates = self._diversity(self._confidence(candidates))
-        self._budget([*candidates, *self._archived()])
+        self._budget([*candidates, *self._archive_tier()])
 
-    def _archived(self) -> list[Candidate]:
+    def _archive_tier(self) -> list[Candidate]:
         """The last tier: what age alone put away, and of a time in the past what held then."""
         archived = self._sources.archived(self.look, self.wanted)
-        allowed, _ = recall_candidate.allowed(archived, self.wanted)
+        allowed, _ = recall_candidate.filter_allowed(archived, self.wanted)
         if replaced := recall_candidate.replaced(archived, self.wanted):
             self.left_out["replaced"] = replaced
         return allowed
@@ -206,14 +206,14 @@ class Run:
         while True:
             every = self._sources.search(self.look, self.wanted, most, more)
             results = [one for one in every if one.path not in facts]
-            allowed, self.left_out = recall_candidate.allowed(results, self.wanted)
+            allowed, self.left_out = recall_candidate.filter_allowed(results, self.wanted)
             if len(allowed) >= self.wanted.most or len(every) < most or len(allowed) == len(every):
                 break
             most *= 4
         allowed = allowed[: self.wanted.most]
         held = [
             *recall_candidate.held_back(results, self.wanted),
-            *self._unremembered(every, facts),
+            *self._unconfirmed_facts(every, facts),
         ]
         self.held_back = held[: self.wanted.top_k]
         how = "words and meaning" if self.look.semantic else "words"
@@ -233,9 +233,11 @@ class Run:
         self._say("hop", did, candidates)
         return candidates
 
-    def _unremembered(self, candidates: list[Candidate], facts: set[str]) -> list[Candidate]:
+    def _unconfirmed_facts(self, candidates: list[Candidate], facts: set[str]) -> list[Candidate]:
         """Facts of conversations among the best: one tick, and they are memories."""
-        may = {one.path for one in recall_candidate.allowed(candidates, self.wanted)[0]} | facts
+        may = {
+            one.path for one in recall_candidate.filter_allowed(candidates, self.wanted)[0]
+        } | facts
         best = recall_candidate.relevant(one for one in candidates if one.path in may)
         among = [one for one in best[: self.wanted.top_k] if one.path in facts and not one.private]
         there = self._sources.proposed(self.look, among)
@@ -252,16 +254,16 @@ class Run:
             self.left_out["of little relevance"] = len(candidates) - len(fit)
         return fit
 
-    def _scored(self, candidates: list[Candidate]) -> list[Candidate]:
+    def _score(self, candidates: list[Candidate]) -> list[Candidate]:
         logits = self._logits(candidates)
         threshold = self.wanted.score_threshold
         if logits is not None:
-            candidates = recall_candidate.reranked(candidates, logits)
+            candidates = recall_candidate.rerank_scores(candidates, logits)
         squashed = logits is not None and threshold is not None
         candidates = (
-            recall_candidate.squashed(candidates)
+            recall_candidate.squash_scores(candidates)
             if squashed
-            else recall_candidate.scaled(candidates)
+            else recall_candidate.scale_scores(candidates)
         )
         if threshold is not None:
             candidates = [one for one in candidates if one.score >= threshold]
@@ -334,7 +336,7 @@ class Run:
         chosen = recall_candidate.within(candidates, self.wanted.top_k, self.wanted.room, _count)
         items = [one for one, _ in chosen.items]
         if self._wants("preferences"):
-            chosen = recall_candidate.arranged(chosen, _may_contradict)
+            chosen = recall_candidate.arrange(chosen, _may_contradict)
             pinned = [one for one in items if one.is_preference]
             self._say(
                 "preferences", "first, and what may contradict side by side, newest first", pinned

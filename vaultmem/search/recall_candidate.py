@@ -179,7 +179,7 @@ def reason(one: Candidate, wanted: Wanted) -> str:
     return next((name for name, fails in tests.items() if fails(one, wanted)), "")
 
 
-def allowed(
+def filter_allowed(
     candidates: Iterable[Candidate], wanted: Wanted
 ) -> tuple[list[Candidate], dict[str, int]]:
     """Those that may be recalled, in their order, and how many may not, by the reason."""
@@ -315,7 +315,7 @@ def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -
     return Chosen(chosen, budget - left, len(ranked) - len(chosen), too_long)
 
 
-def arranged(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:
+def arrange(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:
     """The same with preferences first, and with those that may contradict each other side by side, the newest first:
     `clash` of an older and a newer text."""
     first = sorted(chosen.items, key=lambda each: not each[0].is_preference)
@@ -345,7 +345,7 @@ def _clash(one: Candidate, other: Candidate, clash: Callable[[str, str], bool]) 
 # How well candidates fit, as numbers from 0 to 1: relevance, recency, confidence.
 
 
-def scaled(candidates: Sequence[Candidate]) -> list[Candidate]:
+def scale_scores(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Scores by min-max: the best has 1, the worst 0; where all are equal, all have 1."""
     if not candidates:
         return []
@@ -354,12 +354,12 @@ def scaled(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [_relevant(one, (one.score - least) / span if span > 0 else 1.0) for one in candidates]
 
 
-def squashed(candidates: Iterable[Candidate]) -> list[Candidate]:
+def squash_scores(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Scores by the logistic function, for logits of a cross-encoder: what each is worth whatever the others are."""
     return [_relevant(one, _sigmoid(one.score)) for one in candidates]
 
 
-def reranked(candidates: Sequence[Candidate], logits: Sequence[float]) -> list[Candidate]:
+def rerank_scores(candidates: Sequence[Candidate], logits: Sequence[float]) -> list[Candidate]:
     """The scores of a cross-encoder instead of what they had."""
     pairs = zip(candidates, logits, strict=True)
     return best_first(one.scored(logit, reranker=logit) for one, logit in pairs)

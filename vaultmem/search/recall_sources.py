@@ -27,7 +27,7 @@ from vaultmem.search.query import Ask, Hit, parse
 from vaultmem.search.recall_candidate import LEAST_IMPORTANCE, NEAR, Candidate, Wanted
 from vaultmem.search.recall_text import plain
 from vaultmem.search.search import Searcher
-from vaultmem.search.snippet import cut_lines, spelled
+from vaultmem.search.snippet import cut_lines, properties_as_text
 from vaultmem.text.times import seconds
 from vaultmem.vault import pages
 from vaultmem.vault.places import (
@@ -96,7 +96,7 @@ class Sources:
                 is_near = hit.similarity is not None and hit.similarity >= NEAR
                 is_near = is_near or "words around it" in hit.parts
                 shares = is_near or _shares(look.searcher, answer.words, hit, text)
-                result[one.key] = _scored(one, hit, is_memory)._replace(shares=shares)
+                result[one.key] = _score(one, hit, is_memory)._replace(shares=shares)
         return list(result.values())[:most]
 
     def archived(self, look: Look, wanted: Wanted) -> list[Candidate]:
@@ -242,7 +242,7 @@ class Sources:
         outside = origin.outside or is_foreign(place.path, rest, self.folder)
         content = cut_lines(text, place.line, place.end_line)
         if content.strip() == "---":  # the note has nothing but properties
-            content = spelled(place.properties)
+            content = properties_as_text(place.properties)
         return _with_trust(look, Candidate(
             place.path, place.line, place.end_line, content,
             title=place.title,
@@ -279,7 +279,7 @@ def _shares(searcher: Searcher, words: frozenset[str], hit: Hit, text: str) -> b
     return not words.isdisjoint((*searcher.keyword.tokens(near), *searcher.keyword.tokens(above)))
 
 
-def _scored(one: Candidate, hit: Hit, is_memory: bool) -> Candidate:
+def _score(one: Candidate, hit: Hit, is_memory: bool) -> Candidate:
     """A candidate with how well it fits."""
     length = hit.parts.get("length", 0.0) + hit.parts.get("short question", 0.0)
     parts = {"search": hit.score, "length": length}

@@ -142,7 +142,7 @@ def distinctive_words(searcher: Searcher, note: int) -> dict[str, str]:
 
 
 def _by_links(searcher: Searcher, note: int) -> Points:
-    linked = zip(LINK_POINTS, catalog_read.linked(searcher.catalog, note), strict=True)
+    linked = zip(LINK_POINTS, catalog_read.linked_notes(searcher.catalog, note), strict=True)
     points: dict[int, float] = {}
     reasons: dict[int, list[str]] = {}
     for reason, notes in linked:

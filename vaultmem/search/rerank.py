@@ -34,7 +34,7 @@ class Reranker:
 
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """How well each text answers the question, as the model says it: logits. Raises ModelError."""
-        running = self._loaded()
+        running = self._load()
         pieces = [encodable(text[:LONGEST]) for text in texts]
         try:
             results = [float(one) for one in running.rerank(encodable(question[:LONGEST]), pieces)]
@@ -44,7 +44,7 @@ class Reranker:
             raise ModelError(f"The reranker {self.setting} gives no number for some texts.")
         return results
 
-    def _loaded(self) -> TextCrossEncoder:
+    def _load(self) -> TextCrossEncoder:
         with self._lock:
             if (
                 self._trouble is not None
@@ -67,7 +67,7 @@ def _open(setting: str, models: str, threads: int) -> TextCrossEncoder:
         folder = Path(setting).expanduser()
         if folder.is_absolute():
             return TextCrossEncoder(
-                _registered(folder), cache_dir=models, threads=threads, specific_model_path=str(folder),
+                _register(folder), cache_dir=models, threads=threads, specific_model_path=str(folder),
                 providers=["CPUExecutionProvider"],
             )  # fmt: skip
         return TextCrossEncoder(
@@ -79,7 +79,7 @@ def _open(setting: str, models: str, threads: int) -> TextCrossEncoder:
         raise _unusable(setting, error) from error
 
 
-def _registered(folder: Path) -> str:
+def _register(folder: Path) -> str:
     """A name under which fastembed runs a folder that it does not know."""
     from fastembed.common.model_description import ModelSource
     from fastembed.rerank.cross_encoder import TextCrossEncoder

@@ -142,7 +142,7 @@ class Searcher:
         known = self.cache()
         remarks: list[str] = []
         if ask.is_typed:
-            query = self._corrected(query, remarks)
+            query = self._correct_spelling(query, remarks)
         question = self._question(ask, query, known)
         if query.words or query.must or query.groups:
             result = _Blocks(known, self._marked_words(query), remarks)
@@ -187,7 +187,7 @@ class Searcher:
             return Question(text, query, faded or None, all_but=bool(faded))
         return Question(text, query, notes - faded if faded else notes)
 
-    def _corrected(self, query: language.Query, remarks: list[str]) -> language.Query:
+    def _correct_spelling(self, query: language.Query, remarks: list[str]) -> language.Query:
         """Words that no note has are searched in the nearest spelling that some note has."""
         words = list(query.words)
         unknown = self.keyword.unknown_words(query)
@@ -221,7 +221,7 @@ class Searcher:
         paths = partial(catalog_read.paths_of, self.catalog)
         blocks = rank.in_order(ranking.scored, paths, ORD_BITS)
         if ask.group == "note":
-            blocks, result.more = rank.grouped(blocks, ask.limit, ORD_BITS)
+            blocks, result.more = rank.group_by_note(blocks, ask.limit, ORD_BITS)
         result.blocks = [ranking.ranked(block) for block in blocks[: ask.limit]]
 
     def _seats(self, question: Question, known: CatalogCache) -> Seats | None:
@@ -317,7 +317,7 @@ class Searcher:
         for block, hit in hits:
             content = cut_lines(texts[hit.raw or hit.path], hit.line, hit.end_line)
             if content.strip() == "---":  # the note has nothing but properties
-                content = snippet.spelled(hit.properties)
+                content = snippet.properties_as_text(hit.properties)
             shown = snippet.snippet(content, result.words, self.keyword.tokens)
             hit.content, hit.snippet, hit.marks = content, shown.text, shown.marks
             hit.more = [ranges[pair] for pair in result.others(block) if pair in ranges]

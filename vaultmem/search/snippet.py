@@ -48,7 +48,7 @@ def snippet(
             known[word] = not wanted.isdisjoint(stem(word))
         if known[word]:
             marks.append((start, end))
-    return _window(flat, _merged(marks), width)
+    return _window(flat, _merge_spans(marks), width)
 
 
 def _likely(flat: str, wanted: set[str]) -> set[tuple[int, int]]:
@@ -111,7 +111,7 @@ def _in_word(character: str) -> bool:
     return character.isalnum() and not re.match(_CJK_CHARACTER, character)
 
 
-def _merged(marks: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge_spans(marks: list[tuple[int, int]]) -> list[tuple[int, int]]:
     joined: list[tuple[int, int]] = []
     for start, end in marks:
         if joined and joined[-1][1] == start:
@@ -159,7 +159,7 @@ def _best_start(flat: str, marks: list[tuple[int, int]], width: int) -> int:
     return min(best, max(0, len(flat) - width))
 
 
-def spelled(properties: Mapping[str, object]) -> str:
+def properties_as_text(properties: Mapping[str, object]) -> str:
     """Properties as lines to read."""
     lines = []
     for name, given in properties.items():

@@ -54,7 +54,7 @@ def _name(row: tuple[object, ...]) -> str:
 def entries_in(ledger: Ledger, machine: str) -> Entries:
     """All that is known, of the machine of this name and of what is nobody's. Reads of other machines are left out:
     these tell of them themselves."""
-    return merge_entries(answers_in(ledger), collect(_shared(ledger, machine)))
+    return merge_entries(answers_in(ledger), collect(_shared_entries(ledger, machine)))
 
 
 def answers_in(ledger: Ledger) -> Entries:
@@ -70,19 +70,20 @@ def answers_in(ledger: Ledger) -> Entries:
     return collect([*answers, *notified])
 
 
-def _shared(ledger: Ledger, machine: str) -> list[Entry]:
+def _shared_entries(ledger: Ledger, machine: str) -> list[Entry]:
     names = {HERE: machine, EARLIER: BEFORE}
     entries: list[Entry] = [
         Reads(one.id, names[one.machine], min(one.number, _MOST_NUMBER), stamp(one.last))
         for one in reads.own_shares(ledger)
     ]
     entries += [
-        Written(one.id, machine, stamp(one.at), plain_name(one.by)) for one in reads.written(ledger)
+        Written(one.id, machine, stamp(one.at), plain_name(one.by))
+        for one in reads.written_contents(ledger)
     ]
-    entries += [Reinforced(id_, at) for id_, at in reads.reinforced(ledger).items()]
+    entries += [Reinforced(id_, at) for id_, at in reads.reinforced_at(ledger).items()]
     entries += [
         Decided(one.id, stamp(one.at), one.state)
-        for one in reads.kept(ledger)
+        for one in reads.kept_proposals(ledger)
         if one.state in (ACCEPTED, REJECTED)
     ]
     return [one for one in entries if is_writable(one)]
@@ -92,7 +93,7 @@ def absorb(ledger: Ledger, heard: Entries, machine: str, now: float) -> None:
     """Take over what pages say and the ledger does not know, or knows otherwise. What it has already is not written
     again."""
     add_answers(ledger, newer(heard, answers_in(ledger)), now)
-    known = collect(_shared(ledger, machine))
+    known = collect(_shared_entries(ledger, machine))
     fresh = newer(heard, known)
     if moments := {one.id: one.at for one in of_kind(fresh, Reinforced).values()}:
         reads.reinforce(ledger, moments, now)

@@ -200,7 +200,7 @@ def _reads(fields: dict[str, str], machine: str) -> Reads | None:
     return Reads(fields["id"], who, int(fields["times"]), fields["at"]) if is_known else None
 
 
-def _written(fields: dict[str, str], machine: str) -> Written | None:
+def _parse_written(fields: dict[str, str], machine: str) -> Written | None:
     by = plain_name(fields["by"])
     return Written(fields["id"], machine, fields["at"], by) if machine and by else None
 
@@ -210,7 +210,7 @@ _FORMS: tuple[tuple[re.Pattern[str], _Build], ...] = (
     (_ANSWER, lambda fields, _: plain(Answer(**fields))),
     (_NOTIFIED, lambda f, _: Notified(f["id"], f["at"], int(f["times"]), f["moment"])),
     (_READS, _reads),
-    (_WRITTEN, _written),
+    (_WRITTEN, _parse_written),
     (_REINFORCED, lambda fields, _: Reinforced(**fields)),
     (_DECIDED, lambda fields, _: Decided(**fields)),
 )

@@ -126,7 +126,7 @@ def parts(text: str, at: int = 0) -> tuple[list[Part], int]:
             name, at = _string(text, at)
             at = _past(text, at, ":")
         start = at
-        inner, at = _decoded(text, at)
+        inner, at = _decode(text, at)
         result.append(Part(name, start, at, inner))
         at = _skip(text, at)
         if text[at : at + 1] == closing:
@@ -142,29 +142,29 @@ def _past(text: str, at: int, mark: str) -> int:
     return _skip(text, at + 1)
 
 
-def _decoded(text: str, at: int) -> tuple[object, int]:
+def _decode(text: str, at: int) -> tuple[object, int]:
     try:
         return _DECODER.raw_decode(text, at)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
 
-def added(text: str, node: Node, entry: object, name: str = "") -> str:
+def append_item(text: str, node: Node, entry: object, name: str = "") -> str:
     """The text with one more item at the end of a list, or one more member of an object."""
     prefix = f"{json.dumps(name)}: " if name else ""
     if node.items:
         last, end = node.starts[-1], node.items[-1].end
         blank = text[len(text[:last].rstrip(" \t\r\n")) : last]
-        return text[:end] + "," + blank + prefix + _written(text, entry, blank) + text[end:]
+        return text[:end] + "," + blank + prefix + _render_entry(text, entry, blank) + text[end:]
     outer = _line_indent(text, node.start)
     newline = _newline(text)
     blank = newline + outer + _unit(text)
     closing = newline + outer  # whatever blanks follow: removed() must know which were there before
     at = node.start + 1
-    return text[:at] + blank + prefix + _written(text, entry, blank) + closing + text[at:]
+    return text[:at] + blank + prefix + _render_entry(text, entry, blank) + closing + text[at:]
 
 
-def _written(text: str, entry: object, blank: str) -> str:
+def _render_entry(text: str, entry: object, blank: str) -> str:
     """An entry as its neighbours are written: on one line, or indented below one another."""
     if "\n" not in blank:
         return json.dumps(entry, ensure_ascii=False)
@@ -189,7 +189,7 @@ def _line_indent(text: str, at: int) -> str:
     return match[0] if match else ""
 
 
-def removed(text: str, node: Node, number: int) -> str:
+def remove_item(text: str, node: Node, number: int) -> str:
     """The text without one item, and without the comma that went with it. After added(), the text as it was."""
     if number:
         return text[: node.items[number - 1].end] + text[node.items[number].end :]

@@ -174,7 +174,7 @@ def _cut(line: str, most: int) -> str:
 LONGEST = 120  # characters
 
 
-def quoted(text: str, longest: int = LONGEST) -> str:
+def quote_text(text: str, longest: int = LONGEST) -> str:
     """The text as it may be quoted."""
     line = "".join(
         " " if each.isspace() else each for each in text[: 8 * longest] if _is_shown(each)
@@ -203,13 +203,13 @@ def fill(template: str, vault: str, path: str, title: str) -> str:
     parts = {"{vault}": name, "{path}": path, "{title}": title}
     for field, text in parts.items():
         if field in template:
-            template = template.replace(field, percent_encoded(text))
+            template = template.replace(field, percent_encode(text))
     if "{abs}" not in template:
         return template
-    whole = "/".join(map(percent_encoded, f"{folder}/{path}".split("/")))
+    whole = "/".join(map(percent_encode, f"{folder}/{path}".split("/")))
     return template.replace("{abs}", whole)
 
 
-def percent_encoded(text: str) -> str:
+def percent_encode(text: str) -> str:
     """As urllib.parse.quote(text, safe="") does, which costs half a Python start to import."""
     return "".join(map(_ENCODED.__getitem__, text.encode("utf-8", "replace")))

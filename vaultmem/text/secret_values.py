@@ -119,7 +119,7 @@ def mark(kind: str) -> str:
     return f"[redacted: {kind}]"
 
 
-def marked(match: re.Match[str], kind: str) -> str:
+def replace_value(match: re.Match[str], kind: str) -> str:
     """A match with a mark in place of its group "value"."""
     begin, end = match.start("value") - match.start(), match.end("value") - match.start()
     return f"{match[0][:begin]}{mark(kind)}{match[0][end:]}"
@@ -166,7 +166,7 @@ _CODE_FOLLOWS = frozenset("([{")
 _ENDS = lazy(r"[\s.,;!?。，；\"'`)*&\\]?$")
 
 
-def assigned(text: str, kinds: list[str]) -> str:
+def redact_assigned(text: str, kinds: list[str]) -> str:
     """The text with a mark in place of each value that a name says to be secret."""
 
     def replaced(match: re.Match[str]) -> str:
@@ -174,7 +174,7 @@ def assigned(text: str, kinds: list[str]) -> str:
         if not _is_given(match, kind):
             return match[0]
         kinds.append(kind)
-        return marked(match, kind)
+        return replace_value(match, kind)
 
     for pattern in (_NAMED, _OPTION, _XML):
         text = pattern.sub(replaced, text)
@@ -191,7 +191,7 @@ def _below(match: re.Match[str], kinds: list[str]) -> str:
     if not (is_password if name["password"] else is_token)(match["value"]):
         return match[0]
     kinds.append(kind)
-    return marked(match, kind)
+    return replace_value(match, kind)
 
 
 def _is_given(match: re.Match[str], kind: str) -> bool:
@@ -251,6 +251,6 @@ def _value(
         if not holds(match["value"]):
             return match[0]
         kinds.append(kind)
-        return marked(match, kind)
+        return replace_value(match, kind)
 
     return replaced

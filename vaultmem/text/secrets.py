@@ -13,7 +13,7 @@ from collections import Counter
 from functools import cache
 from typing import NamedTuple
 
-from vaultmem.text.secret_values import assigned, in_commands, in_urls, is_placeholder, mark
+from vaultmem.text.secret_values import in_commands, in_urls, is_placeholder, mark, redact_assigned
 from vaultmem.text.values import lazy, table
 
 
@@ -39,7 +39,7 @@ def forms() -> tuple[Form, ...]:
     )
 
 
-def known_forms(text: str, kinds: list[str]) -> str:
+def redact_known_forms(text: str, kinds: list[str]) -> str:
     """The text with a mark in place of each key that has a form of its own. An example out of a manual is marked as
     well: nobody needs it, and who says that a key with EXAMPLE in it opens nothing?"""
     for form in forms():
@@ -149,7 +149,7 @@ def _says_something(line: str) -> bool:
     )
 
 
-_STEPS = (private_keys, known_forms, in_urls, in_commands, assigned)
+_STEPS = (private_keys, redact_known_forms, in_urls, in_commands, redact_assigned)
 
 
 class Redacted(NamedTuple):
@@ -164,11 +164,11 @@ def redact(text: str) -> tuple[str, int]:
 
     Pure, in time linear to the text; redacting again changes nothing. The text as a whole has to be given: what lies
     between two lines that enclose it is not seen in a piece of it."""
-    result = redacted(text)
+    result = redact_with_kinds(text)
     return result.text, len(result.kinds)
 
 
-def redacted(text: str) -> Redacted:
+def redact_with_kinds(text: str) -> Redacted:
     """What redact() does, with the kind of each secret that was taken out."""
     result: list[str] = []
     for step in _STEPS:
@@ -178,7 +178,7 @@ def redacted(text: str) -> Redacted:
 
 def behind(name: str, text: str) -> Redacted:
     """What redacted() does with one line that is the value of a property: its name may say that it is a secret."""
-    result = redacted(f"{name}: {text}")
+    result = redact_with_kinds(f"{name}: {text}")
     return (
         result._replace(text=result.text.partition(": ")[2]) if result.kinds else Redacted(text, ())
     )

@@ -122,17 +122,17 @@ def free_path(path: str, own_id: str, taken: Callable[[str], bool]) -> str:
 def _candidates(title: str, addition: str, own_id: str) -> Iterator[str]:
     yield title
     if addition:
-        yield _shortened(title, addition)
+        yield _shorten(title, addition)
     letters = "".join(filter(str.isalnum, own_id)).lower() or "0"
     for length in dict.fromkeys(min(n, len(letters)) for n in (6, 8, 12, len(letters))):
-        yield _shortened(title, f"{addition} {letters[:length]}")
+        yield _shorten(title, f"{addition} {letters[:length]}")
     number = 2
     while True:  # also where others have the title and the id: there is always one more
-        yield _shortened(title, f"{addition} {letters} n{number}")
+        yield _shorten(title, f"{addition} {letters} n{number}")
         number += 1
 
 
-def _shortened(title: str, addition: str) -> str:
+def _shorten(title: str, addition: str) -> str:
     room = _cut(title, MAX_CHARACTERS - len(addition), MAX_BYTES - len(addition.encode()))
     return room.rstrip(" .,") + addition
 
@@ -194,11 +194,11 @@ def _cut_to_columns(text: str) -> str:
     if sentence:
         return text[: sentence.end()].rstrip(_TRAILING)
     blank = len(head) if pieces[fit] == " " else head.rfind(" ")
-    cut = _ended(head[:blank] if blank >= least else head, least).rstrip(_TRAILING)
+    cut = _trim_ending(head[:blank] if blank >= least else head, least).rstrip(_TRAILING)
     return f"{cut}{MORE}" if cut else ""
 
 
-def _ended(cut: str, least: int) -> str:
+def _trim_ending(cut: str, least: int) -> str:
     """What was cut, without the words at its end that want another one behind them: "MySQL over"."""
     while match := _FUNCTION_WORD.search(cut, least):
         cut = cut[: match.start()]
@@ -223,7 +223,7 @@ def _unmistaken(title: str) -> str:
     if "conflict" in title.lower():
         title = _CONFLICTED.sub("conflict copy", title.replace(".sync-", " sync-"))
         title = title.replace("(", "").replace(")", "")
-    title = _NUMBERED.sub(_noted, title)
+    title = _NUMBERED.sub(_unbracket_number, title)
     device = _DEVICE.match(title)
     if device:
         title = title.replace(".", " ", 1) if "." in device[0] else f"{title} memory"
@@ -232,7 +232,7 @@ def _unmistaken(title: str) -> str:
     return f"Memory of {title}" if _is_date(title) else title
 
 
-def _noted(match: re.Match[str]) -> str:
+def _unbracket_number(match: re.Match[str]) -> str:
     """A title with a number at its end, which is in no brackets: "Plan (1)" is a copy of "Plan" for every program."""
     return f"{match[1]} {match[2]}"
 

@@ -9,7 +9,7 @@ _PASTED = ("/chat/completions", "/completions", "/models", "/responses")
 WANTED = "an http:// or https:// URL such as http://127.0.0.1:11434/v1, without a password, ? or #"
 
 
-def checked(text: str) -> str:
+def check_url(text: str) -> str:
     """The URL as it is kept; "" stays "". ValueError says what it must be, and never what it was."""
     url = text.strip()
     if not url:
@@ -30,7 +30,7 @@ def checked(text: str) -> str:
 def endpoint(base_url: str) -> str:
     """What /chat/completions and /models are appended to: without a slash at the end, and with /v1 where the URL names
     a host only. Any other path stays as it is: some providers have no /v1."""
-    parts = urlsplit(checked(base_url))
+    parts = urlsplit(check_url(base_url))
     path = parts.path.rstrip("/")
     for pasted in _PASTED:
         path = path.removesuffix(pasted).rstrip("/")

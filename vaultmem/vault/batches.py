@@ -23,8 +23,8 @@ from vaultmem.vault.recovery import (
     Step,
     finish_journal,
     mark_left,
-    packed,
-    unpacked,
+    pack_batch,
+    unpack_batch,
 )
 from vaultmem.vault.walk import identity
 from vaultmem.vault.write import change, create, newest, own_temps, sweep
@@ -102,7 +102,7 @@ class Batches:
         for number in self._numbers(DOING):
             record = self._record(number, DOING)
             try:
-                batch, temps = unpacked(_read(record), number)
+                batch, temps = unpack_batch(_read(record), number)
                 if identity(self.vault) is None:  # not mounted, perhaps
                     continue
                 healing = Healing(self.vault, batch)
@@ -123,7 +123,7 @@ class Batches:
         for number in self._numbers(DONE):
             record = self._record(number, DONE)
             try:
-                batches.append(unpacked(_read(record), number)[0])
+                batches.append(unpack_batch(_read(record), number)[0])
             except (ValueError, KeyError, TypeError):
                 _put_aside(record)
         return batches
@@ -151,7 +151,7 @@ class Batches:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             handle = os.open(record + PART, flags, 0o600)
             try:
-                write_all(handle, packed(batch, own_temps()))
+                write_all(handle, pack_batch(batch, own_temps()))
                 os.fsync(handle)
             finally:
                 os.close(handle)
@@ -256,9 +256,9 @@ class _Run:
     def _edit(self, at: int) -> None:
         path = self._batch.steps[at].target
         part = self._batches.is_own(path)
-        change(self._batches.vault, path, lambda data: self._rendered(at, data), part=part)
+        change(self._batches.vault, path, lambda data: self._render(at, data), part=part)
 
-    def _rendered(self, at: int, data: bytes) -> bytes:
+    def _render(self, at: int, data: bytes) -> bytes:
         """The new bytes; when somebody was quicker they are made again, and put on record first."""
         step = self._batch.steps[at]
         if data != step.old:

@@ -188,7 +188,7 @@ def _join_short(blocks: list[Block]) -> list[Block]:
     for block in blocks:
         tokens = count_tokens(block.text)
         if joined and _may_join(joined[-1], size, block, tokens):
-            joined[-1] = _joined(joined[-1], block)
+            joined[-1] = _join(joined[-1], block)
             size += tokens
         else:
             joined.append(block)
@@ -203,7 +203,7 @@ def _may_join(before: Block, size: int, after: Block, tokens: int) -> bool:
     return size < MIN_TOKENS or (tokens < MIN_TOKENS and after.headings == before.headings)
 
 
-def _joined(before: Block, after: Block) -> Block:
+def _join(before: Block, after: Block) -> Block:
     new = [h for h in after.headings if h not in before.headings and h not in before.text]
     text = "\n\n".join([before.text, *new, after.text])
     return before._replace(text=text, end_line=max(before.end_line, after.end_line))

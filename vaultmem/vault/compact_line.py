@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from vaultmem.adapter import Value
 from vaultmem.text.values import EVERYBODY, INBOX, lazy
 from vaultmem.vault.places import COMPACT, LINE, key_of
-from vaultmem.vault.yaml_lines import scalar, written
+from vaultmem.vault.yaml_lines import format_value, scalar
 
 _PLAIN = lazy(r"[0-9A-Za-z_.:+@-]+")  # what means nothing else in YAML, Obsidian and Logseq
 _ALWAYS = (
@@ -82,7 +82,7 @@ def _words(properties: Mapping[str, Value], keys: Iterable[str]) -> dict[str, st
         value = properties.get(key)
         if value is None or isinstance(value, (list, dict)):
             continue
-        text = value if isinstance(value, str) else written(value)
+        text = value if isinstance(value, str) else format_value(value)
         if _PLAIN.fullmatch(text) and (_same(scalar(text), value) or (key, text) == ("id", value)):
             words[key] = text if key == "id" else f"{key}={text}"
     return words

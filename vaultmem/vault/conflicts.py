@@ -184,16 +184,16 @@ class Places:
 
     def find(self, path: str, copy: str) -> str | None:
         """The path as it is in the vault, unless it is the copy itself or nothing."""
-        real = path if path in self._exact else self._folded.get(_folded(path))
+        real = path if path in self._exact else self._folded.get(_fold(path))
         return None if real == copy else real
 
     @cached_property
     def _folded(self) -> dict[str, str]:
         """Of several paths of one spelling always the same, in whatever order they came."""
-        return {_folded(path): path for path in sorted(self.paths, reverse=True)}
+        return {_fold(path): path for path in sorted(self.paths, reverse=True)}
 
 
-def _folded(path: str) -> str:
+def _fold(path: str) -> str:
     return path.lower() if path.isascii() else unicodedata.normalize("NFC", path.casefold())
 
 

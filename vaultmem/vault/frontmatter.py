@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from vaultmem.adapter import FrontMatter
 from vaultmem.text.values import lazy
-from vaultmem.vault.yaml_lines import scalar, simple, written_lines
+from vaultmem.vault.yaml_lines import format_lines, scalar, simple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,7 +84,7 @@ def _handler() -> BaseHandler:
     class Handler(YAMLHandler):
         def export(self, metadata: dict[str, object], **_options: object) -> str:
             properties = cast("dict[str, Value]", metadata)
-            return "\n".join(line for item in properties.items() for line in written_lines(*item))
+            return "\n".join(line for item in properties.items() for line in format_lines(*item))
 
     return Handler()
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, AnyStr
 from vaultmem.errors import FrontMatterError
 from vaultmem.text.values import lazy
 from vaultmem.vault.frontmatter import Block, Document, Span, UnreadableError, locate, read_yaml
-from vaultmem.vault.yaml_lines import item_lines, written, written_flow, written_lines
+from vaultmem.vault.yaml_lines import format_flow, format_lines, format_value, item_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -90,9 +90,9 @@ class Items:
         quote = self.text[start:end][:1]
         if isinstance(value, str) and quote == "'" and value.isprintable():
             return "'" + value.replace("'", "''") + "'"
-        text = written(value, item=True)
+        text = format_value(value, item=True)
         if isinstance(value, str) and (quote == '"' or (self.flow and _FLOW_MARKS.search(text))):
-            return written_flow(value)
+            return format_flow(value)
         return text
 
     def _line(self, at: int) -> int:
@@ -118,15 +118,15 @@ def set_property(note: AnyStr, key: str, value: Value) -> AnyStr:
     A key is found as written, else without regard to case when only one answers, and keeps its
     spelling. Raises FrontMatterError when the properties cannot be read or the edit is not safe.
     """
-    return _edited(note, lambda text: _set(text, key, value))
+    return _edit(note, lambda text: _set(text, key, value))
 
 
 def remove_property(note: AnyStr, key: str) -> AnyStr:
     """The note without the lines of one property; the same note when it has none of that name."""
-    return _edited(note, lambda text: _remove(text, key))
+    return _edit(note, lambda text: _remove(text, key))
 
 
-def _edited(note: AnyStr, edit: Callable[[str], str]) -> AnyStr:
+def _edit(note: AnyStr, edit: Callable[[str], str]) -> AnyStr:
     """Apply an edit of text to text or bytes; bytes that are no text come back as they were."""
     if isinstance(note, str):
         return edit(note)
@@ -145,11 +145,11 @@ def _set(text: str, key: str, value: Value) -> str:
         raise FrontMatterError("a property needs a name")
     block = locate(text)
     if block is None:
-        return _checked(_with_new_block(text, key, value), {key: value})
+        return _check(_with_new_block(text, key, value), {key: value})
     document = _read(text, block)
     span = _find(document, key)
     if span is None:
-        return _checked(
+        return _check(
             _with_new_key(text, block, document, key, value), {**document.properties, key: value}
         )
     was = document.properties[span.key]
@@ -166,12 +166,12 @@ def _set(text: str, key: str, value: Value) -> str:
         places = [(block.start + start, block.start + end) for start, end in span.items]
         items = Items(text, places, flow=span.style != "block")
         with contextlib.suppress(FrontMatterError):  # else all of the list is written
-            return _checked(items.changed(was, value, _newline(text)), expected)
+            return _check(items.changed(was, value, _newline(text)), expected)
     if document.flow:
         changed = _with_flow_value(text, block, span, value)
     else:
         changed = _Place(text, block, span, document.column).replaced(value)
-    return _checked(changed, expected)
+    return _check(changed, expected)
 
 
 def _remove(text: str, key: str) -> str:
@@ -187,7 +187,7 @@ def _remove(text: str, key: str) -> str:
         changed = text[: block.start + start] + text[block.start + end :]
     else:
         changed = _Place(text, block, span, document.column).removed()
-    return _checked(
+    return _check(
         changed, {name: of for name, of in document.properties.items() if name != span.key}
     )
 
@@ -214,7 +214,7 @@ def _same(one: Value, other: Value) -> bool:
     return json.dumps(one) == json.dumps(other)
 
 
-def _checked(text: str, expected: dict[str, Value]) -> str:
+def _check(text: str, expected: dict[str, Value]) -> str:
     """The text, if its properties now are just the expected ones."""
     block = locate(text)
     properties: dict[str, Value] | None = None
@@ -239,17 +239,17 @@ def _newline(text: str) -> str:
 def _with_new_block(text: str, key: str, value: Value) -> str:
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     newline = _newline(text)
-    lines = ["---", *written_lines(key, value), "---"]
+    lines = ["---", *format_lines(key, value), "---"]
     return mark + "".join(line + newline for line in lines) + text[len(mark) :]
 
 
 def _with_new_key(text: str, block: Block, document: Document, key: str, value: Value) -> str:
     if not document.flow:
-        lines = written_lines(key, value, " " * document.column)
+        lines = format_lines(key, value, " " * document.column)
         newline = _newline(text)
         added = "".join(line + newline for line in lines)
         return text[: block.end] + added + text[block.end :]
-    entry = f"{written_flow(key)}: {written_flow(value)}"
+    entry = f"{format_flow(key)}: {format_flow(value)}"
     if document.spans:
         last = document.spans[-1]
         at = block.start + max(last.end, last.key_end)
@@ -261,7 +261,7 @@ def _with_new_key(text: str, block: Block, document: Document, key: str, value: 
 def _with_flow_value(text: str, block: Block, span: Span, value: Value) -> str:
     start, end = block.start + span.start, block.start + span.end
     colon = "" if ":" in text[block.start + span.key_end : start] else ": "
-    return text[:start] + colon + written_flow(value) + text[end:]
+    return text[:start] + colon + format_flow(value) + text[end:]
 
 
 def _flow_entry(document: Document, span: Span) -> tuple[int, int]:
@@ -312,7 +312,7 @@ class _Place:
         return self.text[:start] + self.text[_after_line(self.text, self.end) :]
 
     def _with_line(self, value: Value) -> str:
-        new = written(value)
+        new = format_value(value)
         blanks = (
             self.text[self.colon : self.start] if self.inline and self.end > self.start else " "
         )

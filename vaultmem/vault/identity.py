@@ -33,7 +33,7 @@ class _Known(NamedTuple):
 def check(vault: str) -> None:
     """Raise VaultGoneError when something else is in the place of the vault that was here. A vault that was never
     seen before may be anything."""
-    known = _known(vault)
+    known = _read_marker(vault)
     if known is None:
         return
     now = identity(vault)
@@ -54,14 +54,14 @@ def remember(vault: str, memory_folder: str) -> None:
     if now is None:
         return
     marker = f"{memory_folder}/{MARKER}"
-    seen = _Known(*now, marker, _read(vault, marker) or _made(vault, memory_folder))
-    if seen != _known(vault):
+    seen = _Known(*now, marker, _read(vault, marker) or _make_marker(vault, memory_folder))
+    if seen != _read_marker(vault):
         _keep(vault, seen)
 
 
 def mark(vault: str, memory_folder: str) -> None:
     """After a write: remember the vault unless its marker is known already."""
-    known = _known(vault)
+    known = _read_marker(vault)
     if known is None or not known.id:
         remember(vault, memory_folder)
 
@@ -71,7 +71,7 @@ def shared_name(vault: str, memory_folder: str) -> str:
     return _read(vault, f"{memory_folder}/{MARKER}") or vault_id(vault)
 
 
-def _known(vault: str) -> _Known | None:
+def _read_marker(vault: str) -> _Known | None:
     try:
         with open(f"{state_folder(vault)}/{RECORD}", encoding="utf-8") as file:
             record = json.load(file)
@@ -101,7 +101,7 @@ def _read(vault: str, marker: str) -> str:
         return ""
 
 
-def _made(vault: str, memory_folder: str) -> str:
+def _make_marker(vault: str, memory_folder: str) -> str:
     """A new marker; "" where none can be written."""
     folder = Root(vault).inside(memory_folder)
     if folder is None or not os.path.isdir(folder):

@@ -64,12 +64,12 @@ def locate(text: str, start: int = 0) -> Lines:
             at = blank.end()
             continue
         value = line.span(2) if line[2] else (line.end(1) + 2, line.end(1) + 2)
-        lines.append(Line(spelled(line[1]), line[2] or "", at, line.end(), *value))
+        lines.append(Line(spell_key(line[1]), line[2] or "", at, line.end(), *value))
         at = end = line.end()
     return Lines(lines, start, end)
 
 
-def spelled(key: str) -> str:
+def spell_key(key: str) -> str:
     """A key as Logseq has it."""
     return key.lower().replace("_", "-").replace(" ", "-")
 
@@ -84,9 +84,9 @@ def set_property(text: str, key: str, value: Value, start: int = 0) -> str:
     cannot hold the key or the value."""
     if value is None:
         return remove_property(text, key, start)
-    new = written(value)
+    new = format_value(value)
     lines = locate(text, start)
-    known = [line for line in lines.items if line.key == spelled(key)]
+    known = [line for line in lines.items if line.key == spell_key(key)]
     if known:
         last = known[-1]
         if last.value == new:
@@ -99,7 +99,7 @@ def set_property(text: str, key: str, value: Value, start: int = 0) -> str:
 
 def _with_more(line: str, value: Value) -> str:
     """The line of a list with the items that a longer one has behind its own; "" where that is not all."""
-    known = listed(line, linked=True), listed(line)
+    known = list_items(line, linked=True), list_items(line)
     is_json = line[:1] in {'"', "["} and not line.startswith("[[")
     if not isinstance(value, list) or is_json:
         return ""
@@ -113,14 +113,14 @@ def _with_more(line: str, value: Value) -> str:
 def remove_property(text: str, key: str, start: int = 0) -> str:
     """The page without the lines of one property."""
     for line in reversed(locate(text, start).items):
-        if line.key == spelled(key):
+        if line.key == spell_key(key):
             text = text[: line.start] + text[line.end :]
     return text
 
 
-def written_lines(
+def format_lines(
     properties: Iterable[tuple[str, Value]],
-    meaning: Callable[[str, str], Value] = lambda _, line: typed(line),
+    meaning: Callable[[str, str], Value] = lambda _, line: parse_value(line),
 ) -> list[str]:
     """The lines of a new page. `meaning` is how a line with a key will be read: a list that would not come back as
     the same list is written as one of JSON."""
@@ -129,23 +129,23 @@ def written_lines(
 
 def _exact(key: str, value: Value, meaning: Callable[[str, str], Value]) -> str:
     if not isinstance(value, list):
-        return written(value)
+        return format_value(value)
     try:
-        line = written(value)
+        line = format_value(value)
     except FrontMatterError:
         line = ""
     if line and repr(meaning(key, line)) == repr(value):
         return line
     with contextlib.suppress(ValueError):
-        exact = _escaped(json.dumps(value, ensure_ascii=False, allow_nan=False))
+        exact = _escape(json.dumps(value, ensure_ascii=False, allow_nan=False))
         if exact.startswith("[["):
             exact = f"[ {exact[1:]}"  # else it would be a reference
         if repr(meaning(key, exact)) == repr(value):
             return exact
-    return written(value)
+    return format_value(value)
 
 
-def written(value: Value) -> str:
+def format_value(value: Value) -> str:
     """A value as it stands behind the two colons. A text that would be read as something else is in double
     quotes, with JSON's escapes."""
     if isinstance(value, bool):
@@ -155,13 +155,13 @@ def written(value: Value) -> str:
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, str):
-        return value if typed(value) == value and _is_plain(value) else _quoted(value)
+        return value if parse_value(value) == value and _is_plain(value) else _quote(value)
     if isinstance(value, list) and all(isinstance(each, (str, int, float)) for each in value):
         return ", ".join(_item(each) for each in value)
-    return "" if value is None else _escaped(json.dumps(value, ensure_ascii=False))
+    return "" if value is None else _escape(json.dumps(value, ensure_ascii=False))
 
 
-def typed(value: str) -> Value:
+def parse_value(value: str) -> Value:
     """What a value means that is no list by its key: a number, true or false, or text."""
     if value in {"true", "false"}:
         return value == "true"
@@ -178,9 +178,9 @@ def typed(value: str) -> Value:
     return value
 
 
-def listed(value: str, *, linked: bool = False) -> list[Value]:
+def list_items(value: str, *, linked: bool = False) -> list[Value]:
     """The items of a list by its key, such as `tags::`; `linked` keeps the brackets of links."""
-    quoted = typed(value) if value[:1] in {'"', "["} else value
+    quoted = parse_value(value) if value[:1] in {'"', "["} else value
     if isinstance(quoted, list):
         return quoted
     items = [item.strip() for item in _ITEM.findall(quoted if isinstance(quoted, str) else value)]
@@ -199,7 +199,7 @@ def _bare(item: str) -> str:
 
 def _item(item: Value) -> str:
     """An item of a list as text: in [[brackets]] when it could be read as several."""
-    text = item if isinstance(item, str) else written(item)
+    text = item if isinstance(item, str) else format_value(item)
     if _PAGE.fullmatch(text) and _is_plain(text):
         return text
     if text and _is_plain(text) and not re.search(r"[,，#\"\[\]]", text):
@@ -215,18 +215,18 @@ def _is_plain(value: str) -> bool:
     return bool(value) and value == value.strip() and not _ODD.search(value)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     if _SURROGATE.search(text):
         raise FrontMatterError("a property cannot hold half a character; nothing was written")
-    return _escaped(json.dumps(text, ensure_ascii=False))
+    return _escape(json.dumps(text, ensure_ascii=False))
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return _ESCAPED.sub(lambda odd: f"\\u{ord(odd[0]):04x}", text)
 
 
 def _name(key: str) -> str:
-    name = spelled(key.strip())
+    name = spell_key(key.strip())
     if not _NAME.fullmatch(name):
         raise FrontMatterError(f"a Logseq page cannot have a property called {key[:60]!r}")
     return name

@@ -58,15 +58,15 @@ _UNABLE = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EP
 
 def rename_to_free(source: str, place: str) -> bool:
     """Rename a file; FileExistsError when the place is taken. False where that cannot be done in one step."""
-    return _renamed(source, place, _FREE)
+    return _rename(source, place, _FREE)
 
 
 def exchange(one: str, other: str) -> bool:
     """Let two files change places. False where that cannot be done in one step."""
-    return _renamed(one, other, _EXCHANGE)
+    return _rename(one, other, _EXCHANGE)
 
 
-def _renamed(source: str, place: str, flag: int) -> bool:
+def _rename(source: str, place: str, flag: int) -> bool:
     call = _system_rename()
     code = errno.ENOSYS if call is None else call(os.fsencode(source), os.fsencode(place), flag)
     if code in _UNABLE:

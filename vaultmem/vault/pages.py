@@ -42,7 +42,7 @@ def read(style: str, text: str) -> Page:
 def _read(style: str, text: str) -> Page:
     """The same with the properties that stand there."""
     front = frontmatter.split(text)
-    properties = _renamed(front.properties.items()) if front.properties else {}
+    properties = _rename_keys(front.properties.items()) if front.properties else {}
     if style != OUTLINE:
         return Page(properties, text[front.body :], front.error)
     lines = logseq_properties.locate(text, front.body)
@@ -61,13 +61,13 @@ def compose(style: str, properties: Mapping[str, Value], content: str) -> bytes:
         text = frontmatter.compose(dict(items), _lines_of(content))
         return _NO_TEXT.sub("\ufffd", text).encode()
     pairs = ((_logseq(key), _as_names(key, value)) for key, value in items)
-    lines = logseq_properties.written_lines(pairs, lambda key, line: _meaning(_our(key), line))
+    lines = logseq_properties.format_lines(pairs, lambda key, line: _meaning(_our(key), line))
     blocks = to_outline(content)
     parts = ["".join(f"{line}\n" for line in lines), f"{blocks}\n" if blocks else ""]
     return "\n".join(part for part in parts if part).encode()
 
 
-def edited(style: str, data: bytes, sets: Mapping[str, Value], content: str | None) -> bytes:
+def edit(style: str, data: bytes, sets: Mapping[str, Value], content: str | None) -> bytes:
     """The file with properties set, or removed where they are None, and with another content unless that is
     None. All other bytes stay. Raises FrontMatterError when the properties cannot be read or written."""
     encoding = _encoding(data)
@@ -95,7 +95,7 @@ def _present(properties: Mapping[str, Value]) -> list[tuple[str, Value]]:
     return [(key, value) for key, value in properties.items() if value is not None]
 
 
-def _renamed(items: Iterable[tuple[str, Value]]) -> dict[str, Value]:
+def _rename_keys(items: Iterable[tuple[str, Value]]) -> dict[str, Value]:
     """By our spelling of the keys; one that is spelled so already wins."""
     renamed: dict[str, Value] = {}
     for name, value in items:
@@ -119,14 +119,16 @@ def _as_names(key: str, value: Value) -> Value:
         return value
     if not all(isinstance(each, (str, int, float)) for each in value):
         return value
-    names = [each if isinstance(each, str) else logseq_properties.written(each) for each in value]
+    names = [
+        each if isinstance(each, str) else logseq_properties.format_value(each) for each in value
+    ]
     return list(dict.fromkeys(names)) or None
 
 
 def _meaning(key: str, value: str) -> Value:
     if key in _LISTS:
-        return logseq_properties.listed(value, linked=key == "links")
-    return logseq_properties.typed(value)
+        return logseq_properties.list_items(value, linked=key == "links")
+    return logseq_properties.parse_value(value)
 
 
 def _encoding(data: bytes) -> str:

@@ -95,13 +95,13 @@ def is_generated(inner: str) -> bool:
     answers, and only a person gives them."""
     if is_in(inner, SYNC):
         return True
-    return _folded(inner) in _GENERATED or _folded(conflict_original(inner) or "") in _GENERATED
+    return _fold(inner) in _GENERATED or _fold(conflict_original(inner) or "") in _GENERATED
 
 
 def is_kept_free(inner: str) -> bool:
     """Whether nobody's memories lie there: pages of vaultmem, conversations, notes that were put away, and what is
     hidden from editors."""
-    parts = _folded(inner).split("/")
+    parts = _fold(inner).split("/")
     if UNREAD in parts or any(part.startswith(".") for part in parts):
         return True
     return is_generated(inner) or _is_below(parts, ENTRIES) or _is_below(parts, ARCHIVED_NOTES)
@@ -109,24 +109,24 @@ def is_kept_free(inner: str) -> bool:
 
 def is_in(inner: str, folder: str) -> bool:
     """Whether it lies in a folder of the memory folder, or is that folder."""
-    return _is_below(_folded(inner).split("/"), folder)
+    return _is_below(_fold(inner).split("/"), folder)
 
 
 def portable(inner: str) -> str:
     """The place as any system can have it: no blanks and dots at the ends of names, no devices and colons of Windows,
     and the folders of ours in the letters in which we write them."""
-    parts = [_named(part) for part in inner.split("/")]
-    if len(parts) > 1 and _folded(parts[0]) in _FOLDERS:
-        parts[0] = _folded(parts[0])
+    parts = [_category_in(part) for part in inner.split("/")]
+    if len(parts) > 1 and _fold(parts[0]) in _FOLDERS:
+        parts[0] = _fold(parts[0])
     return "/".join(parts)
 
 
-def _named(part: str) -> str:
+def _category_in(part: str) -> str:
     part = part.rstrip(" .").replace(":", "-")
     return _DEVICE.sub(lambda name: f"{name[0]} memory", part, count=1) if _DEVICE.match(part) else part  # fmt: skip
 
 
-def _folded(path: str) -> str:
+def _fold(path: str) -> str:
     return unicodedata.normalize("NFC", path).casefold()
 
 

@@ -45,7 +45,7 @@ class Batch(NamedTuple):
     steps: tuple[Step, ...]
 
 
-def packed(batch: Batch, temps: str) -> bytes:
+def pack_batch(batch: Batch, temps: str) -> bytes:
     """The record; `temps` is how the names of the writer's temporary files begin."""
     steps = [
         {
@@ -62,7 +62,7 @@ def packed(batch: Batch, temps: str) -> bytes:
     return json.dumps(head).encode() + b"\n" + _TO_DO * len(steps) + b"\n" + blobs
 
 
-def unpacked(data: bytes, number: int) -> tuple[Batch, str]:
+def unpack_batch(data: bytes, number: int) -> tuple[Batch, str]:
     """The batch without the steps that are marked as left, and `temps`; ValueError, KeyError or TypeError
     for what is no record."""
     line, _, rest = data.partition(b"\n")
@@ -145,9 +145,9 @@ class Healing:
             write_in_place(existing(self._vault, step.target), step.new)
             return
         self._expect(step.target, before)
-        change(self._vault, step.target, lambda data: self._swapped(step, data))
+        change(self._vault, step.target, lambda data: self._swap(step, data))
 
-    def _swapped(self, step: Step, data: bytes) -> bytes:
+    def _swap(self, step: Step, data: bytes) -> bytes:
         if data not in (step.old, step.new):
             raise NoteChangedError(f"{step.target} was changed since")
         return step.new

@@ -88,7 +88,7 @@ class Look:
         if is_temporary(name) or not _is_utf8(raw) or not self.has_folder(folder):
             return None
         if _FOLDS_CASE or not name.isascii():
-            spelled = self._spelled(folder, name)
+            spelled = self._spelling(folder, name)
             if spelled is None:
                 return None
             raw = f"{folder}/{spelled}" if folder else spelled
@@ -116,7 +116,7 @@ class Look:
             self._folders[raw] = known
         return known
 
-    def _spelled(self, folder: str, name: str) -> str | None:
+    def _spelling(self, folder: str, name: str) -> str | None:
         """Of the names in a folder that are one in NFC, the one that counts, see _apart()."""
         wanted = nfc(name)
         if not _FOLDS_CASE and os.path.lexists(f"{self._root}/{folder}/{wanted}"):

@@ -185,7 +185,7 @@ def _look(target: str) -> _Seen | None:
 def _put(target: str, seen: _Seen, new: bytes, *, part: bool) -> bool:
     """Write the new bytes if the note still is as seen; whether that worked."""
     if seen.stat.st_nlink > 1 and not part:  # a rename would part the note from its other names
-        if not _unchanged(target, seen):
+        if not _is_unchanged(target, seen):
             return False
         write_in_place(target, new)
         return True
@@ -193,19 +193,19 @@ def _put(target: str, seen: _Seen, new: bytes, *, part: bool) -> bool:
     try:
         _write_new(temp, new)
         _dress(temp, seen.stat)
-        return _swapped(target, temp, seen, new)
+        return _swap(target, temp, seen, new)
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temp)
 
 
-def _swapped(target: str, temp: str, seen: _Seen, new: bytes) -> bool:
+def _swap(target: str, temp: str, seen: _Seen, new: bytes) -> bool:
     """Move the temporary file over the note, unless somebody was quicker; whether the note is ours now.
 
     An editor that had the old file open may write into it after the move, where nobody would ever
     find its text: such text is put back for the next try.
     """
-    done, late = _exchanged(target, temp, seen)
+    done, late = _exchange(target, temp, seen)
     if late is None:
         return done
     _write_new(temp, late)
@@ -214,7 +214,7 @@ def _swapped(target: str, temp: str, seen: _Seen, new: bytes) -> bool:
     if now is None or now.data != new:
         _keep_beside(target, temp)
         return False
-    put_back, later = _exchanged(target, temp, now)
+    put_back, later = _exchange(target, temp, now)
     if not put_back:
         _keep_beside(target, temp)
     elif later is not None:
@@ -223,12 +223,12 @@ def _swapped(target: str, temp: str, seen: _Seen, new: bytes) -> bool:
     return False
 
 
-def _exchanged(target: str, temp: str, seen: _Seen) -> tuple[bool, bytes | None]:
+def _exchange(target: str, temp: str, seen: _Seen) -> tuple[bool, bytes | None]:
     """Move one file over the other; whether that was done, and what was written into the old one since."""
     displaced = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         wait_for_writers(displaced, _BEFORE)
-        if os.fstat(displaced).st_ino != seen.stat.st_ino or not _unchanged(target, seen):
+        if os.fstat(displaced).st_ino != seen.stat.st_ino or not _is_unchanged(target, seen):
             return False, None
         ours = os.lstat(temp)
         if not exchange(temp, target):
@@ -278,7 +278,7 @@ def _all_of(handle: int) -> bytes:
     return os.pread(handle, os.fstat(handle).st_size, 0)
 
 
-def _unchanged(target: str, seen: _Seen) -> bool:
+def _is_unchanged(target: str, seen: _Seen) -> bool:
     """Whether size, time, file and every byte are still as seen."""
     try:
         now = _look(target)

@@ -126,16 +126,16 @@ _NOT_IN_JSON = lazy(r"[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
 _SURROGATE = lazy(r"[\ud800-\udfff]")
 
 
-def written(value: Value, *, item: bool = False) -> str:
+def format_value(value: Value, *, item: bool = False) -> str:
     """A value on one line. Nothing (null) is written as nothing, but in a list as `null`."""
     if value is None:
         return "null" if item else ""
     if isinstance(value, str):
-        return written_text(value)
-    return written_flow(value)
+        return format_text(value)
+    return format_flow(value)
 
 
-def written_text(text: str) -> str:
+def format_text(text: str) -> str:
     """A text, in double quotes when any YAML could read it as something else (R-EDIT-5)."""
     plain = (
         text.strip() == text
@@ -143,42 +143,40 @@ def written_text(text: str) -> str:
         and not _LIKE_NUMBER.fullmatch(text)
         and not _NEEDS_QUOTES.match(text)
     )
-    return text if text and plain else _quoted(text)
+    return text if text and plain else _quote(text)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     if _SURROGATE.search(text):
         raise FrontMatterError("a property cannot hold half a character; nothing was written")
     inside = json.dumps(text, ensure_ascii=False)
     return _NOT_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", inside)
 
 
-def written_flow(value: Value) -> str:
+def format_flow(value: Value) -> str:
     """A value in braces, brackets and double quotes, as JSON and YAML read it alike."""
     if isinstance(value, str):
-        return _quoted(value)
+        return _quote(value)
     if isinstance(value, list):
-        return "[" + ", ".join(map(written_flow, value)) + "]"
+        return "[" + ", ".join(map(format_flow, value)) + "]"
     if isinstance(value, dict):
         return (
-            "{"
-            + ", ".join(f"{_quoted(key)}: {written_flow(of)}" for key, of in value.items())
-            + "}"
+            "{" + ", ".join(f"{_quote(key)}: {format_flow(of)}" for key, of in value.items()) + "}"
         )
     if isinstance(value, float) and not math.isfinite(value):
         raise FrontMatterError(f"a property cannot hold the number {value}; nothing was written")
     return json.dumps(value)
 
 
-def written_lines(key: str, value: Value, indent: str = "") -> list[str]:
+def format_lines(key: str, value: Value, indent: str = "") -> list[str]:
     """The lines of one property; a list gets a line an item."""
-    name = indent + written_text(key) + ":"
+    name = indent + format_text(key) + ":"
     if isinstance(value, list) and value:
         return [name, *item_lines(value, indent)]
-    text = written(value)
+    text = format_value(value)
     return [f"{name} {text}" if text else name]
 
 
 def item_lines(values: list[Value], indent: str = "") -> list[str]:
     """The lines of a list, as `  - item`."""
-    return [f"{indent}  - {written(value, item=True)}" for value in values]
+    return [f"{indent}  - {format_value(value, item=True)}" for value in values]

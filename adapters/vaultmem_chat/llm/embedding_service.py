@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from vaultmem import credentials
 from vaultmem.credentials import Key
 from vaultmem.errors import EmbeddingServiceError, LlmError, ModelError
-from vaultmem.index.embed import TextEmbedder, normalised, vector_of
+from vaultmem.index.embed import TextEmbedder, normalize_rows, vector_of
 from vaultmem.index.models import DEFAULT, Model, model_key
 from vaultmem.text import secrets, times, urls
-from vaultmem_chat.llm.llm import Patience, lasting_reply, refused
+from vaultmem_chat.llm.llm import Patience, lasting_reply, refusal
 from vaultmem_chat.llm.wire import MOST_STREAMED, Reply, Wire
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def service_of(settings: Settings) -> Service:
     return Service(url, settings.text("embedding.key"), seconds, name)
 
 
-def examined(settings: Settings, folder: str) -> Iterator[tuple[str, str, str]]:
+def check_service(settings: Settings, folder: str) -> Iterator[tuple[str, str, str]]:
     """What is wrong with the service of the settings: how bad, what, and what to do; nothing when none is set."""
     if not settings.text("embedding.base_url") or settings.text("embedding.model") == times.OFF:
         return
@@ -95,7 +95,7 @@ class ServiceEmbedder(TextEmbedder):
         super().__init__()
         name = model_key(service.model, service.url, service.model)
         self._record = Path(folder) / f"service-{name}.json"
-        length = self._recorded() or self._looked()
+        length = self._read_record() or self._probe_dimension()
         key = model_key(service.model, service.url, service.model, str(length))
         self.model = Model(key, service.model, length, folder, "")
 
@@ -131,7 +131,7 @@ class ServiceEmbedder(TextEmbedder):
                 f"{self._service.model} of {self._service.url} gives other vectors than before; they are made anew when"
                 " vaultmem starts the next time"
             )
-        return normalised(rows)
+        return normalize_rows(rows)
 
     def _rows(self, texts: list[str], *, in_a_hurry: bool) -> list[NDArray[np.float32]]:
         """Their vectors. What is too long for the model is halved, until it fits."""
@@ -144,7 +144,7 @@ class ServiceEmbedder(TextEmbedder):
             return [row for part in parts for row in self._rows(part, in_a_hurry=in_a_hurry)]
         if reply.status in TOO_LONG and len(texts[0]) > SHORTEST:
             return self._rows([texts[0][: len(texts[0]) // 2]], in_a_hurry=in_a_hurry)
-        raise self._failed(str(refused(self._wire(), self._service.key, reply)))
+        raise self._failed(str(refusal(self._wire(), self._service.key, reply)))
 
     def _reply(self, texts: list[str], *, in_a_hurry: bool) -> Reply:
         if (why := self._trouble()) is not None:
@@ -190,7 +190,7 @@ class ServiceEmbedder(TextEmbedder):
             _down[self._service.url] = self._now() + REST, why
         return EmbeddingServiceError(why)
 
-    def _looked(self) -> int:
+    def _probe_dimension(self) -> int:
         """How long a vector is, by the service."""
         (row,) = self._rows([_PROBE], in_a_hurry=True)
         fresh = self._record.with_suffix(f".{os.getpid()}.tmp")
@@ -203,7 +203,7 @@ class ServiceEmbedder(TextEmbedder):
             fresh.unlink(missing_ok=True)
         return len(row)
 
-    def _recorded(self) -> int | None:
+    def _read_record(self) -> int | None:
         try:
             result = json.loads(self._record.read_text(encoding="ascii"))["dimensions"]
         except (OSError, ValueError, KeyError, TypeError):
@@ -213,4 +213,4 @@ class ServiceEmbedder(TextEmbedder):
 
 def _sent(text: str) -> str:
     """What goes out of a text. Some services refuse one that is empty."""
-    return secrets.redacted(text[:LONGEST]).text or " "
+    return secrets.redact_with_kinds(text[:LONGEST]).text or " "

@@ -25,7 +25,7 @@ from vaultmem_chat.llm.wire import (
     Reply,
     UnreachableError,
     Wire,
-    encoded,
+    encode_body,
 )
 
 CHAT = "/chat/completions"
@@ -84,7 +84,7 @@ def whole_chat(settings: Settings, body: bytes, answer: Answer, key: Key | None 
     service, wire = _chat_wire(settings, key)
     reply = wire.exchange(CHAT, body, MOST_STREAMED)
     if not 200 <= reply.status < 300:
-        raise refused(wire, service.key, reply)
+        raise refusal(wire, service.key, reply)
     answer.read(reply.body)
     if answer.is_broken:
         raise LlmError(f"{wire.url} gave no answer: {_printable(answer.error, wire.key)}")
@@ -100,7 +100,7 @@ def streamed_chat(
     events = Events()
     with wire.streamed(CHAT, body) as (head, pieces):
         if not 200 <= head.status < 300:
-            raise refused(wire, service.key, head._replace(body=b"".join(pieces)))
+            raise refusal(wire, service.key, head._replace(body=b"".join(pieces)))
         for piece in pieces:
             yield from _fresh_words(answer, events.feed(piece))
     yield from _fresh_words(answer, events.close())
@@ -134,7 +134,7 @@ def lasting_reply(
     wire: Wire, path: str, body: Mapping[str, object], patience: Patience, most: int = MOST_BYTES
 ) -> Reply:
     """The first reply that will not be another one the next time, or the last one. Raises LlmError."""
-    content = encoded(body)
+    content = encode_body(body)
     for attempt in range(patience.retries + 1):
         is_last = attempt == patience.retries
         try:
@@ -233,7 +233,7 @@ class Llm:
                 form, reply.status, message, schema=question.schema is not None
             )
             if simpler is None:
-                raise refused(wire, self._service.key, reply)
+                raise refusal(wire, self._service.key, reply)
             form = simpler
         if len(_forms) >= MOST_FORMS:
             _forms.clear()
@@ -293,7 +293,7 @@ def diagnose(settings: Settings) -> Iterator[tuple[str, str, str]]:
         yield "warning", f"{url} has no model {model}", f"set llm.model to one of {known}"
 
 
-def refused(wire: Wire, where: str, reply: Reply) -> LlmError:
+def refusal(wire: Wire, where: str, reply: Reply) -> LlmError:
     """The error for a reply that is no answer; `where` is the setting of the key."""
     message = _printable(replies.error_message(reply.body), wire.key)
     what = f"{wire.url} answers {reply.status}" + (f" ({message})" if message else "")

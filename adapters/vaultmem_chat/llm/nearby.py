@@ -31,7 +31,7 @@ def models(servers: dict[str, int] | None = None) -> list[Nearby]:
     return results
 
 
-def offered(
+def find_local_model(
     model: str | None, wants: Callable[[str], bool] | None, form: str
 ) -> tuple[str | None, str | None]:
     """The address and the name of a model that runs here and is wanted; the name may be given. Raises ConfigError

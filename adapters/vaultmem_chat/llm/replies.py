@@ -42,7 +42,7 @@ def parse_json(text: str, schema: Mapping[str, object] | None = None) -> object:
         result: list[object] = [_DECODER.decode(text)]
     except (ValueError, RecursionError):
         result = list(_values(without_thoughts(text)))
-    values = [_bounded(value) for value in result if value is not None]
+    values = [_bound(value) for value in result if value is not None]
     if wanted == "array" and len(values) > 1 and all(isinstance(one, dict) for one in values):
         return values  # one object a line
     if not values:
@@ -58,33 +58,33 @@ def _values(text: str) -> Iterator[object]:
         try:
             value, at = _DECODER.raw_decode(text, opening.start())
         except (ValueError, RecursionError):
-            yield _repaired(text[opening.start() :]) or None
+            yield _repair(text[opening.start() :]) or None
             return
         yield value
 
 
-def _repaired(text: str) -> object:
+def _repair(text: str) -> object:
     """What a text with mistakes in it was to be, as far as it was finished; None for nothing."""
     from json_repair import loads  # only when a model has made a mistake
 
     with suppress(ValueError, RecursionError):
         value = loads(f'{text[:MOST_REPAIRED]}{_END}"{_END}', skip_json_loads=True)
-        return _finished(_bounded(value))[0] if isinstance(value, list | dict) else None
+        return _drop_unfinished(_bound(value))[0] if isinstance(value, list | dict) else None
     return None
 
 
-def _finished(value: object) -> tuple[object, bool]:
+def _drop_unfinished(value: object) -> tuple[object, bool]:
     """A repaired value without its unfinished parts, and whether there were none. An unfinished object in a list is
     left out; texts that ran together at a comma are separated."""
     if isinstance(value, str):
         return value, _END not in value
     if isinstance(value, list):
         apart = [_RUN_TOGETHER.split(one) if isinstance(one, str) else [one] for one in value]
-        items = [_finished(one) for group in apart for one in group]
+        items = [_drop_unfinished(one) for group in apart for one in group]
         finished = [one for one, whole in items if whole or (one and isinstance(one, list))]
         return finished, all(whole for _, whole in items)
     if isinstance(value, dict):
-        members = {key: _finished(one) for key, one in value.items() if _END not in key}
+        members = {key: _drop_unfinished(one) for key, one in value.items() if _END not in key}
         is_whole = len(members) == len(value) and all(whole for _, whole in members.values())
         kept_members = {
             key: one
@@ -95,7 +95,7 @@ def _finished(value: object) -> tuple[object, bool]:
     return value, True
 
 
-def _bounded(value: object, depth: int = DEEPEST) -> object:
+def _bound(value: object, depth: int = DEEPEST) -> object:
     """The value as every program can write it. Raises ValueError for one with more levels than that."""
     if depth < 0:
         raise ValueError("no JSON of any use: too deep")
@@ -104,9 +104,9 @@ def _bounded(value: object, depth: int = DEEPEST) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, list):
-        return [_bounded(one, depth - 1) for one in value]
+        return [_bound(one, depth - 1) for one in value]
     if isinstance(value, dict):
-        return {sound(str(key)): _bounded(one, depth - 1) for key, one in value.items()}
+        return {sound(str(key)): _bound(one, depth - 1) for key, one in value.items()}
     return value
 
 

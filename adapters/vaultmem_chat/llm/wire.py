@@ -95,7 +95,7 @@ class Wire(NamedTuple):
             ):
                 yield response
         except httpx.HTTPError as error:
-            raise self._explained(error, limit.is_over) from None
+            raise self._explain(error, limit.is_over) from None
 
     def _client(self) -> httpx.Client:
         """A proxy of the environment is used for https only, where it carries what it cannot read. No redirect is
@@ -114,7 +114,7 @@ class Wire(NamedTuple):
                 f"the proxy that the environment names cannot be used ({_short(error)})"
             ) from None
 
-    def _explained(self, error: httpx.HTTPError, is_late: bool) -> LlmError:
+    def _explain(self, error: httpx.HTTPError, is_late: bool) -> LlmError:
         import httpx
 
         if is_late or isinstance(error, httpx.ReadTimeout | httpx.WriteTimeout):
@@ -131,7 +131,7 @@ class Wire(NamedTuple):
         )
 
 
-def encoded(body: Mapping[str, object]) -> bytes:
+def encode_body(body: Mapping[str, object]) -> bytes:
     """A body as it is sent."""
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 

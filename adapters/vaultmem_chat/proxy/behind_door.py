@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 from vaultmem_chat.proxy.app import MOST_BODY, Endpoint, chat_with, forward_to, in_form
 from vaultmem_chat.proxy.chats import COMPLETIONS, RESPONSES
 from vaultmem_chat.proxy.proxy import Chatting, Overrides, in_force
-from vaultmem_server.app import BaseRoute, Request, Response, Route, known, require, vault_for
+from vaultmem_server.app import (
+    BaseRoute,
+    Request,
+    Response,
+    Route,
+    current_caller,
+    require,
+    vault_for,
+)
 
 if TYPE_CHECKING:
     from vaultmem_server.door import Door
@@ -66,7 +74,7 @@ class _Clients:
         """What answers at a path: with the rights of the token, and without the token for the upstream."""
 
         async def inner(request: Request) -> Response:
-            caller = known(request)
+            caller = current_caller(request)
             require(caller, SCOPE)
             vault = vault_for(self._door, caller, request.headers.get(VAULT, ""))
             passed = [pair for pair in request.scope["headers"] if pair[0].lower() not in _OURS]

@@ -79,7 +79,7 @@ class Tee:
 
     def feed(self, piece: bytes) -> None:
         """The next bytes."""
-        plain = self._unpacked(piece) if self._reads else b""
+        plain = self._decompress(piece) if self._reads else b""
         if self.is_stream:
             for data in self._events.feed(plain):
                 self.answer.feed(data)
@@ -97,7 +97,7 @@ class Tee:
         for data in self._events.close():
             self.answer.feed(data)
 
-    def _unpacked(self, piece: bytes) -> bytes:
+    def _decompress(self, piece: bytes) -> bytes:
         if self._unpack is None:
             return piece
         try:
