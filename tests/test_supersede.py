@@ -145,3 +145,17 @@ def test_a_dream_lets_the_newer_one_win_where_writing_did_not_see_it() -> None:
 def test_a_cue_alone_replaces_nothing_that_shares_no_word() -> None:
     new = "We decided to use Postgres for billing instead of MySQL"
     assert [each.kind for each in relations(new, ["The roof leaks"])] == ["apart"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Anne's sister is called Marta", "Marta moved to Ghent in the spring"),
+        ("Our vet is Kofi", "Kofi changed his phone number to 555-123"),
+        ("My dentist is Dr Okafor", "Dr Okafor moved to Leeds last month"),
+    ],
+)
+def test_what_tells_more_of_a_value_takes_nothing_away(old: str, new: str) -> None:
+    assert [each.kind for each in relations(new, [old])] == ["apart"]
+    others = [old, "The roof leaks", "Tom works at Siemens"]
+    assert [each.kind for each in relations(new, others)] == ["apart"] * 3

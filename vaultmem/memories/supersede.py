@@ -60,7 +60,8 @@ class _Pair:
     ) -> None:
         are_two = _are_two(old, new)
         self._texts = old, new, similarity
-        self.replaces = _NEVER if are_two else replacing(looks, _REPLACES)
+        may_replace = not (are_two or (_is_about_the_value(old, new) and not looks["contradicts"]))
+        self.replaces = replacing(looks, _REPLACES) if may_replace else _NEVER
         self.contradicts = bool(looks["contradicts"])
         self.is_same = not are_two and paraphrase.is_same(*self._texts)
 
@@ -96,7 +97,8 @@ def relations(
     ]  # fmt: skip
     at = max(range(len(olds)), key=lambda at: (pairs[at].contradicts, pairs[at].replaces))
     best, replaced = pairs[at], olds[at]
-    is_sure = not is_event(new) and best.is_likelier
+    # With one text to compare, there is no second one to be far from: likely is what it must be by itself.
+    is_sure = not is_event(new) and best.is_likelier and best.replaces > DOUBTFUL
     if not (is_sure and (best.contradicts or _certainty(new, pairs, best) > _CERTAIN)):
         return [each.relation(replaces=False) for each in pairs]
     return [
@@ -112,6 +114,16 @@ def _are_two(old: str, new: str) -> bool:
     """Whether the texts name two things of a kind by their numbers ("team 3", "team 4"), and not a change."""
     a, b = read(old[:CAP]), read(new[:CAP])
     return bool(a.which and b.which) and a.which != b.which and not b.cue
+
+
+def _is_about_the_value(old: str, new: str) -> bool:
+    """Whether the newer text begins with what the older one ends with ("… is called Marta", "Marta moved …"): it tells
+    something of what the older one named, and denies nothing of it."""
+    a, b = ([token.stem for token in read(text[:CAP]).tokens] for text in (old, new))
+    shared = set(a) & set(b)
+    count = len(shared)
+    follows = 0 < count < len(a) and shared == set(a[-count:]) == set(b[:count])
+    return follows and new.lstrip().lower().startswith(b[0])
 
 
 def replacing(features: Mapping[str, float], weights: Mapping[str, float]) -> float:
