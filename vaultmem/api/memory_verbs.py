@@ -110,6 +110,11 @@ _RECALL = (
     flag("counts", doors="json", default=True),
 )
 
+_READ = (
+    ID, VIEWER, Param("scope", **_JSON_ONLY), flag("counts", doors="json", default=True),
+    flag("provenance", "also the sentence it was drawn from, what it replaced, and who recalled it when"),
+    flag("deleted", "one in the archive, too"),
+)
 _WRITE = (
     WORDS.but(help="the text; - reads it from stdin"), TAGS,
     CATEGORY.but(help="soul, character, people, project, date, knowledge, feedback, preferences, decisions, lessons, "
@@ -196,18 +201,14 @@ VERBS = {
     ),
     "read": Verb(
         "show one memory", REMEMBER,
-        (
-            ID, VIEWER, Param("scope", **_JSON_ONLY), flag("counts", doors="json", default=True),
-            flag("provenance", "also the sentence it was drawn from, what it replaced, and who recalled it when"),
-            flag("deleted", "one in the archive, too"),
-        ),
+        _READ,
         run="memories.filing:read", writes=False, agent=True,
         first=True, gives="MemoryRecord", show="memory_views:show_memory",
         returns=f"{_RECORD}; being read is remembered, unless `counts` is False. With `provenance` also \"drawn_from\", "
         '"replaced", "replaced_by" and "recalled"',
         tool=Exposed("All of one memory or note.", {"id": "id, title or path", "scope": ""}, quiet="scope"),
     ),
-    "get": Verb("show one memory (the same as read)", REMEMBER, (ID, VIEWER), agent=True, same_as="read"),
+    "get": Verb("show one memory (the same as read)", REMEMBER, _READ, agent=True, same_as="read"),
     "list": Verb(
         "list memories, the newest first", REMEMBER,
         (
@@ -223,7 +224,7 @@ VERBS = {
             Param("offset", "how many of the newest to pass over", kind="int", default=0, least=0, most=1_000_000),
             flag("facets", **_JSON_ONLY),
         ),
-        run="memories.filing:listed", writes=False, agent=True, first=True, method="memories", gives="memories: list[MemoryRecord]",
+        run="memories.filing:list_memories", writes=False, agent=True, first=True, method="memories", gives="memories: list[MemoryRecord]",
         show="memory_views:show_memories", returns='memories, the newest first; being listed does not count as being read. Over other doors also "total", and with '
         '`facets` the categories, agents and tags with their numbers',
         tool=Exposed("Memories, newest first.", {
