@@ -43,8 +43,10 @@ AGENT_ROWS = [
 
 MEMORY_ROWS = [
     "write through the agent at 0 memories",
+    "  processor time of the agent",
     "  vaultmem write at 0, no agent",
     "write through the agent at 9 memories",
+    "  processor time of the agent",
     "  memory of the agent",
     "  vaultmem write at 9, no agent",
     "2 assistants × 3 writes at once",

@@ -113,7 +113,7 @@ def test_what_can_be_no_id_is_one_in_no_place(given: str, vault: Path) -> None:
     with MemoryClient(str(vault), model="m") as client, pytest.raises(UsageError, match="the id"):
         client.search("x", conversation=given)
     body = b'{"model": "m", "messages": [{"role": "user", "content": "hello"}]}'
-    parts: Any = SimpleNamespace(conversation="default")
+    parts: Any = SimpleNamespace(conversation="default", holder="")
     for named, wanted in ((given, None), ("👨‍👩‍👧", "👨‍👩‍👧"), ("", "default")):
         header = named.encode("utf-8", "surrogatepass")
         asked = asyncio.run(Chats(parts).read([(b"x-conversation-id", header)], body))

@@ -4,6 +4,7 @@ more slowly, and all who look get one answer."""
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 
@@ -104,13 +105,7 @@ def test_search_and_read_say_the_same(vault: Path) -> None:
         one = opened.write("Tariff codes of the northern ports", decay="fsrs", category="knowledge")
         note = vault / one["path"]
         then = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 400 * DAY))
-        lines = [
-            f'{line.split(":")[0]}: "{then}"'
-            if line.startswith(("created_at", "updated_at"))
-            else line
-            for line in note.read_text().splitlines()
-        ]
-        note.write_text("\n".join(lines) + "\n")
+        note.write_text(re.sub(r"(?<=_at=)\S+", then, note.read_text()))
         os.utime(note, (time.time() - 400 * DAY,) * 2)
         opened.sync()
         before = opened.memories()[0]["confidence"]

@@ -123,7 +123,7 @@ VERBS = {
         ),
         run="reminders.approving:approve", show="memory_views:show_approved", returns='"approved" and "memories"',
     ),
-    "approved": Verb("", NONE, (Param("ids", kind="texts"),), run="reminders.approving:approved", writes=False, apart=True, method="-"),
+    "approved": Verb("", NONE, (Param("ids", kind="texts"),), run="reminders.approving:approved_ids", writes=False, apart=True, method="-"),
     "review": Verb(
         "accept or reject what dreams and models propose", LOOK_AFTER,
         (
