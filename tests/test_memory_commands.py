@@ -24,7 +24,6 @@ from tests.index_dump import synced
 from tests.test_cli import GOLDEN, golden, shape
 from tests.test_output import on_terminal
 from vaultmem import Vault
-from vaultmem.agent.jobs import JOBS
 from vaultmem.commands.rendering import is_data_waiting
 from vaultmem.history.commits import FileChange, Record
 from vaultmem.index.state import State

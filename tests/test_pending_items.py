@@ -218,7 +218,7 @@ def test_findings_are_shown_while_they_are_so(sight: Context, vault: Path, write
 def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
     sight: Context, vault: Path, write: Write
 ) -> None:
-    reads.record_advice(sight.ledger, {"a": (reads.OPEN, {}), "b": (reads.OPEN, {})}, 1.0)
+    reads.advise(sight.ledger, {"a": (reads.OPEN, {}), "b": (reads.OPEN, {})}, 1.0)
     memory(write, "inbox/old.md")
     for number in range(5):
         write(f"bad{number}.md", "---\na: [\n---\n")
@@ -226,7 +226,7 @@ def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
     [line] = Review(sight, [], {}).items()
     assert line.text == "8 things for the memory to be looked after: vaultmem review"
     assert Review(sight, [], said(line.id)).items() == []
-    reads.record_advice(sight.ledger, {"c": (reads.OPEN, {})}, 3.0)
+    reads.advise(sight.ledger, {"c": (reads.OPEN, {})}, 3.0)
     assert [one.id != line.id for one in Review(sight, [], said(line.id)).items()] == [True]
 
 

@@ -196,7 +196,7 @@ def advise(session: Session, params: Arguments) -> Report:
         }  # fmt: skip
         rows[id_] = (OPEN if _is_usable(session, kind, choice, group) else ASKED), fields
     before = {one.id for one in reads.kept_proposals(session.desk.ledger)}
-    reads.record_advice(session.desk.ledger, rows, session.now)
+    reads.advise(session.desk.ledger, rows, session.now)
     new = [id_ for id_, (state, _) in rows.items() if state == OPEN and id_ not in before]
     return {"proposed": len(new), "open": len(opinions(session))}
 

@@ -129,10 +129,8 @@ def broken_link(note: Note, number: int, target: str, nearest: Sequence[str]) ->
         return None
     new, *others = nearest
     text = f"[[{quote_text(target)}]] leads nowhere; the nearest title is “{quote_text(new)}”"
-    evidence = (
-        quote_text(line),
-        *((f"also near: {quote_text(', '.join(others))}",) if others else ()),
-    )
+    near = [f"also near: {quote_text(', '.join(others))}"] if others else []
+    evidence = (quote_text(line), *near)
     id_ = _id(BROKEN, note.path, " ".join(line.split()), target, new)
     return Proposal(id_, BROKEN, note.path, number, text, evidence, link[1], new, link.start(1))
 

@@ -337,9 +337,7 @@ def replace_open(ledger: Ledger, made: Mapping[str, dict[str, object]], now: flo
     return len(fresh)
 
 
-def record_advice(
-    ledger: Ledger, made: Mapping[str, tuple[str, dict[str, object]]], now: float
-) -> None:
+def advise(ledger: Ledger, made: Mapping[str, tuple[str, dict[str, object]]], now: float) -> None:
     """What a model was consulted about, by id, with the state and the fields. Known rows stay as they are."""
     rows = [
         (id_, now, state, json.dumps({**fields, "who": MODEL}, ensure_ascii=False))

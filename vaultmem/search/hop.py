@@ -57,7 +57,7 @@ def followed(
         return list(candidates), "no name leads on"
     most = recall_candidate.LEAST_CANDIDATES
     results = sources.search(look, wanted._replace(query=step.query), most)
-    reached = _reached(step, recall_candidate.allowed(results, wanted)[0], words)
+    reached = _reached(step, recall_candidate.filter_allowed(results, wanted)[0], words)
     names = ", ".join(one.name for one in step.bridges)
     did = f"from the best on to {names}: {plural(len(reached), 'line')}"
     return _merged(candidates, reached), did
