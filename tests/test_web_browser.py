@@ -326,10 +326,16 @@ def test_a_thousand_memories_scroll(page: Page, door: Door) -> None:
     until(lambda: door.ask("list", limit=2_000).data["count"] >= 1_000)
     at(page, "/memories?words=rope&view=table")
     expect(page.locator(".count")).to_contain_text("1,000")
+    expect(page.locator("#several")).to_be_hidden()
+    chosen = page.locator(".list .row[data-at='0'] input")
+    chosen.check()
+    chosen.blur()
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     expect(page.locator(".list .row[data-at='999']")).to_be_visible()
     assert page.locator(".list .row").count() < 150
     expect(page.locator(".list .row[data-at='999']")).to_have_attribute("aria-posinset", "1000")
+    expect(chosen).to_be_checked()  # far away, and still to be sent
+    expect(page.get_by_role("button", name="Forget the chosen")).to_be_in_viewport()
     door.ask("write", content="One more knot for the rope book.")
     expect(page.locator(".count")).to_contain_text("1,001")  # shown again, and where it was
     expect(page.locator(".list .row[data-at='998']")).to_be_in_viewport()

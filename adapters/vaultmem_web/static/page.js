@@ -121,7 +121,7 @@ function long(list) {
     const from = Math.max(0, Math.floor(top) - 20), to = Math.min(total, Math.ceil(top + innerHeight / height) + 20);
     for (const [at, row] of known) {
       const isNear = at >= from && at < to;
-      if (!isNear && row.isConnected && !row.contains(document.activeElement)) row.remove();
+      if (!isNear && row.isConnected && !row.contains(document.activeElement) && !one(":checked", row)) row.remove();
       if (isNear && !row.isConnected) list.append(row);
     }
     const page = 100;
