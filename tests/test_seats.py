@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,6 +104,10 @@ def test_only_turns_that_changed_are_read_again_and_only_for_a_search_among_turn
     ):
         vault.converse("home", **changes)
         vault.sync()
+        searcher.catalog.db.set_authorizer(lambda *args: int("blocks" in args))
+        with pytest.raises(sqlite3.DatabaseError, match="prohibited"):
+            seating.now()
+        searcher.catalog.db.set_authorizer(None)
         (statement,) = reads()
         assert "json_each('[" in statement
         assert vars(seating.now()) == vars(Seating(searcher.catalog, "vaultmem").now())

@@ -91,14 +91,14 @@ class Seating:
 
     def now(self) -> Seats:
         """The seats as the catalog is now."""
-        # Before the turns are read: what is written meanwhile is read once more the next time.
-        self._seen, changed = catalog_read.changed_notes(self._catalog, self._seen)
+        last, changed = catalog_read.changed_notes(self._catalog, self._seen)
         gone = self._turns.keys() if changed is None else self._turns.keys() & changed
         new = {} if changed == set() else self._read(changed)
         if gone or new:
             kept = {note: turn for note, turn in self._turns.items() if note not in gone}
             self._turns = kept | new
             self._seats = Seats(self._turns.values())
+        self._seen = last  # what was written meanwhile, or could not be read, is read the next time
         return self._seats
 
     def _read(self, notes: set[int] | None) -> dict[int, Turn]:
