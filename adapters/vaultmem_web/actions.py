@@ -11,22 +11,18 @@ from vaultmem_web.texts import Translator
 
 Form = Mapping[str, str]
 Action = Callable[[Reader, Form, Translator], Awaitable[Notice]]
-REMEDIES = {
-    "vaultmem sync",
-    "vaultmem sync --rebuild",
-    "vaultmem conversations learn",
-    "vaultmem start",
-}
-RUN = "vaultmem jobs run "
+REMEDIES = {"sync", "sync --rebuild", "conversations learn", "start"}
+RUN = "jobs run "
 _MOST = 2_000  # memories that one action changes
 
 
 async def act(name: str, reader: Reader, form: Form, t: Translator) -> Notice:
     """Carry an action out. Raises VaultmemError."""
-    action = _ACTIONS.get(name)
-    if action is None:
+    if name in _EACH:
+        return await _each(name, reader, form, t)
+    if name not in _ACTIONS:
         raise UsageError(t("there is no such page"))
-    return await action(reader, form, t)
+    return await _ACTIONS[name](reader, form, t)
 
 
 async def _done(reader: Reader, text: str, count: int = 1) -> Notice:
@@ -56,16 +52,10 @@ async def _approve(reader: Reader, form: Form, t: Translator) -> Notice:
     return Notice(t("approved"))
 
 
-async def _file(reader: Reader, form: Form, t: Translator) -> Notice:
-    return await _each(reader, form, "upgrade", t("filed"), category=_needed(form, "category"))
-
-
-async def _tag(reader: Reader, form: Form, t: Translator) -> Notice:
-    return await _each(reader, form, "tag", t("tagged"), add=_needed(form, "add").split())
-
-
-async def _each(reader: Reader, form: Form, verb: str, text: str, **params: object) -> Notice:
+async def _each(name: str, reader: Reader, form: Form, t: Translator) -> Notice:
     """One verb on each of some memories. What refuses is named, and the others are done."""
+    verb, text, fields = _EACH[name]
+    params = {field: kind(_needed(form, field)) for field, kind in fields.items()}
     done, refused = 0, []
     for id_ in _ids(form):
         try:
@@ -76,34 +66,25 @@ async def _each(reader: Reader, form: Form, verb: str, text: str, **params: obje
         done += int(bool(answer.get("changed", True)))
     if refused and not done:
         raise VaultmemError(refused[0])
-    note = await _done(reader, text if done < 2 else f"{text}: {done}", done)
+    note = await _done(reader, t(text) if done < 2 else f"{t(text)}: {done}", done)
     if refused:
         return Notice(f"{note.text}; {refused[0]}", note.undo, note.fields, is_problem=True)
     return note
 
 
 async def _edit(reader: Reader, form: Form, t: Translator) -> Notice:
-    text = _needed(form, "content")
+    """One memory gets a text. Others that were merged with it go to the archive."""
+    text, (first, *others) = _needed(form, "content"), _ids(form)
     try:
-        answer = await reader.ask(
-            "edit", id=_needed(form, "id"), content=text, seen=form.get("seen", "")
-        )
+        answer = await reader.ask("edit", id=first, content=text, seen=form.get("seen", ""))
     except VaultmemError as error:
         return Notice(str(error), is_problem=True, draft=text)
-    if not answer["changed"]:
-        return Notice(t("as it was"))
-    return await _done(reader, t("changed"))
-
-
-async def _merge(reader: Reader, form: Form, t: Translator) -> Notice:
-    """One memory gets the text, the others go to the archive."""
-    first, *others = _ids(form)
-    answer = await reader.ask(
-        "edit", id=first, content=_needed(form, "content"), seen=form.get("seen", "")
-    )
     for id_ in others:
         await reader.ask("delete", id=id_)
-    return await _done(reader, t("merged"), len(others) + int(bool(answer["changed"])))
+    changed = t("changed") if answer["changed"] else t("as it was")
+    return await _done(
+        reader, t("merged") if others else changed, len(others) + int(bool(answer["changed"]))
+    )
 
 
 async def _decide(reader: Reader, form: Form, t: Translator) -> Notice:
@@ -128,11 +109,12 @@ async def _rule(reader: Reader, form: Form, t: Translator) -> Notice:
 async def _remedy(reader: Reader, form: Form, t: Translator) -> Notice:
     """What doctor advises, if it is one of the commands that are safe to run."""
     command = _needed(form, "command")
-    if command.startswith(RUN):
-        return await _job(reader, {"name": command.removeprefix(RUN)}, t)
-    if command not in REMEDIES:
+    deed = command.removeprefix("vaultmem ")
+    if deed.startswith(RUN):
+        return await _job(reader, {"name": deed.removeprefix(RUN)}, t)
+    if deed not in REMEDIES:
         raise UsageError(t("type this one yourself: {command}", command=command))
-    await reader.command(*command.split()[1:])
+    await reader.command(*deed.split())
     return Notice(t("done"))
 
 
@@ -141,8 +123,7 @@ async def _undo(reader: Reader, form: Form, t: Translator) -> Notice:
     refused: list[Record] = []
     commits = _needed(form, "commits").split()[:_MOST]
     for commit in commits:
-        answer = await reader.ask("undo", commit=commit)
-        refused += answer["refused"]
+        refused += (await reader.ask("undo", commit=commit))["refused"]
     if refused:
         first = f"{refused[0]['path']}: {refused[0]['reason']}"
         return Notice(t("not taken back: {what}", what=first), is_problem=True)
@@ -157,11 +138,6 @@ async def _forget(reader: Reader, form: Form, t: Translator) -> Notice:
     return await _done(reader, t("forgotten"), len(ids))
 
 
-async def _promote(reader: Reader, form: Form, t: Translator) -> Notice:
-    await reader.ask("promote-fact", id=_needed(form, "id"))
-    return await _done(reader, t("it is a memory now"))
-
-
 async def _job(reader: Reader, form: Form, t: Translator) -> Notice:
     answer = await reader.call("jobs.run", name=_needed(form, "name"))
     return Notice(f"{answer['name']}: {answer.get('last_result') or t('done')}")
@@ -172,20 +148,18 @@ async def _sync(reader: Reader, _form: Form, t: Translator) -> Notice:
     return Notice(t("the index is up to date"))
 
 
-def _to_each(verb: str, text: str) -> Action:
-    """A verb that needs nothing but the memories."""
-
-    async def action(reader: Reader, form: Form, t: Translator) -> Notice:
-        return await _each(reader, form, verb, t(text))
-
-    return action
-
-
+_EACH: dict[str, tuple[str, str, dict[str, Callable[[str], object]]]] = {
+    # the verb, what it did, and a field of the form that it takes
+    "delete": ("delete", "forgotten", {}),
+    "restore": ("restore", "restored", {}),
+    "reinforce": ("reinforce", "confirmed as still true", {}),
+    "file": ("upgrade", "filed", {"category": str}),
+    "tag": ("tag", "tagged", {"add": str.split}),
+    "promote": ("promote-fact", "it is a memory now", {}),
+}
 _ACTIONS: dict[str, Action] = {
-    "answer": _answer, "approve": _approve, "delete": _to_each("delete", "forgotten"),
-    "restore": _to_each("restore", "restored"), "reinforce": _to_each("reinforce", "confirmed as still true"),
-    "file": _file, "tag": _tag, "edit": _edit, "merge": _merge, "decide": _decide, "undo": _undo, "forget": _forget,
-    "promote": _promote, "job": _job, "sync": _sync, "rule": _rule, "remedy": _remedy,
+    "answer": _answer, "approve": _approve, "edit": _edit, "merge": _edit, "decide": _decide, "undo": _undo,
+    "forget": _forget, "job": _job, "sync": _sync, "rule": _rule, "remedy": _remedy,
 }  # fmt: skip
 
 

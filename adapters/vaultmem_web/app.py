@@ -1,5 +1,4 @@
-"""The addresses of the page below /ui who is let in, what a browser may load, and the stream
-of what changes."""
+"""The addresses of the page below /ui: who is let in, what a browser may load, and the stream of what changes."""
 
 from __future__ import annotations
 
@@ -7,30 +6,34 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from importlib import resources
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from vaultmem.errors import VaultmemError
 from vaultmem_server import app as http
 from vaultmem_server.link import LinkError
 from vaultmem_web import actions, around, health, memories, pages, steer, views
-from vaultmem_web.data import Door, Feed, Reader, Visit
+from vaultmem_web.data import Feed, Reader, Visit
 from vaultmem_web.sessions import COOKIE, Notice, Session, Sessions, host_name, spend_link
 from vaultmem_web.texts import LANGUAGES, Translator, language_of
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
-    " base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-)
+if TYPE_CHECKING:
+    from vaultmem_server.door import Door
+
+Show = Callable[[Visit], Awaitable[views.Page]]
 HEADERS = {
-    "content-security-policy": POLICY,
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
+    " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none';"
+    " require-trusted-types-for 'script'; trusted-types 'none'",
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
 ROOT, LANGUAGE = "/ui", "vaultmem_language"
-PAGES: dict[str, Callable[[Visit], Awaitable[views.Page]]] = {
+PAGES: dict[str, Show] = {
     "/": pages.today,
     "/search": pages.search,
     "/why": pages.why,
@@ -56,9 +59,8 @@ def mount(door: Door) -> list[http.BaseRoute]:
         return []
     door.names.add(host_name())
     site = _Site(door)
-    return [
-        http.Mount(ROOT, routes=site.routes(), middleware=[http.Middleware(_Guard, site.sessions)])
-    ]
+    guard = http.Middleware(_Guard, site.sessions)
+    return [http.Mount(ROOT, routes=site.routes(), middleware=[guard])]
 
 
 class _Guard:
@@ -102,19 +104,17 @@ class _Site:
             http.Route("/events", self.events),
             http.Route("/language", self.language, methods=["POST"]),
             http.Route("/act/{name}", self.act, methods=["POST"]),
-            *(http.Route(path, self._endpoint(page)) for path, page in PAGES.items()),
+            *(http.Route(path, partial(self.page, page)) for path, page in PAGES.items()),
             http.Route("/{path:path}", self.nothing),
         ]
 
     async def enter(self, request: http.Request) -> http.Response:
-        """A page that sends on what stands behind the # of its address; and what it is sent to. Only a script of our
-        own page can set the header."""
+        """A page that sends on what is behind the # of its address; and where to: only our script can set the header."""
         if request.method == "GET":
             return _entrance(request)
         if _script(request) != "1":
             return http.Response(status_code=403)
-        secret = (await request.body())[:200].decode("ascii", "replace")
-        folder = spend_link(secret)
+        folder = spend_link((await request.body())[:200].decode("ascii", "replace"))
         names = [name for name, path in self._door.vaults.items() if path == folder]
         if not names:
             return http.Response(status_code=410)
@@ -158,9 +158,9 @@ class _Site:
         """Do something, and go back to where it was asked for."""
         form = await self._checked(request)
         session, t = _session(request), _texts(request)
-        reader = Reader(self._door, session.vault)
+        name, reader = request.path_params["name"], Reader(self._door, session.vault)
         try:
-            session.notice = await actions.act(request.path_params["name"], reader, form, t)
+            session.notice = await actions.act(name, reader, form, t)
         except VaultmemError as error:
             session.notice = Notice(str(error), is_problem=True)
         return http.RedirectResponse(_back(form), 303)
@@ -187,30 +187,17 @@ class _Site:
 
         return http.StreamingResponse(stream(), media_type="text/event-stream")
 
-    def _endpoint(
-        self, page: Callable[[Visit], Awaitable[views.Page]]
-    ) -> Callable[[http.Request], Awaitable[http.Response]]:
-        async def shown(request: http.Request) -> http.Response:
-            session, t = _session(request), _texts(request)
-            query = request.query_params
-            several = {name: query.getlist(name) for name in query}
-            reader = Reader(self._door, session.vault)
-            visit = Visit(
-                reader,
-                dict(query),
-                t,
-                session.csrf,
-                _below(request),
-                several,
-                _script(request) == "part",
-            )
-            try:
-                return self._shown(request, await page(visit))
-            except VaultmemError as error:
-                status = error.status if isinstance(error, LinkError) else 500
-                return self._shown(request, views.trouble(t, str(error)), status)
-
-        return shown
+    async def page(self, show: Show, request: http.Request) -> http.Response:
+        """One of the pages, or why it cannot be shown."""
+        session, t, fields = _session(request), _texts(request), request.query_params
+        query = {name: fields.getlist(name) for name in fields}
+        reader, is_part = Reader(self._door, session.vault), _script(request) == "part"
+        try:
+            page = await show(Visit(reader, query, t, session.csrf, _below(request), is_part))
+        except VaultmemError as error:
+            status = error.status if isinstance(error, LinkError) else 500
+            return self._shown(request, views.trouble(t, str(error)), status)
+        return self._shown(request, page)
 
     def _shown(self, request: http.Request, page: views.Page, status: int = 200) -> http.Response:
         session, t = _session(request), _texts(request)
@@ -222,8 +209,7 @@ class _Site:
 
     async def _checked(self, request: http.Request) -> dict[str, str]:
         """The fields of a form of our own page; several values of one field are joined by blanks."""
-        body = (await request.body()).decode("utf-8", "replace")
-        form = views.fields_of(body)
+        form = views.fields_of((await request.body()).decode("utf-8", "replace"))
         if not _session(request).vouches(form.get("csrf", "")):
             raise http.HTTPException(403, "this form is not of this session; open the page again")
         return form

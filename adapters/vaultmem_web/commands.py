@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 import webbrowser
 from argparse import Namespace
+from subprocess import DEVNULL, Popen
 from urllib.parse import urlsplit
 
 from vaultmem import paths
@@ -17,9 +17,6 @@ from vaultmem_server import door
 from vaultmem_web import sessions
 
 PORT = 8101
-IDLE = "12h"  # after which a door that we started ends
-_START_WITHIN = 20.0
-_LOOK = 0.05
 
 
 def ui(args: Namespace, output: Output) -> int:
@@ -45,31 +42,21 @@ def ui(args: Namespace, output: Output) -> int:
 
 def _door_for(folder: str) -> str | None:
     """The address of a door on this machine with the page of this vault."""
-    for one in door.open_doors():
-        if one.is_private and folder in one.vaults.values():
-            return one.url
-    return None
+    doors = (one for one in door.open_doors() if one.is_private and folder in one.vaults.values())
+    return next((one.url for one in doors), None)
 
 
 def _opened(folder: str) -> str:
-    """Open a door in the background, at its usual port if that is free."""
+    """Open a door in the background, at its usual port if that is free. Unused for 12 hours it ends."""
+    command = [*paths.program(), "serve", "--vault", folder, "--idle", "12h", "--http"]
     for port in (PORT, 0):
-        command = [
-            *paths.program(), "serve", "--vault", folder, "--http", f"127.0.0.1:{port}", "--idle", IDLE,
-        ]  # fmt: skip
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd=os.sep,
-        )
-        until = time.monotonic() + _START_WITHIN
+        process = Popen(
+            [*command, f"127.0.0.1:{port}"],
+            stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True, cwd=os.sep,
+        )  # fmt: skip
+        until = time.monotonic() + 20
         while process.poll() is None and time.monotonic() < until:
             if url := _door_for(folder):
                 return url
-            time.sleep(_LOOK)
-    raise VaultmemError(
-        "the door of the page does not open; vaultmem serve --http 127.0.0.1:0 says why"
-    )
+            time.sleep(0.05)
+    raise VaultmemError("the page's door does not open; vaultmem serve --http 127.0.0.1:0 says why")

@@ -7,34 +7,18 @@ import contextlib
 import json
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vaultmem import paths
 from vaultmem.errors import VaultmemError
 from vaultmem_web.texts import Translator
 
+if TYPE_CHECKING:
+    from vaultmem_server.door import Door
+
 Record = Mapping[str, Any]  # an answer as JSON
 News = asyncio.Queue[list[str]]  # the kinds of what has changed, one time after the other
-
-_AGAIN = 1.0  # seconds after which to ask an agent that did not answer
-
-
-class Door(Protocol):
-    """What of the HTTP door is used."""
-
-    vaults: Mapping[str, str]
-    names: set[str]
-    is_private: bool
-    is_closing: bool
-
-    async def ask(self, vault: str, verb: str, params: dict[str, object]) -> object:
-        """The answer of a verb of memories."""
-
-    async def call(
-        self, vault: str, method: str, params: dict[str, object] | None = None
-    ) -> object:
-        """The answer of a method of the agent."""
 
 
 def named(memory: Record) -> Record:
@@ -78,7 +62,7 @@ class Feed:
             try:
                 counts = await self._door.call(self._vault, "changes", {"seen": seen})
             except VaultmemError:
-                await asyncio.sleep(_AGAIN)
+                await asyncio.sleep(1)  # an agent that did not answer is asked again
                 continue
             assert isinstance(counts, dict)
             kinds = sorted(kind for kind, number in counts.items() if seen.get(kind) != number)
@@ -131,21 +115,19 @@ class Visit:
     """One request for a page: who can be asked, what the address says, in which language."""
 
     reader: Reader
-    query: Mapping[str, str]
+    query: Mapping[str, list[str]]
     t: Translator
     csrf: str
     address: str
-    several: Mapping[str, list[str]] = field(default_factory=dict)
-    is_part: bool = False  # only the results are shown
+    is_part: bool  # only the results are shown
 
     def text(self, name: str) -> str:
         """A field of the address."""
-        return self.query.get(name, "").strip()
+        return self.query.get(name, [""])[-1].strip()
 
     def number(self, name: str, otherwise: float, least: float, most: float) -> float:
         """A number of the address, within bounds."""
         try:
-            value = float(self.query.get(name, ""))
+            return min(most, max(least, float(self.text(name))))
         except ValueError:
             return otherwise
-        return min(most, max(least, value))

@@ -72,8 +72,9 @@ def _finding(visit: Visit, one: Record) -> h.Element:
 
 def _remedy(visit: Visit, command: str) -> h.Node:
     """What mends it: a button where that is safe to run from here, else the command to type."""
-    if command in REMEDIES or command.startswith(RUN):
-        return button(visit, "remedy", command.removeprefix("vaultmem "), command=command)
+    deed = command.removeprefix("vaultmem ")
+    if deed in REMEDIES or deed.startswith(RUN):
+        return button(visit, "remedy", deed, command=command)
     return command and h.code[command]
 
 

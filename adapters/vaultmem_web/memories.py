@@ -211,7 +211,7 @@ async def _change(visit: Visit, entry: Record) -> h.Element:
 async def merge(visit: Visit) -> Page:
     """Several memories side by side, to make one of them."""
     t = visit.t
-    ids: Sequence[str] = visit.several.get("id", [])[:10]
+    ids: Sequence[str] = visit.query.get("id", [])[:10]
     records = await asyncio.gather(*(visit.reader.ask("read", id=id_, counts=False) for id_ in ids))
     if len(records) < 2:
         return Page(t("Merge"), h.p(".problem")[t("Choose two memories or more.")], "/memories")

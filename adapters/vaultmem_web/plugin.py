@@ -42,10 +42,6 @@ module.exports = class extends Plugin {
   }
 };
 """
-_ADVICE = (
-    "in Obsidian, switch on Community plugins > vaultmem and the core plugin Web viewer; to let its viewer in, open there"
-    " what vaultmem ui --by-number --print-url prints"
-)
 
 
 def connect(args: Namespace, output: Output) -> int:
@@ -65,10 +61,14 @@ def connect(args: Namespace, output: Output) -> int:
     if output.as_json:
         output.data({"files": done, "removed": bool(args.remove), "dry_run": bool(args.dry_run)})
         return 0
-    would = "would be " if args.dry_run else ""
     for path in done:
-        output.line(f"{would}{'removed' if args.remove else 'written'}: {path}")
-    output.remark(f"vaultmem: {_ADVICE}" if done and not args.remove else "")
+        deed = "removed" if args.remove else "written"
+        output.line(f"{'would be ' if args.dry_run else ''}{deed}: {path}")
+    if done and not args.remove:
+        output.remark(
+            "vaultmem: in Obsidian, switch on Community plugins > vaultmem and the core plugin Web viewer; to let its"
+            " viewer in, open there what vaultmem ui --by-number --print-url prints"
+        )
     return 0
 
 

@@ -101,7 +101,7 @@ async def tell(visit: Visit) -> Page:
     t, query = visit.t, visit.text("q")
     budget = int(visit.number("budget", _DEFAULT_BUDGET, 50, 20_000))
     shares = {name: visit.number(name, usual, 0, 1) for name, (_, usual) in _SHARES.items()}
-    without = [step for step in visit.several.get("without", []) if step in _SWITCHES]
+    without = [step for step in visit.query.get("without", []) if step in _SWITCHES]
     shown: h.Node = h.p(".empty")[t("Type what an assistant would be asked.")]
     if query:
         own: dict[str, object] = {"query": query, "budget": budget, "without": without}
