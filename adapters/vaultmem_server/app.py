@@ -17,6 +17,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vaultmem import __version__, paths, plugins
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 # What packages that are mounted at the door write their routes with: starlette has one owner here.
 __all__ = [
     "ASGIApp", "BaseRoute", "HTTPException", "Message", "Middleware", "Mount", "Receive", "RedirectResponse", "Request",
-    "Response", "Route", "Scope", "Send", "StreamingResponse",
+    "Response", "Route", "Scope", "Send", "StaticFiles", "StreamingResponse",
 ]  # fmt: skip
 
 log = logging.getLogger("vaultmem.http")

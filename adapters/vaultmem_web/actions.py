@@ -82,9 +82,8 @@ async def _edit(reader: Reader, form: Form, t: Translator) -> Notice:
     for id_ in others:
         await reader.ask("delete", id=id_)
     changed = t("changed") if answer["changed"] else t("as it was")
-    return await _done(
-        reader, t("merged") if others else changed, len(others) + int(bool(answer["changed"]))
-    )
+    count = len(others) + bool(answer["changed"])
+    return await _done(reader, t("merged") if others else changed, count)
 
 
 async def _decide(reader: Reader, form: Form, t: Translator) -> Notice:
@@ -101,9 +100,8 @@ async def _rule(reader: Reader, form: Form, t: Translator) -> Notice:
     await reader.ask("rule", kind=kind, says=says)
     if says == "always" and form.get("id"):
         await reader.ask("accept", id=_needed(form, "id"))
-    return Notice(
-        f"{kind}: {t(says)}", "rule", {"kind": kind, "says": "ask"} if says != "ask" else {}
-    )
+    undo = {"kind": kind, "says": "ask"} if says != "ask" else {}
+    return Notice(f"{kind}: {t(says)}", "rule", undo)
 
 
 async def _remedy(reader: Reader, form: Form, t: Translator) -> Notice:

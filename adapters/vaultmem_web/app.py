@@ -7,7 +7,6 @@ import contextlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
-from importlib import resources
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -49,7 +48,6 @@ PAGES: dict[str, Show] = {
     "/health": health.health,
 }
 _FREE = re.compile(r"/enter|/static/\w+\.\w+")
-_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _LOOK, _SIGN_OF_LIFE = 0.2, 15.0  # seconds
 
 
@@ -100,7 +98,7 @@ class _Site:
         return [
             http.Route("/enter", self.enter, methods=["GET", "POST"]),
             http.Route("/leave", self.leave, methods=["POST"]),
-            http.Route("/static/{name}", self.static),
+            http.Mount("/static", http.StaticFiles(packages=[("vaultmem_web", "static")])),
             http.Route("/events", self.events),
             http.Route("/language", self.language, methods=["POST"]),
             http.Route("/act/{name}", self.act, methods=["POST"]),
@@ -130,15 +128,6 @@ class _Site:
         response = _entrance(request)
         response.delete_cookie(COOKIE, path=ROOT)
         return response
-
-    async def static(self, request: http.Request) -> http.Response:
-        """The style sheet, the script and the icon."""
-        name = request.path_params["name"]
-        kind = _TYPES.get(name.rpartition(".")[2])
-        file = resources.files("vaultmem_web").joinpath("static", name)
-        if kind is None or "/" in name or not file.is_file():
-            return http.Response(status_code=404)
-        return http.Response(file.read_bytes(), media_type=kind)
 
     async def nothing(self, request: http.Request) -> http.Response:
         """No such page."""
@@ -203,7 +192,9 @@ class _Site:
         session, t = _session(request), _texts(request)
         if page.is_part:
             return _html(views.part(page, t), status)
-        notice = None if _script(request) else session.take_notice()
+        notice = None
+        if not _script(request):
+            notice, session.notice = session.notice, None
         frame = views.Frame(_below(request), session.csrf, session.vault, notice)
         return _html(views.document(page, frame, t), status)
 

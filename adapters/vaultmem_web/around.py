@@ -12,26 +12,23 @@ from vaultmem_web.data import Record, Visit
 from vaultmem_web.prose import prose
 from vaultmem_web.views import Page, button, note_link, url, when
 
-_RELATED, _DRAWN = 20, 100
-
-
 # --- around a note
 
 
 async def note(visit: Visit) -> Page:
     """What stands around a note: links, mentions, what is alike, and memories drawn from it."""
     t, reader, named = visit.t, visit.reader, visit.text("path")
-    links, back, related, drawn = await asyncio.gather(
+    links, back, related, from_it = await asyncio.gather(
         reader.call("links", note=named), reader.call("backlinks", note=named, mentions=True),
-        reader.call("related", note=named, limit=_RELATED), reader.list(source=named, limit=_DRAWN),
+        reader.call("related", note=named, limit=20), reader.list(source=named, limit=100),
     )  # fmt: skip
-    path = str(links["note"])
+    path, drawn = str(links["note"]), from_it["memories"]
     title = views.name_of(path)
     out = {str(one["target"]) for one in links["links"] if one["target"]} - {path}
     into = {str(one["source"]) for one in back["backlinks"]} - {path}
     like = {str(one["path"]): str(one["title"]) for one in related["related"]}
-    near = [drawing.Near(one, views.name_of(one), "linked") for one in sorted(out | into)]
-    near += [drawing.Near(one, name, "like") for one, name in like.items() if one not in out | into]
+    linked = {one: views.name_of(one) for one in sorted(out | into)}
+    unlinked = {one: name for one, name in like.items() if one not in linked}
     alike = (
         views.row("", [note_link(one["path"], one["title"]), h.p(".labels")[", ".join(one["reasons"])]])
         for one in related["related"]
@@ -40,14 +37,12 @@ async def note(visit: Visit) -> Page:
         title,
         [
             h.p(".labels")[path],
-            drawing.graph(title, near[: drawing.MOST_NODES], t),
+            drawing.graph(title, linked, unlinked, t),
             _places(t("Linked from"), back["backlinks"], "source"),
             _places(t("Mentioned without a link"), back.get("mentions", ()), "path"),
             _places(t("Links to"), [one for one in links["links"] if one["target"]], "target"),
             bool(like) and views.section(t("Alike"), views.rows(alike)),
-            bool(drawn.rows) and views.section(
-                t("Memories drawn from it"), h.ul[(h.li[views.memory_link(row)] for row in drawn.rows)]
-            ),
+            bool(drawn) and views.section(t("Memories drawn from it"), h.ul[(h.li[views.memory_link(row)] for row in drawn)]),
         ],
         "", "notes",
     )  # fmt: skip
@@ -78,9 +73,8 @@ async def conversations(visit: Visit) -> Page:
 def _talk(visit: Visit, one: Record) -> h.Element:
     id_, counts = str(one["conversation_id"]), {name: one[name] for name in ("turns", "facts")}
     labels = visit.t("{turns} turns, {facts} facts", **counts), when(str(one["updated_at"]))
-    return views.row(
-        f"t-{id_}", [h.a(href=url("/conversation", id=id_))[id_], h.p(".labels")[labels]]
-    )
+    link = h.a(href=url("/conversation", id=id_))[id_]
+    return views.row(f"t-{id_}", [link, h.p(".labels")[labels]])
 
 
 async def conversation(visit: Visit) -> Page:

@@ -27,16 +27,15 @@ def ui(args: Namespace, output: Output) -> int:
     port = urlsplit(url).port
     host = "127.0.0.1" if args.by_number else sessions.host_name()
     address = f"http://{host}:{port}/ui/enter#{sessions.make_link(folder)}"
-    is_open = not args.print_url and not output.as_json and webbrowser.open(address)
     if output.as_json:
         output.data({"url": address, "seconds": sessions.LINK_SECONDS})
-    elif not is_open:
+    elif not args.print_url and webbrowser.open(address):
+        output.remark("vaultmem: the page opens in your browser")
+        return 0
+    else:
         output.line(address)
-    output.remark(
-        "vaultmem: the page opens in your browser"
-        if is_open
-        else f"vaultmem: it lets one browser in, once, within {sessions.LINK_SECONDS / 60:.0f} minutes"
-    )
+    minutes = f"{sessions.LINK_SECONDS / 60:.0f} minutes"
+    output.remark(f"vaultmem: it lets one browser in, once, within {minutes}")
     return 0
 
 

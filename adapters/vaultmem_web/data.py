@@ -8,7 +8,7 @@ import json
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from vaultmem import paths
 from vaultmem.errors import VaultmemError
@@ -24,14 +24,6 @@ News = asyncio.Queue[list[str]]  # the kinds of what has changed, one time after
 def named(memory: Record) -> Record:
     """The record of a memory; one without an id is called by its path."""
     return {**memory, "id": memory["id"] or memory["path"]}
-
-
-class Listed(NamedTuple):
-    """A part of the memories that were asked for, the newest first."""
-
-    rows: list[Record]
-    total: int
-    facets: Mapping[str, Mapping[str, int]]  # values with their numbers, of all memories
 
 
 class Feed:
@@ -87,11 +79,10 @@ class Reader:
         """The answer of a method of the agent. Raises VaultmemError."""
         return _record(await self._door.call(self.vault, method, params))
 
-    async def list(self, **wanted: object) -> Listed:
-        """Some memories; `wanted` as the verb list has it."""
+    async def list(self, **wanted: object) -> Record:
+        """The answer of the verb list, in which every memory has a name."""
         answer = await self.ask("list", **wanted)
-        rows = [named(one) for one in answer["memories"]]
-        return Listed(rows, int(answer["total"]), answer.get("facets", {}))
+        return {**answer, "memories": [named(one) for one in answer["memories"]]}
 
     async def command(self, *words: str) -> Record:
         """The JSON of a command that no agent answers."""

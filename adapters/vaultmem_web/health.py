@@ -29,11 +29,9 @@ async def health(visit: Visit) -> Page:
                 (t(name) if name else "" for name in ("job", "last run", "next run", "result", "")),
                 (_job(visit, one) for one in jobs["jobs"]),
             )),
-            views.section(
-                t("Connected assistants"),
-                h.ul[(h.li[title] for title in titles)] if titles
-                else h.p(".empty")[t("None: vaultmem connect claude, or another.")],
-            ),
+            views.section(t("Connected assistants"), views.rows(
+                (h.li[title] for title in titles), t("None: vaultmem connect claude, or another."),
+            )),
             views.section(t("Who may come in"), _tokens(visit)),
         ],
         "/health", "jobs",
@@ -92,8 +90,5 @@ def _tokens(visit: Visit) -> h.Node:
         return h.p(".empty")[t("No token was made: vaultmem token add NAME.")]
     return views.table(
         map(t, ("name", "scope", "acts as", "made", "ends")),
-        (
-            (one.name, one.scope, one.client or t("you"), day(one.created), day(one.expires))
-            for one in known
-        ),
-    )
+        ((one.name, one.scope, one.client or t("you"), day(one.created), day(one.expires)) for one in known),
+    )  # fmt: skip

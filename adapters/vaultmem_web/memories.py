@@ -9,12 +9,11 @@ import htpy as h
 
 from vaultmem.memories.model import CATEGORIES
 from vaultmem_web import drawing, views
-from vaultmem_web.data import Listed, Record, Visit, named
+from vaultmem_web.data import Record, Visit, named
 from vaultmem_web.prose import prose
 from vaultmem_web.views import Page, button, form, note_link, url, when
 
 FIRST_ROWS, MOST_ROWS = 40, 200  # of a list: in the page, and in one part that the script asks for
-_LIFE = 12  # entries of the history
 _FILED = {name: name for name in CATEGORIES if name != "inbox"}
 
 
@@ -23,9 +22,8 @@ _FILED = {name: name for name in CATEGORIES if name != "inbox"}
 
 async def memories(visit: Visit) -> Page:
     """All memories, as cards, a table or by the day they were written, with what can be done to several."""
-    return Page(
-        visit.t("Memories"), views.later(_chosen(visit)), "/memories", "memories", visit.is_part
-    )
+    shown = views.later(_chosen(visit))
+    return Page(visit.t("Memories"), shown, "/memories", "memories", visit.is_part)
 
 
 async def _chosen(visit: Visit) -> h.Node:
@@ -33,17 +31,17 @@ async def _chosen(visit: Visit) -> h.Node:
     query = {name: visit.text(name) for name in ("words", *views.FACETS, "deleted", "view")}
     listed = await _listed(visit, limit=FIRST_ROWS, facets=not visit.is_part)
     shown = h.div("#list")[
-        h.p(".count", role="status")[t("{count} memories", count=f"{listed.total:,}")],
+        h.p(".count", role="status")[t("{count} memories", count=f"{listed['total']:,}")],
         h.div(
             f".list.{view}", role="list", tabindex="0", aria_label=t("Memories"),
-            data_total=str(listed.total), data_rows=url("/memories/rows", **query),
+            data_total=str(listed["total"]), data_rows=url("/memories/rows", **query),
         )[_articles(visit, listed, 0)],
     ]  # fmt: skip
     ways = {"cards": t("cards"), "table": t("table"), "days": t("by day")}
     return shown if visit.is_part else [
         h.form("#narrow", action="/ui/memories", data_typed="#list")[
             views.field("words", t("words"), query["words"], type="search"),
-            views.facets(visit, listed.facets),
+            views.facets(visit, listed.get("facets", {})),
             views.select("view", t("shown as"), ways, view),
             h.label[h.input(type="checkbox", name="deleted", value="1", checked=deleted), h.span[t("archive")]],
             h.button[t("Show")],
@@ -62,17 +60,17 @@ async def rows(visit: Visit) -> Page:
     return Page(visit.t("Memories"), _articles(visit, listed, start), is_part=True)
 
 
-async def _listed(visit: Visit, **params: object) -> Listed:
+async def _listed(visit: Visit, **params: object) -> Record:
     wanted = {name: value for name in ("words", *views.FACETS) if (value := visit.text(name))}
     return await visit.reader.list(**wanted, deleted=bool(visit.text("deleted")), **params)
 
 
-def _articles(visit: Visit, listed: Listed, start: int) -> Iterator[h.Element]:
+def _articles(visit: Visit, listed: Record, start: int) -> Iterator[h.Element]:
     t = visit.t
     return (
         h.article(
             ".row", role="listitem", tabindex="0", id=f"m{row['id'][:13]}",
-            aria_setsize=str(listed.total), aria_posinset=str(at + 1), data_at=str(at), data_day=(row["created_at"] or "")[:10],
+            aria_setsize=str(listed["total"]), aria_posinset=str(at + 1), data_at=str(at), data_day=(row["created_at"] or "")[:10],
         )[
             h.input(type="checkbox", name="id", value=row["id"], form="several", aria_label=t("choose")),
             h.div[
@@ -81,7 +79,7 @@ def _articles(visit: Visit, listed: Listed, start: int) -> Iterator[h.Element]:
             ],
             views.bar(row["confidence"], t("confidence")),
         ]
-        for at, row in enumerate(listed.rows, start)
+        for at, row in enumerate(listed["memories"], start)
     )  # fmt: skip
 
 
@@ -151,7 +149,7 @@ async def _forget_derived(visit: Visit, row: Record) -> h.Node:
     """To forget it with the memories whose source it is, and those whose source are these."""
     found = {row["path"]: row["id"]}
     for path in (sources := [row["path"]]):
-        for one in (await visit.reader.list(source=path, limit=MOST_ROWS)).rows:
+        for one in (await visit.reader.list(source=path, limit=MOST_ROWS))["memories"]:
             if one["path"] not in found:
                 found[one["path"]] = one["id"]
                 sources.append(one["path"])
@@ -189,16 +187,13 @@ def _origin(found: Record | None) -> h.Node:
         return None
     talk = found.get("conversation")
     place = f"{found['path']}:{found['line']}" if found["line"] else str(found["path"])
-    link = (
-        h.a(href=f"{url('/conversation', id=talk)}#e{found['entry']}")[talk]
-        if talk
-        else note_link(place)
-    )
+    turn = f"{url('/conversation', id=talk)}#e{found['entry']}" if talk else ""
+    link = h.a(href=turn)[talk] if talk else note_link(place)
     return [link, found["sentence"] and h.blockquote[found["sentence"]]]
 
 
 async def _life(visit: Visit, path: str) -> h.Element:
-    past = await visit.reader.ask("history", id=path, limit=_LIFE)
+    past = await visit.reader.ask("history", id=path, limit=12)
     return h.ol(".rows")[(await asyncio.gather(*(_change(visit, one) for one in past["history"])))]
 
 

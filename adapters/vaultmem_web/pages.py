@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import htpy as h
@@ -15,8 +14,6 @@ from vaultmem_web.views import Page, button, form, url
 _DUE = (
     ("overdue", "Overdue"), ("today", "Today"), ("soon", "Soon"), ("upcoming", "Upcoming"), ("review", "To decide"),
 )  # fmt: skip
-_MOST_DONE = 30
-_TERMS = re.compile(r"\w{2,}")
 
 
 # --- today
@@ -48,7 +45,7 @@ async def _due(visit: Visit) -> h.Node:
 
 
 async def _waits(visit: Visit) -> h.Node:
-    held = (await visit.reader.list(unapproved=True, limit=_MOST_DONE)).rows
+    held = (await visit.reader.list(unapproved=True, limit=30))["memories"]
     return views.rows((_held_back(visit, row) for row in held), visit.t("Nothing is held back."))
 
 
@@ -81,16 +78,14 @@ def _held_back(visit: Visit, row: Record) -> h.Element:
 async def _done(visit: Visit) -> h.Node:
     since = (datetime.now().astimezone() - timedelta(days=1)).isoformat(timespec="seconds")
     past = await visit.reader.ask("history", since=since, limit=200)
-    done = [one for one in past["history"] if one["kind"] != "person"][:_MOST_DONE]
-    return views.rows(
-        (views.entry(visit, one, _links(one["files"][:3])) for one in done),
-        visit.t("Nothing was done."),
-    )
+    done = [one for one in past["history"] if one["kind"] != "person"][:30]
+    return views.rows((_deed(visit, one) for one in done), visit.t("Nothing was done."))
 
 
-def _links(files: Iterable[Record]) -> h.Node:
-    paths = [str(one["target"] or one["path"]) for one in files]
-    return [h.a(href=url("/memory", id=path))[views.name_of(path)] for path in paths]
+def _deed(visit: Visit, one: Record) -> h.Node:
+    paths = [str(file["target"] or file["path"]) for file in one["files"][:3]]
+    links = (h.a(href=url("/memory", id=path))[views.name_of(path)] for path in paths)
+    return views.entry(visit, one, links)
 
 
 # --- search
@@ -117,8 +112,7 @@ async def search(visit: Visit) -> Page:
 
 
 async def _facets(visit: Visit) -> h.Node:
-    listed = await visit.reader.list(limit=1, facets=True)
-    return views.facets(visit, listed.facets)
+    return views.facets(visit, (await visit.reader.list(limit=1, facets=True))["facets"])
 
 
 async def _results(visit: Visit, query: str, wanted: dict[str, str]) -> h.Node:
@@ -138,13 +132,14 @@ async def _results(visit: Visit, query: str, wanted: dict[str, str]) -> h.Node:
 def _result(visit: Visit, query: str, one: Record) -> h.Element:
     t, path = visit.t, one["path"]
     place = f"{path}:{one['line']}" if one.get("line") else path
+    snippet = one.get("snippet") or one.get("content", "")
     address = url("/memory", id=one["id"]) if one.get("id") else url("/note", path=path)
     labels = [h.span[text] for key in ("day", "category", "agent") if (text := one.get(key))]
     return views.row(
         f"r{abs(hash(place))}",
         [
             h.a(href=address)[one["title"]],
-            h.p[views.marked(one.get("snippet") or one.get("content", ""), _TERMS.findall(query))],
+            h.p[views.marked(snippet, re.findall(r"\w{2,}", query))],
             h.p(".labels")[labels, h.span[place]],
             h.details(data_part=url("/why", q=query, note=path))[h.summary[t("Why is this here?")]],
         ],
@@ -163,9 +158,7 @@ async def why(visit: Visit) -> Page:
         t("Why is this here?"),
         [
             views.facts([(t("place"), rank), (t("score"), score and f"{score:.2f}")]),
-            h.table[
-                (h.tr[h.th(scope="row")[name], h.td[f"{value:+.2f}"]] for name, value in parts if value)
-            ],
+            h.table[(h.tr[h.th(scope="row")[name], h.td[f"{value:+.2f}"]] for name, value in parts if value)],
             [h.p[remark] for remark in answer["remarks"]],
         ],
         is_part=True,

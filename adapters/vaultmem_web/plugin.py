@@ -13,7 +13,6 @@ from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
 from vaultmem_web.commands import PORT
 
-_FOLDER = ".obsidian/plugins/vaultmem"
 _MANIFEST = {
     "id": "vaultmem",
     "name": "vaultmem",
@@ -50,16 +49,31 @@ def connect(args: Namespace, output: Output) -> int:
         root = Path(vault.path)
     if not (root / ".obsidian").is_dir():
         raise VaultmemError(f"{root} is no vault of Obsidian: it has no folder .obsidian")
-    folder = root / _FOLDER
-    if folder.resolve() != root.resolve() / _FOLDER:
+    place = ".obsidian/plugins/vaultmem"
+    folder = root / place
+    if folder.resolve() != root.resolve() / place:
         raise VaultmemError(f"{folder} leads out of the vault")
     files = {
         folder / "manifest.json": json.dumps(_MANIFEST, indent=2) + "\n",
         folder / "main.js": _MAIN.replace("PORT", str(PORT)),
     }
-    done = _removed(files, args) if args.remove else _written(files, args)
+    there = [path for path in files if path.exists()]
+    is_ours = not there or _is_ours(folder)
+    if not (is_ours or args.remove):
+        raise VaultmemError(f"{folder} is a plugin of somebody else; nothing was written")
+    if args.remove:
+        done = there if is_ours else []
+    else:
+        done = [
+            path
+            for path in files
+            if path not in there or path.read_text("utf-8", "replace") != files[path]
+        ]
+    if not args.dry_run:
+        _remove(done) if args.remove else _write({path: files[path] for path in done})
     if output.as_json:
-        output.data({"files": done, "removed": bool(args.remove), "dry_run": bool(args.dry_run)})
+        names = [str(path) for path in done]
+        output.data({"files": names, "removed": bool(args.remove), "dry_run": bool(args.dry_run)})
         return 0
     for path in done:
         deed = "removed" if args.remove else "written"
@@ -72,43 +86,25 @@ def connect(args: Namespace, output: Output) -> int:
     return 0
 
 
-def _written(files: dict[Path, str], args: Namespace) -> list[str]:
-    """What is new, or older than ours. A file that is not ours is left alone."""
+def _write(files: dict[Path, str]) -> None:
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        temporary.write_text(text, "utf-8")
+        temporary.replace(path)
+
+
+def _remove(files: list[Path]) -> None:
+    """Files, and their folder if nothing else is in it. Settings that Obsidian keeps there are the person's."""
     for path in files:
-        if path.exists() and not _is_ours(path.parent):
-            raise VaultmemError(f"{path.parent} is a plugin of somebody else; nothing was written")
-    wanted = [path for path, text in files.items() if _text(path) != text]
-    if not args.dry_run:
-        for path in wanted:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f".{path.name}.{os.getpid()}")
-            temporary.write_text(files[path], "utf-8")
-            temporary.replace(path)
-    return [str(path) for path in wanted]
-
-
-def _removed(files: dict[Path, str], args: Namespace) -> list[str]:
-    """Our files, and the folder if nothing else is in it. Settings that Obsidian keeps there are the person's."""
-    there = [path for path in files if path.exists() and _is_ours(path.parent)]
-    if not args.dry_run:
-        for path in there:
-            path.unlink()
-        for folder in {path.parent for path in there}:
-            if not any(folder.iterdir()):
-                folder.rmdir()
-    return [str(path) for path in there]
+        path.unlink()
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()
 
 
 def _is_ours(folder: Path) -> bool:
     try:
-        manifest = json.loads(_text(folder / "manifest.json"))
-    except ValueError:
+        manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    except (OSError, ValueError):
         return not any(folder.glob("*.json"))
     return isinstance(manifest, dict) and manifest.get("author") == _MANIFEST["author"]
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, ValueError):
-        return ""

@@ -42,9 +42,8 @@ def _link_notes(state: StateCore) -> None:
 def _parted(token: Token) -> list[Token]:
     if token.type != "text" or "[[" not in token.content:
         return [token]
-    first, *pieces = _WIKILINK.split(
-        token.content
-    )  # then name, what is shown, and the text up to the next
+    # after the first: a name, what is shown, and the text up to the next
+    first, *pieces = _WIKILINK.split(token.content)
     parts = [_text(first)]
     for name, shown, after in zip(*[iter(pieces)] * 3, strict=True):
         opened = Token("link_open", "a", 1, attrs={"href": f"/ui/note?path={quote(name.strip())}"})

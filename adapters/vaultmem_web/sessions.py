@@ -1,9 +1,8 @@
 """Who may use the page: a link lets one browser in, once, and the session that it gets lasts while it is used.
 
-A link is a file that only the user can write, named by the hash of its secret. The secret stands behind the # of the
-address, which browsers do not send; the page sends it on by itself, so that a preview of the link does not use it up.
-Cookies know no ports: that the page has a host name of its own keeps them from other servers of this machine.
-"""
+A link is a file of the user, named by the hash of its secret, which stands behind the # of the address: browsers do not
+send that, the page does, so a preview of the link does not use it up. Cookies know no ports: that the page has a host
+name of its own keeps them from other servers of this machine."""
 
 from __future__ import annotations
 
@@ -21,14 +20,12 @@ from vaultmem import paths
 
 COOKIE = "vaultmem_session"
 LINK_SECONDS = 300.0
-IDLE_SECONDS = 12 * 3600.0
 _MOST = 50  # sessions
-_FOLDER, _HOST = "page-links", "page-host"
 
 
 def host_name() -> str:
     """The name of the page's host, the same for all doors of this user, and known to nobody else."""
-    place = os.path.join(paths.make_private(paths.state_root()), _HOST)
+    place = os.path.join(paths.make_private(paths.state_root()), "page-host")
     name = f"vm-{secrets.token_hex(8)}.localhost"
     with contextlib.suppress(FileExistsError), open(place, "x", opener=_private) as file:
         file.write(name)
@@ -49,8 +46,7 @@ def make_link(vault: str) -> str:
 
 
 def spend_link(secret: str) -> str | None:
-    """The vault that a link is for; None where it is none, is over, or was used. Of two who come at once only one
-    gets in: who renames the file."""
+    """The vault of a link that is neither over nor used. Of two who come at once, who renames the file gets in."""
     place = _place(secret)
     mine = f"{place}.{secrets.token_hex(4)}"
     try:
@@ -64,7 +60,7 @@ def spend_link(secret: str) -> str | None:
 
 
 def _place(secret: str) -> str:
-    folder = paths.make_private(os.path.join(paths.state_root(), _FOLDER))
+    folder = paths.make_private(os.path.join(paths.state_root(), "page-links"))
     return os.path.join(folder, _hash(secret))
 
 
@@ -74,14 +70,13 @@ def _hash(text: str) -> str:
 
 @dataclass
 class Notice:
-    """What an action did, for the next page; the action `undo` with its fields takes it back. `draft`: a text that could
-    not be saved."""
+    """What an action did, for the next page."""
 
     text: str
-    undo: str = ""
+    undo: str = ""  # the action that takes it back, with these fields
     fields: Mapping[str, str] = field(default_factory=dict)
     is_problem: bool = False
-    draft: str = ""
+    draft: str = ""  # a text that could not be saved
 
 
 @dataclass
@@ -96,16 +91,11 @@ class Session:
 
     def is_over(self) -> bool:
         """Whether it was not used for too long."""
-        return time.monotonic() - self.used > IDLE_SECONDS
+        return time.monotonic() - self.used > 12 * 3600
 
     def vouches(self, token: str) -> bool:
         """Whether a form was made by our page for this session."""
         return hmac.compare_digest(token.encode(), self.csrf.encode())
-
-    def take_notice(self) -> Notice | None:
-        """What to show once."""
-        notice, self.notice = self.notice, None
-        return notice
 
 
 class Sessions:

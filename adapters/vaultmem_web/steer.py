@@ -8,16 +8,13 @@ from collections.abc import Sequence
 import htpy as h
 
 from vaultmem import plugins
-from vaultmem.search.recall_candidate import LAMBDA, RECENCY_WEIGHT, STEPS
+from vaultmem.search.recall_candidate import LAMBDA, RECENCY_WEIGHT
 from vaultmem.search.recall_text import block, entry, held_back_line
 from vaultmem_web import views
 from vaultmem_web.data import Record, Visit
 from vaultmem_web.views import Page, button, note_link, url
 
-_SWITCHES = tuple(
-    step for step in STEPS if step in ("meaning", "recency", "confidence", "mmr", "preferences")
-)
-_DEFAULT_BUDGET = 2_000
+_SWITCHES = ("meaning", "recency", "confidence", "mmr", "preferences")
 _SHARES = {  # from 0 to 1: what it is called, and its usual value
     "min_confidence": ("confidence at least", 0.0),
     "score_threshold": ("fits at least", 0.0),
@@ -32,9 +29,8 @@ _SHARES = {  # from 0 to 1: what it is called, and its usual value
 async def review(visit: Visit) -> Page:
     """What dreams and models propose: accept or reject, one after the other."""
     t = visit.t
-    answer, waiting = await asyncio.gather(
-        visit.reader.ask("proposals"), visit.reader.ask("waiting")
-    )
+    ask = visit.reader.ask
+    answer, waiting = await asyncio.gather(ask("proposals"), ask("waiting"))
     return Page(
         t("Review"),
         [
@@ -99,7 +95,7 @@ def _side(visit: Visit, path: str) -> h.Element:
 async def tell(visit: Visit) -> Page:
     """Exactly what an assistant would be told about a question, and what not, and why."""
     t, query = visit.t, visit.text("q")
-    budget = int(visit.number("budget", _DEFAULT_BUDGET, 50, 20_000))
+    budget = int(visit.number("budget", 2_000, 50, 20_000))
     shares = {name: visit.number(name, usual, 0, 1) for name, (_, usual) in _SHARES.items()}
     without = [step for step in visit.query.get("without", []) if step in _SWITCHES]
     shown: h.Node = h.p(".empty")[t("Type what an assistant would be asked.")]
@@ -117,11 +113,8 @@ async def tell(visit: Visit) -> Page:
             not visit.is_part and h.form("#tell", action="/ui/tell", data_typed="#told")[
                 h.label(".wide")[h.span[t("The question")], h.input(type="search", name="q", value=query, autofocus=True)],
                 views.later(_askers(visit)),
-                _slider("budget", t("tokens at most"), budget, (50, 20_000, 50)),
-                [
-                    _slider(name, t(label), shares[name], (0, 1, 0.05))
-                    for name, (label, _) in _SHARES.items()
-                ],
+                _slider("budget", t("tokens at most"), budget, min="50", max="20000", step="50"),
+                [_slider(name, t(label), shares[name], min="0", max="1", step="0.05") for name, (label, _) in _SHARES.items()],
                 h.fieldset[
                     h.legend[t("leave out of the ranking")],
                     (
@@ -139,30 +132,23 @@ async def tell(visit: Visit) -> Page:
 
 async def _askers(visit: Visit) -> h.Node:
     listed = await visit.reader.list(limit=1, facets=True)
-    authors = sorted({*(one.name for one in plugins.assistants()), *listed.facets["agent"]})
+    authors = sorted({*(one.name for one in plugins.assistants()), *listed["facets"]["agent"]})
     who = {"": visit.t("you"), **{name: name for name in authors}}
     return views.select("as", visit.t("asked by"), who, visit.text("as"))
 
 
-def _slider(name: str, label: str, value: float, span: tuple[float, float, float]) -> h.Element:
-    """A number with bounds; `span`: the least, the most and the step."""
-    least, most, step = span
-    return h.label[
-        h.span[label],
-        h.input(type="range", name=name, min=f"{least:g}", max=f"{most:g}", step=f"{step:g}", value=f"{value:g}"),
-        h.output[f"{value:g}"],
-    ]  # fmt: skip
+def _slider(name: str, label: str, value: float, **bounds: str) -> h.Element:
+    """A number with bounds."""
+    slider = h.input(type="range", name=name, **bounds, value=f"{value:g}")
+    return h.label[h.span[label], slider, h.output[f"{value:g}"]]
 
 
 async def _told(visit: Visit, wanted: Record, budget: int) -> h.Node:
     answer = await visit.reader.ask("recall", explain=True, counts=False, **wanted)
     t, told = visit.t, answer["memories"]
     held_back = answer.get("held_back", ())
-    reasons = [
-        (name, t("{count} left out", count=number))
-        for name, number in answer["left_out"].items()
-        if number
-    ]
+    left_out = ((why, count) for why, count in answer["left_out"].items() if count)
+    reasons = [(why, t("{count} left out", count=count)) for why, count in left_out]
     if answer["skipped"]:
         reasons.append((t("budget"), t("{count} did not fit", count=answer["skipped"])))
     return [
@@ -192,9 +178,6 @@ def _share(one: Record) -> tuple[h.Node, ...]:
 
 def _held(visit: Visit, one: Record) -> h.Element:
     id_ = str(one.get("id") or "")
-    return h.li[
-        str(one.get("title") or id_ or one.get("path", "")),
-        " ",
-        str(one.get("reason") or one.get("attribution") or ""),
-        id_ and button(visit, "approve", visit.t("Approve"), id=id_),
-    ]
+    name = one.get("title") or id_ or one.get("path", "")
+    why = one.get("reason") or one.get("attribution") or ""
+    return h.li[f"{name} {why}", id_ and button(visit, "approve", visit.t("Approve"), id=id_)]

@@ -24,15 +24,13 @@ _SECTIONS = (
     ("/tell", "What would you tell?"), ("/conversations", "Conversations"), ("/health", "Health"),
 )  # fmt: skip
 FACETS = ("category", "agent", "tags", "from", "to")  # as the verbs list and search call them
-_EXCERPT = 240  # characters
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _LATER = str(h.comment("later"))
 
 
 @dataclass
 class Page:
-    """One page: what stands in it, where it belongs, and on which kinds of changes it is shown again. A part is no
-    whole page: the script puts it into one."""
+    """A page, or a part that the script puts into one: its section, and on which kinds of changes it is shown again."""
 
     title: str
     content: h.Node
@@ -76,9 +74,7 @@ def document(page: Page, frame: Frame, t: Translator) -> AsyncIterator[str]:
             h.strong(".name")["vaultmem"],
             h.nav(aria_label=t("pages"))[
                 (
-                    h.a(href=url(path), aria_current="page" if path == page.section else None)[
-                        t(name)
-                    ]
+                    h.a(href=url(path), aria_current="page" if path == page.section else None)[t(name)]
                     for path, name in _SECTIONS
                 )
             ],
@@ -97,8 +93,7 @@ def document(page: Page, frame: Frame, t: Translator) -> AsyncIterator[str]:
                 hidden(csrf=frame.csrf, back=f"/ui{frame.address}"),
                 (
                     h.button(name="language", value=code, lang=code)[name]
-                    for code, name in LANGUAGES.items()
-                    if code != t.language
+                    for code, name in LANGUAGES.items() if code != t.language
                 ),
             ],
             h.form(action="/ui/leave", method="post", data_whole=True)[
@@ -196,10 +191,7 @@ def select(name: str, label: str, options: Mapping[str, str], chosen: str = "") 
     return h.label[
         h.span[label],
         h.select(name=name)[
-            (
-                h.option(value=value, selected=value == chosen)[text]
-                for value, text in options.items()
-            )
+            (h.option(value=one, selected=one == chosen)[text] for one, text in options.items())
         ],
     ]
 
@@ -260,16 +252,13 @@ def table(heads: Iterable[str], lines: Iterable[Iterable[h.Node]]) -> h.Element:
 
 def when(stamp: str) -> h.Node:
     """A time as it is stored, for a person: the script shows it in the zone and manner of the browser."""
-    if not stamp:
-        return None
-    return h.time(datetime=stamp)[stamp.replace("T", " ")[:16]]
+    return stamp and h.time(datetime=stamp)[stamp.replace("T", " ")[:16]]
 
 
 def day(seconds: float | None) -> h.Node:
     """A time in seconds since 1970."""
-    if not seconds:
-        return None
-    return when(datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds"))
+    local = datetime.fromtimestamp(seconds or 0).astimezone()
+    return when(local.isoformat(timespec="seconds") if seconds else "")
 
 
 def note_link(path: str, text: str = "") -> h.Element:
@@ -297,7 +286,7 @@ def memory_link(row: Record) -> h.Element:
 
 def excerpt(row: Record) -> str:
     """How its text begins, on one line."""
-    return " ".join(str(row["content"])[: 2 * _EXCERPT].split())[:_EXCERPT]
+    return " ".join(str(row["content"])[:480].split())[:240]
 
 
 def labels(row: Record) -> h.Node:
@@ -336,15 +325,13 @@ def facts(rows: Iterable[tuple[str, h.Node]]) -> h.Element:
 
 def difference(unified: str, t: Translator) -> h.Element:
     """A unified diff, word by word."""
-    return h.div(".diff", role="group", aria_label=t("what changes"))[
-        list(_difference(unified.splitlines()))
-    ]
+    return h.div(".diff", role="group", aria_label=t("what changes"))[_difference(unified)]
 
 
-def _difference(lines: Sequence[str]) -> Iterator[h.Node]:
+def _difference(unified: str) -> Iterator[h.Node]:
     old: list[str] = []
     new: list[str] = []
-    for line in [*lines, ""]:
+    for line in [*unified.splitlines(), ""]:
         if line.startswith("-") and not line.startswith("---"):
             old.append(line[1:])
         elif line.startswith("+") and not line.startswith("+++"):
@@ -367,8 +354,6 @@ def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[h.Node]:
     before, after = (_WORDS.findall("\n".join(lines)) for lines in (old, new))
     parts: list[h.Node] = []
     for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if kind == "equal":
-            parts.append("".join(before[a:b]))
-            continue
-        parts += [a < b and h.del_["".join(before[a:b])], c < d and h.ins["".join(after[c:d])]]
+        gone, come = "".join(before[a:b]), "".join(after[c:d])
+        parts += [gone] if kind == "equal" else [gone and h.del_[gone], come and h.ins[come]]
     yield h.p[parts]

@@ -24,8 +24,8 @@ function put(into, from) {
   if (!into || !from) return;
   const id = document.activeElement?.id, top = scrollY;
   const opened = all("details[open][id], li[id] details[open]", into).map(handle);
-  into.replaceChildren(...[...from.childNodes].map((node) => document.adoptNode(node)));
-  for (const name of Object.keys(from.dataset)) into.dataset[name] = from.dataset[name];
+  into.replaceChildren(...from.childNodes);
+  Object.assign(into.dataset, from.dataset);
   for (const details of all("details", into)) if (opened.includes(handle(details))) details.open = true;
   if (id && !one(":focus")) document.getElementById(id)?.focus();
   ready(into);
@@ -41,9 +41,6 @@ function ready(root) {
   for (const time of all("time[datetime]", root)) {
     const moment = new Date(time.dateTime);
     if (!Number.isNaN(+moment)) time.textContent = moment.toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
-  }
-  for (const slider of all("input[type=range]", root)) {
-    slider.addEventListener("input", () => { slider.parentElement.querySelector("output").textContent = slider.value; });
   }
   for (const list of all(".list", root)) long(list);
 }
@@ -66,8 +63,7 @@ document.addEventListener("submit", async (event) => {
   try {
     const row = form.closest(".row"), next = row?.nextElementSibling || row?.previousElementSibling;
     const answer = await load("POST", button?.getAttribute("formaction") || form.action, fields);
-    const shown = answer.response;
-    const failed = one("#notice .problem", shown);
+    const shown = answer.response, failed = one("#notice .problem", shown);
     put(one("#notice"), one("#notice", shown));
     if (failed && one("#editor[open]")) return; // what was typed stays where it is
     if (one("#content", shown)) {
@@ -81,27 +77,25 @@ document.addEventListener("submit", async (event) => {
 });
 
 let typed = 0;
-async function type(form) {
-  const turn = ++typed;
+async function type({ target }) {
+  if (target.type === "range") target.nextElementSibling.textContent = target.value;
+  const form = target.form, turn = ++typed;
+  if (!form?.dataset.typed) return;
   const address = `${form.action}?${new URLSearchParams(new FormData(form))}`;
   const answer = await load("GET", address, null, "part");
   if (turn !== typed) return; // a later key was faster
   history.replaceState(null, "", address);
   put(one(form.dataset.typed), one(form.dataset.typed, answer.response));
 }
-for (const kind of ["input", "change"]) {
-  document.addEventListener(kind, (event) => {
-    const form = event.target.form;
-    if (form?.dataset.typed) type(form);
-  });
-}
+document.addEventListener("input", type);
+document.addEventListener("change", type);
 
 document.addEventListener("toggle", async (event) => {
   const details = event.target;
   if (!details.open || !details.dataset.part || details.dataset.loaded) return;
   details.dataset.loaded = "1";
   const answer = await load("GET", details.dataset.part);
-  details.append(...[...one("#content", answer.response).childNodes].map((node) => document.adoptNode(node)));
+  details.append(...one("#content", answer.response).childNodes);
 }, true);
 
 // --- long lists: only what is near the window is there
@@ -124,8 +118,7 @@ function long(list) {
       if (!isNear && row.isConnected && !row.contains(document.activeElement) && !one(":checked", row)) row.remove();
       if (isNear && !row.isConnected) list.append(row);
     }
-    const page = 100;
-    for (let start = Math.floor(from / page) * page; start < to; start += page) {
+    for (let start = Math.floor(from / 100) * 100; start < to; start += 100) {
       if (asked.has(start)) continue;
       asked.add(start);
       const query = list.dataset.rows.includes("?") ? "&" : "?";
@@ -143,11 +136,7 @@ function long(list) {
 }
 
 function days(list) {
-  let day = "";
-  for (const row of list.children) {
-    row.toggleAttribute("data-first", row.dataset.day !== day);
-    day = row.dataset.day;
-  }
+  for (const row of list.children) row.toggleAttribute("data-first", row.dataset.day !== row.previousElementSibling?.dataset.day);
 }
 
 // --- keys
@@ -155,17 +144,12 @@ function days(list) {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const field = event.target.closest("input:not([type=checkbox]), textarea, select");
-  if (field) {
-    if (event.key !== "Escape") return;
-    event.preventDefault(); // a field for searching would be emptied, and the results with it
-    field.blur();
-    return;
-  }
+  if (field && event.key !== "Escape") return;
   const rows = all("#content .row[tabindex], #content .turn");
   const row = document.activeElement?.closest?.(".row, .turn");
-  const at = rows.indexOf(row);
-  const key = event.key;
-  if (key === "/") (one("#search input") || one("#find input"))?.focus();
+  const at = rows.indexOf(row), key = event.key;
+  if (field) field.blur(); // and no more: a field for searching would be emptied, and the results with it
+  else if (key === "/") (one("#search input") || one("#find input"))?.focus();
   else if (key === "j") rows[Math.min(rows.length - 1, at + 1)]?.focus();
   else if (key === "k") rows[Math.max(0, at - 1)]?.focus();
   else if (key === "x" && row) one("input[type=checkbox]", row)?.click();
@@ -208,18 +192,13 @@ function listen() {
 
 // --- coming in
 
-async function enter(place) {
-  const secret = location.hash.slice(1);
-  if (!secret) return;
+const entrance = one("#entrance"), secret = location.hash.slice(1);
+if (!entrance) {
+  ready(document);
+  navigator.locks.request("vaultmem-events", listen);
+} else if (secret) {
   history.replaceState(null, "", location.pathname);
   const answer = await fetch("/ui/enter", { method: "POST", body: secret, headers: { "X-Vaultmem": "1" } });
   if (answer.ok) location.replace("/ui/");
-  else place.textContent = place.dataset.used;
-}
-
-const entrance = one("#entrance");
-if (entrance) enter(entrance);
-else {
-  ready(document);
-  navigator.locks.request("vaultmem-events", listen);
+  else entrance.textContent = entrance.dataset.used;
 }
