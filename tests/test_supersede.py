@@ -66,8 +66,8 @@ def test_on_pairs_that_nothing_was_fitted_on_it_is_right_nearly_always() -> None
             of += label == REPLACES
             taken += each.kind == REPLACES
             right += label == each.kind == REPLACES
-    assert right / taken >= 0.95
-    assert right / of >= 0.62
+    assert right / taken >= 0.96
+    assert right / of >= 0.54  # what only shares its subject is kept: what is true must not go
 
 
 @given(st.lists(st.text(max_size=60), max_size=8), st.text(max_size=60))
@@ -153,9 +153,30 @@ def test_a_cue_alone_replaces_nothing_that_shares_no_word() -> None:
         ("Anne's sister is called Marta", "Marta moved to Ghent in the spring"),
         ("Our vet is Kofi", "Kofi changed his phone number to 555-123"),
         ("My dentist is Dr Okafor", "Dr Okafor moved to Leeds last month"),
+        ("Leo is married", "Leo moved to Lodz"),
+        ("Xara is 34", "Xara moved to Lodz"),
+        ("The server is fast", "The server moved to Hetzner"),
+        ("Eva is vegetarian", "Eva switched to Linux"),
+        ("Ida is our landlady", "Ida now works at Bosch"),
+        ("Marta works at Shell", "Marta moved to Ghent in the spring"),
+        ("小丽是医生", "小丽搬到了上海"),
+        ("小刚三岁", "小刚搬到了北京"),
     ],
 )
-def test_what_tells_more_of_a_value_takes_nothing_away(old: str, new: str) -> None:
+def test_what_tells_something_else_of_the_same_takes_nothing_away(old: str, new: str) -> None:
     assert [each.kind for each in relations(new, [old])] == ["apart"]
     others = [old, "The roof leaks", "Tom works at Siemens"]
     assert [each.kind for each in relations(new, others)] == ["apart"] * 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The meeting is on Monday", "The meeting moved to Tuesday"),
+        ("The office is in Berlin", "The office moved to Munich"),
+        ("Leo is single", "Leo is married now"),
+        ("小明住在北京", "小明搬到了上海"),
+    ],
+)
+def test_what_tells_another_value_of_the_same_takes_its_place(old: str, new: str) -> None:
+    assert [each.kind for each in relations(new, [old])] == [REPLACES]

@@ -19,6 +19,7 @@ from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import DEFAULT_SCOPE, REMINDERS, Memory
 from vaultmem.memories.short_texts import (
     CAP,
+    WORD,
     Reading,
     Token,
     facts,
@@ -30,8 +31,12 @@ from vaultmem.memories.short_texts import (
 from vaultmem.plugins import language
 from vaultmem.progress import counted
 from vaultmem.text.times import stamp
+from vaultmem.text.values import lazy
 
 LONGEST_VALUE = 5  # tokens
+_UNIT = lazy(
+    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+"
+)  # a word, or a character of a script without blanks
 REPLACES, SAME, APART = "replaces", "same", "apart"
 
 _NEVER = -5.0
@@ -60,7 +65,8 @@ class _Pair:
     ) -> None:
         are_two = _are_two(old, new)
         self._texts = old, new, similarity
-        may_replace = not (are_two or (_is_about_the_value(old, new) and not looks["contradicts"]))
+        is_aside = _is_about_the_value(old, new) or _shares_only_its_subject(old, new)
+        may_replace = not are_two and (looks["contradicts"] or not is_aside)
         self.replaces = replacing(looks, _REPLACES) if may_replace else _NEVER
         self.contradicts = bool(looks["contradicts"])
         self.is_same = not are_two and paraphrase.is_same(*self._texts)
@@ -124,6 +130,28 @@ def _is_about_the_value(old: str, new: str) -> bool:
     count = len(shared)
     follows = 0 < count < len(a) and shared == set(a[-count:]) == set(b[:count])
     return follows and new.lstrip().lower().startswith(b[0])
+
+
+def _shares_only_its_subject(old: str, new: str) -> bool:
+    """Whether the two speak of one thing, but not of one property of it ("Leo is married", "Leo moved to Lodz"): they
+    share only what they begin with, and no verb is in that ("Leo is"); and what follows in the older one is no value of
+    a kind that the newer one has, such as a number."""
+    a, b = (read(text[:CAP]).tokens for text in (old, new))
+    head = _common(a, b)
+    shared = {token.stem for token in a} & {token.stem for token in b}
+    if not head or shared != {token.stem for token in a[:head]}:
+        return False
+    first, second = (_UNIT.findall(text[:CAP].lower()) for text in (old, new))
+    if not read(first[max(0, _common(first, second) - 1)]).tokens:
+        return False
+    kinds = {token.kind for token in b[head:]}
+    return any(token.kind == WORD or token.kind not in kinds for token in a[head:])
+
+
+def _common(one: Sequence[object], other: Sequence[object]) -> int:
+    """How many items two sequences begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def replacing(features: Mapping[str, float], weights: Mapping[str, float]) -> float:
