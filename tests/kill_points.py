@@ -43,7 +43,7 @@ def killed_at(number: int, work: Callable[[], object]) -> bool:
     try:
         for name in CALLS:
             setattr(os, name, armed(name, getattr(os, name)))
-        moves._renamed = armed("rename", moves._renamed)  # type: ignore[assignment] # the same call, armed
+        moves._rename = armed("rename", moves._rename)  # type: ignore[assignment] # the same call, armed
         work()
         code = 0
     finally:

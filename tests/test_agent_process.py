@@ -672,7 +672,9 @@ def test_state_that_is_deleted_under_it_comes_back(own: Path, scratch: Path) -> 
     ) as agent:
         agent.watches()
         with reading(agent, "apple") as reader:
-            shutil.rmtree(agent.state)
+            gone = own / "gone"
+            agent.state.rename(gone)  # at once: what it writes meanwhile would keep the folder
+            shutil.rmtree(gone, ignore_errors=True)
             until(lambda: "restarting" in agent.err())
             reader.ending.set()
             reader.join()

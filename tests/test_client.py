@@ -110,9 +110,9 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_it_reads_and_writes_json_as_json_does(value: object) -> None:
-    assert json.loads(client._written(value)) == value
+    assert json.loads(client._to_json(value)) == value
     assert client._read(json.dumps(value, ensure_ascii=False)) == value
-    assert "\n" not in client._written(value)
+    assert "\n" not in client._to_json(value)
 
 
 def test_an_error(vault: Path) -> None:

@@ -107,7 +107,7 @@ def test_what_is_written_beside_the_links_to_an_index_is_no_damage(
     indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tantivy makes its lock there from a thread of its own, also while the links are removed."""
-    folder, opened = str(generation(indexed) / "kw"), keyword._opened
+    folder, opened = str(generation(indexed) / "kw"), keyword._open
     makers: list[threading.Thread] = []
 
     def make(place: str) -> None:

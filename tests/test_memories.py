@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -55,8 +56,8 @@ def aged(vault: Path, path: str, days: float) -> None:
     os.utime(vault / path, (at, at))
 
 
-def _but_for_updated(text: str) -> list[str]:
-    return [line for line in text.splitlines() if not line.startswith("updated_at")]
+def _but_for_updated(text: str) -> str:
+    return re.sub(r" updated_at=\S+", "", text)
 
 
 # --- writing

@@ -158,7 +158,6 @@ def test_a_cue_alone_replaces_nothing_that_shares_no_word() -> None:
         ("The server is fast", "The server moved to Hetzner"),
         ("Eva is vegetarian", "Eva switched to Linux"),
         ("Ida is our landlady", "Ida now works at Bosch"),
-        ("Marta works at Shell", "Marta moved to Ghent in the spring"),
         ("小丽是医生", "小丽搬到了上海"),
         ("小刚三岁", "小刚搬到了北京"),
     ],
@@ -174,6 +173,10 @@ def test_what_tells_something_else_of_the_same_takes_nothing_away(old: str, new:
     [
         ("The meeting is on Monday", "The meeting moved to Tuesday"),
         ("The office is in Berlin", "The office moved to Munich"),
+        (
+            "Choir rehearsal is on Tuesdays in the chapel",
+            "Choir is on Wednesdays in the Grieg hall now",
+        ),
         ("Leo is single", "Leo is married now"),
         ("小明住在北京", "小明搬到了上海"),
     ],

@@ -134,8 +134,8 @@ def _is_about_the_value(old: str, new: str) -> bool:
 
 def _shares_only_its_subject(old: str, new: str) -> bool:
     """Whether the two speak of one thing, but not of one property of it ("Leo is married", "Leo moved to Lodz"): they
-    share only what they begin with, and no verb is in that ("Leo is"); and what follows in the older one is no value of
-    a kind that the newer one has, such as a number."""
+    share only what they begin with, and no verb is in that ("Leo is"); and no two values of a kind follow, such as
+    numbers or names."""
     a, b = (read(text[:CAP]).tokens for text in (old, new))
     head = _common(a, b)
     shared = {token.stem for token in a} & {token.stem for token in b}
@@ -144,8 +144,8 @@ def _shares_only_its_subject(old: str, new: str) -> bool:
     first, second = (_UNIT.findall(text[:CAP].lower()) for text in (old, new))
     if not read(first[max(0, _common(first, second) - 1)]).tokens:
         return False
-    kinds = {token.kind for token in b[head:]}
-    return any(token.kind == WORD or token.kind not in kinds for token in a[head:])
+    values = ({token.kind for token in rest if token.kind != WORD} for rest in (a[head:], b[head:]))
+    return set.isdisjoint(*values)
 
 
 def _common(one: Sequence[object], other: Sequence[object]) -> int:
