@@ -37,11 +37,13 @@ function handle(details) {
   return `${row?.id}/${row ? all("details", row).indexOf(details) : 0}`;
 }
 
+let chosen = []; // what a refresh has to choose again, also in rows that come later
 function ready(root) {
   for (const time of all("time[datetime]", root)) {
     const moment = new Date(time.dateTime);
     if (!Number.isNaN(+moment)) time.textContent = moment.toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
   }
+  for (const box of all("input[type=checkbox]", root)) if (chosen.includes(box.value)) box.checked = true;
   for (const list of all(".list", root)) long(list);
 }
 
@@ -49,7 +51,9 @@ async function refresh() {
   const editing = one("#editor[open]") || document.activeElement?.closest("#content textarea, #content input, #content select");
   if (editing || !one("#content")) return;
   const answer = await load("GET", location.href).catch(() => null); // the door may be closing
-  if (answer?.status === 200) put(one("#content"), one("#content", answer.response));
+  if (answer?.status !== 200) return;
+  chosen = all(".row :checked").map((box) => box.value);
+  put(one("#content"), one("#content", answer.response));
 }
 
 // --- forms
@@ -67,6 +71,7 @@ document.addEventListener("submit", async (event) => {
     put(one("#notice"), one("#notice", shown));
     if (failed && one("#editor[open]")) return; // what was typed stays where it is
     if (one("#content", shown)) {
+      chosen = [];
       history.replaceState(null, "", answer.responseURL);
       put(one("#content"), one("#content", shown));
       if (next?.id) document.getElementById(next.id)?.focus();
