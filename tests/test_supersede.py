@@ -66,8 +66,8 @@ def test_on_pairs_that_nothing_was_fitted_on_it_is_right_nearly_always() -> None
             of += label == REPLACES
             taken += each.kind == REPLACES
             right += label == each.kind == REPLACES
-    assert right / taken >= 0.96
-    assert right / of >= 0.54  # what only shares its subject is kept: what is true must not go
+    assert right / taken >= 0.95
+    assert right / of >= 0.56  # what only shares its subject is kept: what is true must not go
 
 
 @given(st.lists(st.text(max_size=60), max_size=8), st.text(max_size=60))

@@ -103,9 +103,10 @@ def relations(
     ]  # fmt: skip
     at = max(range(len(olds)), key=lambda at: (pairs[at].contradicts, pairs[at].replaces))
     best, replaced = pairs[at], olds[at]
-    # With one text to compare, there is no second one to be far from: likely is what it must be by itself.
-    is_sure = not is_event(new) and best.is_likelier and best.replaces > DOUBTFUL
-    if not (is_sure and (best.contradicts or _certainty(new, pairs, best) > _CERTAIN)):
+    # Where there is no second text to be far from, a distance proves nothing: it has to be likely by itself.
+    is_certain = best.replaces > DOUBTFUL and _certainty(new, pairs, best) > _CERTAIN
+    is_sure = not is_event(new) and best.is_likelier
+    if not (is_sure and (best.contradicts or is_certain)):
         return [each.relation(replaces=False) for each in pairs]
     return [
         each.relation(
