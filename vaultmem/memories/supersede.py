@@ -138,21 +138,15 @@ def _shares_only_its_subject(old: str, new: str) -> bool:
     share only what they begin with, and no verb is in that ("Leo is"); and no two values of a kind follow, such as
     numbers or names."""
     a, b = (read(text[:CAP]).tokens for text in (old, new))
-    head = _equal_head(a, b)
-    shared = {token.stem for token in a} & {token.stem for token in b}
-    if not head or shared != {token.stem for token in a[:head]}:
+    mine, theirs = ([token.stem for token in each] for each in (a, b))
+    head = paraphrase.difference(mine, theirs).head
+    if not head or set(mine) & set(theirs) != set(mine[:head]):
         return False
     first, second = (_UNIT.findall(text[:CAP].lower()) for text in (old, new))
-    if not read(first[max(0, _equal_head(first, second) - 1)]).tokens:
+    if not read(first[max(0, paraphrase.difference(first, second).head - 1)]).tokens:
         return False
     values = ({token.kind for token in rest if token.kind != WORD} for rest in (a[head:], b[head:]))
     return set.isdisjoint(*values)
-
-
-def _equal_head(one: Sequence[object], other: Sequence[object]) -> int:
-    """How many items two sequences begin with alike."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def replacing(features: Mapping[str, float], weights: Mapping[str, float]) -> float:
