@@ -288,3 +288,17 @@ def test_a_note_that_moves_in_the_middle_of_a_search_is_found(
     assert [one.path for one in searcher.search(Ask("slate"), texts=False).results] == ["Attic.md"]
     assert len(calls) == 3, "once more, and only where something has changed"
     searcher.close()
+
+
+def test_a_note_that_moved_is_found_while_its_old_words_are_being_removed(vault: Path) -> None:
+    """Its rows are gone and marked, and the searcher has not seen the commit with its new place yet."""
+    (vault / "Roof.md").write_text("slate\n")
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        searcher = Searcher(opened.path, opened.config)
+    (old,) = searcher.catalog.db.execute("SELECT id FROM files WHERE path = 'Roof.md'").fetchone()
+    (vault / "Roof.md").rename(vault / "Attic.md")
+    synced(vault)
+    searcher.catalog.db.execute("INSERT INTO dirty VALUES (?)", (old,))
+    assert [one.path for one in searcher.search(Ask("slate")).results] == ["Attic.md"]
+    searcher.close()

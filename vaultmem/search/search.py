@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vaultmem.search.semantic import Meaning
 
 CANDIDATES = 200
+LOOKS = 5  # at an index that changes meanwhile
 SHORT_WORD = 4  # letters of a stem
 
 
@@ -105,13 +106,15 @@ class Searcher:
     def search(self, ask: Ask, *, texts: bool = True) -> Answer:
         """Find blocks, with their texts as they are in the notes now, or without. Never fails for what the text says;
         remarks say what was done differently."""
-        result = self._blocks(ask)
-        blocks = set(result.pairs())
-        # A note that moved is in the index before and after, and must not be missed between its words and its place.
-        places = result.known.places([*blocks])
-        if len(places) < len(blocks) and self._is_newer(result.known):
+        # A note that moved is in the index before and after, and must not be missed between its words and its place:
+        # where its old words are known to be gone, the new ones may be in a commit that this searcher has not seen.
+        for _ in range(LOOKS):
             result = self._blocks(ask)
-            places = result.known.places(result.pairs())
+            blocks = set(result.pairs())
+            places = result.known.places([*blocks])
+            is_behind = len(places) < len(blocks) or result.known.gone
+            if not (is_behind and self._is_newer(result.known)):
+                break
         hits = [(one.block, self._hit(result.known, one, places[pair]))
                 for one in result.blocks if (pair := _pair(one.block)) in places]  # fmt: skip
         if texts:
