@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -245,4 +246,10 @@ def test_the_command_tells_for_when(vault: Path) -> None:
         "remind", "call Bob tomorrow", "--dry-run", "--vault", str(vault), "--format", "json"
     ).data
     assert shown["dry_run"]
+    assert shown["remind"] == tomorrow()
+    plan = ran("remind", "call Bob every day at 9", "--dry-run", "--vault", str(vault))
+    assert "1 would be written" in plan.err
+    assert plan.out.startswith("would be written: call Bob every day at 9\n")
+    last = plan.out.splitlines()[-1]
+    assert re.fullmatch(r"would remind on [0-9-]{10} 09:00, every day \(“every day at 9”\)", last)
     assert not (vault / "vaultmem" / "reminders" / "call Bob tomorrow.md").exists()

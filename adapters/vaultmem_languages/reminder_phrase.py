@@ -27,15 +27,17 @@ Span = tuple[int, int]
 def read(text: str, now: datetime) -> Phrase:
     """When the words of a reminder want it to speak."""
     low = normalize(text)
-    result = [each for each in when.readings(text, now) if when.moment_of(each, now)]
+    every = list(when.readings(text, now))
+    result = [each for each in every if when.moment_of(each, now)]
     main = _main(low, result, now)
+    unread = _unread(low, every)
     if main is None:
-        return Phrase(None, "", _words(text, _left(low, [], "")))
+        return Phrase(None, "", _words(text, _join(text, sorted([*_left(low, [], ""), *unread]))))
     main = _with_clock(low, main, result)
     moment = when.moment_of(main, now)
     used = sorted([(main.start, main.end), *main.others])
     repeats = (moment and moment.repeat) or ""
-    spans = [*_left(low, used, repeats)]
+    spans = [*_left(low, used, repeats), *unread]
     if main.sense.through is not None and not repeats:  # Mon-Fri at 9 is hardly once
         spans.append((main.start, main.end))
     spans += [
@@ -164,9 +166,21 @@ _PARTS = {
     "days": r"(?: (?:(?:week|work|business |working )?day|weekend) of)?",  # the last workday of every month
 }  # fmt: skip
 _OFTEN_WORD = lazy(rf"(?<![a-z-])(?:{_OFTEN})(?![a-z])")
-_FEASTS, _ANYWHERE, _OF_A_RULE, _OF_A_YEAR, _BEHIND, _BEHIND_RULE, _BEFORE, _BEFORE_RULE, _NOUN = (
+(
+    _SHAPES,
+    _FEASTS,
+    _ANYWHERE,
+    _OF_A_RULE,
+    _OF_A_YEAR,
+    _BEHIND,
+    _BEHIND_RULE,
+    _BEFORE,
+    _BEFORE_RULE,
+    _NOUN,
+) = (
     pattern("reminders", name, 0, **_PARTS)
     for name in (
+        "shapes",  # a clock or a date by its form
         "feasts",
         "anywhere",  # of how often something happens, wherever it stands
         "of_a_rule",  # of a rule, wherever it stands
@@ -178,6 +192,16 @@ _FEASTS, _ANYWHERE, _OF_A_RULE, _OF_A_YEAR, _BEHIND, _BEHIND_RULE, _BEFORE, _BEF
 _GOES_ON = lazy(r" [a-z\x80-\U0010ffff]")
 _BETWEEN = lazy(rf"[\s,，]*(?:{_AND}\s*)?(?:(?:at|on|by|in|the)\s*)*")
 _NEAR = 32
+
+
+def _unread(low: str, readings: Sequence[Reading]) -> list[Span]:
+    """Where something has the form of a clock or a date and is none: 25:00, 13pm, Feb 30."""
+    read_spans = [span for each in readings for span in ((each.start, each.end), *each.others)]
+    return [
+        match.span()
+        for match in _SHAPES.finditer(low)
+        if not any(start <= match.start() and match.end() <= end for start, end in read_spans)
+    ]
 
 
 def _left(low: str, used: list[Span], repeats: str) -> Iterator[Span]:

@@ -7,6 +7,7 @@ from argparse import Namespace
 
 from vaultmem import now as clock
 from vaultmem import screen
+from vaultmem.commands.memory_views import remark_secrets
 from vaultmem.commands.rendering import open_vault, show_diff, show_done, vault_of
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
@@ -246,9 +247,20 @@ def show_reminder(answer: Answer, _args: Namespace, output: Output) -> None:
     if not answer["created"]:
         output.remark("vaultmem: this reminder is there already")
         return
-    when = str(answer["remind"]).replace("T", " ")
+    show_done(f"reminds on {_understood(answer)}", answer, output)
+
+
+def remark_reminder(answer: Answer, output: Output) -> None:
+    """remind: secrets; and in a dry run, when it would remind."""
+    if answer.get("dry_run"):
+        output.line(f"would remind on {_understood(answer)}")
+    remark_secrets(answer, output)
+
+
+def _understood(answer: Answer) -> str:
+    """The day and the time, and of what repeats the rule with the words that it was read from."""
     often = f", {answer['repeat']} (“{answer['understood']}”)" if answer.get("repeat") else ""
-    show_done(f"reminds on {when}{often}", answer, output)
+    return str(answer["remind"]).replace("T", " ") + often
 
 
 def notify(args: Namespace, output: Output) -> int:

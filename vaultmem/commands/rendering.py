@@ -220,7 +220,7 @@ def show_report(report: Answer, output: Output) -> None:
         output.data(report)
         return
     for change in report["changes"]:
-        output.line(_change_line(change, output))
+        output.line(_would(report) + _change_line(change, output))
         show_diff(change.get("diff"), output)
     if report["findings"]:
         output.line(output.paint("to review", "bold"))
@@ -230,6 +230,10 @@ def show_report(report: Answer, output: Output) -> None:
         for other in finding["others"]:
             output.line(f"      {output.paint(other, 'dim')}")
     _show_counts(report, output)
+
+
+def _would(report: Answer) -> str:
+    return "would be " if report["dry_run"] else ""
 
 
 def _change_line(change: Answer, output: Output) -> str:
@@ -245,7 +249,8 @@ def _change_line(change: Answer, output: Output) -> str:
 
 def _show_counts(report: Answer, output: Output) -> None:
     done = {**_DONE, "move": "filed"}
-    counts = [f"{count:,} {done.get(action, action)}" for action, count in report["counts"].items()]
+    would = _would(report)
+    counts = [f"{n:,} {would}{done.get(action, action)}" for action, n in report["counts"].items()]
     for name, what in (("skipped", "left alone"), ("findings", "to review")):
         if report[name]:
             counts.append(f"{len(report[name]):,} {what}")
