@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "docs" / "budget.toml"
 LEAST = 60  # lines of a module
+CODE = (".py", ".js", ".css")
 
 
 def packages() -> dict[str, list[Path]]:
@@ -22,7 +23,7 @@ def packages() -> dict[str, list[Path]]:
     own = ROOT / "vaultmem"
     files = {"top": sorted(own.glob("*.py"))}
     for folder in sorted([*own.iterdir(), *(ROOT / "adapters").glob("vaultmem_*")]):
-        if inside := sorted(folder.rglob("*.py")):
+        if inside := sorted(path for path in folder.rglob("*") if path.suffix in CODE):
             files[folder.name] = inside
     return files
 
@@ -32,7 +33,7 @@ def lines_of(path: Path) -> int:
 
 
 def is_module(path: Path) -> bool:
-    return path.stem not in ("__init__", "__main__")
+    return path.suffix == ".py" and path.stem not in ("__init__", "__main__")
 
 
 MODULES = [path for paths in packages().values() for path in paths if is_module(path)]
@@ -57,7 +58,7 @@ def twice() -> list[str]:
 def odd_words(avoid: list[str]) -> float:
     """How often these words come in 1,000 lines of code."""
     count = lines = 0
-    for path in (path for paths in packages().values() for path in paths):
+    for path in (path for paths in packages().values() for path in paths if path.suffix == ".py"):
         text = path.read_text("utf-8")
         lines += text.count("\n")
         plain = re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower()

@@ -5,22 +5,19 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import socket
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
 
-from tests.agent_run import _dies_with_us, until
-from tests.cli_run import started
-from tests.http_run import Door, opened
+from tests.agent_run import until
+from tests.cli_run import process
+from tests.http_run import Door, opened, serving
 from vaultmem import Vault
+from vaultmem.agent import doors, life
 from vaultmem_web import sessions
 
 if TYPE_CHECKING:
@@ -380,42 +377,41 @@ def test_a_link_in_a_mail_lets_in(chromium: Browser, door: Door, tmp_path: Path)
     context.close()
 
 
-def test_the_door_ends_at_once_with_a_page_open(chromium: Browser, tmp_path: Path) -> None:
+def test_stop_ends_the_page_that_ui_opened_and_the_page_says_so(
+    chromium: Browser, tmp_path: Path
+) -> None:
     vault = tmp_path / "home"
     (vault / ".obsidian").mkdir(parents=True)
     (vault / "Note.md").write_text("# Note\n")
-    command = [
-        sys.executable,
-        "-m",
-        "vaultmem",
-        "serve",
-        "--vault",
-        str(vault),
-        "--http",
-        "127.0.0.1:0",
-    ]
-    with started(command, stderr=subprocess.PIPE, preexec_fn=_dies_with_us) as process:
-        assert process.stderr
-        port = int(process.stderr.readline().decode().partition("/mcp")[0].rpartition(":")[2])
-        until(_is_open(port))
-        context = chromium.new_context()
-        page = entered(context, Door("", port, {}, tmp_path))
-        live(page)
-        process.send_signal(signal.SIGTERM)
-        began = time.monotonic()
-        process.wait(60)
-        assert time.monotonic() - began < 4, "streams would hold it for five seconds"
-        process.stderr.read()
-        context.close()
-    PROBLEMS.clear()  # nobody answered any more
+    url = process("ui", "--print-url", "--vault", str(vault)).out
+    (one,) = doors.open_doors(str(vault))
+    context = chromium.new_context()
+    tabs = [context.new_page(), context.new_page()]
+    tabs[0].goto(url)
+    tabs[0].wait_for_url("**/ui/")
+    tabs[1].goto(f"{url.partition('/ui')[0]}/ui/memories")
+    live(tabs[0])
+    shown = process("stop", "--dry-run", "--vault", str(vault)).out
+    assert f"would end the page (process {one.pid}, {one.url}/ui)" in shown
+    began = time.monotonic()
+    shown = process("stop", "--vault", str(vault)).out
+    assert time.monotonic() - began < 4, "streams would hold it for five seconds"
+    assert "agent stopped" in shown
+    assert f"page closed (process {one.pid}, {one.url}/ui)" in shown
+    for page in tabs:
+        expect(page.locator("#stopped")).to_be_visible()
+    assert not life.serves(one.pid)
+    assert life.ping(str(vault)) is None
+    context.close()
 
 
-def _is_open(port: int) -> Callable[[], bool]:
-    def holds() -> bool:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            return False
-        return True
-
-    return holds
+def test_stop_leaves_a_door_of_the_person_open(tmp_path: Path) -> None:
+    vault = tmp_path / "home"
+    (vault / ".obsidian").mkdir(parents=True)
+    with serving(["--vault", str(vault), "--http", "127.0.0.1:0"]) as port:
+        until(lambda: doors.open_doors(str(vault)))
+        ended = process("stop", "--vault", str(vault))
+        assert "agent stopped" in ended.out
+        assert "page" not in ended.out
+        assert f"serve --http at http://127.0.0.1:{port} (process" in ended.err
+        until(lambda: life.ping(str(vault)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import socket
 import ssl
@@ -12,12 +11,11 @@ import time
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 
 from vaultmem import paths
+from vaultmem.agent import doors
 from vaultmem.api import Vault
 from vaultmem.api.verbs import JSON
 from vaultmem.errors import UsageError
@@ -30,8 +28,7 @@ from vaultmem_server.link import Companion, JsonObject, Link
 from vaultmem_server.metrics import Metrics
 from vaultmem_server.tokens import TokenStore
 
-_LOOK, _PATIENCE = 0.1, 1.0  # seconds
-_DOORS = "doors"  # below the state: a file for each door of this user that is open
+_LOOK = 0.1  # seconds
 
 
 @dataclass
@@ -48,6 +45,7 @@ class Door:
     links: dict[str, Link] = field(default_factory=dict)
     last_request: float = field(default_factory=time.monotonic)
     has_chats: bool = False  # whether chats are passed on at /v1
+    until_stop: bool = False  # whether `vaultmem stop` ends it
     guarded: dict[str, int] = field(
         default_factory=dict
     )  # places of mounted packages that want a token -> most bytes
@@ -90,7 +88,7 @@ def serve(args: Namespace, output: Output) -> int:
     names = {*(name.lower() for name in args.name or ()), host.lower(), *guard.LOOPBACK}
     idle = _seconds(args.idle)
     door = Door(vaults, f"{scheme}://{shown}:{port}", names, guard.is_loopback(host))
-    door.has_chats = args.proxy
+    door.has_chats, door.until_stop = args.proxy, args.until_stop
     server = serving.server(app.build(door, _lifespan(door)), tls)
     if door.has_chats and not door.guarded:
         why = door.left_out.get("chat", "no package that does it is installed")
@@ -125,14 +123,15 @@ def _lifespan(door: Door) -> app.Lifespan:
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         companions = [Companion(folder, _agent(folder)) for folder in door.vaults.values()]
         watching = [asyncio.create_task(each.watch()) for each in companions]
-        place = os.path.join(_doors(), f"{os.getpid()}.json")
-        found = OpenDoor(door.url, os.getpid(), dict(door.vaults), door.is_private)
+        known = doors.OpenDoor(
+            door.url, os.getpid(), dict(door.vaults), door.is_private, door.until_stop
+        )
         try:
             await asyncio.gather(*(each.ready() for each in companions))
             async with contextlib.AsyncExitStack() as stack:
                 for one in door.beside:
                     await stack.enter_async_context(one())
-                _write_private(place, found._asdict())
+                stack.enter_context(doors.announced(known))
                 yield
         finally:
             for task in watching:
@@ -140,49 +139,8 @@ def _lifespan(door: Door) -> app.Lifespan:
             for link in door.links.values():
                 link.close()
             await asyncio.gather(*(asyncio.to_thread(each.end) for each in companions))
-            with contextlib.suppress(OSError):
-                os.unlink(place)
 
     return lifespan
-
-
-class OpenDoor(NamedTuple):
-    """A door that is open, as other programs of this user may know it."""
-
-    url: str
-    pid: int
-    vaults: dict[str, str]
-    is_private: bool
-
-
-def open_doors() -> list[OpenDoor]:
-    """The doors of this user. A file that a killed one left is removed."""
-    result = []
-    for name in sorted(os.listdir(_doors())):
-        place = os.path.join(_doors(), name)
-        with contextlib.suppress(OSError, ValueError, TypeError), open(place, "rb") as file:
-            one = OpenDoor(**json.load(file))
-            if _answers(one.url):
-                result.append(one)
-                continue
-        if not name.endswith(".tmp"):
-            with contextlib.suppress(OSError):
-                os.unlink(place)
-    return result
-
-
-def _doors() -> str:
-    return paths.make_private(os.path.join(paths.state_root(), _DOORS))
-
-
-def _answers(url: str) -> bool:
-    address = urlsplit(url)
-    with (
-        contextlib.suppress(OSError),
-        socket.create_connection((address.hostname or "", address.port or 0), _PATIENCE),
-    ):
-        return True
-    return False
 
 
 def _agent(vault: str) -> list[str]:
@@ -246,11 +204,3 @@ def _vaults_by_name(folders: Sequence[str]) -> dict[str, str]:
             name, number = f"{stem or 'vault'}-{number}", number + 1
         vaults[name] = folder
     return vaults
-
-
-def _write_private(path: str, value: Mapping[str, object]) -> None:
-    temporary = f"{path}.{os.getpid()}.tmp"
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(handle, "w", encoding="utf-8") as file:
-        json.dump(value, file)
-    os.replace(temporary, path)

@@ -48,7 +48,7 @@ PAGES: dict[str, Show] = {
     "/health": health.health,
 }
 _FREE = re.compile(r"/enter|/static/\w+\.\w+")
-_LOOK, _SIGN_OF_LIFE = 0.2, 15.0  # seconds
+_LOOK = 0.2  # seconds
 
 
 def mount(door: Door) -> list[http.BaseRoute]:
@@ -162,17 +162,10 @@ class _Site:
         async def stream() -> AsyncIterator[str]:
             yield "retry: 1000\n\n"
             with feed.opened() as seen:
-                quiet = 0.0
                 while not self._door.is_closing:
-                    kinds: list[str] = []
                     with contextlib.suppress(TimeoutError):
                         kinds = await asyncio.wait_for(seen.get(), _LOOK)
-                    quiet = 0.0 if kinds else quiet + _LOOK
-                    if kinds:
-                        yield f"data: {' '.join(kinds)}\n\n"
-                    elif quiet >= _SIGN_OF_LIFE:
-                        quiet = 0.0
-                        yield ": still here\n\n"
+                        yield f"data: {' '.join(kinds)}\n\n" if kinds else ": still here\n\n"
 
         return http.StreamingResponse(stream(), media_type="text/event-stream")
 

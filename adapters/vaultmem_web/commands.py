@@ -10,10 +10,10 @@ from subprocess import DEVNULL, Popen
 from urllib.parse import urlsplit
 
 from vaultmem import paths
+from vaultmem.agent import doors
 from vaultmem.api import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
-from vaultmem_server import door
 from vaultmem_web import sessions
 
 PORT = 8101
@@ -34,23 +34,23 @@ def ui(args: Namespace, output: Output) -> int:
         return 0
     else:
         output.line(address)
-    minutes = f"{sessions.LINK_SECONDS / 60:.0f} minutes"
-    output.remark(f"vaultmem: it lets one browser in, once, within {minutes}")
+    output.remark(
+        f"vaultmem: it lets one browser in, once, within {sessions.LINK_SECONDS / 60:.0f} minutes; vaultmem stop ends it"
+    )
     return 0
 
 
 def _door_for(folder: str) -> str | None:
     """The address of a door on this machine with the page of this vault."""
-    doors = (one for one in door.open_doors() if one.is_private and folder in one.vaults.values())
-    return next((one.url for one in doors), None)
+    return next((one.url for one in doors.open_doors(folder) if one.is_private), None)
 
 
 def _opened(folder: str) -> str:
-    """Open a door in the background, at its usual port if that is free. Unused for 12 hours it ends."""
-    command = [*paths.program(), "serve", "--vault", folder, "--idle", "12h", "--http"]
+    """Open a door in the background, at its usual port if that is free. It ends with the agent, or unused for 12 hours."""
     for port in (PORT, 0):
+        words = f"serve --until-stop --idle 12h --http 127.0.0.1:{port} --vault"
         process = Popen(
-            [*command, f"127.0.0.1:{port}"],
+            [*paths.program(), *words.split(), folder],
             stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True, cwd=os.sep,
         )  # fmt: skip
         until = time.monotonic() + 20

@@ -58,7 +58,7 @@ class Feed:
                 continue
             assert isinstance(counts, dict)
             kinds = sorted(kind for kind, number in counts.items() if seen.get(kind) != number)
-            if seen and kinds:
+            if seen:  # none has changed: a sign of life
                 for one in self._listeners:
                     one.put_nowait(kinds)
             seen = counts

@@ -61,14 +61,11 @@ def connect(args: Namespace, output: Output) -> int:
     is_ours = not there or _is_ours(folder)
     if not (is_ours or args.remove):
         raise VaultmemError(f"{folder} is a plugin of somebody else; nothing was written")
+    old = {path: path.read_text("utf-8", "replace") for path in there}
     if args.remove:
         done = there if is_ours else []
     else:
-        done = [
-            path
-            for path in files
-            if path not in there or path.read_text("utf-8", "replace") != files[path]
-        ]
+        done = [path for path, text in files.items() if old.get(path) != text]
     if not args.dry_run:
         _remove(done) if args.remove else _write({path: files[path] for path in done})
     if output.as_json:

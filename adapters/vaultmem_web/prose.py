@@ -46,13 +46,9 @@ def _parted(token: Token) -> list[Token]:
     first, *pieces = _WIKILINK.split(token.content)
     parts = [_text(first)]
     for name, shown, after in zip(*[iter(pieces)] * 3, strict=True):
-        opened = Token("link_open", "a", 1, attrs={"href": f"/ui/note?path={quote(name.strip())}"})
-        parts += [
-            opened,
-            _text((shown or name).strip()),
-            Token("link_close", "a", -1),
-            _text(after),
-        ]
+        link = Token("link_open", "a", 1, attrs={"href": f"/ui/note?path={quote(name.strip())}"})
+        end = Token("link_close", "a", -1)
+        parts += [link, _text((shown or name).strip()), end, _text(after)]
     return parts
 
 

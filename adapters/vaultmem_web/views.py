@@ -83,6 +83,7 @@ def document(page: Page, frame: Frame, t: Translator) -> AsyncIterator[str]:
             ],
         ],
         h.main("#main", tabindex="-1")[
+            h.p("#stopped.problem", role="alert", hidden=True)[t("vaultmem was stopped. To go on, type vaultmem ui in a terminal.")],
             h.div("#notice", role="status")[_notice(frame, t)],
             h.div("#content", data_live=page.live)[h.h1[page.title], page.content],
         ],

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from itertools import pairwise
 
 from vaultmem import client, config, paths
@@ -222,16 +223,16 @@ def holder(state: str) -> Holder | None:
             return None
         pid = _number_in(path)
         if pid is not None and _has_open(pid, path):
-            return Holder(pid, is_agent=_serves(_words(pid)))
+            return Holder(pid, is_agent=serves(pid))
         time.sleep(_BETWEEN)  # it may have taken the lock and not yet written its number
     return Holder(None, is_agent=False)
 
 
-def _serves(words: list[str]) -> bool:
-    """Whether a command line is that of an agent: `vaultmem serve`, by whatever path, or with -m."""
+def serves(pid: int) -> bool:
+    """Whether a process is an agent or a door: `vaultmem serve`, by whatever path, or with -m."""
     return any(
         os.path.basename(word) == "vaultmem" and following == "serve"
-        for word, following in pairwise(words)
+        for word, following in pairwise(_words(pid))
     )
 
 
@@ -250,14 +251,24 @@ def send(state: str, number: signal.Signals) -> bool:
     held = holder(state)
     if held is None or held.pid is None or not held.is_agent:
         return False
+    return _send(held.pid, number, lambda: holder(state) == held)
+
+
+def terminate(pid: int) -> bool:
+    """End a process that serves; False when it is gone, and its number another's."""
+    return _send(pid, signal.SIGTERM, lambda: serves(pid))
+
+
+def _send(pid: int, number: signal.Signals, is_meant: Callable[[], bool]) -> bool:
     with contextlib.suppress(ProcessLookupError):
         if not hasattr(os, "pidfd_open"):
-            os.kill(held.pid, number)
-            return True
-        handle = os.pidfd_open(held.pid)
+            if meant := is_meant():
+                os.kill(pid, number)
+            return meant
+        handle = os.pidfd_open(pid)
         try:
             # The handle stays with one process, so the second look is about the one that gets the signal.
-            if holder(state) == held:
+            if is_meant():
                 signal.pidfd_send_signal(handle, number)
                 return True
         finally:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 
 from vaultmem import config as settings
 from vaultmem import machine, now, paths, plugins
-from vaultmem.agent import life, log
+from vaultmem.agent import doors, life, log
 from vaultmem.agent import service as services
 from vaultmem.agent.life import Life, holder
 from vaultmem.agent.service import Service, agent_command
@@ -162,29 +162,53 @@ def _show_started(started: Life, vault: str, output: Output) -> None:
 
 
 def stop(args: Namespace, output: Output) -> int:
-    """End it, and wait until it is gone."""
+    """End it and the door of the page, and wait until they are gone."""
     vault = life.vault_of(args.vault)
+    serving = doors.open_doors(vault)
+    ours = [one for one in serving if one.until_stop]
+    held = holder(paths.state_folder(vault))
+    pid = life.ping(vault) or (held.pid if held and held.is_agent else None)
     if args.dry_run:
-        held = holder(paths.state_folder(vault))
-        pid = life.ping(vault) or (held.pid if held and held.is_agent else None)
-        if output.as_json:
-            output.data({"dry_run": True, "status": "would stop" if pid else "none", "pid": pid})
-        else:
-            output.line(f"would end process {pid}" if pid else f"no agent runs for {vault}")
-        return 0
-    ended = life.stop(vault)
-    if output.as_json:
-        output.data({**ended.__dict__, "vault": vault})
-    elif ended.status == "none":
-        output.line(f"no agent runs for {vault}")
+        ended = Life("would stop" if pid else "none", pid, 0.0, None)
     else:
-        output.line(f"agent stopped (process {ended.pid})")
+        doors.end(
+            ours
+        )  # first, since it would start another agent; one that it started ends with it
+        ended = life.stop(vault)
+        if pid and ended.status == "none":
+            ended = Life("stopped", pid, 0.0, None)
+    _show_ended(ended, ours, vault, args, output)
+    for one in serving:
+        if not one.until_stop and ended.pid:
+            output.remark(
+                f"vaultmem: serve --http at {one.url} (process {one.pid}) starts it again; end that where it runs"
+            )
     if ended.by:
         output.remark(
             f"vaultmem: the service {ended.by} starts it again at the next login; "
             "vaultmem service uninstall ends that"
         )
     return 0
+
+
+def _show_ended(
+    ended: Life, ours: list[doors.OpenDoor], vault: str, args: Namespace, output: Output
+) -> None:
+    if output.as_json:
+        pages = [{"pid": one.pid, "url": one.url} for one in ours]
+        if args.dry_run:
+            plan = {"dry_run": True, "status": ended.status, "pid": ended.pid, "doors": pages}
+            output.data(plan)
+        else:
+            output.data({**ended.__dict__, "vault": vault, "doors": pages})
+        return
+    would = "would end " if args.dry_run else ""
+    if ended.pid or not ours:
+        agent = would + f"process {ended.pid}" if would else f"agent stopped (process {ended.pid})"
+        output.line(agent if ended.pid else f"no agent runs for {vault}")
+    for one in ours:
+        place = f"process {one.pid}, {one.url}/ui"
+        output.line(f"{would}the page ({place})" if would else f"page closed ({place})")
 
 
 def restart(args: Namespace, output: Output) -> int:

@@ -180,7 +180,8 @@ function changed(kinds) {
   clearTimeout(waiting);
   waiting = setTimeout(refresh, 50);
 }
-waves.onmessage = (event) => changed(event.data);
+waves.onmessage = ({ data }) => (Array.isArray(data) ? changed(data) : isThere(data));
+const isThere = (is) => { one("#stopped").hidden = is; };
 
 function listen() {
   return new Promise((resolve) => {
@@ -190,7 +191,11 @@ function listen() {
       changed(kinds);
       waves.postMessage(kinds);
     };
-    stream.onerror = () => { if (stream.readyState === EventSource.CLOSED) resolve(); };
+    stream.onopen = stream.onerror = () => {
+      isThere(stream.readyState === EventSource.OPEN);
+      waves.postMessage(stream.readyState === EventSource.OPEN);
+      if (stream.readyState === EventSource.CLOSED) resolve();
+    };
     addEventListener("pagehide", () => { stream.close(); resolve(); }, { once: true });
   });
 }
