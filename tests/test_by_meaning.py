@@ -67,6 +67,8 @@ def test_without_an_agent_it_is_by_words_and_says_so_once(projects: Path) -> Non
     asked = b"two-wheeler\nbicycle\n"
     batch = ran("search", "--batch", *where, given=asked)
     assert batch.err.count("searched by words alone") == 1
+    assert "while the agent runs" in ended.err
+    assert "agent" not in batch.err, "a batch is searched in its own process"
     assert "remarks" not in batch.out
     assert ran("search", "--keyword", "--semantic", "x", *where).code == 2
 

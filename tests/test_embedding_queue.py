@@ -21,6 +21,7 @@ from vaultmem.agent.pool import Pool
 from vaultmem.errors import ModelError, StateError
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.sync import rules_of
+from vaultmem.search import semantic
 from vaultmem.search.semantic import Meaning, Pending
 
 NOTES = 6
@@ -57,6 +58,9 @@ class Model:
 
     def unload(self) -> None:
         self.loaded = False
+
+    def query(self, _text: str) -> None:
+        self.loaded = True
 
 
 def until(happened: Callable[[], object]) -> None:
@@ -346,3 +350,19 @@ def test_what_a_search_by_meaning_has_to_know_is_known_before(
     queue.add_all()
     assert queue.wait(PATIENCE)
     until(lambda: not queue._cold)
+
+
+def test_who_searches_gets_by_meaning_what_has_its_vector_however_much_is_waiting(
+    queue: EmbeddingQueue, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(semantic, "BLOCKS_ASIDE", 1)
+    ready: list[bool] = []
+
+    def between() -> None:
+        queue.warm()
+        ready.append(queue.is_warm())
+
+    model.between = between
+    queue.start()
+    assert queue.wait(PATIENCE)
+    assert ready == [False, *[True] * (NOTES - 1)]

@@ -26,6 +26,8 @@ LONGEST = 20.0  # seconds after the first change, however much is written
 RETRY_AFTER = 60.0
 SHORTEST_PAUSE = 1.0
 _TELLS_EVERY = 0.2
+MODEL = "the agent loads the model for the next search"
+VECTORS = "the agent is about to have the first vectors"
 ALL: frozenset[int] = frozenset()
 
 
@@ -81,13 +83,19 @@ class EmbeddingQueue(threading.Thread):
             return False
         return meaning.is_loaded() and len(meaning.store) > 0
 
-    def warm(self) -> None:
-        """Load the model soon, for the next search by meaning, unless that has failed."""
+    def warm(self) -> str:
+        """Get ready soon for the next search by meaning, unless that has failed; what keeps this one from it."""
         with self._something:
-            if self.trouble is None and not self._wanted:
-                self._wanted = self._everything = True
-                self._due = min(self._due, time.monotonic())
-                self._something.notify_all()
+            if self.trouble is not None:
+                return self.trouble
+            meaning = self._pool.shared.opened()
+            if not self._wanted:
+                self._wanted = True
+                if not self._working:
+                    self._everything = True
+                    self._due = min(self._due, time.monotonic())
+                    self._something.notify_all()
+            return MODEL if meaning is None or not meaning.is_loaded() else VECTORS
 
     def as_dict(self) -> dict[str, object]:
         """How embedding goes, as data."""
@@ -237,9 +245,7 @@ class EmbeddingQueue(threading.Thread):
         self._again = None if is_shared else time.monotonic() + RETRY_AFTER
         self._said = None
         self.embedded += done.blocks
-        if self._wanted and len(serving.store):
-            serving.embedder.query("")  # loads the model
-            self._last_use = time.monotonic()
+        self._make_ready()
         self._wanted = False
         with self._something:
             self._left.update(done.left)
@@ -266,8 +272,20 @@ class EmbeddingQueue(threading.Thread):
     def _aside(self) -> bool:
         """Between two batches: let searches go first; whether to go on, or to see to newer notes first."""
         self._throttle.rest()
+        self._make_ready()
         newer = bool(self._notes) and self._due <= time.monotonic()
         return not (self._stopping or newer)
+
+    def _make_ready(self) -> None:
+        """For who searches meanwhile: load the model, and look at the vectors that there are already."""
+        serving = self._pool.shared.opened()
+        if not (self._wanted and serving and len(serving.store)):
+            return
+        self._wanted = False
+        serving.embedder.query("")  # loads the model
+        self._last_use = time.monotonic()
+        if self._cold:
+            self._warm_up()
 
     def _warm_up(self) -> None:
         """Look at all blocks before a search by meaning has to: that takes seconds in a very large vault."""

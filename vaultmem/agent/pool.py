@@ -252,7 +252,6 @@ class Borrowed:
 # The vault of a request.
 
 SETTLED_WITHIN = 1.0  # seconds
-WARMING = "searched by words alone; the agent loads the model for the next search"
 TOLD_OF_LOSSES = (
     "pending",
     "notify",
@@ -350,8 +349,7 @@ class AgentVault(Vault):
         answer = search_with_archive(self._lent(meaning=by_meaning), ask.decided(by_meaning))
         answer.remarks.extend(self._agent.remarks(semantic=bool(ask.semantic)))
         if ask.semantic is None and not by_meaning and self.has_meaning(ask):
-            self._agent.embedding.warm()
-            answer.remarks.append(WARMING)
+            answer.remarks.append(f"searched by words alone; {self._agent.embedding.warm()}")
         return answer
 
     def why(self, text: str, note: str, *, semantic: bool | None = None, by: str = "") -> Why:
