@@ -206,9 +206,14 @@ def write(vault: Path) -> Write:
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A copy of the sample vault that the tests of a module only read; what one of them embeds is not another's."""
-    return Path(shutil.copytree(SAMPLE, tmp_path_factory.mktemp("sample") / "sample-vault"))
+    copy = Path(shutil.copytree(SAMPLE, tmp_path_factory.mktemp("sample") / "sample-vault"))
+    yield copy
+    left = {str(one.relative_to(copy)) for one in copy.rglob("*") if one.is_file()}
+    assert left == {str(one.relative_to(SAMPLE)) for one in SAMPLE.rglob("*") if one.is_file()}, (
+        "a test wrote into the vault that all tests of its module read"
+    )
 
 
 @pytest.hookimpl(wrapper=True)

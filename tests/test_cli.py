@@ -20,7 +20,7 @@ import pytest
 
 from tests.cases import each_case
 from tests.cli_run import Ran, at_terminal, one_line, process, ran, tree_hash
-from tests.conftest import Write
+from tests.conftest import SAMPLE, Write
 from tests.index_dump import other_state, synced
 from vaultmem import paths
 from vaultmem.api.verbs import commands
@@ -63,6 +63,12 @@ VOLATILE = re.compile(
 def indexed(sample: Path) -> Path:
     synced(sample)
     return sample
+
+
+@pytest.fixture
+def writable(tmp_path: Path) -> Path:
+    """A copy for a test that writes: what it leaves is no other test's."""
+    return Path(shutil.copytree(SAMPLE, tmp_path / "sample-vault"))
 
 
 def shape(value: Any) -> Any:
@@ -606,9 +612,10 @@ def completes(shell: str, *words: str) -> list[str]:
 
 
 def test_what_a_shell_completes(
-    indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    writable: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("VAULTMEM_VAULT", str(indexed))
+    monkeypatch.setenv("VAULTMEM_VAULT", str(writable))
+    synced(writable)
     shown = [name for name, one in commands().items() if not one.upkeep]
     assert {line.partition("\t")[0] for line in completes("fish", "")} == {
         *shown,
@@ -644,7 +651,7 @@ def test_what_a_shell_completes(
     assert completes("fish", "backlinks", "Anne") == [f"{text}\tvaultmem/inbox"]
     assert completes("bash", "list", "--tags", "x,por") == ["x,porto"]
     assert "claude" in completes("bash", "list", "--by", "")
-    (indexed / "vaultmem" / "pending.md").write_text(
+    (writable / "vaultmem" / "pending.md").write_text(
         "- [ ] call Anne (Sun 2026-11-22) ^vm-k3c7qa\n"
     )
     assert completes("zsh", "done", "vm") == ["vm-k3c7qa:call Anne (Sun 2026-11-22)"]
@@ -657,18 +664,18 @@ SHELLS = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"]}
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_words_are_completed_where_they_are_typed(
-    indexed: Path, tmp_path: Path, shell: str
+    writable: Path, tmp_path: Path, shell: str
 ) -> None:
     if not shutil.which(shell):
         pytest.skip(f"{shell} is not here")
-    assert ran("write", "Anne likes (green) tea", "--vault", str(indexed)).code == 0
-    assert ran("sync", "--no-embed", "--vault", str(indexed)).code == 0
+    assert ran("write", "Anne likes (green) tea", "--vault", str(writable)).code == 0
+    assert ran("sync", "--no-embed", "--vault", str(writable)).code == 0
     program, script = paths.program(), tmp_path / "script"
     script.write_text(ran("completion", shell).out)
     start = "autoload -U compinit; compinit -u -D; " if shell == "zsh" else ""
     environ = {
         **os.environ,
-        "VAULTMEM_VAULT": str(indexed),
+        "VAULTMEM_VAULT": str(writable),
         "HOME": str(tmp_path),
         "TERM": "dumb",
         "PS1": "$ ",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli_run import ran
+from tests.conftest import SAMPLE
 from vaultmem import Vault
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox
@@ -19,8 +20,9 @@ ASKED = ("boiler service", "damp wall", "roof", "river gauge", "tag:recipe", "æ³
 
 
 @pytest.fixture(scope="module")
-def known(sample: Path) -> Iterator[Vault]:
-    with Vault(str(sample)) as opened:
+def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vault]:
+    copy = shutil.copytree(SAMPLE, tmp_path_factory.mktemp("known") / "sample-vault")
+    with Vault(str(copy)) as opened:
         opened.sync()
         opened.write("The roof was done by Marek Nowak", by="claude", category="people")
         opened.sync()
