@@ -116,7 +116,7 @@ def test_conversations_are_listed_shown_promoted_forgotten_and_undone() -> None:
     anne, bob = (one["id"] for one in sorted(shown["entries"], key=lambda one: one["content"]))
     made = text("conversations", "promote", anne[:8], "--category", "people")
     assert made.out.startswith("promoted: Anne prefers trains (")
-    assert text("conversations", "forget", bob, "--dry-run").out.startswith("archived: ")
+    assert text("conversations", "forget", bob, "--dry-run").out.startswith("would be archived: ")
     assert text("conversations", "forget", bob).out.startswith("put away: Bob likes tea (")
     assert ran("conversations", "show", "default", "--json").data["count"] == 0
     assert ran("conversations", "show", "default", "--deleted", "--json").data["count"] == 2

@@ -80,6 +80,23 @@ def test_what_a_person_writes_on_the_page_counts_and_stays(notes: Path) -> None:
         assert page.read_text("utf-8") == own
 
 
+def test_the_page_of_expectations_has_a_history_and_is_no_memory(notes: Path) -> None:
+    with Vault(str(notes)) as vault:
+        for question in ("first", "second"):
+            vault.expect(question, ANSWER)
+        vault.write("Anne likes tea")
+        whys = [one["why"] for one in vault.history()]
+        assert whys[:3] == ["write Anne likes tea", "expect: second", "expect: first"]
+        assert not any("outside" in why for why in whys)
+        for left in (["first", "second"], ["first"], []):
+            vault.undo(last=True)
+            assert [one["question"] for one in vault.expectations()] == left
+        assert page_of(notes).read_bytes() == b""
+        assert [one["title"] for one in vault.memories(deleted=True)] == ["Anne likes tea"]
+        vault.undo(redo=True)
+        assert page_of(notes).read_text("utf-8").endswith(f"- first → {ANSWER}\n")
+
+
 def test_what_got_lost_is_pending_until_it_is_found_again(notes: Path) -> None:
     assert run_job(notes) == "nothing to do: nothing is expected"
     with Vault(str(notes)) as vault:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli_run import one_line, ran
 from tests.stand_in_agent import agent_for
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
@@ -337,8 +338,52 @@ def test_undo_gives_exact_bytes_and_can_itself_be_undone(vault: Path, open_vault
     tagged = files(vault, "vaultmem")
     open_vault.undo(last=True)
     assert files(vault, "vaultmem").items() >= written.items()  # beside pages made meanwhile
-    open_vault.undo(last=True)
+    open_vault.undo(redo=True)
     assert files(vault, "vaultmem").items() >= tagged.items()
+
+
+def test_each_undo_goes_one_change_further_back_and_each_redo_one_forward(
+    vault: Path, open_vault: Vault
+) -> None:
+    def memories() -> dict[str, bytes]:
+        found = files(vault, "vaultmem").items()
+        return {path: data for path, data in found if path.startswith("vaultmem/inbox/")}
+
+    one, other = open_vault.write(FACTS[0]), open_vault.write(FACTS[1])
+    states = [memories()]
+    for tag in ("ui", "dark", "old"):
+        open_vault.tag(one["id"], tag)
+        states.append(memories())
+    for wanted in (states[2], states[1]):
+        open_vault.undo(last=True)
+        assert memories() == wanted
+    open_vault.undo(redo=True)
+    assert memories() == states[2]
+    for wanted in (states[1], states[0]):
+        open_vault.undo(last=True)
+        assert memories() == wanted
+    for wanted in states[1:]:
+        open_vault.undo(redo=True)
+        assert memories() == wanted
+    with pytest.raises(VaultmemError, match="nothing to do again"):
+        open_vault.undo(redo=True)
+    (vault / other["path"]).unlink()  # of its writing nothing is left
+    for _ in range(4):
+        open_vault.undo(last=True)
+    assert [each["id"] for each in open_vault.memories(deleted=True)] == [one["id"]]
+
+
+def test_an_undo_that_cannot_be_names_the_one_before_it(vault: Path, open_vault: Vault) -> None:
+    open_vault.write(FACTS[1])
+    one = open_vault.write(FACTS[0])
+    open_vault.tag(one["id"], "ui")
+    (vault / one["path"]).unlink()
+    said = ran("undo", "--last", "--vault", str(vault))
+    before = open_vault.undo(last=True, dry_run=True)["before"]
+    assert said.code == 1
+    assert one_line(said).count(one["path"]) == 1
+    assert one_line(said).endswith(f"; what was done before it: vaultmem undo {before[:8]}")
+    assert ran("undo", before[:8], "--vault", str(vault)).code == 0
 
 
 def test_undoing_the_writing_of_a_memory_archives_it(vault: Path, open_vault: Vault) -> None:

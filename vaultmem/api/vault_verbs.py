@@ -180,11 +180,12 @@ VERBS = {
     "undo": Verb(
         "take back what was done to memories", LOOK_AFTER,
         (
-            _COMMIT.but(place="?", needed=False), flag("last", "what was done last"),
+            _COMMIT.but(place="?", needed=False), flag("last", "what was done last; once more, what was done before that"),
+            flag("redo", "do again what was undone last"),
             Param("name", "all that this assistant or job did, with --since", option="by", metavar="NAME"),
             SINCE, DRY_RUN, BY.but(doors="json"),
         ),
-        run="memories.past:undo", slow=True, first=True, command="upkeep_views:undo", returns='"undone", "changes", "refused"',
+        run="memories.past:undo", slow=True, first=True, command="upkeep_views:undo", returns='"undone", "changes", "answers", "refused"',
     ),
     "sync": Verb(
         "bring the index up to date with the notes", LOOK_AFTER,

@@ -312,8 +312,8 @@ def show_difference(answer: Answer, _args: Namespace, output: Output) -> None:
 
 def undo(args: Namespace, output: Output) -> int:
     """Take back what was done to memories, as far as that is possible."""
-    if sum(map(bool, (args.commit, args.last, args.name))) != 1:
-        raise UsageError("name one of: a COMMIT (see vaultmem history), --last, --by NAME")
+    if sum(map(bool, (args.commit, args.last, args.redo, args.name))) != 1:
+        raise UsageError("name one of: a COMMIT (see vaultmem history), --last, --redo, --by NAME")
     if bool(args.name) != bool(args.since):
         raise UsageError("--by NAME and --since WHEN go together")
     with vault_of(args, output) as vault:
@@ -326,15 +326,19 @@ def undo(args: Namespace, output: Output) -> int:
 
 
 def _show_undone(report: Answer, output: Output) -> None:
-    refused, changes = report["refused"], report["changes"]
-    if refused and not changes:
-        raise VaultmemError(f"nothing was undone: {refused[0]['path']}: {refused[0]['reason']}")
-    if not changes:
+    refused, changes, answers = report["refused"], report["changes"], report["answers"]
+    if refused and not (changes or answers):
+        before = report["before"]
+        more = f"; what was done before it: vaultmem undo {short(before)}" if before else ""
+        raise VaultmemError(f"nothing was undone: {_reason(refused[0])}{more}")
+    if not (changes or answers):
         output.remark("vaultmem: already undone: nothing was changed")
         return
-    would = "would be " if report["dry_run"] else ""
+    would, done = ("would be " if report["dry_run"] else ""), _done(report)
     for one in report["undone"]:
-        output.line(f"{would}undone: {_entry_line(one, output)}")
+        output.line(f"{would}{done}: {_entry_line(one, output)}")
+    for one in answers:
+        output.line(f"  {output.paint(one['id'], 'yellow')} {would}{one['state']}: {one['text']}")
     for change in changes:
         before, after = change["path"], change["target"]
         move = str(after) if before in (None, after) else f"{before} → {after}"
@@ -343,7 +347,19 @@ def _show_undone(report: Answer, output: Output) -> None:
     away = f"/{ARCHIVE}/"  # what was written then goes there
     archived = sum(away in one["target"] and away not in (one["path"] or "") for one in changes)
     counts = ((len(changes) - archived, f"{would}as before"), (archived, f"{would}archived"))
-    many = (f"{plural(count, 'file')} {state}" for count, state in counts if count)
-    output.remark(f"vaultmem: {', '.join(many)}")
+    many = ", ".join(f"{plural(count, 'file')} {state}" for count, state in counts if count)
+    back = "undo --last takes it back" if report["redone"] else "undo --redo does it again"
+    then = "" if report["dry_run"] else f"vaultmem {back}"
+    output.remark(f"vaultmem: {'; '.join(filter(None, (many, then)))}")
     for one in refused:
-        output.remark(f"vaultmem: not undone: {one['path']}: {one['reason']}")
+        output.remark(f"vaultmem: not {done}: {_reason(one)}")
+
+
+def _done(report: Answer) -> str:
+    return "redone" if report["redone"] else "undone"
+
+
+def _reason(refused: Answer) -> str:
+    """The reason with the path, once."""
+    path, reason = refused["path"], refused["reason"]
+    return reason if path in reason else f"{path}: {reason}"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, NamedTuple
 
 from vaultmem.history.repository import BRANCH, blob_id
-from vaultmem.vault.recovery import Batch, Step
+from vaultmem.vault.recovery import Answered, Batch, Step
 
 YOU, PERSON = "you", "person"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
@@ -47,6 +47,8 @@ class Record(NamedTuple):
     contents: tuple[
         str, ...
     ] = ()  # the ids of what its files hold after it, see repository.short_id
+    undoes: tuple[str, ...] = ()  # commits, or ids of contents, that it takes back
+    answers: tuple[Answered, ...] = ()
 
 
 class Entry(NamedTuple):
@@ -76,6 +78,8 @@ class Message(NamedTuple):
     at: float
     token: str = ""  # of the batch
     files: tuple[FileLine, ...] = ()  # moves, and why a file changed
+    undoes: tuple[str, ...] = ()
+    answers: tuple[Answered, ...] = ()
 
 
 def one_line(text: str) -> str:
@@ -99,6 +103,8 @@ def format_message(message: Message) -> bytes:
     ]
     if message.token:
         lines.append(f"Batch: {message.token}")
+    lines += [f"Undoes: {one}" for one in message.undoes]
+    lines += [f"Answer: {json.dumps(one)}" for one in message.answers]
     lines += [f"File: {json.dumps(one if one.old else one[:3])}" for one in message.files]
     return "\n".join(lines).encode() + b"\n"
 
@@ -107,15 +113,20 @@ def parse_message(text: str) -> Message:
     """The reverse of format_message(), but for the time."""
     subject, _, rest = text.partition("\n")
     fields: dict[str, str] = {}
-    files = []
+    files, undoes, answers = [], [], []
     for line in rest.splitlines():
         key, _, value = line.partition(": ")
         if key == "File":
             files.append(FileLine(*json.loads(value)))
+        elif key == "Undoes":
+            undoes.append(value)
+        elif key == "Answer":
+            answers.append(Answered(*json.loads(value)))
         else:
             fields[key] = value
     by, kind = fields.get("By", ""), fields.get("Kind", "")
-    return Message(by, kind, subject, 0.0, fields.get("Batch", ""), tuple(files))
+    lists = tuple(files), tuple(undoes), tuple(answers)
+    return Message(by, kind, subject, 0.0, fields.get("Batch", ""), *lists)
 
 
 def batch_tokens(text: str) -> Iterator[str]:
@@ -259,9 +270,11 @@ class Intake:
         for step in steps:
             self._put(puts, step.target, step.new)
         drops = before.keys() - {step.target for step in steps}
-        by, kind, why, at = batch.header
-        files = tuple(map(_file_line, steps))
-        self._commit(Message(by, kind, why, at, batch.token, files), puts, drops & self.tree.keys())
+        by, kind, why, at, undoes, answers = batch.header
+        message = Message(
+            by, kind, why, at, batch.token, tuple(map(_file_line, steps)), undoes, answers
+        )
+        self._commit(message, puts, drops & self.tree.keys())
 
     def _by_person(self, held: Mapping[str, bytes], drops: set[str], at: float) -> None:
         """A commit of what somebody did without us, if there is anything."""

@@ -282,7 +282,9 @@ class History:
             files: tuple[FileChange, ...] = tuple(one for one, _, _ in changes)
             contents = tuple(new[:SHORT] for _, _, new in changes if new)
             what = (message.at, message.by, message.kind, message.why, files)
-            yield Record(commit, *what, bool(message.token), contents)
+            yield Record(
+                commit, *what, bool(message.token), contents, message.undoes, message.answers
+            )
 
     def _read(self, hashes: Sequence[str]) -> Iterator[tuple[Message, str, list[Entry]]]:
         """Messages, hashes and files of commits."""

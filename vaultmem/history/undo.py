@@ -10,7 +10,7 @@ from typing import NamedTuple
 from vaultmem.errors import NoteChangedError
 from vaultmem.history.commits import Difference
 from vaultmem.vault.batches import PlannedWrite
-from vaultmem.vault.places import ARCHIVE
+from vaultmem.vault.places import ARCHIVE, is_our_page
 
 Refused = tuple[str, str]  # path and reason
 
@@ -99,8 +99,13 @@ class _Undo:
             self._bring_back(one)
             return
         file = self._now(moved.get(one.target, one.target)) or self._at(one.target)
+        if file is None and one.path is None:
+            return  # what was written is gone
         if file is None:
             raise NoteChangedError(f"{one.target} is not there any more")
+        if one.path is None and self._is_page(one.target):
+            file.edit(self._reverse(one.target, one.new or b"", b""))  # it is empty, and no memory
+            return
         if one.path is None or one.old is None or one.new is None:
             self._expect_ours(one, file)
             self._archive(file)
@@ -120,6 +125,10 @@ class _Undo:
             return merged
 
         return reverse
+
+    def _is_page(self, place: str) -> bool:
+        inside = f"{self._means.folder}/"
+        return place.startswith(inside) and is_our_page(place.removeprefix(inside))
 
     def _expect_ours(self, one: Difference, file: _File) -> None:
         """Whether the file is the memory that was written, and may be put away."""

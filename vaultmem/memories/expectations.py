@@ -11,17 +11,16 @@ from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, Usa
 from vaultmem.memories import reads
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, LOST, Change, Plan
-from vaultmem.memories.model import GENERATED
 from vaultmem.memories.reports import Report, header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.text.sanitize import quote_text
 from vaultmem.vault import pages
 from vaultmem.vault.files import decode, digest
+from vaultmem.vault.places import EXPECTATIONS as NAME
 
 if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader
 
-NAME = GENERATED[3]
 CHECKED = "checked"  # the kind of a finding: what the last check was made of
 MOST = 500
 _HEAD = "What a question has to find, one a line: `- question → words`. `vaultmem expect --run` checks it."

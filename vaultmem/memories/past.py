@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import (
@@ -23,11 +23,12 @@ from vaultmem.history.repository import short_id
 from vaultmem.memories import reads
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import is_talk, put_away
+from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, Answer, item_id
 from vaultmem.memories.reports import Report, diff_of, header
 from vaultmem.memories.store import Session
 from vaultmem.text.times import stamp
 from vaultmem.vault import pages
-from vaultmem.vault.batches import Outcome, PlannedWrite
+from vaultmem.vault.batches import Answered, Header, Outcome, PlannedWrite
 from vaultmem.vault.files import decode
 from vaultmem.vault.places import ARCHIVE
 
@@ -38,7 +39,7 @@ log = logging.getLogger("vaultmem.memories")
 
 MOST = 1_000
 ALL = 10_000  # that are searched for some of them
-UNDO, LONGEST_WHY = "undo: ", 200  # how the entry of an undo begins, and its characters
+UNDO, REDO, LONGEST_WHY = "undo: ", "redo: ", 200  # how such entries begin, and their characters
 
 
 def history(session: Session, params: Arguments) -> Report:
@@ -65,41 +66,109 @@ def diff(session: Session, params: Arguments) -> Report:
 
 def undo(session: Session, params: Arguments) -> Report:
     """Take commits back, the newest first: exact bytes where nothing was changed since, else merged, else
-    refused with the reason."""
+    refused with the reason. What nothing is left of is passed over by --last."""
     _remember(session)
-    commits = _chosen(session, params)
     who = header(params, "", session.now)
-    subjects = ", ".join(one.why for one in commits)
-    past, elsewhere = session.desk.history, session.desk.pending.record.written_elsewhere()
+    candidates = iter(_chosen(session, params))
+    for commits in candidates:
+        taking = _taking(session, commits, who.by)
+        if taking.writes or taking.refused or taking.answers:
+            break
+    elsewhere = session.desk.pending.record.written_elsewhere()
+    kept = ("commit", "by", "why", "at", "machine")
+    report: Report = {
+        "undone": [{key: _commit_to_json(one, elsewhere)[key] for key in kept} for one in commits],
+        "redone": params.flag("redo"),
+        "dry_run": params.flag("dry_run"),
+        "answers": [{"id": one.id, "state": one.after, "text": one.text} for one in taking.answers],
+        "refused": taking.refused,
+        # What --last would take back had this not been refused.
+        "before": next((one[0].commit for one in candidates), None),
+    }
+    if params.flag("dry_run"):
+        return report | {"changes": [_preview(session, one) for one in taking.writes]}
+    undoes = tuple(name for one in commits for name in _names(one, elsewhere))
+    who = who._replace(why=taking.why, undoes=undoes, answers=taking.answers)
+    return report | _carry_out(session, who, taking)
+
+
+class _Taking(NamedTuple):
+    """What is to be done to take commits back."""
+
+    commits: list[Record]
+    why: str
+    writes: list[PlannedWrite]
+    answers: tuple[Answered, ...]
+    refused: list[dict[str, str]]
+
+
+def _taking(session: Session, commits: list[Record], by: str) -> _Taking:
+    past = session.desk.history
     undone = [
         undoing.Undone(_files_of(session, one), past.moved_since(one.commit)) for one in commits
     ]
-    why = f"{UNDO}{subjects}"[:LONGEST_WHY]
+    subjects = ", ".join(one.why for one in commits)
+    again = subjects.startswith(UNDO) and all(one.undoes for one in commits)
+    why = f"{REDO}{subjects.removeprefix(UNDO)}" if again else f"{UNDO}{subjects}"
     means = undoing.Means(
         session.desk.folder,
         session.desk.bytes_of,
         past.merged,
-        _archiver(session, who.by),
+        _archiver(session, by),
         lambda one, other: _id(session, one) == _id(session, other),
         put_away,
     )
-    writes, not_possible = undoing.planned_writes(undone, means, why)
-    kept = ("commit", "by", "why", "at", "machine")
-    rows = [{key: _commit_to_json(one, elsewhere)[key] for key in kept} for one in commits]
+    writes, not_possible = undoing.planned_writes(undone, means, why[:LONGEST_WHY])
     refused = [{"path": path, "reason": reason} for path, reason in not_possible]
-    if params.flag("dry_run"):
-        changes = [_preview(session, one) for one in writes]
-        return {"undone": rows, "dry_run": True, "changes": changes, "refused": refused}
-    outcome = session.desk.batches.apply(who._replace(why=why), writes)
+    answers, later = _answers_back(session, commits)
+    return _Taking(commits, why[:LONGEST_WHY], writes, answers, [*refused, *later])
+
+
+def _answers_back(
+    session: Session, commits: list[Record]
+) -> tuple[tuple[Answered, ...], list[dict[str, str]]]:
+    """The answers to pending items as they were before; those that were answered again since stay."""
+    known = session.desk.pending.record.answers()
+    now = {one.id: (one.state, one.until) for one in known.values()}
+    back: list[Answered] = []
+    refused = []
+    for one in (each for commit in commits for each in reversed(commit.answers)):
+        if now.get(one.id, (OPEN, "")) == (one.after, one.after_until):
+            back.append(one.reversed())
+            now[one.id] = one.before, one.before_until
+        elif now.get(one.id, (OPEN, "")) != (one.before, one.before_until):
+            refused.append({"path": one.id, "reason": f"{one.text} ({one.id}) was answered since"})
+    return tuple(back), refused
+
+
+def _carry_out(session: Session, who: Header, taking: _Taking) -> Report:
+    outcome = session.desk.batches.apply(who, taking.writes)
     if outcome.done:
         session.desk.written(outcome)
+    is_done = bool(outcome.done) or not taking.writes
+    if is_done:
+        keep_answers(session, who)
         session.desk.remember()
-        if any(one.kind == "job" for one in commits):
+        if any(one.kind == "job" for one in taking.commits):
             _keep_undone(session, outcome)
         _refresh_pages(session)
-    refused += [{"path": path, "reason": reason} for path, reason in outcome.skipped]
+    refused = [{"path": path, "reason": reason} for path, reason in outcome.skipped]
     changes = [{"path": step.path, "target": step.target, "why": step.why} for step in outcome.done]
-    return {"undone": rows, "dry_run": False, "changes": changes, "refused": refused}
+    none: Report = {} if is_done else {"answers": []}
+    return {"changes": changes, "refused": [*taking.refused, *refused], **none}
+
+
+def keep_answers(session: Session, who: Header) -> None:
+    """Record answers to pending items as the entry of the history has them; those that close an item were carried out,
+    if they had to be, by the files of that entry."""
+    at = stamp(session.now)
+    answers: list[Answer] = []
+    for one in who.answers:
+        answers.append(Answer(one.id, one.after, at, who.by, one.after_until, one.text))
+        if one.after in (DONE, DROPPED):
+            answers.append(Answer(item_id(one.id, "carried out"), DONE, at, who.by, "", one.text))
+    if answers:
+        session.desk.pending.record.add(answers, [], session.now)
 
 
 def _refresh_pages(session: Session) -> None:
@@ -164,41 +233,68 @@ def _remember(session: Session) -> None:
     session.desk.remember()
 
 
-def _chosen(session: Session, params: Arguments) -> list[Record]:
+def _chosen(session: Session, params: Arguments) -> list[list[Record]]:
+    """What may be meant, the likeliest first: one choice, but for what was done or undone last."""
     past = session.desk.history
     commit, name = params.text("commit"), params.text("name")
-    if sum(map(bool, (commit, params.flag("last"), name))) != 1:
-        raise UsageError("name one of: a COMMIT (see vaultmem history), --last, --by NAME")
+    is_last = params.flag("last") or params.flag("redo")
+    if sum(map(bool, (commit, params.flag("last"), params.flag("redo"), name))) != 1:
+        raise UsageError("name one of: a COMMIT (see vaultmem history), --last, --redo, --by NAME")
     if commit:
-        return [past.show(past.resolve(commit))]
+        return [[past.show(past.resolve(commit))]]
     since = _since(session, params)
-    if not params.flag("last") and since is None:
+    if not is_last and since is None:
         raise UsageError("--by NAME needs --since WHEN, such as 2h or 2026-11-22")
-    done = past.log(limit=ALL if params.flag("last") else MOST, by=name or None, since=since)
+    done = past.log(limit=ALL if is_last else MOST, by=name or None, since=since)
     results = [
-        one for one in done if one.is_ours
+        [one for one in done if one.is_ours]
     ]  # what people do in their editor, they undo there
-    if params.flag("last"):
-        # A turn of a chat that came in meanwhile is not what is meant.
-        own = [one for one in results if not is_said(one)][:1]
-        own = _last_elsewhere(session, done, own) or own
-        if results and not own:
-            raise VaultmemError(
-                "there is nothing to undo but what conversations did; vaultmem history --conversations shows it, and"
-                " vaultmem undo COMMIT takes it back"
-            )
-        results = own
-    if not results:
-        raise VaultmemError("there is nothing to undo; vaultmem history shows what was done")
+    if is_last:
+        results = _last(session, done, redo=params.flag("redo"))
+    if not any(results):
+        what = "do again" if params.flag("redo") else "undo"
+        raise VaultmemError(f"there is nothing to {what}; vaultmem history shows what was done")
     return results
 
 
-def _last_elsewhere(session: Session, done: list[Record], own: list[Record]) -> list[Record]:
+def _last(session: Session, done: list[Record], *, redo: bool) -> list[list[Record]]:
+    """Each change that holds, the newest first; or each undo that holds, to do again what it took back."""
+    levels: dict[str, int] = {}  # 0 of a change, odd of an undo, even of doing it again
+    for one in reversed(done):
+        levels[one.commit] = 1 + max((levels.get(each, 0) for each in one.undoes), default=-1)
+    taken_back: set[str] = set()
+    holding = []
+    for one in done:
+        if one.commit not in taken_back:
+            taken_back.update(one.undoes)
+            holding.append(one)
+    if redo:
+        return [[one] for one in holding if levels[one.commit] % 2]
+    # A turn of a chat that came in meanwhile is not what is meant.
+    ours = [one for one in holding if one.is_ours and not levels[one.commit]]
+    own = [one for one in ours if not is_said(one)]
+    seen = holding[: holding.index(own[0])] if own else holding
+    last = _last_elsewhere(session, seen, own, taken_back)
+    if ours and not own and not last:
+        raise VaultmemError(
+            "there is nothing to undo but what conversations did; vaultmem history --conversations shows it, and"
+            " vaultmem undo COMMIT takes it back"
+        )
+    return [[one] for one in [*last, *own]]
+
+
+def _last_elsewhere(
+    session: Session, seen: list[Record], own: list[Record], taken_back: set[str]
+) -> list[Record]:
     """What vaultmem did last, if it did that on another machine: the files that it wrote there at once, of the commit
     in which they were seen here."""
     elsewhere = session.desk.pending.record.written_elsewhere()
-    seen = done[: done.index(own[0])] if own else done
-    marks = [(elsewhere[id_], one) for one in seen for id_ in one.contents if id_ in elsewhere]
+    marks = [
+        (elsewhere[id_], one)
+        for one in seen
+        for id_ in one.contents
+        if id_ in elsewhere and id_ not in taken_back
+    ]
     if not marks:
         return []
     last, commit = max(marks, key=lambda pair: pair[0].at)
@@ -210,6 +306,12 @@ def _last_elsewhere(session: Session, done: list[Record], own: list[Record]) -> 
         mark.id for mark, one in marks if one == commit and (mark.at, mark.by) == (last.at, last.by)
     )
     return [commit._replace(contents=batch)]
+
+
+def _names(one: Record, elsewhere: Mapping[str, Written]) -> tuple[str, ...]:
+    """By what an undo names what it takes back: the commit, or the contents that another machine wrote."""
+    known = () if one.is_ours else tuple(id_ for id_ in one.contents if id_ in elsewhere)
+    return known or (one.commit,)
 
 
 def _files_of(session: Session, commit: Record) -> list[Difference]:

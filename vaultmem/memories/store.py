@@ -29,7 +29,7 @@ from vaultmem.vault import identity, pages
 from vaultmem.vault.batches import DOING, Batches, Header, Outcome, PlannedWrite
 from vaultmem.vault.dialects import Rulebook, open_rulebook
 from vaultmem.vault.files import Root, content, decode, digest
-from vaultmem.vault.places import is_our_page, is_view
+from vaultmem.vault.places import is_recorded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -276,7 +276,7 @@ class MemoryStore:
             blobs = {
                 path: blob
                 for path, blob in self.collection.blobs().items()
-                if not (is_our_page(path[inside:]) or is_view(path[inside:]))
+                if is_recorded(path[inside:])
             }
             self._note_written()
             return self.history.take_in(self.batches, blobs, self.now(), self.bytes_of)

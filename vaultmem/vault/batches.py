@@ -17,6 +17,7 @@ from vaultmem.vault.files import on_disk
 from vaultmem.vault.moves import fsync_folder, move, refuse_links, write_all
 from vaultmem.vault.recovery import (
     KEPT,
+    Answered,
     Batch,
     Header,
     Healing,
@@ -29,7 +30,7 @@ from vaultmem.vault.recovery import (
 from vaultmem.vault.walk import identity
 from vaultmem.vault.write import change, create, newest, own_temps, sweep
 
-__all__ = ["Batch", "Batches", "Header", "Outcome", "PlannedWrite", "Step"]
+__all__ = ["Answered", "Batch", "Batches", "Header", "Outcome", "PlannedWrite", "Step"]
 
 DOING, DONE, PART = ".doing", ".done", ".part"
 # After these the next file would fare no better.
@@ -71,13 +72,13 @@ class Batches:
     ) -> Outcome:
         """Carry out the writes, each against the newest bytes of its file. `between` is called before each step.
 
-        What cannot be done is skipped with a reason. Raises for a full disk and the like, and what
-        `between` raises; what was done until then is recorded all the same.
+        Without writes, only the answers of the header are recorded. What cannot be done is skipped with a reason.
+        Raises for a full disk and the like, and what `between` raises; what was done until then is recorded.
         """
         draft = _Draft(self)
         for write in writes:
             draft.take(write)
-        if not draft.steps:
+        if not draft.steps and (writes or not header.answers):
             return Outcome(None, (), tuple(draft.skipped))
         run = _Run(self, header, draft)
         for at in counted("writing", range(len(draft.steps))):
@@ -165,7 +166,7 @@ class Batches:
     def close(self, number: int, steps: int, left: set[int]) -> None:
         """From doing to done, with what was left out; a batch of which nothing was done is dropped."""
         record = self._record(number, DOING)
-        if len(left) == steps:
+        if left and len(left) == steps:
             os.unlink(record)
             return
         if left:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 CATEGORIES, INBOX, REMINDERS = values.CATEGORIES, values.INBOX, values.REMINDERS
 ARCHIVE, ENTRIES, GENERATED = values.ARCHIVE, values.ENTRIES, values.GENERATED
+EXPECTATIONS = GENERATED[3]
 SYNC = values.SYNC  # the logs by which machines agree
 ARCHIVED_NOTES = (
     f"{ARCHIVE}/notes"  # what a person's own notes keep their paths in, when they are put away
@@ -66,6 +67,11 @@ def ours_as(path: str, folder: str, page: str = "") -> str:
 def is_our_page(inner: str) -> bool:
     """Whether what is at a path in the memory folder is a page of ours, in our own spelling, and no memory."""
     return inner in GENERATED or inner.startswith(f"{SYNC}/") or _is_transcript(inner)
+
+
+def is_recorded(inner: str) -> bool:
+    """Whether the history keeps it: memories and expectations, no page that is made of others and no view."""
+    return inner == EXPECTATIONS or not (is_our_page(inner) or is_view(inner))
 
 
 def _is_transcript(inner: str) -> bool:

@@ -17,6 +17,23 @@ KEPT = ".kept"
 _TO_DO, _LEFT = b".", b"-"
 
 
+class Answered(NamedTuple):
+    """A pending item whose answer changed: the states, and until when it was and is snoozed."""
+
+    id: str
+    before: str
+    before_until: str
+    after: str
+    after_until: str
+    text: str  # what it is about
+
+    def reversed(self) -> Answered:
+        """The change that takes this one back."""
+        return self._replace(
+            before=self.after, before_until=self.after_until, after=self.before, after_until=self.before_until
+        )  # fmt: skip
+
+
 class Header(NamedTuple):
     """Who did it, and why."""
 
@@ -24,6 +41,8 @@ class Header(NamedTuple):
     kind: str  # assistant, job or person
     why: str  # one line
     at: float  # seconds since the epoch
+    undoes: tuple[str, ...] = ()  # the entries of the history that it takes back
+    answers: tuple[Answered, ...] = ()
 
 
 class Step(NamedTuple):
@@ -80,7 +99,9 @@ def unpack_batch(data: bytes, number: int) -> tuple[Batch, str]:
         at = end
     if at != len(blobs):
         raise ValueError("a record of the wrong length")
-    header = Header(head["by"], head["kind"], head["why"], head["at"])
+    answers = tuple(Answered(*one) for one in head.get("answers", ()))
+    undoes = tuple(head.get("undoes", ()))
+    header = Header(head["by"], head["kind"], head["why"], head["at"], undoes, answers)
     return Batch(number, head["token"], header, tuple(steps)), head["temps"]
 
 
