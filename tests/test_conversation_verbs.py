@@ -69,7 +69,7 @@ def test_turns_facts_and_summaries_are_notes_in_the_folders_of_the_seeds(
     )  # fmt: skip
     assert (done["skipped"], done["known"], done["redacted"]) == ([], [], [])
     assert done["written"][:3] == ["u1", "a1", "f1"]
-    inner = "vaultmem/entries/work"
+    inner = "vaultmem/entries/work/.records"
     found = notes(vault)
     assert [*found] == [
         f"{inner}/facts/2026-11-22T10-00-00Z__f1.md",
@@ -121,7 +121,7 @@ def test_a_summary_is_replaced_where_it_is_and_its_old_words_are_in_the_history(
         done["written"][0],
     )
     assert one["updated_at"] > one["created_at"]
-    assert [*notes(vault)] == ["vaultmem/entries/c/summaries/L3/final.md"]
+    assert [*notes(vault)] == ["vaultmem/entries/c/.records/summaries/L3/final.md"]
     opened.undo(last=True)
     assert opened.entries("c")[0]["content"] == "the old words"
 
@@ -136,7 +136,7 @@ def test_putting_away_moves_a_file_and_says_by_whom_and_for_what(
     )  # fmt: skip
     assert (done["written"], done["retired"], done["marked"]) == (["f2"], ["f1"], ["u1"])
     [gone] = [one for one in opened.entries("c", deleted=True) if one["deleted"]]
-    assert gone["path"].startswith("vaultmem/entries/c/deleted/facts/")
+    assert gone["path"].startswith("vaultmem/entries/c/.records/deleted/facts/")
     assert gone["properties"]["replaced_by"] == "f2"
     assert gone["properties"]["by"] == "you"
     assert gone["properties"]["deleted_at"]
@@ -369,7 +369,7 @@ def test_what_people_do_by_hand_is_believed(vault: Path, opened: Vault) -> None:
         "c", retire=[{"id": "u1"}], new=[said("u0"), said("u1"), said("u2", "again")]
     )
     assert (done["known"], done["written"], done["retired"]) == (["u0", "u1"], ["u2"], ["u1"])
-    assert (vault / "vaultmem/entries/c/deleted/turns/user/my name.md").exists()
+    assert (vault / "vaultmem/entries/c/.records/deleted/turns/user/my name.md").exists()
 
 
 def test_what_is_no_entry_is_passed_over_and_told(vault: Path, opened: Vault, write: Write) -> None:
@@ -401,7 +401,7 @@ def test_no_link_is_followed(vault: Path, opened: Vault, tmp_path: Path) -> None
     (outside / "facts").mkdir(parents=True)
     (outside / "facts" / "x.md").write_text("---\nid: o1\n---\nwords")
     opened.converse("c", new=[said("u1")])
-    (vault / "vaultmem/entries/c/facts").symlink_to(outside / "facts")
+    (vault / "vaultmem/entries/c/.records/facts").symlink_to(outside / "facts")
     (vault / "vaultmem/entries/linked").symlink_to(outside)
     assert ids(opened, "c") == ["u1"]
     assert opened.entries("linked") == []
@@ -496,7 +496,7 @@ def test_a_fact_becomes_a_memory_of_the_vault_and_undo_takes_it_back(opened: Vau
     assert made["path"] == "vaultmem/people/Anne prefers trains to planes.md"
     gone = opened.entries("c", ["facts"], deleted=True)[0]
     assert gone["properties"]["replaced_by"] == made["id"]
-    assert made["links"] == [gone["title"]]
+    assert made["links"] == [f"Chat {str(gone['created_at'])[:10]} c"]
     opened.undo(last=True)
     assert ids(opened, "c") == ["u1", "fact-1"]
     assert opened.memories() == []

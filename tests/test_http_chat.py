@@ -72,7 +72,7 @@ def test_a_conversation_is_its_client_s(door: Door, llm: ScriptedLlm) -> None:
     entries = door.folder / "home" / "vaultmem" / "entries"
 
     def is_kept(conversation: str) -> bool:
-        return bool(list(entries.glob(f"{folder_of(conversation)}/turns/user/*.md")))
+        return bool(list(entries.glob(f"{folder_of(conversation)}/.records/turns/user/*.md")))
 
     chat(door, "claude", SAID, user="holiday")
     until(lambda: is_kept("holiday@claude-laptop"), 60)

@@ -85,10 +85,7 @@ def test_a_chat_teaches_the_vault_one_tick_later(vault: Path, scripted_llm: Scri
         answer(opened, LISBON, "x")
         (made,) = opened.memories()
         assert (made["content"].strip(), made["agent"], made["scope"]) == (LISBON, "", "global")
-        assert made["links"] == [
-            one["path"].rpartition("/")[2][:-3]
-            for one in opened.entries("default", ["facts"], deleted=True)
-        ], "it links to the fact that it comes from"
+        assert made["links"] == ["Chat 2026-11-22 default"], "it links to where it comes from"
         assert [
             one["content"]
             for one in opened.recall("where does the user live?", notes=False)["memories"]

@@ -507,7 +507,7 @@ def test_what_is_said_is_remembered_in_its_conversation_only(
         _asked_with(proxy, scripted_llm, "two", "")
         asked = [one for one in scripted_llm.chats if one.headers.get("user-agent") != "vaultmem"]
         assert "Tromsø" not in asked[-1].body.decode()
-    entries = vault / "vaultmem" / "entries" / "one"
+    entries = vault / "vaultmem" / "entries" / "one" / ".records"
     assert len(list((entries / "turns" / "user").iterdir())) <= 2
     assert any("Zelmira" in one.read_text() for one in (entries / "facts").iterdir())
 

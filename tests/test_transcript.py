@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,8 @@ import pytest
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
+from vaultmem.memories.model import link_targets
+from vaultmem.text.similarity import content_hash
 
 AT = "2026-11-22T10:0{}:00Z"
 
@@ -35,6 +39,13 @@ def entry(minute: int, role: str, content: str, **more: object) -> dict[str, obj
         "created_at": AT.format(minute),
         **more,
     }
+
+
+def row(minute: int, role: str, words: str, **more: str) -> str:
+    """What a page says of an entry to programs."""
+    at = f"2026-11-22T10:0{minute}:00.000Z"
+    own = {"id": f"e{minute}", "role": role, "created_at": at, "hash": content_hash(words)[:12]}
+    return json.dumps({**own, **more}) + "\n"
 
 
 TALK = [
@@ -63,14 +74,23 @@ def test_a_conversation_is_a_page_to_read(vault: Path, opened: Vault) -> None:
     assert page.read_text("utf-8") == (
         "---\ngenerated: vaultmem\nTP_ignore_this_file: true\n---\n"
         "# Conversation of 22 November 2026\n\n"
-        "Made of the notes in `turns`, `facts` and `summaries`; changes made here are lost.\n\n"
+        "vaultmem writes this page; changes made here are lost.\n\n"
         "> About nuts.\n\n"
         f"## Learned\n\n- [[{promoted['title']}]]\n- I live in Porto.\n\n"
         "## 22 November 2026\n\n"
         "**You**\n\n> I am allergic to nuts.\n>\n> # No heading\n> - [ ] no task\n\n"
         "**Assistant**\n\n> Noted.\n\n"
-        "**You**\n\n> (private)\n"
+        "**You**\n\n> (private)\n\n"
+        '<!-- vaultmem\n{"conversation": "garden", "away": "e3 e5"}\n'
+        + row(1, "user", "I am allergic to nuts.\n\n# No heading\n- [ ] no task")
+        + row(2, "assistant", "Noted.")
+        + row(4, "memory", "I live in Porto.", of="e1")
+        + "-->\n"
     )
+    (memory,) = opened.memories()
+    assert memory["links"] == [page.stem]
+    synced(vault)
+    assert opened.unresolved() == []
 
 
 def test_what_is_forgotten_is_gone_from_the_page_at_once(vault: Path, opened: Vault) -> None:
@@ -122,7 +142,100 @@ def test_in_a_graph_of_logseq_it_is_an_outline(vault: Path, write: Write) -> Non
     assert text.startswith("generated:: vaultmem\n")
     body = text.partition("\n\n")[2]
     assert all(
-        line.lstrip("\t ").startswith(("- ", ">", "#"))
+        line.lstrip("\t ").startswith(("- ", ">", "#", "{", "-->"))
         for line in body.splitlines()
         if line.strip()
     )
+
+
+def on_another_machine(vault: Path, folder: Path) -> Path:
+    """The vault as a sync program brings it that carries no hidden folders."""
+    shutil.copytree(vault, folder, ignore=shutil.ignore_patterns(".records"))
+    return page_of(folder)
+
+
+def as_told(opened: Vault) -> list[tuple[object, ...]]:
+    entries = opened.entries("garden")
+    ids = {str(one["title"]): one["id"] for one in entries}
+    return [
+        (one["id"], one["role"], one["content"], one["created_at"], one["properties"].get("session_id"),
+         [ids[name] for name in link_targets(one["properties"].get("links"))])
+        for one in entries
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("editor", ["obsidian", "logseq"])
+def test_where_only_the_page_arrives_the_records_are_made_of_it(
+    vault: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, editor: str
+) -> None:
+    if editor == "logseq":
+        shutil.rmtree(vault / ".obsidian")
+        write("logseq/config.edn", "{}")
+    words = "- a list\n\n\tindented\n> quoted <!-- vaultmem {} -->\n```\n**You**\n```\n"
+    talk = [*TALK[:4], entry(6, "user", words, properties={"session_id": "one"}), TALK[4]]
+    with Vault(str(vault)) as opened:
+        opened.ask("converse", conversation="garden", new=talk)
+        opened.ask("pages")
+        before = [one for one in as_told(opened) if one[0] != "e5"]  # which is private
+    page = on_another_machine(vault, tmp_path / "other")
+    with Vault(str(tmp_path / "other")) as opened:
+        opened.ask("pages")
+        assert as_told(opened) == []  # the records may be on their way
+        monkeypatch.setenv("VAULTMEM_NOW", str(time.time() + 2 * 3600))
+        opened.ask("pages")
+        assert as_told(opened) == before
+        text = page.read_text("utf-8")
+        opened.ask("converse", conversation="garden", new=[entry(7, "user", "And on.")])
+        opened.write("Femi bakes on Sundays.")
+        opened.ask("pages")
+        assert "And on." in page.read_text("utf-8")
+    assert "(private)" in text
+
+
+def test_what_was_taken_back_elsewhere_is_put_away_here(
+    vault: Path, opened: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened.ask("converse", conversation="garden", new=TALK[:4])
+    opened.ask("pages")
+    page = on_another_machine(vault, tmp_path / "other")
+    monkeypatch.setenv("VAULTMEM_NOW", str(time.time() + 2 * 3600))
+    with Vault(str(tmp_path / "other")) as other:
+        other.ask("pages")
+        opened.ask("forget", id="e4")
+        shutil.copyfile(page_of(vault), page)
+        other.write("Femi bakes on Sundays.")
+        other.ask("pages")
+        assert [one["id"] for one in other.entries("garden")] == ["e1", "e2", "e3"]
+
+
+def test_records_of_earlier_versions_move_once_and_undo_brings_them_back(
+    vault: Path, opened: Vault
+) -> None:
+    opened.ask("converse", conversation="garden", new=TALK)
+    opened.ask("forget", id="e2")
+    opened.ask("promote-fact", id="e3")
+    records = vault / "vaultmem" / "entries" / "garden" / ".records"
+    for each in list(records.iterdir()):
+        each.rename(records.parent / each.name)
+    records.rmdir()
+    (memory,) = opened.memories()
+    path = vault / memory["path"]
+    fact = next(one for one in opened.entries("garden", deleted=True) if one["id"] == "e3")
+    text = path.read_text("utf-8").replace("drawn_from=e3 ", "")
+    path.write_text(text.replace("Chat 2026-11-22 garden", str(fact["title"])), "utf-8")
+    old = {one["id"]: one["path"] for one in opened.entries("garden", deleted=True)}
+    opened.dream(1)
+    new = {one["id"]: str(one["path"]) for one in opened.entries("garden", deleted=True)}
+    assert {id_: each.replace("/.records/", "/") for id_, each in new.items()} == old
+    assert all("/.records/" in each for each in new.values())
+    assert [one.name for one in records.parent.iterdir() if one.name[0] != "."] == [
+        page_of(vault).name
+    ]
+    assert opened.memories()[0]["links"] == ["Chat 2026-11-22 garden"]
+    known = opened.read(memory["id"], provenance=True)
+    assert known["drawn_from"]["entry"] == "e1"
+    every = opened.ask("history", conversations=True)["history"]
+    moved = [one["commit"] for one in every if "out of the editor's sight" in one["why"]]
+    opened.undo(*moved)
+    opened.dream(1)
+    assert {one["id"]: one["path"] for one in opened.entries("garden", deleted=True)} == old

@@ -33,8 +33,11 @@ def test_files_and_what_is_hidden(tmp_path: Path) -> None:
         tmp_path, ".obsidian/app.json", ".trash/a.md", "Sub/.draft/a.md", ".Hidden.md", ".git/x.md"
     )
     fill(tmp_path, "node_modules/p/readme.md", "Sub/node_modules/p/readme.md")
+    fill(tmp_path, "m/entries/.records/x.md", "m/entries/c/d/.records/x.md", "m/c/.records/x.md")
     fill(
         tmp_path,
+        "m/entries/c/.records/turns/x.md",
+        "m/entries/c/.records/.draft/x.md",
         "A.md~",
         "A.md.tmp",
         "A.swp",
@@ -43,7 +46,14 @@ def test_files_and_what_is_hidden(tmp_path: Path) -> None:
         "~syncthing~A.md.tmp",
     )
     assert listed(tmp_path) == (
-        ["A.md", "Sub/B.MD", "Sub/deep/pic.png", "x.md/inner.md", "计划/一.md"],
+        [
+            "A.md",
+            "Sub/B.MD",
+            "Sub/deep/pic.png",
+            "m/entries/c/.records/turns/x.md",
+            "x.md/inner.md",
+            "计划/一.md",
+        ],
         [],
     )
 

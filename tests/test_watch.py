@@ -177,7 +177,7 @@ def test_a_moved_note_is_told_of_at_both_places(
 
 
 def test_noise_is_not_told(root: Path, watcher: Watcher, heard: Heard, marks: Marks) -> None:
-    fill(root, "note.md", ".obsidian/plugins/dataview/x", "node_modules/p/x.md")
+    fill(root, "note.md", ".obsidian/plugins/dataview/x", "node_modules/p/x.md", "m/c/a.md")
     watcher.start()
     fill(root, ".hidden.md", ".obsidian/workspace.json", ".obsidian/plugins/dataview/data.json")
     fill(root, ".trash/a/b.md", "sub.swp", "~sync~note.md.tmp", "note.md~", ".stversions/note.md")
@@ -186,9 +186,11 @@ def test_noise_is_not_told(root: Path, watcher: Watcher, heard: Heard, marks: Ma
     (root / "note.md").read_bytes()
     list(root.rglob("*"))
     assert marks.settled() == []
-    fill(root, "my_node_modules/a.md")
+    fill(root, "my_node_modules/a.md", "m/entries/c/.records/a.md", "m/c/.records/b.md")
     marks.settled()
     assert heard.covers("my_node_modules/a.md")
+    assert heard.covers("m/entries/c/.records/a.md")
+    assert not heard.covers("m/c/.records/b.md")
 
 
 @linux

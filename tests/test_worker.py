@@ -406,7 +406,7 @@ def _once_now(worker: Worker) -> None:
 
 def test_what_cannot_be_written_now_waits_until_it_can(vault: Path, opened: Vault) -> None:
     for kind in ("turns", "facts"):
-        blocked = vault / "vaultmem" / "entries" / kind / kind
+        blocked = vault / "vaultmem" / "entries" / kind / ".records" / kind
         blocked.parent.mkdir(parents=True)
         blocked.write_text("in the way", encoding="utf-8")
         worker = Worker(opened)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vaultmem.adapter import Value
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.memories import index_page
+from vaultmem.memories import index_page, transcript
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import (
@@ -20,6 +20,7 @@ from vaultmem.memories.conversation import (
     TURNS,
     USER,
     Entry,
+    file_name,
 )
 from vaultmem.memories.draft import Plan
 from vaultmem.memories.model import DEFAULT_SCOPE
@@ -117,8 +118,7 @@ def entry_of(record: Mapping[str, object]) -> Entry:
 def title(one: Entry) -> str:
     """What it is called: by its properties, else by its file."""
     value = one.properties.get("title")
-    name = one.path.rpartition("/")[2].removesuffix(".md")
-    return value if isinstance(value, str) and value else name
+    return value if isinstance(value, str) and value else file_name(one.path)
 
 
 def promote(session: Session, request: Arguments) -> Report:
@@ -144,11 +144,11 @@ def promote(session: Session, request: Arguments) -> Report:
         new = new_memory(session, own, content, result)
         name = free_title(content, stamp(session.now)[:10], new.id, draft.is_taken)
         private: dict[str, Value] = {"private": True} if is_private(fact.properties) else {}
-        link = fact.path.rpartition("/")[2].removesuffix(".md")
+        source: dict[str, Value] = {
+            "drawn_from": fact.id, "links": transcript.links_to(session, fact) or None,
+        }  # fmt: skip
         draft.create(
-            new._replace(
-                title=name, properties={**new.properties, **private, "links": [f"[[{link}]]"]}
-            ),
+            new._replace(title=name, properties={**new.properties, **private, **source}),
             f"promoted from the conversation {fact.conversation}",
         )
         for old in () if private else find_superseded(session, own, new, result):
@@ -203,7 +203,7 @@ def _summaries_with(session: Session, one: Entry) -> list[Entry]:
     keeps to themselves."""
     if one.role == SUMMARY:
         return []
-    link = f"[[{one.path.rpartition('/')[2].removesuffix('.md')}]]"
+    link = f"[[{file_name(one.path)}]]"
     return [
         each
         for each in session.desk.talks.entries(one.conversation)

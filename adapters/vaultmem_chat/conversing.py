@@ -26,10 +26,8 @@ from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import fine_stamp, seconds, stamp
 from vaultmem.text.titles import conversation_problem, free_path
 from vaultmem.vault.batches import Header
-from vaultmem.vault.places import INBOX
 
 LONGEST_WHY = 200  # characters of an entry of the history
-_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,79}")  # it becomes part of a file's name
 _NAME = re.compile(r"(?:L[1-3]/)?[a-z][a-z0-9_-]{0,59}")
 _KEY = re.compile(r"[^\W\d][\w -]{0,59}")
 _FIELDS = frozenset(("role", "content", "created_at", "id", "name", "of", "properties"))
@@ -139,7 +137,7 @@ class _Batch:
         if bool(name) != (role == SUMMARY) or (name and not _NAME.fullmatch(name)):
             raise UsageError('"name" is that of a summary, such as L1/chunk_0, and of nothing else')
         own = _text(record, "id") or self._new_id(name)
-        if not _ID.fullmatch(own):
+        if not talk.is_entry_id(own):
             raise UsageError(f"{own[:40]!r} can be no id: letters, digits, - and _, 80 at most")
         of = record.get("of") or ()
         if not isinstance(of, (list, tuple)) or not all(isinstance(one, str) for one in of):
@@ -187,7 +185,7 @@ class _Batch:
         if place in self._changes:
             self._list("known", new.id)
             return
-        self._names[new.id] = _file_name(place)
+        self._names[new.id] = talk.file_name(place)
         why = f"said in {self._conversation}"
         properties = {**self._entry_properties(new), **self._link_properties(new)}
         change = Change(CREATE, new.id, None, place, properties, new.content, None, why)
@@ -214,11 +212,7 @@ class _Batch:
         ))  # fmt: skip
 
     def _entry_properties(self, new: _New) -> dict[str, Value]:
-        """The properties of every entry. Nobody has vouched for it: so it is in the phase of what is new; it does not
-        fade, for conversations have a way of their own to put away what is old."""
-        own: dict[str, Value] = {
-            "id": new.id, "phase": INBOX, "category": INBOX, "scope": talk.scope_of(self._conversation),
-            "decay_policy": "stable", "conversation_id": self._conversation, "role": new.role,
+        own = talk.basic_properties(new.id, self._conversation, new.role) | {
             "created_at": fine_stamp(new.created), "updated_at": fine_stamp(self._session.now),
         }  # fmt: skip
         if new.role == SUMMARY:  # a level has one of each name in every conversation
@@ -229,7 +223,9 @@ class _Batch:
 
     def _link_properties(self, new: _New) -> dict[str, Value]:
         names = (
-            _file_name(self._entries[id_].path) if id_ in self._entries else self._names.get(id_)
+            talk.file_name(self._entries[id_].path)
+            if id_ in self._entries
+            else self._names.get(id_)
             for id_ in new.of
         )
         links: list[Value] = [f"[[{name}]]" for name in names if name]
@@ -245,7 +241,7 @@ class _Batch:
             self._list("known", one.id)
             return
         replaced_by = _text(record, "replaced_by")
-        if replaced_by and not _ID.fullmatch(replaced_by):
+        if replaced_by and not talk.is_entry_id(replaced_by):
             raise UsageError(f"{replaced_by[:40]!r} can be no id")
         change = put_away(self._session, one, self._who.by, replaced_by)
         sets = {**change.properties, **_properties(record)}
@@ -306,10 +302,6 @@ def _continues(before: Entry, new: _New) -> bool:
     is_ours = before.properties.get("content_hash") == content_hash(before.content)
     old, now = before.content.strip(), new.content.strip()
     return is_answer and is_ours and len(now) > len(old) and now.startswith(old)
-
-
-def _file_name(path: str) -> str:
-    return path.rpartition("/")[2].removesuffix(".md")
 
 
 def _text(record: Mapping[str, object], name: str) -> str:

@@ -244,11 +244,12 @@ def search_facts(
     vault: Vault, conversation: str, new_facts: Sequence[str], most: int
 ) -> list[list[str]]:
     """For each fact the ids of the nearest ones by words and meaning, as far as an index knows them."""
-    place = f"{vault.config.text('memory_folder')}/{ENTRIES}/{folder_of(conversation)}/{FACTS}/"
+    place = f"{vault.config.text('memory_folder')}/{ENTRIES}/{folder_of(conversation)}/"
+    facts = Filter("path", place), Filter("path", f"/{FACTS}/")
     result: list[list[str]] = []
     for text in new_facts:
         try:
-            answer = vault.answer(Ask(plain(text), most, True, "note", (Filter("path", place),)))
+            answer = vault.answer(Ask(plain(text), most, True, "note", facts))
         except VaultmemError:  # not indexed yet: the words of the facts themselves have to do
             return []
         result.append([str(hit.properties.get("id")) for hit in answer.results])

@@ -18,7 +18,7 @@ from vaultmem.memories.access import Viewer, viewer
 from vaultmem.memories.decay import policy
 from vaultmem.output import Output
 from vaultmem.search.query import Answer, Ask, Filter, Hit
-from vaultmem.text.values import TYPE_CHECKING, plural
+from vaultmem.text.values import RECORDS, TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -157,7 +157,8 @@ def _show_results(answer: Answer, whose: Attributions, output: Output) -> None:
         if number:
             output.line()
         heading = " > ".join(part for part in result.headings if part != result.title)
-        title = screen.cut(result.title, output.room(0)) if output.columns else result.title
+        title = _title(result)
+        title = screen.cut(title, output.room(0)) if output.columns else title
         head = output.link(output.paint(title, "bold"), result.uri)
         if heading and output.columns:
             heading = screen.cut(heading, output.room(screen.columns(title) + 2, 8))
@@ -176,6 +177,16 @@ def _show_results(answer: Answer, whose: Attributions, output: Output) -> None:
         where = output.place(result.path, lines, room=room, style="dim")
         output.line(f"  {where}  {output.paint(behind, 'dim')}".rstrip())
         _show_snippet(result, output)
+
+
+def _title(result: Hit) -> str:
+    """What a result is called; what was said in a conversation by that and who speaks, not by an id."""
+    own = result.properties
+    return (
+        f"{own['conversation_id']}, {own['role']}"
+        if f"/{RECORDS}/" in result.path
+        else result.title
+    )
 
 
 def _show_snippet(result: Hit, output: Output) -> None:

@@ -11,7 +11,7 @@ from vaultmem.adapter import Value
 from vaultmem.text.titles import conversation_problem
 from vaultmem.text.values import lazy
 from vaultmem.vault.blocks import telling_words
-from vaultmem.vault.places import ENTRIES
+from vaultmem.vault.places import ENTRIES, INBOX, RECORDS, entry_parts
 
 MEMORY, USER, ASSISTANT, SUMMARY = ROLES = ("memory", "user", "assistant", "summary")
 FACTS, TURNS, SUMMARIES, DELETED = "facts", "turns", "summaries", "deleted"
@@ -19,6 +19,7 @@ NAMESPACE = "0c9b7c1e-5b1f-5a44-8e43-2f7a1f0d6a52"  # of ids that follow from ot
 FINAL = "L3/final"  # the name of the summary of all
 _PLAIN = lazy(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 _MADE = lazy(r".*-[0-9a-f]{8}")  # as folder_of() makes names
+_ID = lazy(r"[0-9A-Za-z][0-9A-Za-z_-]{0,79}")
 _OTHER = lazy(r"[^a-z0-9]+")
 _RESERVED = lazy(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)  # names that Windows keeps
 
@@ -96,14 +97,14 @@ def entry_of(inner: str, properties: Mapping[str, Value]) -> tuple[str, str]:
     if isinstance(scope, str) and scope.startswith(prefix):
         # Always text: an id such as 1.0 is a number where properties are typed.
         written = scope.removeprefix(prefix)
-    role = role_in("/".join(parts[2:])) or str(properties.get("role") or "")
+    role = role_in("/".join(entry_parts(parts))) or str(properties.get("role") or "")
     return in_folder(parts[1], written), role if role in ROLES else ""
 
 
 def is_away(inner: str) -> bool:
     """Whether a path in the memory folder is that of an entry that was deleted."""
     parts = inner.split("/")
-    return parts[0] == ENTRIES and parts[2:3] == [DELETED]
+    return parts[0] == ENTRIES and entry_parts(parts)[:1] == [DELETED]
 
 
 def put_away(inner: str) -> str:
@@ -111,8 +112,9 @@ def put_away(inner: str) -> str:
     parts = inner.split("/")
     if len(parts) < 3 or parts[0] != ENTRIES:
         return ""
-    rest = parts[2:] if parts[2] == DELETED else [DELETED, *parts[2:]]
-    return "/".join((*parts[:2], *rest))
+    if is_away(inner):
+        return inner
+    return "/".join((*parts[:2], RECORDS, DELETED, *entry_parts(parts)))
 
 
 def place_of(conversation: str, role: str, name: str, *, deleted: bool = False) -> str:
@@ -120,12 +122,31 @@ def place_of(conversation: str, role: str, name: str, *, deleted: bool = False) 
     before it: "L1/chunk_0", "L3/final"."""
     kind = {MEMORY: FACTS, SUMMARY: SUMMARIES}.get(role) or f"{TURNS}/{role}"
     away = f"{DELETED}/" if deleted else ""
-    return f"{ENTRIES}/{folder_of(conversation)}/{away}{kind}/{name}.md"
+    return f"{ENTRIES}/{folder_of(conversation)}/{RECORDS}/{away}{kind}/{name}.md"
 
 
 def name_of(created: str, id_: str) -> str:
     """The name of a turn's or a fact's file, from its time as it is written and its id; times sort as names do."""
     return f"{created.replace(':', '-')}__{id_}"
+
+
+def file_name(path: str) -> str:
+    """The name of an entry's file, by which others link to it."""
+    return path.rpartition("/")[2].removesuffix(".md")
+
+
+def basic_properties(id_: str, conversation: str, role: str) -> dict[str, Value]:
+    """What every entry says of itself. Nobody has vouched for it: so it is in the phase of what is new; it does not
+    fade, for conversations have a way of their own to put away what is old."""
+    return {
+        "id": id_, "phase": INBOX, "category": INBOX, "scope": scope_of(conversation),
+        "decay_policy": "stable", "conversation_id": conversation, "role": role,
+    }  # fmt: skip
+
+
+def is_entry_id(text: str) -> bool:
+    """Whether it can be the id of an entry: it becomes part of a file's name."""
+    return _ID.fullmatch(text) is not None
 
 
 def derived_id(*parts: str) -> str:

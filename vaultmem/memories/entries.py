@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from vaultmem.memories.conversation import (
     ASSISTANT,
-    DELETED,
     MEMORY,
     SUMMARY,
     USER,
     Entry,
     entry_of,
     folder_of,
+    is_away,
 )
 from vaultmem.memories.memory_file import compact
 from vaultmem.text.times import seconds
@@ -88,6 +88,12 @@ class ConversationFiles:
         living = {one.id: one for one in exact if not one.deleted}
         return [one for one in exact if living.get(one.id, one) is one]
 
+    def pages(self) -> list[File]:
+        """The pages of all conversations."""
+        start = len(self.place) - len(ENTRIES)
+        files = self._files(self.place, [])
+        return [one for one in files if is_our_page(one.path[start:])]
+
     def troubles(self) -> list[tuple[str, str]]:
         """Files that cannot be read as an entry, and why."""
         return [each for talk in self.talks() for each in talk.troubles]
@@ -136,7 +142,8 @@ class ConversationFiles:
             return _Read(stat, None, text.trouble or page.error or "cannot be read")
         own = compact(page.properties)
         inner = file.path[len(self.place) + len(name) + 2 :]
-        conversation, role = entry_of(f"{ENTRIES}/{name}/{inner}", own)
+        inner = f"{ENTRIES}/{name}/{inner}"
+        conversation, role = entry_of(inner, own)
         value = own.get("id")
         id_ = "" if isinstance(value, (bool, list, dict)) or value is None else str(value).strip()
         if not id_ or len(id_) > _LONGEST_ID:
@@ -151,7 +158,7 @@ class ConversationFiles:
         entry = Entry(
             file.path, id_, conversation, role, page.content.strip("\n"),
             at if created is None else created, at if updated is None else updated,
-            own, inner.startswith(f"{DELETED}/"),
+            own, is_away(inner),
         )  # fmt: skip
         return _Read(stat, entry, "")
 

@@ -6,13 +6,14 @@ import contextlib
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.store import MemoryStore
 from vaultmem.vault import files, page_copies, pages, write
 from vaultmem.vault.files import decode
 from vaultmem.vault.moves import refuse_links
+from vaultmem.vault.walk import Entry as File
 
 BY = "vaultmem"  # the property `generated` of notes that are never read
 OUTLINE = "outline"
@@ -41,6 +42,16 @@ def is_taken(desk: MemoryStore, path: str) -> bool:
     with contextlib.suppress(OSError, ValueError):
         return not is_generated(files.content(full, _LONGEST_COPY)[0])
     return True
+
+
+def of_others(desk: MemoryStore, every: Iterable[File]) -> Iterator[tuple[str, str, float]]:
+    """Of such pages those that say something else than this machine wrote: the path, the content, and since when."""
+    last = _last_texts(desk)
+    for file in every:
+        data = desk.bytes_of(file.raw, _LONGEST_COPY)
+        if data and last.get(file.path) != files.digest(data) and is_generated(data):
+            page = pages.read(desk.rules.page_style(file.path), decode(data)[0])
+            yield file.path, page.content, max(file.mtime_ns, file.ctime_ns) / 1e9
 
 
 def keep(desk: MemoryStore, path: str, text: str) -> bool:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from vaultmem.errors import VaultmemError
-from vaultmem.memories import generated, transcript
+from vaultmem.memories import generated, records_upkeep, transcript
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.item_answers import author_of
@@ -100,7 +100,7 @@ def keep(session: Session) -> bool:
 
 def _keep_transcripts(session: Session) -> None:
     try:
-        transcript.keep(session)
+        transcript.keep(session, but=records_upkeep.take_in(session))
     except (VaultmemError, OSError) as error:  # the entries have all that was said
         log.warning("%s", error)
 

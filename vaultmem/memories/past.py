@@ -203,6 +203,10 @@ def _keep_undone(session: Session, outcome: Outcome) -> None:
     """A job shall not do again at once what a person has undone."""
     results = [session.desk.collection.at(step.target) for step in outcome.done]
     rows = [(each.id, each.path, each.hash) for each in results if each and not each.archived]
+    inside = f"{session.desk.talks.place}/"  # records by their places
+    rows += [
+        (step.target, step.target, "") for step in outcome.done if step.target.startswith(inside)
+    ]
     reads.leave_undone(session.desk.ledger, rows, session.now)
 
 

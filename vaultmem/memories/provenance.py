@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from vaultmem.memories import reads
-from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER, Entry
+from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER, Entry, file_name
 from vaultmem.memories.model import Memory, link_targets
 from vaultmem.memories.reports import Report
 from vaultmem.memories.store import Session
@@ -49,7 +49,9 @@ def sentence_in(text: str, content: str) -> tuple[str, int] | None:
 def turn_of(fact: Entry, entries: Iterable[Entry]) -> Entry | None:
     """The turn that a fact was learned from; its links name it."""
     names = link_targets(fact.properties.get("links"))
-    turns = (one for one in entries if one.role in (USER, ASSISTANT) and _name(one) in names)
+    turns = (
+        one for one in entries if one.role in (USER, ASSISTANT) and file_name(one.path) in names
+    )
     return next(turns, None)
 
 
@@ -61,19 +63,21 @@ def drawn_from(session: Session, one: Entry) -> tuple[list[Entry], list[Memory]]
         if each.role == MEMORY and each.properties.get("compression_source") is not True
         and turn_of(each, [one])
     ]  # fmt: skip
-    names = {_name(each) for each in (one, *facts)}
+    names = {name for each in (one, *facts) for name in (each.id, file_name(each.path))}
     memories = [
-        one for one in session.view.memories() if names & set(one.linked) and session.sees(one)
+        one for one in session.view.memories() if names & {*_sources(one)} and session.sees(one)
     ]
     return [each for each in facts if not each.deleted], memories
 
 
-def _name(one: Entry) -> str:
-    return one.path.rpartition("/")[2].removesuffix(".md")
+def _sources(memory: Memory) -> list[str]:
+    """The entry that a memory was made of, by its id; earlier versions linked to its file."""
+    own = memory.text("drawn_from")
+    return [own] if own else [name for name in memory.linked if _ENTRY in name]
 
 
 def _turn_behind(session: Session, memory: Memory) -> Report | None:
-    names = [name for name in memory.linked if _ENTRY in name]
+    names = _sources(memory)
     entry = next((one for name in names for one in session.desk.talks.find(name)), None)
     if entry is None:
         return None

@@ -16,6 +16,7 @@ from vaultmem.memories.conversation import ASSISTANT, SUMMARY, Entry
 from vaultmem.memories.importance import salience
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds
+from vaultmem.vault.walk import without_records
 
 NONE, BRIEF, STANDARD, DETAILED, HIERARCHICAL = LEVELS = (
     "none", "brief", "standard", "detailed", "hierarchical",
@@ -273,7 +274,7 @@ def covers(entries: Iterable[Entry]) -> str:
 
 def name(one: Entry) -> str:
     """What links lead to an entry by: names of turns and facts are unique, those of summaries are not."""
-    path = one.path.removesuffix(".md")
+    path = without_records(one.path).removesuffix(".md")
     return path if one.role == SUMMARY else path.rpartition("/")[2]
 
 

@@ -1,24 +1,40 @@
 """A conversation as one page for people: the summary on top, what was learned, then who said what.
 
-It is made of the entries, which stay what counts.
+It is made of the entries, which stay what counts. A comment at the end has what a person need not see, so that records
+can be made of the page again where a sync program carries only the page.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
+from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.memories import generated
 from vaultmem.memories.access import is_private
-from vaultmem.memories.conversation import ASSISTANT, FINAL, MEMORY, SUMMARY, USER, Entry
+from vaultmem.memories.conversation import (
+    ASSISTANT,
+    FINAL,
+    MEMORY,
+    SUMMARY,
+    USER,
+    Entry,
+    file_name,
+    folder_of,
+)
 from vaultmem.memories.entries import Talk
+from vaultmem.memories.model import link_targets
 from vaultmem.memories.store import Session
 from vaultmem.memories.summaries import is_outdated
 from vaultmem.text.sanitize import quote_text
+from vaultmem.text.similarity import content_hash
+from vaultmem.text.times import fine_stamp
 from vaultmem.vault import pages
-from vaultmem.vault.places import CHAT, ENTRIES
+from vaultmem.vault.places import CHAT
 
 MOST = 1_000  # turns on a page, the newest
 MOST_CHARACTERS = 1_000_000
@@ -26,22 +42,48 @@ PRIVATE = "(private)"
 _NAMES = {USER: "You", ASSISTANT: "Assistant"}
 _NO_NAME = re.compile(r"[0-9a-f]{8}[0-9a-f-]{8,}")  # an id that says nothing to a person
 _SHORT = 8  # characters of such an id
-_ABOUT = "Made of the notes in `turns`, `facts` and `summaries`; changes made here are lost."
+_ABOUT = "vaultmem writes this page; changes made here are lost."
+_MARKS = re.compile(r"^<!-- vaultmem\n(.*?)\n-->$", re.MULTILINE | re.DOTALL)
+_HASH = 12  # digits, by which a line knows its words
+_ESCAPES = str.maketrans({one: f"\\u{ord(one):04x}" for one in "<>[]#"})
+# What follows from the others, or is for each machine to say.
+_OWN = frozenset(
+    ("id", "role", "phase", "category", "scope", "decay_policy", "conversation_id", "created_at", "updated_at",
+     "content_hash", "compressed", "links")
+)  # fmt: skip
 
 
-def keep(session: Session) -> int:
-    """Write the pages of conversations that say something new; how many."""
+class Row(NamedTuple):
+    """What a page has of a turn or a fact."""
+
+    id: str
+    role: str
+    created_at: str
+    content: str
+    properties: dict[str, Value]  # those that do not follow from the others
+
+
+def keep(session: Session, but: Container[str]) -> int:
+    """Write the pages of conversations that say something new, but some; how many."""
     desk = session.desk
-    place = f"{desk.folder}/{ENTRIES}"
     titles = {one.id: one.title for one in desk.collection.live()}
     texts = {}
     for talk in desk.talks.talks():
-        if talk.entries:
-            path = f"{place}/{talk.folder}/{_name(talk)}"
+        path = f"{desk.talks.place}/{talk.folder}/{_name(talk)}" if talk.entries else ""
+        if path and path not in but:
             body = render(talk.entries, titles)
             sets: dict[str, Value] = {"generated": generated.BY, "TP_ignore_this_file": True}
             texts[path] = pages.compose(desk.rules.page_style(path), sets, body).decode()
     return generated.keep_all(desk, texts)
+
+
+def links_to(session: Session, one: Entry) -> list[Value]:
+    """The link to the page of a conversation, where such pages are written."""
+    if session.desk.config.text("memories.pages") == "off":
+        return []
+    entries = session.desk.talks.entries(one.conversation)
+    name = _name(Talk(folder_of(one.conversation), tuple(entries), ()))
+    return [f"[[{name.removesuffix('.md')}]]"]
 
 
 def _name(talk: Talk) -> str:
@@ -63,7 +105,8 @@ def render(entries: Sequence[Entry], titles: Mapping[str, str]) -> str:
     learned = [*_learned_links(entries, titles)]
     if learned:
         parts += ["## Learned", "\n".join(f"- {line}" for line in learned)]
-    return "\n\n".join([*parts, *_turns(entries)]) + "\n"
+    parts += [*_turns(entries), _comment(entries)]
+    return "\n\n".join(parts) + "\n"
 
 
 def _summary(entries: Sequence[Entry]) -> Iterator[str]:
@@ -82,9 +125,7 @@ def _learned_links(entries: Sequence[Entry], titles: Mapping[str, str]) -> Itera
         if title and one.deleted:
             yield f"[[{title}]]"
         elif not one.deleted:
-            yield (
-                PRIVATE if is_private(one.properties) else quote_text(one.content, len(one.content))
-            )
+            yield PRIVATE if is_private(one.properties) else _fact(one)
 
 
 def _turns(entries: Sequence[Entry]) -> list[str]:
@@ -98,7 +139,7 @@ def _turns(entries: Sequence[Entry]) -> list[str]:
         shown.insert(0, one)
     parts = []
     if len(shown) < len(turns):
-        parts.append(f"{len(turns) - len(shown):,} earlier turns are in `turns` alone.")
+        parts.append(f"{len(turns) - len(shown):,} earlier turns are not shown.")
     before = ""
     for one in shown:
         at = _day(one.created)
@@ -113,3 +154,75 @@ def _turns(entries: Sequence[Entry]) -> list[str]:
 def _quote(text: str) -> str:
     """Its own headings, tasks and rules stay inside."""
     return "\n".join(f"> {line}".rstrip() for line in text.strip("\n").split("\n"))
+
+
+# What only programs read: a comment at the end, with a line for each record whose words are on the page.
+
+
+def _comment(entries: Sequence[Entry]) -> str:
+    """Nothing in it is a link, a tag or the end of a comment for an editor."""
+    listed = [one for one in entries if is_on_page(one)]
+    away = {
+        one.id
+        for one in entries
+        if (one.deleted or is_private(one.properties)) and one.properties.get("evicted") is not True
+    }
+    away -= {one.id for one in listed}
+    ids = {file_name(one.path): one.id for one in entries}
+    first = {"conversation": entries[0].conversation, "away": " ".join(sorted(away))}
+    rows = [first, *(_row(one, ids) for one in listed)]
+    lines = (json.dumps(row, ensure_ascii=False, default=str) for row in rows)
+    return "\n".join(["<!-- vaultmem", *(line.translate(_ESCAPES) for line in lines), "-->"])
+
+
+def _row(one: Entry, ids: Mapping[str, str]) -> dict[str, object]:
+    own: dict[str, object] = {
+        "id": one.id, "role": one.role, "created_at": fine_stamp(one.created),
+        "hash": content_hash(_fact(one) if one.role == MEMORY else _unquoted(_quote(one.content)))[:_HASH],
+        **{key: value for key, value in one.properties.items() if key not in _OWN},
+    }  # fmt: skip
+    of = [ids[name] for name in link_targets(one.properties.get("links")) if name in ids]
+    return {**own, "of": " ".join(of)} if of else own
+
+
+def is_on_page(one: Entry) -> bool:
+    """Whether the page has its words."""
+    if one.deleted or is_private(one.properties):
+        return False
+    is_fact = one.role == MEMORY and one.properties.get("compression_source") is not True
+    return is_fact or one.role in _NAMES
+
+
+def read(body: str) -> tuple[dict[str, Value], list[Row]]:
+    """What the text of a page says of the conversation, and of each turn and fact whose words are on it."""
+    matches = _MARKS.findall(body)
+    first, *rows = map(_parsed, matches[-1].split("\n")) if matches else [{}]
+    lines = body.split("\n")
+    facts = [line[2:] for line in lines if line.startswith("- ")]
+    runs = groupby(lines, key=lambda line: line.startswith(">"))
+    turns = [_unquoted("\n".join(run)) for is_quote, run in runs if is_quote]
+    words = {content_hash(text)[:_HASH]: text for text in (*facts, *turns)}
+    every = []
+    for own in rows:
+        id_, role, created, key = (
+            str(own.pop(name, "")) for name in ("id", "role", "created_at", "hash")
+        )
+        if key in words and role in (*_NAMES, MEMORY):
+            every.append(Row(id_, role, created, words[key], own))
+    return first, every
+
+
+def _parsed(line: str) -> dict[str, Value]:
+    try:
+        own = json.loads(line)
+    except ValueError:
+        return {}
+    return own if isinstance(own, dict) else {}
+
+
+def _unquoted(text: str) -> str:
+    return "\n".join(line[1:].removeprefix(" ") for line in text.split("\n"))
+
+
+def _fact(one: Entry) -> str:
+    return quote_text(one.content, len(one.content))

@@ -9,7 +9,16 @@ from typing import NamedTuple
 
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index import minilm
-from vaultmem.memories import changed_note, classify, index_page, leaving, links, reads, review
+from vaultmem.memories import (
+    changed_note,
+    classify,
+    index_page,
+    leaving,
+    links,
+    reads,
+    records_upkeep,
+    review,
+)
 from vaultmem.memories import compress as summing
 from vaultmem.memories import dream as steps
 from vaultmem.memories.arguments import Arguments
@@ -47,6 +56,8 @@ def dream(session: Session, params: Arguments) -> Report:
     desk, day, dry_run = session.desk, session.view.now.date(), params.flag("dry_run")
     if _is_old_news(session, params, level):
         return {**to_json(Plan(name), NOTHING), "level": level}
+    if not dry_run:
+        records_upkeep.hide(session)
     done = _run(session, params, name, lambda draft, options: steps.dream(draft, level, options))
     report, plan = done.report, done.plan
     if not dry_run:

@@ -14,7 +14,7 @@ from vaultmem.memories import access, decay
 from vaultmem.search import query as language
 from vaultmem.search.query import Filter
 from vaultmem.text.values import TYPE_CHECKING, encodable
-from vaultmem.vault.places import ENTRIES, key_of
+from vaultmem.vault.places import CHAT, ENTRIES, RECORDS, key_of
 
 if TYPE_CHECKING:
     from vaultmem.index.catalog_read import BlockPlace, PlaceRow
@@ -129,6 +129,7 @@ _COMPRESSED = """SELECT n.id, n.properties FROM files f JOIN notes n ON n.id = f
 _RESTRICTED = """SELECT n.id, f.path, n.properties FROM notes n JOIN files f ON f.id = n.id
     WHERE n.properties LIKE '%private%' OR (n.properties LIKE '%scope%'
     AND json_extract(n.properties, '$.scope') IS NOT 'global')"""
+_PAGE = "SELECT path FROM files WHERE path >= ? AND path < ? ORDER BY path LIMIT 1"
 _INSIDE = "SELECT id FROM files WHERE path >= ? AND path < ?"
 _OUTSIDE = "SELECT id FROM files WHERE kind = 'note' AND NOT (path >= ? AND path < ?)"
 _COUNTED = """SELECT (SELECT count(*) FROM files WHERE path >= ? AND path < ?),
@@ -303,9 +304,14 @@ class CatalogCache:
         return [each for each in agings if each[1].policy != "stable"]
 
     def uri(self, dialect: str, path: str, title: str) -> str:
-        """The link that opens a note in its editor."""
+        """The link that opens a note in its editor; of what was said in a conversation, its page."""
         from vaultmem.text.sanitize import fill  # a search that finds nothing does without
 
+        talk, mark, _ = path.partition(f"/{RECORDS}/")
+        if mark:
+            span = f"{talk}/{CHAT} ", f"{talk}/{CHAT}!"
+            row = self._catalog.db.execute(_PAGE, span).fetchone()
+            path, title = (row[0], row[0][len(talk) + 1 : -3]) if row else (path, title)
         template = self.once(("uri", dialect), lambda: self._catalog.meta(f"uri {dialect}") or "")
         return fill(template, self._folder, path, title)
 

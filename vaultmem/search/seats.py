@@ -12,6 +12,7 @@ from vaultmem.memories.conversation import TURNS, USER
 from vaultmem.search.rank import BESIDE
 from vaultmem.text.times import seconds
 from vaultmem.vault.places import ENTRIES
+from vaultmem.vault.walk import without_records
 
 GAP = 6 * 3600.0  # seconds of silence between two sessions
 _TURNS = f"""SELECT n.id, f.path, json_extract(n.properties, '$.created_at', '$.session_id', '$.role'), count(b.ordinal)
@@ -108,7 +109,7 @@ class Seating:
         rows = self._catalog.db.execute(_TURNS, (*self._inside, some, some)).fetchall()
         for note, path, own, count in rows:
             created, session, role = json.loads(own)
-            talk = path.partition(f"/{TURNS}/")[0]
+            talk = without_records(path).partition(f"/{TURNS}/")[0]
             at = seconds(created) or 0.0
             result[note] = Turn(talk, at, role != USER, note, str(session or ""), count)
         return result

@@ -25,6 +25,7 @@ from vaultmem.errors import ConfigError
 from vaultmem.vault import blocks as blocking
 from vaultmem.vault import compact_line, files, frontmatter
 from vaultmem.vault.places import named
+from vaultmem.vault.walk import without_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -174,7 +175,7 @@ class Rulebook:
 
     def kind(self, path: str) -> str:
         """ "note", "file" or "" (invisible)."""
-        return self._at(path)[1].kind(path)
+        return self._at(path)[1].kind(without_records(path))
 
     def dialect(self, path: str) -> str:
         """The name of the dialect that a note is read by."""

@@ -20,6 +20,7 @@ CATEGORIES, INBOX, REMINDERS = values.CATEGORIES, values.INBOX, values.REMINDERS
 ARCHIVE, ENTRIES, GENERATED = values.ARCHIVE, values.ENTRIES, values.GENERATED
 EXPECTATIONS = GENERATED[3]
 SYNC = values.SYNC  # the logs by which machines agree
+RECORDS = values.RECORDS
 ARCHIVED_NOTES = (
     f"{ARCHIVE}/notes"  # what a person's own notes keep their paths in, when they are put away
 )
@@ -44,6 +45,12 @@ def in_conversation(path: str, folder: str) -> bool:
     return path.startswith(f"{folder}/{ENTRIES}/")
 
 
+def entry_parts(parts: list[str]) -> list[str]:
+    """The path of an entry in the folder of its conversation, from that in the memory folder; earlier versions had
+    their records where the page is."""
+    return parts[3:] if parts[2:3] == [RECORDS] else parts[2:]
+
+
 def page_path(folder: str, setting: str) -> str:
     """Where pending.md is, by the setting pending.path; "" for nowhere."""
     return "" if setting == "off" else setting or f"{folder}/{GENERATED[0]}"
@@ -55,12 +62,12 @@ def ours_as(path: str, folder: str, page: str = "") -> str:
     if path == page:
         return ""
     if not path.startswith(folder + "/"):
-        return "note"
+        return "" if f"/{RECORDS}/" in path else "note"
     inner = path[len(folder) + 1 :]
     parts = inner.split("/")
     if is_our_page(inner):
-        return ""
-    away = parts[0] == ARCHIVE or (parts[0] == ENTRIES and parts[2:3] == ["deleted"])
+        return "file" if _is_transcript(inner) else ""
+    away = parts[0] == ARCHIVE or (parts[0] == ENTRIES and entry_parts(parts)[:1] == ["deleted"])
     return "file" if away else "note"
 
 
@@ -148,8 +155,8 @@ LINE = "vaultmem"
 COMPACT = (
     "id", "phase", "memory_type", "decay_policy", "importance", "conversation_id", "session_id", "role", "summary_kind",
     "replaced_by", "compressed", "compression_source", "source_session_id", "summary_level", "input_tokens",
-    "output_tokens", "compression", "covers_until", "covers", "made_by", "content_hash", "evicted", "source_hash",
-    "access_count", "created_at", "updated_at", "last_reinforced_at", "version",
+    "output_tokens", "compression", "covers_until", "covers", "made_by", "drawn_from", "content_hash", "evicted",
+    "source_hash", "access_count", "created_at", "updated_at", "last_reinforced_at", "version",
 )  # fmt: skip
 KEYS = (
     "category", "scope", "tags", "aliases", "source", "agent", "personality", "project", "type", "global", "links",

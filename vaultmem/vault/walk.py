@@ -13,6 +13,7 @@ import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.errors import VaultGoneError
+from vaultmem.text.values import ENTRIES, RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,7 +107,7 @@ class Look:
         if known is None:
             above, _, name = raw.rpartition("/")
             known = (
-                name[:1] != "."
+                (name[:1] != "." or not is_hidden(raw))
                 and name not in _SKIPPED_FOLDERS
                 and _is_utf8(name)
                 and raw.count("/") < DEEPEST
@@ -137,6 +138,23 @@ def _is_real_folder(full: str) -> bool:
         return False
 
 
+def without_records(path: str) -> str:
+    """A path without the folder of a conversation's records, which editors do not see and we do."""
+    before, mark, rest = path.partition(f"/{RECORDS}")
+    if (
+        not mark
+        or rest[:1] not in ("", "/")
+        or before.rpartition("/")[0].rpartition("/")[2] != ENTRIES
+    ):
+        return path
+    return before + rest
+
+
+def is_hidden(path: str) -> bool:
+    """Whether it lies in a folder, or is one, that is hidden from editors and from us."""
+    return "/." in f"/{without_records(path)}"
+
+
 def is_temporary(name: str) -> bool:
     """Whether a file name is one that editors and sync programs use for a moment."""
     return name.endswith(_TEMPORARY) or name.startswith(".")
@@ -150,7 +168,7 @@ def _list(root: str, folder: str, folders: list[str], troubles: list[Trouble]) -
         with os.scandir(f"{root}/{folder}") as listing:
             for item in listing:
                 name = item.name
-                if name[0] == ".":
+                if name[0] == "." and is_hidden(prefix + name):
                     continue
                 if not name.isascii() and not _is_utf8(name):
                     troubles.append(Trouble(printable(prefix + name), "its name is not UTF-8"))

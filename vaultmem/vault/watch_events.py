@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Protocol
 
-from vaultmem.vault.walk import is_temporary
+from vaultmem.vault.walk import is_hidden, is_temporary
 
 log = logging.getLogger("vaultmem.watch")
 
@@ -118,7 +118,7 @@ def tell(call: Callable[..., None], *words: object) -> None:
 
 def _is_visible(path: str, folders: str) -> bool:
     """Whether the vault's walk comes by there; `folders` is the path up to its last "/", or more."""
-    if path.startswith(".") or "/." in path:
+    if is_hidden(path):
         return False
     return "node_modules/" not in folders or "/node_modules/" not in f"/{folders}"
 
