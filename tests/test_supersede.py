@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.stand_in_view import StandInView, memory_file
 from vaultmem import Vault
 from vaultmem.memories.short_texts import is_event, is_working_note
-from vaultmem.memories.supersede import REPLACES, SAME, relations, supersede
+from vaultmem.memories.supersede import REPLACES, SAME, may_contradict, relations, supersede
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import pairs
@@ -158,6 +158,8 @@ def test_a_cue_alone_replaces_nothing_that_shares_no_word() -> None:
         ("The server is fast", "The server moved to Hetzner"),
         ("Eva is vegetarian", "Eva switched to Linux"),
         ("Ida is our landlady", "Ida now works at Bosch"),
+        ("Marta works at Shell", "Marta moved to Ghent"),
+        ("Ben lives in Oslo", "Olaf moved to Oslo"),
         ("小丽是医生", "小丽搬到了上海"),
         ("小刚三岁", "小刚搬到了北京"),
     ],
@@ -166,6 +168,21 @@ def test_what_tells_something_else_of_the_same_takes_nothing_away(old: str, new:
     assert [each.kind for each in relations(new, [old])] == ["apart"]
     others = [old, "The roof leaks", "Tom works at Siemens"]
     assert [each.kind for each in relations(new, others)] == ["apart"] * 3
+    assert not may_contradict(old, new)
+
+
+def test_who_is_called_so_has_that_name_and_of_several_it_is_true_of_each() -> None:
+    called, named = "Anne's sister is called Marta", "Anne's sister's name is Marta"
+    for old, new in (
+        (called, named),
+        (named, called),
+        ("The name of Anne's sister is Marta", called),
+    ):
+        assert [each.kind for each in relations(new, [old])] == ["same"]
+        assert not may_contradict(old, new)
+    assert may_contradict(called, "Anne's sister's name is Greta")
+    (moved,) = relations("Ben and Clara moved to Bergen", ["Clara lives in Oslo"])
+    assert moved.contradicts
 
 
 @pytest.mark.parametrize(

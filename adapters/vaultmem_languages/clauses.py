@@ -115,7 +115,7 @@ _VERB_FACT = lazy(
 )
 _COPULA_FACT = lazy(
     rf"{_SUBJECT}(?:\s+(?P<verb>is|are|am|isn['’]t|aren['’]t|equals|=)|(?P<short>(?<=\bi)['’]m))\s+{_ADVERB}"
-    rf"(?P<not>not\s+|no longer\s+)?{_ADVERB}(?:(?:set to|called|named)\s+)?(?P<value>\S.*)$",
+    rf"(?P<not>not\s+|no longer\s+)?{_ADVERB}(?:(?:set to|(?P<called>called|named))\s+)?(?P<value>\S.*)$",
     re.IGNORECASE,
 )
 _KEYED = lazy(
@@ -135,7 +135,14 @@ _NAMED = lazy(r"[A-Z][\w-]*(?:\s[A-Z][\w-]*){0,2}$")
 
 def facts(clause: Clause) -> list[Fact]:
     """The facts of one clause; [] when its form is none of ours, or nobody is named of whom it speaks."""
-    return [fact for fact in _read(clause.text) if fact.subject or clause.opens]
+    read = (fact for fact in _read(clause.text) if fact.subject or clause.opens)
+    return [fact._replace(subject=name) for fact in read for name in _named(fact.subject)]
+
+
+def _named(subject: str) -> list[str]:
+    """Those who are named side by side ("Ben and Clara"), of each of whom it is true; else the subject."""
+    names = _LISTED.split(subject)
+    return names if all(_NAMED.fullmatch(name) for name in names) else [subject]
 
 
 def _read(clause: str) -> list[Fact]:
@@ -210,6 +217,8 @@ def _split_value(fact: Fact) -> list[Fact]:
 
 def _copula(match: re.Match[str]) -> list[Fact]:
     subject, value = match["subject"], match["value"]
+    if match["called"] and slots.slot(subject) is None:  # "My cat is called Minka"
+        subject = f"{subject}'s name"
     verb = (match["verb"] or "am").lower()
     negated = match["not"] is not None or "n" in verb.removeprefix("=")[-3:].replace("am", "")
     if _ABOUT.search(subject) or re.match(

@@ -63,7 +63,7 @@ def _copula(fact: Fact) -> tuple[str, str, bool]:
     named = slot(fact.subject)
     if named is None:
         return canonical_subject(fact.subject), "is", False
-    return named.owner, named.name, not fact.plural
+    return named.owner.replace("'s", ""), named.name, not fact.plural
 
 
 def contradicts(one: Statement, other: Statement) -> bool:

@@ -65,7 +65,10 @@ class _Pair:
     ) -> None:
         are_two = _are_two(old, new)
         self._texts = old, new, similarity
-        is_aside = _is_about_the_value(old, new) or _shares_only_its_subject(old, new)
+        is_aside = any(
+            test(old, new)
+            for test in (_is_about_the_value, _shares_only_its_subject, _states_something_else)
+        )
         may_replace = not are_two and (looks["contradicts"] or not is_aside)
         self.replaces = replacing(looks, _REPLACES) if may_replace else _NEVER
         self.contradicts = bool(looks["contradicts"])
@@ -79,7 +82,7 @@ class _Pair:
     def relation(self, *, replaces: bool) -> Relation:
         """What comes of it."""
         kind = REPLACES if replaces else SAME if self.is_same else APART
-        doubtful = self.replaces > DOUBTFUL and self.is_likelier
+        doubtful = self.replaces > DOUBTFUL and self.is_likelier and not self.is_same
         return Relation(kind, self.replaces, self.contradicts, doubtful)
 
 
@@ -147,6 +150,26 @@ def _shares_only_its_subject(old: str, new: str) -> bool:
         return False
     values = ({token.kind for token in rest if token.kind != WORD} for rest in (a[head:], b[head:]))
     return set.isdisjoint(*values)
+
+
+def _states_something_else(old: str, new: str) -> bool:
+    """Whether what the two are known to state differs in what there is one of: they speak of one subject, and of two
+    properties ("works at", "lives in"), or of one property, and of two subjects that are named by other words."""
+    a, b = ([fact for fact in facts(text[:CAP]) if fact.single] for text in (old, new))
+    near = [
+        (one, other)
+        for one in a
+        for other in b
+        if one.subject == other.subject or one.property == other.property
+    ]
+    return bool(near) and all(
+        one.property != other.property or _are_apart(one.subject, other.subject)
+        for one, other in near
+    )
+
+
+def _are_apart(one: str, other: str) -> bool:
+    return bool(stems(one) and stems(other)) and stems(one).isdisjoint(stems(other))
 
 
 def replacing(features: Mapping[str, float], weights: Mapping[str, float]) -> float:
