@@ -336,6 +336,16 @@ def test_preferences_compete_for_places_and_then_stand_first() -> None:
     assert [one.path for one, _ in told] == ["p0.md", "f0.md", "f1.md", "f2.md"]
 
 
+def test_a_preference_that_meaning_finds_far_from_the_question_does_not_come_first() -> None:
+    fact = Candidate("f.md", 1, 1, "x", score=1.0, parts={"similarity": 0.7})
+    wish = Candidate("p.md", 1, 1, "x", memory_type="procedural", parts={"similarity": 0.4})
+    for score, order in ((0.2, [fact, wish]), (0.6, [wish, fact])):
+        pair = [fact, wish._replace(score=score)]
+        chosen = recall_candidate.within(pair, 4, 1_000, counted)
+        told = recall_candidate.arrange(chosen, lambda _old, _new: False).items
+        assert [one.path for one, _ in told] == [one.path for one in order]
+
+
 @given(candidates)
 def test_to_arrange_loses_nothing(found: list[Candidate]) -> None:
     chosen = recall_candidate.within(found, 9, 200, counted)

@@ -156,16 +156,10 @@ def _states_something_else(old: str, new: str) -> bool:
     """Whether what the two are known to state differs in what there is one of: they speak of one subject, and of two
     properties ("works at", "lives in"), or of one property, and of two subjects that are named by other words."""
     a, b = ([fact for fact in facts(text[:CAP]) if fact.single] for text in (old, new))
-    near = [
-        (one, other)
-        for one in a
-        for other in b
-        if one.subject == other.subject or one.property == other.property
-    ]
-    return bool(near) and all(
-        one.property != other.property or _are_apart(one.subject, other.subject)
-        for one, other in near
-    )
+    pairs = [(one, other, one.property == other.property) for one in a for other in b]
+    near = [each for each in pairs if each[2] or each[0].subject == each[1].subject]
+    apart = (not is_one or _are_apart(one.subject, other.subject) for one, other, is_one in near)
+    return bool(near) and all(apart)
 
 
 def _are_apart(one: str, other: str) -> bool:

@@ -17,6 +17,7 @@ from vaultmem.text.values import lazy
 BUDGET, TOP_K = 2000, 50
 LEAST_CANDIDATES, MOST_CANDIDATES = 20, 120
 TIMES_K = 4  # candidates for one that is wanted
+PINNED = 0.5  # of the best score: from there on a preference comes first
 STEPS = tuple("meaning filters hop fit rerank recency confidence mmr preferences budget".split())
 
 
@@ -63,6 +64,10 @@ class Candidate(NamedTuple):
     def is_preference(self) -> bool:
         """Whether it tells how the person wants things to be done."""
         return not self.note and self.vouched and self.memory_type == "procedural"
+
+    def comes_first(self, least: float) -> bool:
+        """Whether it is a preference, and where meaning has judged, one that answers the question that well."""
+        return self.is_preference and (self.score >= least or "similarity" not in self.parts)
 
     @property
     def is_page(self) -> bool:
@@ -316,9 +321,10 @@ def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -
 
 
 def arrange(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:
-    """The same with preferences first, and with those that may contradict each other side by side, the newest first:
-    `clash` of an older and a newer text."""
-    first = sorted(chosen.items, key=lambda each: not each[0].is_preference)
+    """The same with preferences first, where meaning finds no answer that is far better, and with those that may
+    contradict each other side by side, the newest first: `clash` of an older and a newer text."""
+    least = PINNED * max((one.score for one, _ in chosen.items), default=0.0)
+    first = sorted(chosen.items, key=lambda each: not each[0].comes_first(least))
     results: list[tuple[Candidate, int]] = []
     for one, tokens in first:
         at = next((at for at, (other, _) in enumerate(results) if _clash(other, one, clash)), None)
@@ -351,12 +357,15 @@ def scale_scores(candidates: Sequence[Candidate]) -> list[Candidate]:
         return []
     scores = [one.score for one in candidates]
     least, span = min(scores), max(scores) - min(scores)
-    return [_relevant(one, (one.score - least) / span if span > 0 else 1.0) for one in candidates]
+    fits = ((one.score - least) / span if span > 0 else 1.0 for one in candidates)
+    return [one.scored(fit, relevance=fit) for one, fit in zip(candidates, fits, strict=True)]
 
 
 def squash_scores(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Scores by the logistic function, for logits of a cross-encoder: what each is worth whatever the others are."""
-    return [_relevant(one, _sigmoid(one.score)) for one in candidates]
+    return [
+        one.scored(fit := 0.5 + math.tanh(one.score / 2) / 2, relevance=fit) for one in candidates
+    ]
 
 
 def rerank_scores(candidates: Sequence[Candidate], logits: Sequence[float]) -> list[Candidate]:
@@ -387,14 +396,3 @@ def with_confidence(candidates: Iterable[Candidate]) -> list[Candidate]:
 def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
     """By score; ties by place, so that the same question has the same answer."""
     return sorted(candidates, key=lambda one: (-one.score, one.path, one.line))
-
-
-def _relevant(one: Candidate, relevance: float) -> Candidate:
-    return one.scored(relevance, relevance=relevance)
-
-
-def _sigmoid(logit: float) -> float:
-    if logit >= 0:
-        return 1 / (1 + math.exp(-min(logit, 700.0)))
-    grown = math.exp(max(logit, -700.0))
-    return grown / (1 + grown)
