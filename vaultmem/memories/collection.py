@@ -115,6 +115,7 @@ def _nearest(name: str, live: Iterable[Memory]) -> list[str]:
 
 # A file written in the same tick of the file system's clock as it was read may have been written twice in it.
 _TICK_NS = 20_000_000
+_LONGEST_KEPT = 4_096  # bytes
 _TEXTS_KEPT = 4_096
 
 
@@ -177,7 +178,9 @@ class Collection:
         return pages.read(self._reader.style(memory.path), file.text).content
 
     def text(self, memory: Memory) -> str:
-        """The same of a short memory, as it was when it was last seen to change: for who compares it with many."""
+        """The same as it was when it was last seen to change, for comparing with many; of a long one, read now."""
+        if memory.size > _LONGEST_KEPT:
+            return self.content(memory)
         key = memory.path, memory.hash, memory.mtime
         text = self._texts.get(key)
         if text is None:

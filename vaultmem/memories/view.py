@@ -39,8 +39,8 @@ class View:
         return self._collection.archived()
 
     def content(self, memory: Memory) -> str:
-        """The content of a memory, without its properties; read now, kept nowhere."""
-        return self._collection.content(memory)
+        """The content of a memory, without its properties, as it was when it was last seen to change."""
+        return self._collection.text(memory)
 
     def reads(self, memory: Memory) -> int:
         """How often it was read (not: listed), as far as this machine knows."""

@@ -155,6 +155,7 @@ def plain(answer: Answer) -> Answer:
     return answer._replace(by=name, until=until, text=one_line(answer.text))
 
 
+@lru_cache(_REMEMBERED)
 def plain_name(by: str) -> str:
     """The name of who did something, as a line has it."""
     return one_line(by.replace(":", " "), _MOST_NAME)
@@ -185,6 +186,7 @@ def is_writable(entry: Entry) -> bool:
     return entry_of_line(line_of(entry), machine_of(entry)) == entry
 
 
+@lru_cache(_REMEMBERED)
 def entry_of_line(line: str, machine: str) -> Entry | None:
     """The entry that a line of a machine's page is; None for any other line."""
     for form, build in _FORMS:
