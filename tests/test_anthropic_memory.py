@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from anthropic.lib.tools import ToolError
-from anthropic.tools import BetaAbstractMemoryTool, BetaLocalFilesystemMemoryTool
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.agent_run import agent_on
 from tests.laws import examples
+from tests.lazy import Lazy
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.item_answers import approval_id
 from vaultmem.vault.identity import MARKER
-from vaultmem_assistants import memory_tool, tool_files
-from vaultmem_assistants.anthropic_memory import MemoryFiles, VaultMemoryTool
+from vaultmem_assistants import anthropic_memory, memory_tool, tool_files
+from vaultmem_assistants.anthropic_memory import MemoryFiles
 
+lib, sdk = Lazy("anthropic.lib.tools"), Lazy("anthropic.tools")
 FOLDER = "Memory"
 DIRECTORY = re.compile(r"^\S+(?=\t/memories(?:/\S*/)?$)", re.MULTILINE)
 ODD = ["/etc/passwd", "/memoriesx", "memories/a", "/memories/../x.md", "/memories/a/../../x", "/memories/%2e%2e/x",
@@ -46,11 +46,11 @@ def folder_of(files: MemoryFiles) -> Path:
     return Path(files.vault.path) / files.vault.config.text("memory_folder")
 
 
-def said(tool: BetaAbstractMemoryTool, command: dict[str, object]) -> tuple[bool, str]:
+def said(tool: sdk.BetaAbstractMemoryTool, command: dict[str, object]) -> tuple[bool, str]:
     """What a tool says to a command, and whether that is no error; sizes of folders are the file system's own."""
     try:
         text = str(tool.call(command))
-    except ToolError as error:
+    except lib.ToolError as error:
         return False, str(error)
     except OSError:
         return False, "the system refused"
@@ -92,8 +92,8 @@ class Beside(RuleBasedStateMachine):
     def begin(self) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="vm-tool-"))
         (self.root / "vault" / ".obsidian").mkdir(parents=True)
-        self.theirs = BetaLocalFilesystemMemoryTool(str(self.root / "theirs"))
-        self.ours = VaultMemoryTool(str(self.root / "vault"))
+        self.theirs = sdk.BetaLocalFilesystemMemoryTool(str(self.root / "theirs"))
+        self.ours = anthropic_memory.VaultMemoryTool(str(self.root / "vault"))
         (self.root / "vault" / self.ours.files.vault.config.text("memory_folder")).mkdir(
             exist_ok=True
         )
@@ -175,8 +175,8 @@ TestBeside.settings = settings(max_examples=examples(45), stateful_step_count=25
 
 def test_places_that_overlap_are_told_alike(files: MemoryFiles, tmp_path: Path) -> None:
     theirs, ours = (
-        BetaLocalFilesystemMemoryTool(str(tmp_path / "theirs")),
-        VaultMemoryTool(files.vault),
+        sdk.BetaLocalFilesystemMemoryTool(str(tmp_path / "theirs")),
+        anthropic_memory.VaultMemoryTool(files.vault),
     )
     made = {"command": "create", "path": "/memories/a.md", "file_text": "aaa\nx\n\n\n"}
     assert said(theirs, made) == said(ours, made)
@@ -332,11 +332,11 @@ def test_by_the_sync_agent(vault: Path) -> None:
 
 
 def test_the_tool_is_what_the_sdk_takes(vault: Path) -> None:
-    tool = VaultMemoryTool(Vault(str(vault)))
+    tool = anthropic_memory.VaultMemoryTool(Vault(str(vault)))
     assert tool.to_dict() == {"type": "memory_20250818", "name": "memory"}
     assert tool.name == "memory"
     assert json.dumps(tool.to_dict())
-    with contextlib.suppress(ToolError):
+    with contextlib.suppress(lib.ToolError):
         tool.call({"command": "view", "path": "/memories"})
 
 

@@ -9,13 +9,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import openai
 import pytest
 
 from tests.agent_run import until
 from tests.http_run import Door, opened
+from tests.lazy import Lazy
 from tests.scripted_llm import ScriptedLlm, running, text
 from vaultmem.memories.conversation import folder_of
+
+openai = Lazy("openai")
 
 SAID = "My sister Ada keeps bees in Bergen."
 

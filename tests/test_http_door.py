@@ -14,17 +14,16 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import httpx2
 import pytest
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from tests.cli_run import one_line, ran
 from tests.http_run import Answer, Door, opened, request, serving
+from tests.lazy import Lazy
 from vaultmem.api.verbs import every
 from vaultmem_server import rest
 from vaultmem_server.tokens import ADMIN, READ, TokenStore
 
+httpx2, mcp, mcp_http = map(Lazy, ("httpx2", "mcp", "mcp.client.streamable_http"))
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 
 
@@ -176,8 +175,8 @@ def test_the_official_client_gets_along(door: Door, mode: str) -> None:
         headers = {"Authorization": f"Bearer {door.tokens['claude']}"}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=60) as web,
-            Client(
-                streamable_http_client(f"{door.url}/mcp/home", http_client=web), mode=mode
+            mcp.Client(
+                mcp_http.streamable_http_client(f"{door.url}/mcp/home", http_client=web), mode=mode
             ) as client,
         ):
             tools = [tool.name for tool in (await client.list_tools()).tools]

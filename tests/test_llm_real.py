@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import jsonschema
-import openai
 import pytest
 
+from tests.lazy import Lazy
 from tests.real_llm import RealLlm
 from vaultmem import config
 from vaultmem.adapter.services import Message, Model, Question
 from vaultmem.errors import LlmError
 from vaultmem_chat.llm import llm
 from vaultmem_chat.llm.request import Form
+
+openai = Lazy("openai")
 
 EVENTS = {
     "type": "array",

@@ -14,12 +14,12 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-import openai
 import pytest
 
 from tests.agent_run import until
 from tests.cli_run import ran
 from tests.index_dump import synced
+from tests.lazy import Lazy
 from tests.proxy_run import Proxied, proxied, user
 from tests.scripted_llm import (
     Arguments,
@@ -37,6 +37,8 @@ from tests.scripted_llm import (
 )
 from vaultmem import Vault
 from vaultmem_chat.memory_context import compose
+
+openai = Lazy("openai")
 
 STREAM = (
     b': hello\n\ndata: {"choices":[{"index":0,"delta":{"content":"Hi \xc3\xa9"},"finish_reason":null}]}\r\n\r\n'

@@ -13,17 +13,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import openai
 import pytest
 
 from tests.agent_run import _dies_with_us, until
 from tests.cli_run import one_line, process, ran
 from tests.index_dump import synced
+from tests.lazy import Lazy
 from tests.proxy_run import user
 from tests.scripted_llm import Arguments, Reply, ScriptedLlm, scripted_llm, status, text
 from vaultmem import Vault
 from vaultmem_chat.turn_queue import FOLDER, Turns
 from vaultmem_server.serving import listen
+
+openai = Lazy("openai")
 
 __all__ = ["scripted_llm"]
 
