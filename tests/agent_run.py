@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli_run import Ran
-from tests.index_dump import block_count, catalog_dump, keyword_hits, other_state, synced
+from tests.index_dump import contents, differences, rebuilt
 from vaultmem import client, paths
 from vaultmem.agent.log import log_file
 
@@ -139,21 +139,8 @@ class Agent:
 def differing(vault: Path, scratch: Path) -> list[object]:
     """In what the index differs from one that is built from nothing. What stands in the way of a walk is
     told by walks only."""
-    is_dump, is_hits, is_count = catalog_dump(vault), keyword_hits(vault), block_count(vault)
-    with other_state(scratch):
-        synced(vault, rebuild=True)
-        dump, hits, count = catalog_dump(vault), keyword_hits(vault), block_count(vault)
-    found: list[object] = [
-        (table, {*map(repr, is_dump[table])} ^ {*map(repr, rows)})
-        for table, rows in dump.items()
-        if table != "troubles" and is_dump[table] != rows
-    ]
-    found += [
-        (text, is_hits[text].keys() ^ hits[text].keys())
-        for text in hits
-        if is_hits[text].keys() != hits[text].keys()
-    ]
-    return found if is_count == count else [*found, ("blocks", is_count, count)]
+    found = differences(contents(vault), rebuilt(vault, scratch))
+    return [each for each in found if each[0] != "troubles"]
 
 
 def launched(

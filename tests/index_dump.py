@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from vaultmem.config import Config
 from vaultmem.index import ORD_BITS
@@ -92,6 +95,14 @@ def block_count(vault: Path) -> int:
     return KeywordSearcher(f"{generation(vault)}/kw").block_count()
 
 
+def removed(folder: Path) -> None:
+    """Remove a folder in which a thread of the index may still be tidying up."""
+    until = time.monotonic() + 10
+    while folder.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        assert time.monotonic() < until, folder
+
+
 @contextmanager
 def other_state(folder: Path) -> Iterator[None]:
     """Another state folder for a while."""
@@ -108,18 +119,41 @@ def synced(vault: Path, *, rebuild: bool = False) -> Report:
     return sync(str(vault), DEFAULTS, rebuild=rebuild, confirm_removals=True)
 
 
-def assert_equals_rebuilt(vault: Path, scratch: Path) -> None:
-    """The law of sync: the index is the one that is built from nothing."""
-    is_dump, is_hits, is_count = catalog_dump(vault), keyword_hits(vault), block_count(vault)
+class Contents(NamedTuple):
+    """What one index holds."""
+
+    rows: Dump
+    hits: dict[str, set[tuple[str, int]]]
+    blocks: int
+
+
+def contents(vault: Path) -> Contents:
+    """Of the index in force."""
+    hits = {text: set(found) for text, found in keyword_hits(vault).items()}
+    return Contents(catalog_dump(vault), hits, block_count(vault))
+
+
+def rebuilt(vault: Path, scratch: Path) -> Contents:
+    """Of one that is built from nothing, in another state folder."""
     with other_state(scratch):
         synced(vault, rebuild=True)
-        should_dump, should_hits, should_count = (
-            catalog_dump(vault),
-            keyword_hits(vault),
-            block_count(vault),
-        )
-    for table, rows in should_dump.items():
-        assert is_dump[table] == rows, table
-    assert is_count == should_count
-    for text, hits in should_hits.items():
-        assert is_hits[text].keys() == hits.keys(), text
+        return contents(vault)
+
+
+def differences(one: Contents, other: Contents) -> list[tuple[str, object]]:
+    """In what they differ, by table or words."""
+    found: list[tuple[str, object]] = [
+        (table, {*map(repr, one.rows[table])} ^ {*map(repr, rows)})
+        for table, rows in other.rows.items()
+        if one.rows[table] != rows
+    ]
+    found += [
+        (text, one.hits[text] ^ hits) for text, hits in other.hits.items() if one.hits[text] != hits
+    ]
+    return found if one.blocks == other.blocks else [*found, ("blocks", (one.blocks, other.blocks))]
+
+
+def assert_equals_rebuilt(vault: Path, scratch: Path) -> None:
+    """The law of sync: the index is the one that is built from nothing."""
+    found = differences(contents(vault), rebuilt(vault, scratch))
+    assert not found, found

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable
 
+from tests.laws import points, some
 from vaultmem.vault import moves
 
 CALLS = (
@@ -52,7 +53,7 @@ def killed_at(number: int, work: Callable[[], object]) -> bool:
 
 def kill_everywhere(work: Callable[[], object], check: Callable[[], None], step: int = 1) -> int:
     """Kill the work at each of its calls, or each few; `check` sees what is left and puts it back."""
-    for number in range(1, 400, step):
+    for number in range(1, 400) if step == 1 else points(400, step):
         if not killed_at(number, work):
             return number - 1
         check()
@@ -76,4 +77,4 @@ def killed_after(seconds: float, work: Callable[[], object]) -> None:
 def moments(count: int, longest: float) -> list[float]:
     """Random times to kill at, the same in each run."""
     chance = random.Random(count)
-    return [chance.uniform(0, longest) for _ in range(count)]
+    return [chance.uniform(0, longest) for _ in range(some(count))]

@@ -17,10 +17,11 @@ from pathlib import Path
 import pytest
 
 from tests.agent_run import PATIENCE, Agent, agent_on, differing, ending, launched
+from tests.laws import some
 from vaultmem import client
 from vaultmem.vault.identity import MARKER
 
-KILLS = int(os.environ.get("VAULTMEM_KILLS", "64"))  # half of them at counted events
+KILLS = int(os.environ.get("VAULTMEM_KILLS", some(64)))  # half of them at counted events
 SIDE_BY_SIDE = 4
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no agent")
 
@@ -230,7 +231,7 @@ def rounds(writers: list[Writer], scratch: Path, kill: Kill) -> Iterator[int]:
             yield turn
             [
                 *threads.map(
-                    lambda one, chance, turn=turn: kill(one, chance, turn % 4 == 0),
+                    lambda one, chance, turn=turn: kill(one, chance, turn % 3 == 0),
                     writers,
                     chances,
                 )

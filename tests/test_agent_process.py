@@ -17,6 +17,7 @@ import pytest
 
 from tests.agent_run import PATIENCE, Agent, agent_on, differing, ending, launched, until
 from tests.cli_run import one_line, process
+from tests.laws import some
 from tests.mounting import mounts, runs_with_mounts
 from vaultmem import client, paths
 from vaultmem.index.state import State
@@ -639,7 +640,7 @@ def test_settings_that_change_make_it_begin_anew(own: Path) -> None:
     config = Path(paths.config_file())
     with agent_on(vault) as agent:
         agent.watches()
-        assert agent.call("status")["agent"]["jobs"][0]["schedule"] == "5m"
+        until(lambda: schedule(agent) == "5m")
         put(config, "jobs:\n  reconcile: 7m\n")
         agent.process.send_signal(signal.SIGHUP)
         until(lambda: schedule(agent) == "7m")
@@ -801,7 +802,7 @@ def test_a_full_disk_and_one_that_cannot_be_written_are_survived(own: Path, scra
 # Flatness
 
 
-SOAK = float(os.environ.get("VAULTMEM_SOAK", "3"))  # seconds
+SOAK = float(os.environ.get("VAULTMEM_SOAK", some(3)))  # seconds
 
 
 @linux
@@ -810,7 +811,9 @@ def test_it_does_not_grow(own: Path, scratch: Path) -> None:
     vault = fill(own / "soaked", 300)
     with agent_on(vault) as agent:
         agent.watches()
-        measured = [work_on(agent, 0, 2.0)]  # warm: searchers are open, the writer has its memory
+        measured = [
+            work_on(agent, 0, some(3))
+        ]  # warm: searchers are open, the writer has its memory
         turn, end = 1, time.monotonic() + SOAK
         while time.monotonic() < end:
             measured.append(work_on(agent, turn, SOAK / 8))

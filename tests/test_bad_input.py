@@ -17,7 +17,17 @@ import pytest
 from tests.cli_run import Ran, one_line, process, ran, tree_hash
 from tests.conftest import Write
 from tests.effort import is_linear, takes_less
-from tests.index_dump import assert_equals_rebuilt, catalog_dump, generation, other_state, synced
+from tests.index_dump import (
+    assert_equals_rebuilt,
+    catalog_dump,
+    contents,
+    differences,
+    generation,
+    other_state,
+    rebuilt,
+    removed,
+    synced,
+)
 from vaultmem.index.state import State
 from vaultmem.vault import identity
 
@@ -395,11 +405,12 @@ def test_damaged_state(
         if p.is_file() and p.name != "lock"
     ]
     kept = shutil.copytree(folder, tmp_path / "kept")
+    should = rebuilt(vault, tmp_path / "scratch")
     assert len(names) >= 5
     for name in names:
         if (name, how) == ("manifest.json", "a folder"):
             continue  # nobody but a person makes one; "Is a directory" says enough
-        shutil.rmtree(folder)
+        removed(folder)
         shutil.copytree(kept, folder)
         _damage(folder / name, how)
         for command in READING:
@@ -414,7 +425,7 @@ def test_damaged_state(
         if ended.code or ran("search", "apple", "--vault", str(vault)).code:
             ended = sync_cli(vault, "--rebuild")
         assert ended.code == 0, (name, ended.err)
-        assert_equals_rebuilt(vault, tmp_path / "scratch")
+        assert not differences(contents(vault), should), name
 
 
 def test_another_version(vault: Path, write: Write, untouched: Mark) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.kept_history import Kept, true
 from tests.kill_points import killed_after, killed_at, moments
+from tests.laws import points
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.history import history as history_module
 from vaultmem.history import repository
@@ -43,7 +44,7 @@ def test_killed_while_it_commits(kept: Kept) -> None:
 
     more()
     kept.take_in()
-    for point in range(1, 40, 4):
+    for point in points(40, 4):
         more()
         fresh = Kept(kept.vault.parent)
         killed_at(point, fresh.take_in)

@@ -15,15 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.forks import Forks, forks_of
-from tests.index_dump import (
-    Dump,
-    block_count,
-    catalog_dump,
-    generation,
-    keyword_hits,
-    other_state,
-    synced,
-)
+from tests.index_dump import contents, generation, other_state, rebuilt, removed, synced
+from tests.laws import some
 from vaultmem.config import Config
 from vaultmem.search.query import Ask
 from vaultmem.search.search import Searcher
@@ -108,14 +101,6 @@ sys.exit(code)
 """
 
 
-def removed(folder: Path) -> None:
-    """Remove a folder in which a thread of the index may still be tidying up."""
-    until = time.monotonic() + 10
-    while folder.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        assert time.monotonic() < until, folder
-
-
 class Child:
     """Where the processes that are killed come from."""
 
@@ -133,7 +118,7 @@ class Child:
 @pytest.fixture(scope="module")
 def child() -> Iterator[Child]:
     with forks_of(
-        "from vaultmem import cli; from vaultmem.search import search, semantic\n"
+        "import numpy; from vaultmem import cli; from vaultmem.index import exact, models; from vaultmem.search import search, semantic\n"
     ) as forks:
         yield Child(forks)
 
@@ -184,27 +169,11 @@ def spread(events: list[str], count: int) -> list[int]:
         "DELETE FROM stale",
     )
     edges = [n for n, name in enumerate(events, start=1) if any(mark in name for mark in marks)]
-    even = range(1, len(events) + 1, max(1, len(events) // (count // 2)))
-    chosen = {*edges[:: max(1, len(edges) // (count // 2))], *even, *edges[-4:], len(events)}
+    wide, every = (max(1, len(each) // (count // 2)) for each in (edges, events))
+    even = range(1, len(events) + 1, every)
+    chosen = {*edges[::wide], *even, *edges[-4:], len(events)}
+    assert len(chosen) >= count - 4
     return sorted(chosen)
-
-
-def wanted(vault: Path, scratch: Path) -> tuple[Dump, dict[str, set[tuple[str, int]]], int]:
-    with other_state(scratch):
-        synced(vault, rebuild=True)
-        return (
-            catalog_dump(vault),
-            {text: set(hits) for text, hits in keyword_hits(vault).items()},
-            block_count(vault),
-        )
-
-
-def indexed(vault: Path) -> tuple[Dump, dict[str, set[tuple[str, int]]], int]:
-    return (
-        catalog_dump(vault),
-        {text: set(hits) for text, hits in keyword_hits(vault).items()},
-        block_count(vault),
-    )
 
 
 def usable(vault: Path) -> None:
@@ -223,16 +192,14 @@ def state(tmp_path: Path) -> Iterator[Path]:
 def test_killed_in_the_first_build(tmp_path: Path, state: Path, child: Child) -> None:
     vault = tmp_path / "vault"
     fill(vault)
-    should = wanted(vault, tmp_path / "scratch")
+    should = rebuilt(vault, tmp_path / "scratch")
     events = json.loads(child(SYNC, 0, vault).stderr.splitlines()[-1])
-    assert indexed(vault) == should
-    points = spread(events, 24)
-    assert len(points) >= 24
-    for at in points:
+    assert contents(vault) == should
+    for at in spread(events, some(24)):
         removed(state)
         child.killed(SYNC, at, vault)
         synced(vault)
-        assert indexed(vault) == should, (at, events[at - 1])
+        assert contents(vault) == should, (at, events[at - 1])
         assert len(list(generation(vault).parent.glob("gen-*"))) == 1, (at, events[at - 1])
 
 
@@ -242,18 +209,16 @@ def test_killed_in_a_later_sync(tmp_path: Path, state: Path, child: Child) -> No
     synced(vault)
     change(vault)
     before = shutil.copytree(state, tmp_path / "before")
-    should = wanted(vault, tmp_path / "scratch")
+    should = rebuilt(vault, tmp_path / "scratch")
     events = json.loads(child(SYNC, 0, vault).stderr.splitlines()[-1])
-    assert indexed(vault) == should
-    points = spread(events, 28)
-    assert len(points) >= 24
-    for at in points:
+    assert contents(vault) == should
+    for at in spread(events, some(28)):
         removed(state)
         shutil.copytree(before, state)
         child.killed(SYNC, at, vault)
         usable(vault)
         synced(vault)
-        assert indexed(vault) == should, (at, events[at - 1])
+        assert contents(vault) == should, (at, events[at - 1])
 
 
 def test_killed_at_random_times(tmp_path: Path, state: Path, child: Child) -> None:
@@ -263,12 +228,12 @@ def test_killed_at_random_times(tmp_path: Path, state: Path, child: Child) -> No
     synced(vault)
     change(vault)
     before = shutil.copytree(state, tmp_path / "before")
-    should = wanted(vault, tmp_path / "scratch")
+    should = rebuilt(vault, tmp_path / "scratch")
     started = time.monotonic()
     assert child(SYNC, 0, vault).returncode == 0
     longest = time.monotonic() - started
     chance = random.Random(7)
-    for _ in range(8):
+    for _ in range(some(8)):
         removed(state)
         shutil.copytree(before, state)
         delay = longest * (0.4 + 0.6 * chance.random())  # the beginning only imports
@@ -281,7 +246,7 @@ def test_killed_at_random_times(tmp_path: Path, state: Path, child: Child) -> No
         running.kill()
         running.wait()
         synced(vault)
-        assert indexed(vault) == should, delay
+        assert contents(vault) == should, delay
 
 
 def test_killed_while_embedding(tmp_path: Path, state: Path, child: Child) -> None:
@@ -294,7 +259,7 @@ def test_killed_while_embedding(tmp_path: Path, state: Path, child: Child) -> No
     steps, blocks = int(whole.stderr.splitlines()[-1]), json.loads(whole.stdout)["embedded"]
     assert blocks >= 60
     kept = []
-    for at in range(2, steps, max(1, steps // 7)):
+    for at in range(2, steps, max(1, steps // some(7))):
         removed(state)
         shutil.copytree(before, state)
         child.killed(EMBED, at, vault)

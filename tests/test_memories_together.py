@@ -17,13 +17,14 @@ import pytest
 
 from tests.agent_run import agent_on, until
 from tests.kill_points import killed_after
+from tests.laws import WHOLE, some
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.vault import pages
 from vaultmem.vault.frontmatter import split
 
 Write = Callable[..., Path]
-ASSISTANTS, EACH = 20, 15
+ASSISTANTS, EACH = 20, some(15)
 PROCESSES = 4
 
 WRITER = """
@@ -71,7 +72,7 @@ def test_twenty_assistants_at_once_lose_nothing(vault: Path) -> None:
             {f"a{n}": EACH for n in range(ASSISTANTS)}
         )
         until(agent.is_current)
-        assert len(agent.found("a7x7")) == 1
+        assert len(agent.found("a7x4")) == 1
 
 
 def test_without_an_agent_they_wait_for_each_other(vault: Path) -> None:
@@ -159,7 +160,7 @@ def test_a_kill_in_the_middle_of_a_dream_or_an_undo_heals(tmp_path: Path) -> Non
             opened.write(f"{text} to customer {'abcdef'[number]}", category="project")
             opened.write(f"We decided to use tool number {number} instead of nothing")
     words = _words(vault)
-    for turn in range(12):
+    for turn in range(0, 12, 1 if WHOLE else 2):
         kept = tmp_path / "kept"
         shutil.copytree(vault, kept)
         killed_after(0.02 + 0.03 * turn, lambda: _dream_and_undo(vault))
@@ -168,7 +169,9 @@ def test_a_kill_in_the_middle_of_a_dream_or_an_undo_heals(tmp_path: Path) -> Non
             ids = [m["id"] for m in (*opened.memories(), *opened.memories(deleted=True))]
         assert len(ids) == len(set(ids)) == 12, turn
         assert words <= _words(vault), turn
-        assert not [*vault.rglob(".vaultmem-*")], turn
+        # A page that is made again at each turn is in no batch: what a kill leaves of it is swept when it is old.
+        left = [path for path in vault.rglob(".vaultmem-*") if path.parent != vault / "vaultmem"]
+        assert not left, turn
         shutil.rmtree(kept)
     with Vault(str(vault)) as opened:
         opened.dream(2)
