@@ -99,35 +99,30 @@ def live(page: Page) -> None:
 # --- every page, for everybody
 
 
-@pytest.mark.parametrize(
-    "look",
-    [
-        {"color_scheme": "light"},
-        {"color_scheme": "dark"},
-        {"forced_colors": "active"},
-        {"viewport": {"width": 360, "height": 740}},
-    ],
-)
-def test_every_page_is_accessible(chromium: Browser, door: Door, look: dict[str, object]) -> None:
+LOOKS: list[dict[str, str]] = [
+    {"color_scheme": "light"}, {"color_scheme": "dark"}, {"forced_colors": "active"}, {},
+]  # fmt: skip
+
+
+def test_every_page_is_accessible(page: Page, door: Door) -> None:
+    """In all colours, and on a narrow screen."""
     made = door.ask("write", "me", **FADES).data
-    context = chromium.new_context(**look)  # type: ignore[arg-type] # as Playwright names them
-    page = entered(context, door)
     for name, path in {**PAGES, "memory": f"/memory?id={made['id']}"}.items():
+        page.set_viewport_size({"width": 1280, "height": 720})
         at(page, path)
         page.wait_for_load_state()
-        found = [
-            one
-            for one in Axe().run(page).response["violations"]
-            if one["impact"] in ("serious", "critical")
-        ]
-        assert not found, (
-            name,
-            look,
-            [(one["id"], one["nodes"][0]["html"][:200]) for one in found],
-        )
-        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0, f"{name} scrolls sideways"
-    context.close()
+        for look in LOOKS:
+            page.emulate_media(**{"color_scheme": "light", "forced_colors": "none", **look})  # type: ignore[arg-type] # as Playwright names them
+            if not look:
+                page.set_viewport_size({"width": 360, "height": 740})
+            found = [
+                (one["id"], one["nodes"][0]["html"][:200])
+                for one in Axe().run(page).response["violations"]
+                if one["impact"] in ("serious", "critical")
+            ]
+            assert not found, (name, look, found)
+            wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert wide <= 0, f"{name} scrolls sideways"
 
 
 # --- acting
@@ -383,7 +378,11 @@ def test_stop_ends_the_page_that_ui_opened_and_the_page_says_so(
     vault = tmp_path / "home"
     (vault / ".obsidian").mkdir(parents=True)
     (vault / "Note.md").write_text("# Note\n")
-    url = process("ui", "--print-url", "--vault", str(vault)).out
+    patient = "from vaultmem_server import serving\nserving.LAST_BYTES = 600\n"
+    (tmp_path / "sitecustomize.py").write_text(
+        patient
+    )  # a stream that is not ended holds the door for ten minutes
+    url = process("ui", "--print-url", "--vault", str(vault), PYTHONPATH=str(tmp_path)).out
     (one,) = doors.open_doors(str(vault))
     context = chromium.new_context()
     tabs = [context.new_page(), context.new_page()]
@@ -393,9 +392,7 @@ def test_stop_ends_the_page_that_ui_opened_and_the_page_says_so(
     live(tabs[0])
     shown = process("stop", "--dry-run", "--vault", str(vault)).out
     assert f"would end the page (process {one.pid}, {one.url}/ui)" in shown
-    began = time.monotonic()
     shown = process("stop", "--vault", str(vault)).out
-    assert time.monotonic() - began < 4, "streams would hold it for five seconds"
     assert "agent stopped" in shown
     assert f"page closed (process {one.pid}, {one.url}/ui)" in shown
     for page in tabs:
