@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
+from itertools import pairwise
 
 import pytest
 
@@ -15,43 +16,41 @@ from vaultmem.synclog.log_entries import Notified
 
 
 @cache
+def noons(name: str, year: int) -> list[datetime]:
+    """Those of a year."""
+    first = datetime(year, 1, 2, 12, tzinfo=zone(name))
+    return [first + timedelta(days=number) for number in range(-1, 355)]
+
+
+@cache
 def turning_days(name: str, year: int) -> list[date]:
     """The days on which clocks are set, and those beside them."""
-    noons = [
-        datetime(year, 1, 2, 12, tzinfo=zone(name)) + timedelta(days=number)
-        for number in range(355)
-    ]
     return [
         noon.date() + timedelta(days=beside)
-        for noon in noons
-        if noon.utcoffset() != (noon - timedelta(days=1)).utcoffset()
+        for before, noon in pairwise(noons(name, year))
+        if noon.utcoffset() != before.utcoffset()
         for beside in (-1, 0, 1)
     ]
 
 
-@cache
-def minutes(name: str, year: int) -> dict[str, datetime]:
-    """The first moment at which the clock on the wall shows each minute of a year."""
-    shown: dict[str, datetime] = {}
-    at = datetime(year, 1, 1, tzinfo=UTC) - timedelta(days=1)
+def shown_at(name: str, year: int, wall: datetime) -> datetime | None:
+    """The first moment at which the clock on the wall shows this, if there is one: tried with all that zones differ by."""
+    offsets = {noon.utcoffset() or timedelta() for noon in noons(name, year)}
+    moments = sorted((wall - offset).replace(tzinfo=UTC) for offset in offsets)
     there = zone(name)
-    for _ in range(368 * 1440):
-        shown.setdefault(at.astimezone(there).isoformat()[:16], at)
-        at += MINUTE
-    return shown
+    return next((at for at in moments if at.astimezone(there).replace(tzinfo=None) == wall), None)
 
 
+@cache
 def expected(name: str, year: int, at: str, rules: Rules) -> datetime:
-    """When it must ring, by looking at every minute."""
-    shown = minutes(name, year)
+    """When it must ring."""
     wall = datetime.fromisoformat(
         at if "T" in at else f"{at}T{rules.day_at}"
     )  # no zone: as it is shown
     back = timedelta()
-    while (wall - back).isoformat()[:16] not in shown:
+    while not (shown := shown_at(name, year, wall - back)):
         back += MINUTE  # the clock passed it over
-    rings = shown[(wall - back).isoformat()[:16]] + back
-    return not_quiet(name, rings, rules)
+    return not_quiet(name, shown + back, rules)
 
 
 def not_quiet(name: str, at: datetime, rules: Rules) -> datetime:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -75,8 +75,21 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"), str(path))
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    return [*ast.walk(tree(path))]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def trees_are_felled() -> Iterator[None]:
+    """They fill the memory of whoever runs the other tests."""
+    yield
+    tree.cache_clear()
+    nodes.cache_clear()
+
+
 def functions(path: Path) -> list[Function]:
-    return [node for node in ast.walk(tree(path)) if isinstance(node, Function)]
+    return [node for node in nodes(path) if isinstance(node, Function)]
 
 
 def length(function: Function) -> int:
@@ -113,12 +126,10 @@ def test_the_median_function_has_at_most_ten_lines() -> None:
 
 
 def names_of(path: Path) -> set[str]:
-    defined = {
-        node.name for node in ast.walk(tree(path)) if isinstance(node, Function | ast.ClassDef)
-    }
+    defined = {node.name for node in nodes(path) if isinstance(node, Function | ast.ClassDef)}
     assigned = {
         node.id
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     }
     return defined | assigned | set(path.relative_to(ROOT).with_suffix("").parts)
@@ -167,19 +178,9 @@ def test_everything_public_says_what_it_is_for(path: Path) -> None:
     assert not undocumented(path)
 
 
-def imports(path: Path) -> list[str]:
-    found = []
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Import):
-            found += [name.name for name in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            found.append("." * node.level + (node.module or ""))
-    return found
-
-
 @each(EVERYTHING)
 def test_no_relative_imports(path: Path) -> None:
-    assert not [name for name in imports(path) if name.startswith(".")]
+    assert not re.search(r"^\s*from\s+\.", path.read_text("utf-8"), re.MULTILINE)
 
 
 def linted(root: Path) -> subprocess.CompletedProcess[str]:
@@ -238,12 +239,12 @@ def imported_when_run(path: Path) -> set[str]:
     """The packages that a module imports, but for those that only its types need."""
     for_types = {
         inner
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
     found = set()
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if node not in for_types and isinstance(node, ast.Import):
             found |= {name.name for name in node.names}
         elif node not in for_types and isinstance(node, ast.ImportFrom):

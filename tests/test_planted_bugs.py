@@ -20,13 +20,13 @@ PLANTED = [
         "vaultmem/index/keyword.py",
         "self._writer.delete_documents_by_query(",
         "(lambda _: None)(",
-        "tests/test_keyword.py",
+        "tests/test_keyword.py -k replaced_and_removed",
     ),
     (
         "vaultmem/index/indexer.py",
         "self._stale(before ^ names, note.links)",
         "self._stale(names - names, note.links)",
-        "tests/test_sync.py",
+        "tests/test_sync.py -k stops_before",
     ),
     (
         "vaultmem/index/compare.py",
@@ -38,7 +38,7 @@ PLANTED = [
         "vaultmem/index/compare.py",
         "return one.mtime_ns, one.inode, one.ctime_ns",
         "return one.mtime_ns, 0, 0",
-        "tests/test_compare.py",
+        "tests/test_compare.py -k same_size_and_time",
     ),
     (
         "adapters/vaultmem_obsidian/links.py",
@@ -62,7 +62,7 @@ PLANTED = [
         "vaultmem/vault/blocks.py",
         "if first.label or piece.label",
         "if first.label and piece.label",
-        "tests/test_blocks.py",
+        "tests/test_blocks.py -k speakers",
     ),
     ("vaultmem/output.py", "text.translate(_CONTROL)", "text", "tests/test_output.py"),
     (
@@ -113,12 +113,17 @@ PLANTED = [
         "elif _folded(unit) not in known and len(unit[0]) > 8:",
         "tests/test_plan_merge.py",
     ),
-    ("vaultmem/history/undo.py", "if data == new:", "if True:", "tests/test_undo.py"),
+    (
+        "vaultmem/history/undo.py",
+        "if data == new:",
+        "if True:",
+        "tests/test_undo.py -k other_lines",
+    ),
     (
         "vaultmem/vault/write.py",
         "return None if late == seen.data else late",
         "return None",
-        "tests/test_write.py",
+        "tests/test_write.py -k displaced",
     ),
     (
         "vaultmem/text/times.py",
@@ -126,7 +131,12 @@ PLANTED = [
         "True",
         "tests/test_memories_safe.py -k calendar",
     ),
-    ("vaultmem/memories/past.py", "if one.is_ours", "", "tests/test_memories_safe.py -k person"),
+    (
+        "vaultmem/memories/past.py",
+        "if one.is_ours",
+        "",
+        "tests/test_memories_safe.py -k what_a_person_did",
+    ),
     (
         "vaultmem/reminders/notify.py",
         "            record(list(alarm.records))\n            try:",
@@ -143,7 +153,7 @@ PLANTED = [
         "vaultmem/reminders/record.py",
         "if before is None or rank(before) < rank(one):",
         "if before is None:",
-        "tests/test_record.py",
+        "tests/test_record.py -k of_two_answers",
     ),
     (
         "vaultmem/reminders/items.py",
