@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import os
 import random
@@ -30,6 +31,7 @@ __all__ = ["real_llm", "scripted_llm"]  # fixtures of all tests
 SAMPLE = Path(__file__).parents[1] / "sample-vault"
 
 Write = Callable[..., Path]
+SPARING = {"MALLOC_ARENA_MAX": "2"}  # of who runs tests, one after the other: there are several
 
 
 # Run first, so that no long one is left for the end while the other processor has nothing to do.
@@ -106,6 +108,8 @@ def pytest_configure(config: pytest.Config) -> None:
             "any", phases=[Phase.explicit, Phase.generate], database=None, deadline=None
         )
         settings.load_profile("any")
+    if not hasattr(config, "workerinput"):
+        os.environ.update(SPARING)
     if config.option.basetemp is None and not hasattr(config, "workerinput"):
         config.option.basetemp = tempfile.mkdtemp(prefix="vm-")
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
@@ -138,7 +142,7 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Nothing that a test does reaches the state or the settings of whoever runs it."""
     root = tmp_path_factory.mktemp("own")
     kept = dict(os.environ)
-    for name in ("COLUMNS", "LINES"):  # a runner of tests may set them
+    for name in ("COLUMNS", "LINES", *SPARING):  # a runner of tests may set them
         os.environ.pop(name, None)
     for name in [*os.environ]:
         if name.startswith("VAULTMEM_") or name in ("NO_COLOR", "FORCE_COLOR"):
@@ -160,6 +164,17 @@ def _sockets() -> set[int]:
             if stat.S_ISSOCK(seen.st_mode):
                 found.add(seen.st_ino)
     return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def memory_given_back() -> Iterator[None]:
+    """What the tests of a file took: models, trees of code, notes of megabytes. What stays is not looked through by the
+    collections of later ones."""
+    yield
+    gc.collect()
+    gc.freeze()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.fixture(autouse=True)
