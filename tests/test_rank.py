@@ -62,11 +62,15 @@ scored = st.dictionaries(st.integers(0, 20), points)
 close = st.dictionaries(st.integers(0, 20), closeness)
 
 
-@given(keyword=scored, meaning=close, copies=st.sets(st.integers(0, 5)))
+@given(keyword=scored, meaning=close, copies=st.sets(st.integers(0, 5)), words=st.floats(0.1, 1))
 def test_parts_add_up_and_the_best_is_first(
-    keyword: dict[int, float], meaning: dict[int, rank.Closeness], copies: set[int]
+    keyword: dict[int, float],
+    meaning: dict[int, rank.Closeness],
+    copies: set[int],
+    words: float,
 ) -> None:
-    ranking = rank.Ranking(keyword, meaning, BITS, rank.Facts(copies))
+    facts = rank.Facts(copies, words=words if meaning else 1.0)
+    ranking = rank.Ranking(keyword, meaning, BITS, facts)
     hits = [ranking.ranked(block) for _, block in ranking.scored]
     assert {hit.block for hit in hits} == keyword.keys() | meaning.keys()
     for hit, (lost, _) in zip(hits, ranking.scored, strict=True):
@@ -74,7 +78,7 @@ def test_parts_add_up_and_the_best_is_first(
         assert hit.score == pytest.approx(sum(hit.parts.values()))
     assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.block))
     reversed_ones = dict(reversed(keyword.items())), dict(reversed(meaning.items()))
-    assert rank.Ranking(*reversed_ones, BITS, rank.Facts(copies)).scored == ranking.scored
+    assert rank.Ranking(*reversed_ones, BITS, facts).scored == ranking.scored
 
 
 @given(keyword=scored, meaning=close, copies=st.sets(st.integers(0, 5)))
@@ -118,13 +122,14 @@ def test_every_part_of_a_score_is_explained_in_words() -> None:
         {1: 4.0, 2: 3.0, 3: 5.0},
         {1: near, 2: near},
         BITS,
-        rank.Facts({0}, {1: 10, 2: ASKS}, around={1: 1.0}),
+        rank.Facts({0}, {1: 10, 2: ASKS}, around={1: 1.0}, words=0.7),
     )
     names = {name for block in (1, 2, 3) for name in ranking.ranked(block).parts}
     assert {
         "length",
         "short question",
         "words around it",
+        "less for words",
         "conflict copy",
         "meaning, not embedded yet",
     } < names

@@ -134,6 +134,21 @@ def test_meaning_finds_in_a_filtered_set_what_no_word_finds(vault: Path, write: 
         assert [result.path for result in results][:1] == ["Diary/dog.md"]
 
 
+@pytest.mark.parametrize(
+    ("text", "share"), [("stopcock in the cellar of the house", 0.7), ("stopcock cellar", 1), ("下雨的时候水桶", 1)]
+)  # fmt: skip
+def test_words_count_less_beside_the_meaning_of_a_question_that_the_model_can_know(
+    searched: Vault, text: str, share: float
+) -> None:
+    if len(modes(searched)) < 2:
+        pytest.skip("no model is installed")
+    for semantic in (False, True):
+        for one in searched.search(text, semantic=semantic):
+            less = one.parts.get("less for words", 0.0)
+            expected = (share - 1) * one.parts.get("keyword", 0.0) if semantic else 0.0
+            assert less == pytest.approx(expected, abs=1e-3)
+
+
 def test_a_block_that_has_one_more_word_of_the_question_never_comes_later(
     vault: Path, write: Write
 ) -> None:

@@ -35,7 +35,7 @@ _PARTS = {
     "note": "the rest of the note fits, too", "newest": "nothing but its date counts",
     "meaning": "its meaning is near", "meaning around it": "what stands around it is near in meaning",
     "meaning of the note": "the whole note is near in meaning", "conflict copy": "it is a copy of another note",
-    "length": "how much it says", "short question": "it is a short question",
+    "length": "how much it says", "short question": "it is a short question", "less for words": "its meaning says more",
     "meaning, not embedded yet": "its meaning is not known yet, and is guessed by its words",
 }  # fmt: skip
 _FIELD_WORDS = {

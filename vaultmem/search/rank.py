@@ -48,6 +48,8 @@ LENGTH_WEIGHT = 3.0  # times ln(1 + words): what says little answers little
 QUESTION_COST = 3.0  # of a turn that only asks something
 SIZE_POINTS = [LENGTH_WEIGHT * math.log1p(size) for size in range(ASKS)]
 SIZE_POINTS += [points - QUESTION_COST for points in SIZE_POINTS]  # by the size of a block
+WORDS_SHARE = 0.7  # beside meaning, of the points for words: they grow with each word, and drown it
+FEW_WORDS = 2  # that many words are looked up rather than asked, and count whole
 NEAR_ENOUGH = 0.25  # a lower cosine means nothing with this kind of model, unless filters leave nothing nearer
 NOTE_SHARE = (1.0, 0.5, 0.25)  # how a note's best, second and third block count for the note
 NOTE_WEIGHT = 0.1  # how much of its note's score a block gets on top of its own
@@ -159,12 +161,14 @@ def is_cut_in_a_tie(scores: Collection[float], limit: int) -> bool:
 @value
 class Facts:
     """What a ranking knows beside words and meaning: notes that shall stand below their originals, how much each block
-    says (its size in the index), where it sits (see seats), and what it has from the words of those beside it."""
+    says (its size in the index), where it sits (see seats), what it has from the words of those beside it, and the
+    share of all points for words that counts."""
 
     copies: Collection[int] = ()
     sizes: Mapping[int, int] = {}
     seat: Callable[[int], int] = int
     around: Mapping[int, float] = {}
+    words: float = 1.0
 
 
 class Ranking:
@@ -172,15 +176,11 @@ class Ranking:
     first; ties by block number. Works on plain pairs: of hundreds of blocks only a few are in the answer and need
     their parts."""
 
-    def __init__(
-        self,
-        keyword: dict[int, float],
-        meaning: dict[int, Closeness],
-        note_bits: int,
-        facts: Facts | None = None,
-    ) -> None:
+    def __init__(self, keyword: dict[int, float], meaning: dict[int, Closeness], note_bits: int,
+                 facts: Facts | None = None) -> None:  # fmt: skip
         facts = facts or Facts()
         self._sizes, self._seat, self._around = facts.sizes, facts.seat, facts.around
+        self._words = facts.words
         self._keyword = keyword
         self._meaning = meaning
         self._bits = note_bits
@@ -223,24 +223,23 @@ class Ranking:
     def _own_score(self, block: int) -> float:
         """The sum of the parts, without their names: it is asked for hundreds of blocks."""
         score = self._keyword.get(block, 0.0) + self._around.get(block, 0.0)
+        score += (self._words - 1) * score
         if close := self._meaning.get(block):
             score += COSINE_WEIGHT * close.block
             score += JOINED_WEIGHT * close.joined
             score += WHOLE_WEIGHT * close.whole
         else:
             score += self._estimates.get(block, 0.0)
-        return score + self._size_points(block)
-
-    def _size_points(self, block: int) -> float:
-        size = self._sizes.get(block)
-        return 0.0 if size is None else SIZE_POINTS[size]
+        return score + SIZE_POINTS[self._sizes[block]] if block in self._sizes else score
 
     def _own_parts(self, block: int) -> dict[str, float]:
-        parts = {}
+        parts: dict[str, float] = {}
         if block in self._keyword:
             parts["keyword"] = self._keyword[block]
         if block in self._around:
             parts["words around it"] = self._around[block]
+        if parts and self._words != 1:
+            parts["less for words"] = (self._words - 1) * sum(parts.values())
         if close := self._meaning.get(block):
             parts |= _points(close)
         elif block in self._estimates:

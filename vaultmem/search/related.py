@@ -63,7 +63,7 @@ def related(searcher: Searcher, path: str, limit: int = 10) -> list[Related]:
         Related(
             head.path,
             head.title,
-            searcher.uri(head.dialect, head.path, head.title),
+            searcher.cache().uri(head.dialect, head.path, head.title),
             round(scores[other], 4),
             [reason for reason in reasons[other] if reason],
         )

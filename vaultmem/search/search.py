@@ -219,7 +219,11 @@ class Searcher:
         sizes = {block: size for block, _, size in hits}
         if others := (meaning.keys() | around.keys()) - sizes.keys():
             sizes |= catalog_read.block_sizes(self.catalog, others)
-        facts = rank.Facts(result.known.copies, sizes, seats.of if seats else int, around)
+        asks = len(result.words) > rank.FEW_WORDS
+        share = (
+            rank.WORDS_SHARE if meaning and asks and self.meaning().knows(question.text) else 1.0
+        )
+        facts = rank.Facts(result.known.copies, sizes, seats.of if seats else int, around, share)
         ranking = rank.Ranking(keyword, meaning, ORD_BITS, facts)
         paths = partial(catalog_read.paths_of, self.catalog)
         blocks = rank.in_order(ranking.scored, paths, ORD_BITS)
@@ -265,14 +269,8 @@ class Searcher:
                 return hits
             wanted = min(most, 10 * wanted)
 
-    def _closeness(
-        self,
-        ask: Ask,
-        question: Question,
-        keyword: dict[int, float],
-        around: dict[int, float],
-        seats: Seats | None,
-    ) -> dict[int, rank.Closeness]:
+    def _closeness(self, ask: Ask, question: Question, keyword: dict[int, float], around: dict[int, float],
+                   seats: Seats | None) -> dict[int, rank.Closeness]:  # fmt: skip
         """Of the blocks that have the words, and of those nearest in meaning."""
         meaning = self.meaning()
         if not len(meaning.store) and self.keyword.block_count():
@@ -324,10 +322,6 @@ class Searcher:
             shown = snippet.snippet(content, result.words, self.keyword.tokens)
             hit.content, hit.snippet, hit.marks = content, shown.text, shown.marks
             hit.more = [ranges[pair] for pair in result.others(block) if pair in ranges]
-
-    def uri(self, dialect: str, path: str, title: str) -> str:
-        """The link that opens a note in its editor."""
-        return self.cache().uri(dialect, path, title)
 
     def _marked_words(self, query: language.Query) -> set[str]:
         """The tokens worth marking: all of the query but stop words."""

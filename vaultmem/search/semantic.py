@@ -27,6 +27,7 @@ from vaultmem.memories import access
 from vaultmem.progress import Progress, Silent
 from vaultmem.search import publish, rank
 from vaultmem.search.search import Searcher
+from vaultmem.text import scripts
 from vaultmem.vault import blocks as note_facts
 from vaultmem.vault import files, identity
 from vaultmem.vault.blocks import text_hash
@@ -159,6 +160,10 @@ class Meaning:
         """Whether the embedding model is in memory."""
         return self.embedder.is_loaded()
 
+    def knows(self, text: str) -> bool:
+        """Whether the model can know a text: the default one has learned texts in Latin letters."""
+        return self.setting != DEFAULT or not scripts.OTHER_SCRIPT.search(text)
+
     def unload(self) -> None:
         """Give the memory of the embedding model back until the next use."""
         self.embedder.unload()
@@ -180,15 +185,8 @@ class Meaning:
                 result.setdefault(note, Pending(note, path, raw, set())).hashes.add(digest)
         return list(result.values())
 
-    def embed_pending(
-        self,
-        catalog: Catalog,
-        rules: Rulebook,
-        progress: Progress,
-        *,
-        notes: Iterable[int] | None = None,
-        aside: Callable[[], bool] | None = None,
-    ) -> Done:
+    def embed_pending(self, catalog: Catalog, rules: Rulebook, progress: Progress, *,
+                      notes: Iterable[int] | None = None, aside: Callable[[], bool] | None = None) -> Done:  # fmt: skip
         """Embed what is missing (of `notes` only, if any), newest notes first.
 
         Whatever stops it, the next call goes on. `aside` is called between two pieces of work, so that

@@ -11,7 +11,7 @@ OTHER_LETTERS = 0.3  # share from which a text is not in Latin letters
 ENGLISH_WORDS = 0.04  # least share of the commonest words; English prose has 0.15 to 0.35
 FEWEST = 60  # words by which a language can be recognized
 _LATIN = lazy("[A-Za-z\u00c0-\u024f]")
-_OTHER = lazy(r"[^\W\d_A-Za-z\u00c0-\u024f]")
+OTHER_SCRIPT = lazy(r"[^\W\d_A-Za-z\u00c0-\u024f]")
 _WORD = lazy("[A-Za-z\u00c0-\u024f]+")
 _CODE = lazy(r"(?s)```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|\[\[[^]\n]*\]\]|^---\n.*?\n---$")
 # None of them is a common word of another language.
@@ -28,7 +28,7 @@ ENOUGH = {SCRIPT: 0.1, OTHER: 0.4}
 def language(text: str) -> str | None:
     """ENGLISH, SCRIPT or OTHER; None where there is too little of a text to tell."""
     prose = _CODE.sub(" ", text)
-    others, latin = len(_OTHER.findall(prose)), len(_LATIN.findall(prose))
+    others, latin = len(OTHER_SCRIPT.findall(prose)), len(_LATIN.findall(prose))
     if others >= FEWEST and others > OTHER_LETTERS * (others + latin):
         return SCRIPT
     words = [word.lower() for word in _WORD.findall(prose)]
