@@ -96,11 +96,6 @@ class Kept:
         return None if ended.returncode else ended.stdout
 
 
-def in_git(kept: Kept) -> dict[str, bytes]:
-    """The memories as the newest commit has them."""
-    return {path: kept.bytes_at(tip(kept), path) or b"" for path in kept.memories()}
-
-
 def tip(kept: Kept) -> str:
     return kept.history.log(limit=1)[0].commit
 

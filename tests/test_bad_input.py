@@ -351,14 +351,6 @@ def test_a_folder_that_moved_is_not_lost(vault: Path, write: Write) -> None:
 # --- the state folder
 
 
-def _part_names(folder: Path) -> list[str]:
-    return sorted(
-        str(path.relative_to(folder))
-        for path in folder.rglob("*")
-        if path.is_file() and path.name != "lock"
-    )
-
-
 def _damages() -> list[str]:
     return ["removed", "empty", "garbage", "cut in half", "a folder", "one byte"]
 

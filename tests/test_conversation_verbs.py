@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.agent_run import agent_on
 from tests.conftest import Write
 from tests.kill_points import kill_everywhere
+from tests.laws import examples
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories.entries import ConversationFiles
@@ -249,7 +250,9 @@ def test_an_id_that_can_be_none_is_refused_everywhere(
 
 
 @settings(
-    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    max_examples=examples(40),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     content=st.text(st.characters(codec="utf-8"), max_size=80),

@@ -63,7 +63,7 @@ def assert_law(line: str) -> None:
 @example("📅 📅 2026 📅")
 @example("👩\u200d" * 300)
 @example("- - 1. [ ] # x")
-@settings(max_examples=1_500, deadline=None)
+@settings(max_examples=examples(1_500), deadline=None)
 def test_the_law_holds_for_any_text(text: str) -> None:
     line = one_line(text)
     assert_law(line)

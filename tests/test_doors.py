@@ -23,7 +23,7 @@ from tests.agent_run import PATIENCE, Agent, agent_on, until
 from tests.cases import each_case
 from tests.cli_run import Ran, one_line, process, ran
 from tests.index_dump import synced
-from tests.laws import examples
+from tests.laws import examples, some
 from tests.stand_in_agent import agent_for
 from vaultmem import Vault, client, paths
 from vaultmem.agent.connection import Limits
@@ -152,7 +152,9 @@ def test_wrong_stdin_is_one_clear_line(indexed: Path, data: bytes) -> None:
 
 
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=some(15),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     data=st.binary(max_size=60) | st.text(alphabet='[]{}":,name1 \n', max_size=40).map(str.encode)
@@ -305,7 +307,9 @@ def test_json_rpc_by_the_book(running: Agent) -> None:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     data=st.binary(max_size=200).filter(lambda data: b"\n" not in data)
@@ -323,7 +327,9 @@ def test_a_wild_line_has_one_answer_and_hurts_no_other(running: Agent, data: byt
 
 
 @settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(80),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     words=st.lists(_WORDS, max_size=5) | st.just(7),

@@ -20,6 +20,7 @@ from vector_samples import (
     vectors_of,
 )
 
+from tests.laws import examples
 from vaultmem.index import exact
 from vaultmem.index.exact import nearest, row_numbers
 from vaultmem.index.hnsw import HnswIndex
@@ -50,7 +51,7 @@ def brute_force(
     return sorted(scored, key=lambda hit: (-hit[1], hit[0]))[:k]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_exact_search_equals_brute_force(data: st.DataObject) -> None:
     count = data.draw(st.integers(0, 60))

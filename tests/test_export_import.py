@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.agent_run import agent_on
 from tests.cases import each_case
 from tests.cli_run import Ran, one_line, process, ran, tree_hash
+from tests.laws import examples
 from vaultmem import Vault
 from vaultmem.exchange import importing
 from vaultmem.memories.item_answers import approval_id
@@ -170,7 +171,9 @@ KEYS = st.sampled_from(["tags", "source", "mine", "due", "aliases", "a b", "X-Y"
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     files=st.lists(
@@ -237,7 +240,9 @@ def test_lists_stay_lists_from_obsidian_to_logseq_and_back(tmp_path: Path) -> No
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.dictionaries(st.sampled_from(["mine", "due", "x", "related"]), VALUES.filter(lambda value: value is not None), max_size=3))  # fmt: skip
 def test_whatever_a_property_holds_is_the_same_in_logseq(
@@ -651,7 +656,9 @@ def test_links_in_the_memory_folder_are_not_followed(tmp_path: Path) -> None:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.lists(st.binary(max_size=60) | st.builds(lambda key, value: json.dumps({**json.loads(line()), key: value}).encode(), st.sampled_from(["id", "path", "archived", "properties", "content", "file"]), VALUES), max_size=5), st.sampled_from(["jsonl", "memories", "memory-cli"]))  # fmt: skip
 def test_any_bytes_are_safe(

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
+from tests.laws import examples
 from vaultmem.adapter.services import Message, Question
 from vaultmem_chat.llm import replies
 from vaultmem_chat.llm.replies import (
@@ -125,7 +126,7 @@ CONTAINERS = st.lists(VALUES, min_size=1) | st.dictionaries(st.text(), VALUES, m
 SOUND = re.compile("[\ud800-\udfff]")
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(CONTAINERS, st.booleans(), st.sampled_from([None, 1, "\t"]))
 @example(["\ud83d", "\ude00"], True, None)
 def test_all_json_is_read_as_it_is(value: Any, ascii_only: bool, indent: Any) -> None:

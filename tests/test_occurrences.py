@@ -12,6 +12,7 @@ from dateutil.rrule import weekday as Weekday  # noqa: N812 - it is a class
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.laws import examples
 from vaultmem.reminders.due import occurrences
 from vaultmem.text import recurrence
 from vaultmem.text.recurrence import Rule, Unit, read_rule
@@ -179,7 +180,7 @@ def test_before_and_after_whatever_the_days(rule: str, start: date, day: date) -
         assert again.last == following
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(
     st.sampled_from(range(4)),
     st.integers(1, 4),

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.laws import examples
 from vaultmem.memories.changed_note import Record, what_changed
 
 TODAY = date(2026, 11, 22)  # a Sunday
@@ -79,7 +80,7 @@ records = st.builds(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     st.lists(records, max_size=12).flatmap(
         lambda found: st.tuples(st.just(found), st.permutations(found))

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from tests.agent_run import agent_on
 from tests.cli_run import process, ran
 from tests.index_dump import synced
+from tests.laws import some
 from vaultmem import Vault, client
 
 ME = "mcp"  # who writes at every door: all of it is told to its own author
@@ -158,7 +159,7 @@ def doors(
         yield Doors(vault, lines)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=some(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     write=st.sampled_from(sorted(WRITES)),
     searches=st.lists(st.sampled_from(sorted(SEARCHES)), min_size=1, max_size=3, unique=True),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.laws import examples
 from vaultmem.adapter import Value
 from vaultmem.adapter.services import Question
 from vaultmem.errors import LlmError
@@ -530,7 +531,7 @@ TURNS = (
 )  # fmt: skip
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(st.sampled_from(TURNS), max_size=60), st.integers(0, 40))
 def test_turns_that_tell_least_go_before_any_fact_and_summaries_stay(
     made: list[tuple[str, str, dict[str, bool]]], most: int
@@ -566,7 +567,7 @@ def test_what_is_put_away_is_not_marked_as_well() -> None:
 # Sentences
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.text(max_size=200), max_size=8),
     st.lists(st.text(max_size=300), max_size=8),

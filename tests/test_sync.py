@@ -23,6 +23,7 @@ from tests.index_dump import (
     other_state,
     synced,
 )
+from tests.laws import examples
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.index import catalog_read
@@ -335,7 +336,7 @@ class Resolver:
 
 
 @given(files=vaults, marks=st.sampled_from([(".obsidian",), ("logseq",), (".obsidian", "logseq")]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_backlinks_are_the_inverse_of_links(files: dict[str, str], marks: tuple[str, ...]) -> None:
     with TemporaryDirectory() as folder:
         root = made(Path(folder, "vault"), files, marks)

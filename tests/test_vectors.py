@@ -30,6 +30,7 @@ from vector_samples import (
 )
 
 from tests.cli_run import started
+from tests.laws import examples
 from vaultmem.errors import StateError
 from vaultmem.index.exact import RowFile
 from vaultmem.index.vectors import ExactIndex, VectorStore
@@ -59,7 +60,7 @@ def test_the_hash_is_16_bytes_of_exactly_this_text() -> None:
 # The store
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(st.lists(st.integers(0, 30), max_size=12), max_size=6))
 def test_what_is_appended_is_known_after_reopening(batches: list[list[int]]) -> None:
     universe = keys(0, 31)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.laws import examples
 from vaultmem.errors import VaultGoneError
 from vaultmem.vault.walk import Trouble, is_temporary, nfc, printable, walk
 
@@ -198,7 +199,7 @@ NAMES = st.sampled_from(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.sets(st.lists(NAMES, min_size=1, max_size=3).map("/".join), max_size=12))
 def test_law_every_visible_file_once(
     tmp_path_factory: pytest.TempPathFactory, paths: set[str]

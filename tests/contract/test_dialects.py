@@ -136,7 +136,7 @@ def test_settings_change_the_fingerprint_and_nothing_else_does(dialect: Dialect)
 @example(content=b"{" * 5000)
 @example(content=b"[" * 5000)
 @example(content=b'{"userIgnoreFilters": ["/(a+)+$/", 3, null], "showUnsupportedFiles": "x"}')
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_unreadable_settings_give_rules_all_the_same(dialect: Dialect, content: bytes) -> None:
     path, _ = SETTINGS.get(
         dialect.name, ("settings", b"")
@@ -212,7 +212,7 @@ def test_a_link_is_looked_at_again_when_a_name_it_looks_for_comes_or_goes(
 
 
 @given(path=st.sampled_from(PATHS), text=TEXTS)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_a_rulebook_of_all_dialects_keeps_the_same_promise(path: str, text: str) -> None:
     chosen = sorted(DIALECTS.values(), key=lambda dialect: (not dialect.home, dialect.name))
     book = Rulebook([(dialect.home, opened(dialect)) for dialect in chosen])

@@ -19,6 +19,7 @@ from tests.index_dump import (
     other_state,
     synced,
 )
+from tests.laws import examples
 from vaultmem.index import indexer as indexer_module
 from vaultmem.index.compare import Place, Work
 from vaultmem.index.indexer import Indexer
@@ -316,5 +317,8 @@ class VaultMachine(RuleBasedStateMachine):
 
 TestVaultMachine = VaultMachine.TestCase
 TestVaultMachine.settings = settings(
-    max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(40),
+    stateful_step_count=25,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
 )
