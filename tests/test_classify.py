@@ -154,7 +154,9 @@ def test_only_words_of_the_text_are_given_as_reasons(text: str) -> None:
     for line in scores(text).why:
         quoted = re.search(r': "(.*)" \+[\d.]+$', line, re.DOTALL)
         assert quoted is None or quoted[1] in text.lower()
-        assert quoted or line.startswith("knowledge: speaks of nobody")
+        assert quoted or line.startswith(
+            ("knowledge: speaks of nobody", "people: says what somebody")
+        )
     assert scores(text) == scores(text)
 
 
@@ -234,3 +236,10 @@ def test_the_labelled_sentences_are_even_and_each_is_there_once() -> None:
 
 def _folder() -> Path:
     return Path(__file__).parent / "data" / "classification"
+
+
+def test_what_only_people_do_is_about_people() -> None:
+    for text in ("小明搬到了上海", "Olaf moved to Oslo"):
+        (best, *_) = sorted(scores(text).scores.items(), key=lambda each: -each[1])
+        assert best[0] == "people", text
+    assert "people" not in scores("The bridge over the harbour is closed").scores

@@ -54,6 +54,10 @@ def test_what_shows_nothing_is_knowledge_and_of_a_tie_the_stronger_wins() -> Non
     path, file = only(tie.run(file_inbox)[1])
     categories = {path.partition("/")[0], *file.properties["tags"]}  # type: ignore[misc] - a list of tags
     assert categories == {"lessons", "decisions", "db"}
+    (change,) = tie.run(file_inbox)[0].changes
+    assert "tagged #" in change.why
+    unsure = inbox("nothing here: maybe").run(file_inbox)[1]
+    assert "tags" not in only(unsure)[1].properties
 
 
 def test_a_plain_reminder_says_when_reckoned_from_the_day_it_was_written() -> None:

@@ -20,6 +20,7 @@ from vaultmem.adapter import Moment, Value
 from vaultmem.memories.draft import Draft, Finding
 from vaultmem.memories.importance import importance, memory_type, novelty, salience
 from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
+from vaultmem.memories.short_texts import facts
 from vaultmem.plugins import language
 from vaultmem.progress import listener
 from vaultmem.text.values import lazy, plural
@@ -31,6 +32,8 @@ SHARPNESS = 1.2  # of the softmax
 NONE_OF_THEM = 1.0  # the sum that "none of them" has without a word for it
 CLOSENESS_WEIGHT = 8.0  # of one whole cosine above the mean
 IMPERSONAL = 1.6  # for knowledge: a text that speaks of nobody
+SOMEBODY = 1.6  # for people: a text that states of somebody what is true of people alone
+_OF_PEOPLE = ("lives in", "works at", "married to", "born in")  # statements
 _MOST_SHOWN = 6
 
 _HAN = lazy(r"[\u3400-\u4dbf\u4e00-\u9fff]")
@@ -104,7 +107,10 @@ def scores(text: str) -> Scored:
     sums: dict[str, float] = defaultdict(float)
     for hit in hits:
         sums[hit.category] = round(sums[hit.category] + hit.weight, 4)
-    if _is_impersonal(text[:CAP]):
+    if "people" not in sums and (told := _of_somebody(text)):
+        sums["people"] = SOMEBODY
+        why.append(f"people: says what somebody {told} +{SOMEBODY:g}")
+    if "people" not in sums and _is_impersonal(text[:CAP]):
         sums["knowledge"] = round(sums["knowledge"] + IMPERSONAL, 4)
         why.append(f"knowledge: speaks of nobody +{IMPERSONAL:g}")
     return Scored(sums, tuple(why))
@@ -123,6 +129,14 @@ def classify(text: str, closeness: Mapping[str, float] | None = None) -> Verdict
         why.append(f"{best}: close in meaning ({closeness[best]:.2f})")
     rounded = {category: round(total, 4) for category, total in sums.items()}
     return Verdict(best if confidence >= THRESHOLD else None, confidence, tuple(why), rounded)
+
+
+def _of_somebody(text: str) -> str:
+    """What a text states of another person that is true of people alone, in other words than the signals know."""
+    stated = facts(text[:SHORT])
+    return next(
+        (one.property for one in stated if one.property in _OF_PEOPLE and one.subject != "user"), ""
+    )
 
 
 def _is_impersonal(text: str) -> bool:
@@ -255,10 +269,19 @@ def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
     draft.move(memory, category, why)
     if verdict.category is None:
         draft.find(Finding(UNSURE, memory.path, why))
-        if len(names) > 1 and names[1] not in memory.tags:
-            draft.set(memory, why, tags=[*memory.tags, names[1]])
+        if (second := _tied(text, category, names)) and second not in memory.tags:
+            draft.set(memory, f"tagged #{second}", tags=[*memory.tags, second])
     if category == REMINDERS and moment is not None and "remind" not in memory.properties:
         draft.set(memory, why, **times_of(moment))
+
+
+def _tied(text: str, category: str, names: Sequence[str]) -> str:
+    """The category after this one, where the words of the text say as much for it."""
+    by_words = scores(text).scores
+    own = by_words.get(category, 0.0)
+    return next(
+        (name for name in names if name != category and by_words.get(name, 0.0) >= own > 0), ""
+    )
 
 
 def _rate(draft: Draft, memories: Sequence[Memory]) -> None:
