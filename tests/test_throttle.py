@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
-from tests.effort import TRIES
 from vaultmem.agent.events import LONGEST_REST, SHORTEST_WORK, Both, StageProgress, Throttle
 
 
-def test_background_work_waits_for_an_answer_but_not_for_ever() -> None:
-    gate = Throttle()
-    gate.rest()  # nobody asks
-    with gate.answering():
-        started = time.monotonic()
-        gate.rest()
-        assert time.monotonic() - started >= LONGEST_REST * 0.9
-    released = threading.Event()
+class Clock:
+    """The time, and how long a gate has had somebody wait."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        self.waits: list[float] = []
+        self.gate = Throttle(clock=lambda: self.now)
+        monkeypatch.setattr(self.gate._changed, "wait_for", self._wait)
+
+    def _wait(self, _: object, most: float) -> None:
+        self.waits.append(most)
+        self.now += most
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def test_background_work_waits_for_an_answer_but_not_for_ever(clock: Clock) -> None:
+    clock.gate.rest()  # nobody asks
+    assert clock.waits == []
+    with clock.gate.answering():
+        clock.gate.rest()
+    assert clock.waits == [LONGEST_REST]
+    gate, released = Throttle(), threading.Event()
 
     def background() -> None:
         gate.rest()
@@ -31,25 +47,17 @@ def test_background_work_waits_for_an_answer_but_not_for_ever() -> None:
     thread.join()
 
 
-def test_background_work_gets_half_of_the_time_under_steady_searching() -> None:
-    def gets_half() -> bool:
-        gate = Throttle()
-        worked = rested = 0.0
-        with gate.answering():
-            gate.rest()
-            for _ in range(12):
-                started = time.monotonic()
-                time.sleep(SHORTEST_WORK * 1.2)
-                worked += time.monotonic() - started
-                started = time.monotonic()
-                gate.rest()
-                rested += time.monotonic() - started
-            assert rested > 0
-            for _ in range(1000):
-                gate.rest()  # a thousand tiny pieces are one piece of work
-        return rested <= worked * 1.5
-
-    assert any(gets_half() for _ in range(TRIES))  # a busy machine wakes nobody in time
+def test_background_work_gets_half_of_the_time_under_steady_searching(clock: Clock) -> None:
+    with clock.gate.answering():
+        clock.gate.rest()
+        clock.waits.clear()
+        for _ in range(12):
+            clock.now += SHORTEST_WORK * 1.2
+            clock.gate.rest()
+        assert clock.waits == pytest.approx([SHORTEST_WORK * 1.2] * 12)
+        for _ in range(1000):
+            clock.gate.rest()  # a thousand tiny pieces are one piece of work
+        assert len(clock.waits) == 12
 
 
 def test_requests_are_remembered_for_idleness() -> None:
@@ -61,14 +69,11 @@ def test_requests_are_remembered_for_idleness() -> None:
         assert gate.last_request == 250.0
 
 
-def test_a_failing_request_is_not_counted_for_ever() -> None:
-    gate = Throttle()
-    with pytest.raises(ZeroDivisionError), gate.answering():
+def test_a_failing_request_is_not_counted_for_ever(clock: Clock) -> None:
+    with pytest.raises(ZeroDivisionError), clock.gate.answering():
         1 / 0  # noqa: B018 - raises
-    started = time.monotonic()
-    for _ in range(100):
-        gate.rest()
-    assert time.monotonic() - started < 100 * LONGEST_REST / 2
+    clock.gate.rest()
+    assert clock.waits == []
 
 
 def test_a_stage_tells_how_far_it_is() -> None:
