@@ -12,7 +12,7 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from tests.test_answering import HOW, Bench, Open, bench, without_a_model
 from vaultmem.errors import UsageError
-from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, Answer
+from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, Answer
 from vaultmem.reminders.due import series_id
 
 __all__ = ["bench", "without_a_model"]  # fixtures
@@ -86,6 +86,65 @@ def test_what_was_dropped_just_now_can_be_ended(bench: Open) -> None:
     on.answer(first, DROPPED)
     assert on.answer(first, DROPPED, series=True)["changed"]
     assert not (on.folder / memory["path"]).exists()
+
+
+@pytest.mark.parametrize("state", [DONE, DROPPED, SNOOZED])
+@pytest.mark.parametrize("repeat", ["every day", None])
+def test_an_answer_is_one_entry_of_the_history_and_is_taken_back_with_its_files(
+    bench: Open, state: str, repeat: str | None
+) -> None:
+    on = bench()
+    on.ask("remind", content="water", at="2026-11-23 09:00", repeat=repeat)
+    on.ask("write", content="Anne likes tea")
+
+    def files() -> dict[str, bytes]:
+        found = (on.folder / "vaultmem").rglob("*water*.md")
+        return {str(path): path.read_bytes() for path in found}
+
+    on.later()
+    water, before = on.id("water"), files()
+    on.answer(water, state)
+    after = files()
+    entries = [one["why"] for one in on.ask("history")["history"]]
+    assert entries[:2] == [f"{state}: water", "write Anne likes tea"]
+    for verb, stated, there in (
+        ({"last": True}, OPEN, before), ({"redo": True}, state, after), ({"last": True}, OPEN, before),
+    ):  # fmt: skip
+        [back] = on.ask("undo", **verb)["answers"]
+        assert (back["id"], back["state"]) == (water, stated)
+        assert (on.stated()[water], files()) == (stated, there)
+        on.later()
+        settled = on.ask("settle")
+        assert (settled["done"], settled["reopened"]) == ([], [])
+    on.answer(water, state)
+    assert on.answer(water, OPEN)["was"] == state
+    assert files() == before
+    assert on.ask("undo", last=True)["undone"][0]["why"] == "write Anne likes tea"
+
+
+@pytest.mark.parametrize("state", [DONE, DROPPED])
+def test_a_reminder_that_repeats_has_its_next_day_in_its_file(bench: Open, state: str) -> None:
+    on = bench()
+    pay = on.ask("remind", content="pay", at="2026-11-30 09:00", repeat="every month for 3 times")
+    on.later(9 * 24 * 60)  # the 1st of December
+    rule = "repeat: every month from 2026-11-30 for 3 times"
+    for day in ("2026-12-30", "2027-01-30"):
+        said = on.answer(pay["id"], state)
+        assert said["carried_out"][0]["next"] == f"{day}T09:00"
+        assert f'remind: "{day}T09:00"\n{rule}\n' in on.text(pay["path"])
+    last = on.answer(pay["id"], state)
+    assert "archive/" in last["carried_out"][0]["path"]
+
+
+def test_what_is_done_ahead_of_its_day_is_due_the_next_time(bench: Open, write: Write) -> None:
+    write("Plan.md", "---\nremind: 2026-11-23\nrepeat: every day\n---\n")
+    on = bench()
+    seen = []
+    for _ in range(3):
+        seen.append(on.id("Plan"))
+        on.answer(seen[-1])
+        assert "Plan" in on.words()
+    assert len(set(seen)) == 3
 
 
 def test_a_rule_in_a_note_of_the_person_ends_and_the_note_stays(bench: Open, write: Write) -> None:

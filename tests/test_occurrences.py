@@ -208,3 +208,24 @@ def test_days_are_those_of_dateutil(
         found.append(one)
         assert recurrence.around(rule, start, one)[0] == one
     assert found == fits
+
+
+@pytest.mark.parametrize("start", [date(2026, 1, 31), date(2026, 2, 1), date(2024, 2, 29)])
+@pytest.mark.parametrize(
+    "rule",
+    ["every day", "every 3 weeks", "every month", "every year", "every month for 4 times", "every 2 months until 2027-03-01",
+     "every week on Monday, Friday for 5 times", "every 2 weeks on Tuesday", "every month on the last"],
+)  # fmt: skip
+def test_a_rule_goes_on_from_any_of_its_days_as_if_from_its_first(rule: str, start: date) -> None:
+    known, resumed = (
+        recurrence.read_rule(rule),
+        recurrence.read_rule(recurrence.resumed(rule, start)),
+    )
+    assert known is not None
+    assert resumed is not None
+    day: date | None = start
+    for _ in range(3):
+        day = recurrence.around(known, start, day)[1] if day else None
+        for later in range(0, 900, 7) if day else ():
+            at = day + timedelta(later)
+            assert recurrence.around(resumed, day, at) == recurrence.around(known, start, at)

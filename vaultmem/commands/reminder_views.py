@@ -227,6 +227,9 @@ def _show_answered(report: Answer, output: Output) -> None:
         show_diff(change.get("diff"), output)
     for skipped in report.get("skipped", ()):
         output.remark(f"vaultmem: {skipped['reason']}")
+    verb = {"done": "done", "dropped": "drop", "snoozed": "snooze"}.get(report["state"])
+    if verb and report["changed"] and not report.get("dry_run"):
+        output.remark(f"vaultmem: vaultmem {verb} {report['id']} --undo takes it back")
 
 
 def _consequence(report: Answer, output: Output) -> str:
@@ -238,8 +241,9 @@ def _consequence(report: Answer, output: Output) -> str:
         return "; it does not wait now: vaultmem history says who marked it done, vaultmem undo takes that back"
     if report.get("restored"):
         return f"; back in {output.paint(report['restored'], 'cyan')}"
-    paths = [one["path"] for one in report.get("carried_out", ())]
-    return "".join(f"; {output.paint(path, 'cyan')}" for path in paths)
+    done = report.get("carried_out", ())
+    moments = [f"; next on {one['next'].replace('T', ' ')}" for one in done if one.get("next")]
+    return "".join([*moments, *(f"; {output.paint(one['path'], 'cyan')}" for one in done)])
 
 
 def show_reminder(answer: Answer, _args: Namespace, output: Output) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
@@ -23,7 +23,7 @@ from vaultmem.history.repository import short_id
 from vaultmem.memories import reads
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import is_talk, put_away
-from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, Answer, item_id
+from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, Answer, Answers, item_id
 from vaultmem.memories.reports import Report, diff_of, header
 from vaultmem.memories.store import Session
 from vaultmem.text.times import stamp
@@ -158,6 +158,27 @@ def _carry_out(session: Session, who: Header, taking: _Taking) -> Report:
     return {"changes": changes, "refused": [*taking.refused, *refused], **none}
 
 
+def answered(known: Answers, answers: Iterable[Answer]) -> tuple[Answered, ...]:
+    """New answers as the history has them, by what is known so far."""
+    results = []
+    for one in answers:
+        last = known.get(one.id)
+        before = (last.state, last.until) if last else (OPEN, "")
+        results.append(Answered(one.id, *before, one.state, one.until, one.text))
+    return tuple(results)
+
+
+def entry_of_answer(session: Session, id_: str, state: str) -> str | None:
+    """The entry that gave an item this answer last, if it holds and there is a history."""
+    if session.desk.history.trouble():
+        return None
+    session.desk.remember()
+    for one in _holding(session.desk.history.log(limit=MOST))[0]:
+        if any((each.id, each.after) == (id_, state) for each in one.answers):
+            return one.commit
+    return None
+
+
 def keep_answers(session: Session, who: Header) -> None:
     """Record answers to pending items as the entry of the history has them; those that close an item were carried out,
     if they had to be, by the files of that entry."""
@@ -266,12 +287,7 @@ def _last(session: Session, done: list[Record], *, redo: bool) -> list[list[Reco
     levels: dict[str, int] = {}  # 0 of a change, odd of an undo, even of doing it again
     for one in reversed(done):
         levels[one.commit] = 1 + max((levels.get(each, 0) for each in one.undoes), default=-1)
-    taken_back: set[str] = set()
-    holding = []
-    for one in done:
-        if one.commit not in taken_back:
-            taken_back.update(one.undoes)
-            holding.append(one)
+    holding, taken_back = _holding(done)
     if redo:
         return [[one] for one in holding if levels[one.commit] % 2]
     # A turn of a chat that came in meanwhile is not what is meant.
@@ -285,6 +301,17 @@ def _last(session: Session, done: list[Record], *, redo: bool) -> list[list[Reco
             " vaultmem undo COMMIT takes it back"
         )
     return [[one] for one in [*last, *own]]
+
+
+def _holding(done: Iterable[Record]) -> tuple[list[Record], set[str]]:
+    """The entries that no later one takes back, the newest first; and what is taken back."""
+    taken_back: set[str] = set()
+    holding = []
+    for one in done:
+        if one.commit not in taken_back:
+            taken_back.update(one.undoes)
+            holding.append(one)
+    return holding, taken_back
 
 
 def _last_elsewhere(

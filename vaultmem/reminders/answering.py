@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from vaultmem.errors import NoteNotFoundError, StateError, UsageError
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, UsageError
 from vaultmem.index.catalog import Catalog
-from vaultmem.memories import access, own_notes
+from vaultmem.memories import access, own_notes, past
 from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.draft import RESTORE
 from vaultmem.memories.item_answers import (
     DONE,
     DROPPED,
@@ -24,17 +25,19 @@ from vaultmem.memories.reports import Report, header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.plugins import language
 from vaultmem.reminders import carrying
-from vaultmem.reminders.due import REMINDER, TASK, Due
+from vaultmem.reminders.due import REMINDER, TASK, Due, earlier_occurrences
 from vaultmem.reminders.items import days_later, may_be_shown, words_of
 from vaultmem.schedule import LocalZone
 from vaultmem.text import times
 from vaultmem.text.sanitize import words
 from vaultmem.text.times import stamp
+from vaultmem.vault.batches import Header
 
 if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader
 
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
+_A_YEAR = 366  # days
 LEAST = 4  # letters of an id that name an item
 _PREFIX = "vm-"
 _MOST_NAMED = 5
@@ -147,10 +150,13 @@ def answer(session: Session, params: Arguments) -> Report:
     answers = [Answer(target.id, state, stamp(session.now), who.by, until, text)]
     if series:  # its end is recorded under its own id
         answers = [answers[0]._replace(id=series), *(answers if state == OPEN else [])]
+    if state == OPEN and (entry := past.entry_of_answer(session, answers[0].id, before)):
+        return report | _undo(session, params, target, entry)
     if params.flag("dry_run"):
         return _dry_run(session, target.id, state, answers) | report
+    who = who._replace(answers=past.answered(record.answers(), answers))
     record.add(answers, [], session.now)
-    return report | _carry_out(session, params, target, now)
+    return report | _carry_out(session, params, target, who)
 
 
 def _series(session: Session, target: _Target, state: str, params: Arguments) -> str:
@@ -172,7 +178,9 @@ def _unanswered_due(session: Session, id_: str) -> Due | None:
     """What would be due under this id had nothing been answered: what repeats may have moved on since."""
     searcher, now = session.reader.searcher(), session.local_time
     dues = session.desk.pending.dues(searcher.catalog, now, {}) if searcher else []
-    return next((due for due in dues if due.id == id_), None)
+    rolling = [due for due in dues if due.memory and due.rolls]
+    earlier = (each for due in rolling for each in earlier_occurrences(due, _A_YEAR))
+    return next((due for due in (*dues, *earlier) if due.id == id_), None)
 
 
 def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) -> Report:
@@ -189,21 +197,40 @@ def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) 
     return {"dry_run": True, "changes": changes, "findings": [], "skipped": skipped}
 
 
-def _carry_out(session: Session, params: Arguments, target: _Target, now: datetime) -> Report:
+def _undo(session: Session, params: Arguments, target: _Target, commit: str) -> Report:
+    """Take an answer back with all that it led to, as its entry of the history has it."""
+    by, dry_run = params.text("by"), params.flag("dry_run")
+    undone = past.undo(session, Arguments({"commit": commit, "by": by, "dry_run": dry_run}))
+    if undone["refused"]:
+        raise NoteChangedError(carrying.entries(undone["refused"])[0]["reason"])
+    changes = [{**one, "action": RESTORE} for one in carrying.entries(undone["changes"])]
+    if dry_run:
+        return {"dry_run": True, "changes": changes, "findings": [], "skipped": []}
+    _refresh(session, params)
+    restored = changes[0]["target"] if changes else None
+    return {"restored": restored, "gone": target.due is None and not restored}
+
+
+def _refresh(session: Session, params: Arguments) -> None:
+    searcher = session.reader.searcher()
+    if searcher is not None:
+        now = session.local_time
+        session.desk.pending.refresh(searcher.catalog, now, params.told("vanished"))
+
+
+def _carry_out(session: Session, params: Arguments, target: _Target, who: Header) -> Report:
     """What follows from an answer that is on record."""
     more: Report = {}
     state = params.needed("state")
     if state == OPEN:
-        more["restored"] = carrying.restore(session, params, target.id)
+        more["restored"] = carrying.restore(session, who, target.id)
         more["gone"] = target.due is None and not more["restored"]
     else:
-        settled = carrying.settle(session)
+        settled = carrying.settle(session, entry=who)
         more["carried_out"] = carrying.entries_about(target.id, settled.done)
         more["skipped"] = carrying.entries_about(target.id, settled.skipped)
         more["asks"] = _question(session, target) if state == DONE else None
-    searcher = session.reader.searcher()
-    if searcher is not None:
-        session.desk.pending.refresh(searcher.catalog, now, params.told("vanished"))
+    _refresh(session, params)
     return more
 
 

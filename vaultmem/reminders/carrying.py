@@ -4,7 +4,9 @@ a conversation learned becomes a memory; and brings back what was put away when 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date
 
 from vaultmem import plugins
 from vaultmem.adapter import Task, Value
@@ -17,18 +19,20 @@ from vaultmem.memories.item_answers import (
     DROPPED,
     OPEN,
     Answer,
+    Answers,
     completion_id,
     is_closed,
     item_id,
 )
 from vaultmem.memories.model import Memory, category_of
 from vaultmem.memories.proposals import Proposal
-from vaultmem.memories.reports import Report, header, report_planned
+from vaultmem.memories.reports import Report, report_planned
 from vaultmem.memories.store import YOU, Session
 from vaultmem.reminders import proposal_items
 from vaultmem.reminders.due import REMINDER, TASK, Due, series_id
 from vaultmem.reminders.items import carried_out_ids
 from vaultmem.reminders.person_facts import Learned
+from vaultmem.text.recurrence import resumed
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
@@ -62,39 +66,49 @@ def entries_about(id_: str, value: object) -> list[dict[str, str]]:
     return [one for one in entries(value) if id_ in (one["due"], completion_id(one["path"]))]
 
 
-def dues(session: Session) -> list[Due]:
+def dues(session: Session, answers: Answers | None = None) -> list[Due]:
     """All that is due, answered or not. What repeats goes on after it was done or dropped."""
     searcher = session.reader.searcher()
     if searcher is None:
         return []
     pending = session.desk.pending
-    return pending.dues(searcher.catalog, session.local_time, pending.record.answers())
+    known = pending.record.answers() if answers is None else answers
+    return pending.dues(searcher.catalog, session.local_time, known)
 
 
-def settle(session: Session, *, dry_run: bool = False, more: Iterable[Answer] = ()) -> Settled:
-    """Do what is to be done and was not yet; only say so in a dry run, in which there may be `more` answers."""
+def settle(
+    session: Session, *, dry_run: bool = False, more: Iterable[Answer] = (), entry: Header | None = None
+) -> Settled:  # fmt: skip
+    """Do what is to be done and was not yet; only say so in a dry run, in which there may be `more` answers. `entry`
+    has the answers that were just recorded: the history gets them with what they led to, or alone."""
     if not dry_run:
         session.desk.pending.unsettled = False  # what is answered from now on is for the next time
     answers = session.desk.pending.record.answers()
     answers |= {answer.id: answer for answer in more}
-    work = _Work(session, answers, dry_run=dry_run)
+    work = _Work(session, answers, entry, dry_run=dry_run)
     work.carry_out_dues()
+    work.move_on()
     notices = leaving.keep(session, answers, dry_run=dry_run)
     work.settled.done += notices.done
     work.settled.skipped += notices.skipped
     work.settled.changes += notices.changes
     work.promote_facts()
     work.decide_proposals()
+    if work.entry is not None:
+        session.desk.batches.apply(work.entry, [])
     return work.settled
 
 
 class _Work:
     """Goes through the answers once."""
 
-    def __init__(self, session: Session, answers: dict[str, Answer], *, dry_run: bool) -> None:
+    def __init__(
+        self, session: Session, answers: dict[str, Answer], entry: Header | None, *, dry_run: bool
+    ) -> None:
         self.settled = Settled()
+        self.entry = entry  # of the history, until something that was done has it
         self._session, self._answers, self._dry_run = session, answers, dry_run
-        self._dues = dues(session)
+        self._dues = dues(session, answers)
 
     def carry_out_dues(self) -> None:
         """Put reminders away, and tick tasks."""
@@ -105,6 +119,36 @@ class _Work:
                     self._settle(due, answer, mark)
                 except VaultmemError as error:
                     self._skip(due.id, due.path, str(error))
+
+    def move_on(self) -> None:
+        """Give reminders that repeat the day of their next occurrence, once the one that counted is done or dropped."""
+        rolling = {due.memory: due for due in self._dues if due.kind == REMINDER and due.rolls}
+        for due in dues(self._session, {}) if rolling else ():
+            following, answer = rolling.get(due.memory), self._answers.get(due.id)
+            if following is None or answer is None or following.id == due.id:
+                continue
+            try:
+                self._move_on(due, following, answer)
+            except VaultmemError as error:
+                self._skip(due.id, due.path, str(error))
+
+    def _move_on(self, due: Due, following: Due, answer: Answer) -> None:
+        live = self._session.desk.collection.live()
+        memory = next((one for one in live if one.id == due.memory), None)
+        if memory is None or is_closed(self._answers, following.series):
+            return
+        sets = _next_times(memory, following)
+        if not sets:
+            return
+        draft = self._session.draft()
+        draft.set(memory, f"next on {following.at.replace('T', ' ')}", **sets)
+        plan, mark = draft.plan(answer.state), carried_out_ids(due)[0]
+        if self._is_carried_out(answer, mark):
+            self._reopen(due.id, [due.id], one_line(due.text), due.path)
+        elif self._dry_run:
+            self.settled.add_changes(due.id, report_planned(self._session, plan))
+        else:
+            self._carry_out(due, answer, plan, following.at)
 
     def promote_facts(self) -> None:
         """Make memories of the facts of conversations that the person has ticked."""
@@ -158,7 +202,7 @@ class _Work:
         if answer is None or answer.state not in (DONE, DROPPED):
             return
         mark, *wider = carried_out_ids(due)
-        if due.kind == REMINDER and (answer.id == due.series or not due.rolls):
+        if due.kind == REMINDER:  # what repeats is answered here only where nothing follows
             others = (other for other in self._dues if other.memory == due.memory)
             if answer.id == due.series or all(is_closed(answers, other.id) for other in others):
                 yield answer, mark  # else it has another time to come
@@ -215,17 +259,21 @@ class _Work:
             )
         return None if task.is_closed else task.ticked(self._session, due.id)
 
-    def _carry_out(self, due: Due, answer: Answer, plan: Plan) -> None:
+    def _carry_out(self, due: Due, answer: Answer, plan: Plan, next_at: str = "") -> None:
         session, words, by = self._session, one_line(due.text), answer.by or YOU
         kind = "person" if by == YOU else "assistant"
         who = Header(by, kind, f"{plan.name}: {words}"[:200], session.now)
+        ids = {due.id, due.series, completion_id(due.path)}
+        if self.entry is not None and any(one.id in ids for one in self.entry.answers):
+            who, self.entry = self.entry, None
         outcome = session.carry_out(plan, who)
         if outcome.skipped:
+            self.entry = self.entry or (who if who.answers else None)
             self._skip(due.id, due.path, outcome.skipped[0][1])
             return
         self._record(carried_out_ids(due), answer, by, words)
         done = {"due": due.id, "text": words, "path": plan.changes[0].target, "action": plan.name}
-        self.settled.done.append(done)
+        self.settled.done.append({**done, "next": next_at})
 
     def _promote(self, fact: Learned) -> None:
         mark, words = item_id(fact.id, "carried out"), one_line(fact.content)
@@ -263,6 +311,25 @@ def _promote_fact(session: Session, id_: str, *, dry_run: bool) -> Report:
     return run(session, Arguments({"id": id_, "dry_run": dry_run}))
 
 
+def _next_times(memory: Memory, following: Due) -> dict[str, Value]:
+    """The properties by which a reminder has its next occurrence; {} where it has it, or several times of its own."""
+    remind, repeat = memory.properties.get("remind"), memory.properties.get("repeat")
+    by = memory.properties.get("due")
+    if not isinstance(remind, str) or not isinstance(repeat, str):
+        return {}
+    if not isinstance(by, (str, type(None))):
+        return {}
+    if remind.replace(" ", "T")[:16] == following.at:
+        return {}
+    rule = following.repeat
+    with suppress(ValueError):
+        rule = resumed(rule, date.fromisoformat((by or remind)[:10]))
+    sets: dict[str, Value] = {"remind": following.at}
+    if by:
+        sets["due"] = following.due
+    return sets if rule == following.repeat else {**sets, "repeat": rule}
+
+
 # --- What an answer has put away
 
 
@@ -298,13 +365,13 @@ def restore_plan(session: Session, id_: str) -> Plan | None:
     return Plan("restore", (change,))
 
 
-def restore(session: Session, params: Arguments, id_: str) -> str | None:
-    """Bring it back; where it is now."""
+def restore(session: Session, who: Header, id_: str) -> str | None:
+    """Bring it back; where it is now. The history has the answers of `who` in any case."""
     plan = restore_plan(session, id_)
     if plan is None:
+        session.desk.batches.apply(who, [])
         return None
     target = plan.changes[0].target
-    who = header(params, f"taken back: {target.rpartition('/')[2]}", session.now)
     outcome = session.carry_out(plan, who)
     if outcome.skipped:
         raise NoteChangedError(outcome.skipped[0][1])

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from vaultmem.memories.item_answers import item_id
 from vaultmem.text import recurrence
 
+_MOST_AHEAD = 400  # occurrences that may be done before their day
 TASK, NOTE, SAID, REMINDER = "task", "note", "said", "reminder"  # kinds of what is due
 
 
@@ -62,7 +63,7 @@ class Schedule(NamedTuple):
 
     def due_at(self, moment: datetime, is_closed: Callable[[str], bool]) -> Iterator[Identified]:
         """What it means at that moment: nothing when it is over. Of what repeats, the last occurrence until it is
-        answered, then the next."""
+        answered, then the next that is not; the very last in any case."""
         today = moment.date().isoformat()
         if self.rule:
             yield from self._occurrence(moment, is_closed)
@@ -85,8 +86,14 @@ class Schedule(NamedTuple):
             if not following or not is_closed(occurrence.due.id):
                 yield occurrence
                 return
-        if following:
-            yield with_id(_shift(self.due, following), self.source)
+        for _ in range(_MOST_AHEAD):  # done ahead of time
+            if not following:
+                return
+            occurrence = with_id(_shift(self.due, following), self.source)
+            following = occurrence_after(self.rule, self.due.due, following)
+            if not following or not is_closed(occurrence.due.id):
+                yield occurrence
+                return
 
     def _is_over(self, when: str, today: str) -> bool:
         if self.days is None:
@@ -111,6 +118,20 @@ def with_id(due: Due, source: str, key_time: str = "") -> Identified:
 def series_id(source: str, words: str = "") -> str:
     """The id under which is recorded that something repeats no more; a memory is one series, whatever it says."""
     return item_id(source, f"series\0{words}")
+
+
+def occurrence_after(rule: str, start: str, when: str) -> str:
+    """The occurrence that follows the one of that time; "" for none."""
+    _, following = _days_around(rule, date.fromisoformat(start[:10]), date.fromisoformat(when[:10]))
+    return following and following + start[10:]
+
+
+def earlier_occurrences(due: Due, days: int) -> Iterator[Due]:
+    """Of a reminder, which was moved on since, what it may have been on each of the days before."""
+    day = date.fromisoformat(due.due[:10]).toordinal()
+    for number in range(day - 1, max(day - days, 1), -1):
+        when = date.fromordinal(number).isoformat() + due.due[10:]
+        yield with_id(_shift(due, when), due.memory).due
 
 
 def _shift(due: Due, when: str) -> Due:

@@ -6,6 +6,7 @@ month (31 January, every month: 28 February); with "when done" it is counted fro
 
 from __future__ import annotations
 
+import re
 from calendar import monthrange
 from datetime import MAXYEAR, date, datetime, time, timedelta
 from typing import Literal, NamedTuple
@@ -27,6 +28,7 @@ _NUMBERS = {"one": 1, "two": 2, "three": 3, "other": 2}
 _WORKDAYS = [MO, TU, WE, TH, FR]
 _YEARS_AHEAD = 40  # 29 February falls on each weekday once in 28 years
 _FURTHEST = 366 * (_YEARS_AHEAD + 5)  # days
+_SHORTEST_MONTH = 28
 _ONE_DAY = timedelta(days=1)
 _LAST_DAY = date.max - _ONE_DAY
 
@@ -42,6 +44,7 @@ class Rule(NamedTuple):
     when_done: bool = False
     times: int | None = None  # that it comes round at all, its first day counted
     until: date | None = None  # the last day on which it may
+    since: date | None = None  # its first day, where it goes on from a later one
 
 
 def next_day(text: str, day: date, done_on: date) -> date | None:
@@ -72,6 +75,9 @@ def around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None
     itself. Reckoned from the start, whatever was done when: from the 31st, every month has its last day."""
     if day < start:
         return None, start
+    if rule.since is not None and rule.since < start:
+        last, following = around(rule._replace(since=None), rule.since, day)
+        return max(last or start, start), following
     if rule.times is not None or rule.until is not None:
         return _ended_around(rule, start, day)
     if not (rule.weekdays or rule.month_days or rule.months):
@@ -79,6 +85,21 @@ def around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None
     last = _nearest(rule, start, day, -1)
     following = _nearest(rule, start, min(day, _LAST_DAY) + _ONE_DAY, 1)
     return last or start, following
+
+
+def resumed(text: str, start: date) -> str:
+    """The rule in words for who goes on with it from one of its later days: its first day is named where it counts,
+    for how often it comes round, and for the length of months."""
+    rule = read_rule(text)
+    if rule is None or rule.since is not None:
+        return text
+    plain = not (rule.weekdays or rule.month_days or rule.months)
+    shortens = plain and rule.unit in {MONTHLY, YEARLY} and start.day > _SHORTEST_MONTH
+    if rule.times is None and not shortens:
+        return text
+    end = re.search(r" (?:for|until) |\Z", text, re.IGNORECASE)
+    at = end.start() if end else len(text)
+    return f"{text[:at]} from {start.isoformat()}{text[at:]}"
 
 
 def _ended_around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
@@ -131,7 +152,7 @@ def _tokens(words: str) -> list[str]:
 
 
 class _Reader:
-    """every [number] unit [on [the] what {, what}] [for number times | until day]"""
+    """every [number] unit [on [the] what {, what}] [from day] [for number times | until day]"""
 
     def __init__(self, tokens: list[str]) -> None:
         self.tokens = tokens
@@ -141,6 +162,7 @@ class _Reader:
         self.months: list[int] = []
         self.times: int | None = None
         self.until: date | None = None
+        self.since: date | None = None
 
     def rule(self) -> Rule | None:
         if not self._accept("every"):
@@ -153,11 +175,18 @@ class _Reader:
             self._skip("on", "in", "the")
             if not self._list():
                 return None
+        if self._accept("from"):
+            self.since = _day([self._next()])
+            self.at += 1
+            if self.since is None:
+                return None
         if not self._end() or self.at < len(self.tokens):
             return None
         days, months = tuple(self.weekdays), tuple(self.months)
-        month_days, times, until = tuple(self.month_days), self.times, self.until
-        return Rule(unit, interval, days, month_days, months, times=times, until=until)
+        return Rule(
+            unit, interval, days, tuple(self.month_days), months,
+            times=self.times, until=self.until, since=self.since,
+        )  # fmt: skip
 
     def _end(self) -> bool:
         """How often, or until when; False where that is not understood."""
