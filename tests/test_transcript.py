@@ -208,6 +208,24 @@ def test_what_was_taken_back_elsewhere_is_put_away_here(
         assert [one["id"] for one in other.entries("garden")] == ["e1", "e2", "e3"]
 
 
+def test_two_machines_that_went_on_alone_end_with_one_page(
+    vault: Path, opened: Vault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened.ask("converse", conversation="garden", new=TALK[:2])
+    opened.ask("pages")
+    page = on_another_machine(vault, tmp_path / "other")
+    later = {**entry(6, "user", "And on."), "created_at": "2026-11-23T08:00:00Z"}
+    with Vault(str(tmp_path / "other")) as other:
+        other.ask("converse", conversation="garden", new=[later])
+        other.ask("pages")
+        assert len([*page.parent.glob("Chat *.md")]) == 2
+        monkeypatch.setenv("VAULTMEM_NOW", str(time.time() + 2 * 3600))
+        other.write("Femi bakes on Sundays.")
+        other.ask("pages")
+        assert [one["id"] for one in other.entries("garden")] == ["e1", "e2", "e6"]
+    assert "And on." in page_of(tmp_path / "other").read_text("utf-8")
+
+
 def test_records_of_earlier_versions_move_once_and_undo_brings_them_back(
     vault: Path, opened: Vault
 ) -> None:

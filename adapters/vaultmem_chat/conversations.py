@@ -145,7 +145,7 @@ def promote(session: Session, request: Arguments) -> Report:
         name = free_title(content, stamp(session.now)[:10], new.id, draft.is_taken)
         private: dict[str, Value] = {"private": True} if is_private(fact.properties) else {}
         source: dict[str, Value] = {
-            "drawn_from": fact.id, "links": transcript.links_to(session, fact) or None,
+            "drawn_from": fact.id, "links": transcript.links_to(session, fact.conversation) or None,
         }  # fmt: skip
         draft.create(
             new._replace(title=name, properties={**new.properties, **private, **source}),

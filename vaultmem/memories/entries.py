@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -52,7 +53,8 @@ class Talk(NamedTuple):
 
     folder: str  # its name
     entries: tuple[Entry, ...]
-    troubles: tuple[tuple[str, str], ...]  # path and reason
+    troubles: tuple[tuple[str, str], ...] = ()  # path and reason
+    pages: tuple[File, ...] = ()  # that show all of it
 
 
 class ConversationFiles:
@@ -67,15 +69,25 @@ class ConversationFiles:
 
     def entries(self, conversation: str) -> list[Entry]:
         """All entries of one conversation, the oldest first, those that were deleted among them."""
-        talk = self._talk(folder_of(conversation))
+        name, passed = folder_of(conversation), list[Trouble]()
+        talk = self._talk(name, self._files(f"{self.place}/{name}", passed), passed)
         return [one for one in talk.entries if one.conversation == conversation]
 
     def talks(self) -> list[Talk]:
         """All conversations, one folder after the other."""
-        start = len(self.place) + 1
-        inner = (file.path[start:] for file in self._files(self.place, []))
-        names = {path.partition("/")[0] for path in inner if "/" in path}
-        return [self._talk(name) for name in sorted(names)]
+        passed: list[Trouble] = []
+        files = defaultdict[str, list[File]](list)
+        for file in self._files(self.place, passed):
+            files[self._folder(file.path)].append(file)
+        troubles = defaultdict[str, list[Trouble]](list)
+        for one in passed:
+            troubles[self._folder(one.path)].append(one)
+        names = sorted(files.keys() - {""})
+        return [self._talk(name, files[name], troubles[name]) for name in names]
+
+    def _folder(self, path: str) -> str:
+        """In which conversation's folder it lies; "" for none."""
+        return path[len(self.place) + 1 :].rpartition("/")[0].partition("/")[0]
 
     def find(self, name: str, least: int = 4) -> list[Entry]:
         """The entries that a name means: an id, the beginning of one, or a path; of those with one id, the one that
@@ -88,25 +100,17 @@ class ConversationFiles:
         living = {one.id: one for one in exact if not one.deleted}
         return [one for one in exact if living.get(one.id, one) is one]
 
-    def pages(self) -> list[File]:
-        """The pages of all conversations."""
-        start = len(self.place) - len(ENTRIES)
-        files = self._files(self.place, [])
-        return [one for one in files if is_our_page(one.path[start:])]
-
     def troubles(self) -> list[tuple[str, str]]:
         """Files that cannot be read as an entry, and why."""
         return [each for talk in self.talks() for each in talk.troubles]
 
-    def _talk(self, name: str) -> Talk:
-        place = f"{self.place}/{name}"
-        passed: list[Trouble] = []
-        start = len(self.place) - len(ENTRIES)
-        files = [
-            file
-            for file in self._files(place, passed)
-            if file.path.lower().endswith(".md") and not is_our_page(file.path[start:])
-        ]
+    def _talk(self, name: str, every: Iterable[File], passed: Iterable[Trouble]) -> Talk:
+        place, start = f"{self.place}/{name}", len(self.place) - len(ENTRIES)
+        files: list[File] = []
+        shown: list[File] = []
+        for one in every:
+            if one.path.lower().endswith(".md"):
+                (shown if is_our_page(one.path[start:]) else files).append(one)
         copies = conflicts(Places(file.path for file in files))
         with self._lock:
             self._forget_all_but(place, {file.path for file in files})
@@ -114,7 +118,7 @@ class ConversationFiles:
         troubles = [(path, one.trouble) for path, one in read.items() if one.trouble]
         troubles += [(one.path, one.reason) for one in passed]
         entries, twice = _unique(one.entry for one in read.values() if one.entry is not None)
-        return Talk(name, tuple(entries), tuple(sorted([*troubles, *twice])))
+        return Talk(name, tuple(entries), tuple(sorted([*troubles, *twice])), tuple(shown))
 
     def _files(self, place: str, troubles: list[Trouble]) -> list[File]:
         raw = vault.on_disk(self._root, place) or place

@@ -117,9 +117,14 @@ def _replace_generated(path: str, data: bytes) -> Callable[[bytes], bytes]:
 
 def clear_copies(desk: MemoryStore, path: str) -> None:
     """Archive the copies that sync programs have left beside it: they say nothing that is not known."""
-    for copy in page_copies.named_after(desk.vault, path):
+    put_away(desk, page_copies.named_after(desk.vault, path))
+
+
+def put_away(desk: MemoryStore, paths: Iterable[str]) -> None:
+    """Archive pages that were generated, and are not any more."""
+    for path in paths:
         try:
-            if is_generated(files.content(f"{desk.vault}/{copy}", _LONGEST_COPY)[0]):
-                page_copies.put_away(desk.vault, copy, desk.folder)
+            if is_generated(files.content(f"{desk.vault}/{path}", _LONGEST_COPY)[0]):
+                page_copies.put_away(desk.vault, path, desk.folder)
         except (OSError, ValueError, VaultmemError) as error:  # the next job tries again
-            log.warning("%s: %s", copy, error)
+            log.warning("%s: %s", path, error)

@@ -30,7 +30,7 @@ from vaultmem.text.times import stamp
 from vaultmem.vault import pages
 from vaultmem.vault.batches import Answered, Header, Outcome, PlannedWrite
 from vaultmem.vault.files import decode
-from vaultmem.vault.places import ARCHIVE
+from vaultmem.vault.places import ARCHIVE, in_conversation
 
 if TYPE_CHECKING:
     from vaultmem.synclog.log_entries import Written
@@ -224,10 +224,10 @@ def _keep_undone(session: Session, outcome: Outcome) -> None:
     """A job shall not do again at once what a person has undone."""
     results = [session.desk.collection.at(step.target) for step in outcome.done]
     rows = [(each.id, each.path, each.hash) for each in results if each and not each.archived]
-    inside = f"{session.desk.talks.place}/"  # records by their places
-    rows += [
-        (step.target, step.target, "") for step in outcome.done if step.target.startswith(inside)
+    records = [
+        one.target for one in outcome.done if in_conversation(one.target, session.desk.folder)
     ]
+    rows += [(path, path, "") for path in records]
     reads.leave_undone(session.desk.ledger, rows, session.now)
 
 

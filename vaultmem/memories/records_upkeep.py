@@ -72,7 +72,7 @@ def _relinked(
         if name and undone.get(memory.id) != (memory.path, memory.hash):
             fact = facts[name]
             others = [each for each in links.entries(memory) if name not in link_targets(each)]
-            every = [*others, *transcript.links_to(session, fact)]
+            every = [*others, *transcript.links_to(session, fact.conversation)]
             sets: dict[str, Value] = {"drawn_from": fact.id, "links": every or None}
             yield Change(EDIT, memory.id, memory.path, memory.path, sets, None, None, _HIDDEN)
 
@@ -80,35 +80,35 @@ def _relinked(
 def take_in(session: Session) -> set[str]:
     """Make records of pages that this machine did not write, and put away what these take back. The paths of
     pages to be left as they are: this machine has nothing to add, or their records may be on their way."""
-    desk = session.desk
-    talks = {talk.folder: talk.entries for talk in desk.talks.talks()}
-    alone = set()
-    for path, text, changed in generated.of_others(desk, desk.talks.pages()):
-        folder = path.split("/")[-2]
-        tail, every = transcript.read(text)
-        conversation = in_folder(folder, tail.get("conversation"))
-        entries = talks.get(folder, ())
-        new = [*_new(session, conversation, entries, every)] if conversation else []
+    desk, alone = session.desk, set()
+    every = (page for talk in desk.talks.talks() for page in talk.pages)
+    for path, text, changed in generated.of_others(desk, every):
+        tail, rows = transcript.read(text)
+        conversation = in_folder(path.split("/")[-2], tail.get("conversation"))
+        if not conversation:
+            continue
+        entries = desk.talks.entries(conversation)
+        new = _new(session, conversation, entries, rows)
         changes = [*new, *_taken_back(session, entries, tail.get("away"))]
-        is_early = bool(changes) and session.now - changed < PATIENCE
-        if changes and not is_early:
+        if changes and session.now - changed < PATIENCE:
+            alone.add(path)
+            continue
+        if changes:
             _carry_out(session, conversation, changes, _ELSEWHERE)
-        listed = {one.id for one in every}
-        ours = {one.id for one in entries if transcript.is_on_page(one)} - {
-            one.id for one in changes
-        }
-        if is_early or ours | {one.id for one in new} == listed:
+            entries = desk.talks.entries(conversation)
+        ours = {one.id for one in entries if transcript.is_on_page(one)}
+        if ours == {one.id for one in rows} and path == transcript.page_path(session, entries):
             alone.add(path)
     return alone
 
 
 def _new(
-    session: Session, conversation: str, entries: Sequence[Entry], every: Sequence[transcript.Row]
+    session: Session, conversation: str, entries: Sequence[Entry], rows: Sequence[transcript.Row]
 ) -> Iterator[Change]:
     known = {one.id for one in entries}
     names = {one.id: file_name(one.path) for one in entries}
-    names |= {one.id: _name(one) for one in every if one.id not in known}
-    for one in every:
+    names |= {one.id: _name(one) for one in rows if one.id not in known}
+    for one in rows:
         if one.id in known or not (is_entry_id(one.id) and _name(one) and one.content.strip()):
             continue
         known.add(one.id)
@@ -137,11 +137,9 @@ def _taken_back(session: Session, entries: Sequence[Entry], away: Value) -> Iter
     for one in entries:
         if one.id in gone and not (one.deleted or is_private(one.properties)):
             target = f"{folder}/{put_away(one.path[len(folder) + 1 :])}"
-            sets: dict[str, Value] = {
-                "deleted_at": stamp(session.now), "by": scope_of(one.conversation),
-            }  # fmt: skip
-            expected = content_hash(one.content)
-            yield Change(TO_ARCHIVE, one.id, one.path, target, sets, None, expected, _ELSEWHERE)
+            sets = {"deleted_at": stamp(session.now), "by": scope_of(one.conversation)}
+            hash_ = content_hash(one.content)
+            yield Change(TO_ARCHIVE, one.id, one.path, target, sets, None, hash_, _ELSEWHERE)
 
 
 def _carry_out(session: Session, conversation: str, changes: Sequence[Change], why: str) -> None:

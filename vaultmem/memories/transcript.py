@@ -26,7 +26,6 @@ from vaultmem.memories.conversation import (
     file_name,
     folder_of,
 )
-from vaultmem.memories.entries import Talk
 from vaultmem.memories.model import link_targets
 from vaultmem.memories.store import Session
 from vaultmem.memories.summaries import is_outdated
@@ -44,6 +43,7 @@ _NO_NAME = re.compile(r"[0-9a-f]{8}[0-9a-f-]{8,}")  # an id that says nothing to
 _SHORT = 8  # characters of such an id
 _ABOUT = "vaultmem writes this page; changes made here are lost."
 _MARKS = re.compile(r"^<!-- vaultmem\n(.*?)\n-->$", re.MULTILINE | re.DOTALL)
+_KEYS = ("id", "role", "created_at", "hash")  # of each line
 _HASH = 12  # digits, by which a line knows its words
 _ESCAPES = str.maketrans({one: f"\\u{ord(one):04x}" for one in "<>[]#"})
 # What follows from the others, or is for each machine to say.
@@ -64,33 +64,37 @@ class Row(NamedTuple):
 
 
 def keep(session: Session, but: Container[str]) -> int:
-    """Write the pages of conversations that say something new, but some; how many."""
+    """Write the pages of conversations that say something new, but some; how many. Pages of other names go."""
     desk = session.desk
     titles = {one.id: one.title for one in desk.collection.live()}
     texts = {}
     for talk in desk.talks.talks():
-        path = f"{desk.talks.place}/{talk.folder}/{_name(talk)}" if talk.entries else ""
-        if path and path not in but:
-            body = render(talk.entries, titles)
+        if talk.entries:
+            path = page_path(session, talk.entries)
             sets: dict[str, Value] = {"generated": generated.BY, "TP_ignore_this_file": True}
-            texts[path] = pages.compose(desk.rules.page_style(path), sets, body).decode()
+            if path not in but:
+                body = render(talk.entries, titles)
+                texts[path] = pages.compose(desk.rules.page_style(path), sets, body).decode()
+            others = (one.path for one in talk.pages if one.path != path and one.path not in but)
+            generated.put_away(desk, others)
     return generated.keep_all(desk, texts)
 
 
-def links_to(session: Session, one: Entry) -> list[Value]:
+def links_to(session: Session, conversation: str) -> list[Value]:
     """The link to the page of a conversation, where such pages are written."""
     if session.desk.config.text("memories.pages") == "off":
         return []
-    entries = session.desk.talks.entries(one.conversation)
-    name = _name(Talk(folder_of(one.conversation), tuple(entries), ()))
-    return [f"[[{name.removesuffix('.md')}]]"]
+    path = page_path(session, session.desk.talks.entries(conversation))
+    return [f"[[{file_name(path)}]]"]
 
 
-def _name(talk: Talk) -> str:
-    """The same as long as there is anything of it, and without words that may be taken back."""
-    day = _day(min(one.created for one in talk.entries))
-    name = talk.folder[:_SHORT] if _NO_NAME.fullmatch(talk.folder) else talk.folder
-    return f"{CHAT} {day:%Y-%m-%d} {name}.md"
+def page_path(session: Session, entries: Sequence[Entry]) -> str:
+    """Where the page of a conversation with these entries is. The same as long as there is anything of it, and without
+    words that may be taken back."""
+    day = _day(min((one.created for one in entries), default=0.0))
+    folder = folder_of(entries[0].conversation) if entries else ""
+    name = folder[:_SHORT] if _NO_NAME.fullmatch(folder) else folder
+    return f"{session.desk.talks.place}/{folder}/{CHAT} {day:%Y-%m-%d} {name}.md"
 
 
 def _day(at: float) -> datetime:
@@ -162,11 +166,8 @@ def _quote(text: str) -> str:
 def _comment(entries: Sequence[Entry]) -> str:
     """Nothing in it is a link, a tag or the end of a comment for an editor."""
     listed = [one for one in entries if is_on_page(one)]
-    away = {
-        one.id
-        for one in entries
-        if (one.deleted or is_private(one.properties)) and one.properties.get("evicted") is not True
-    }
+    gone = (one for one in entries if one.deleted or is_private(one.properties))
+    away = {one.id for one in gone if one.properties.get("evicted") is not True}
     away -= {one.id for one in listed}
     ids = {file_name(one.path): one.id for one in entries}
     first = {"conversation": entries[0].conversation, "away": " ".join(sorted(away))}
@@ -204,11 +205,9 @@ def read(body: str) -> tuple[dict[str, Value], list[Row]]:
     words = {content_hash(text)[:_HASH]: text for text in (*facts, *turns)}
     every = []
     for own in rows:
-        id_, role, created, key = (
-            str(own.pop(name, "")) for name in ("id", "role", "created_at", "hash")
-        )
+        id_, role, at, key = (str(own.pop(name, "")) for name in _KEYS)
         if key in words and role in (*_NAMES, MEMORY):
-            every.append(Row(id_, role, created, words[key], own))
+            every.append(Row(id_, role, at, words[key], own))
     return first, every
 
 

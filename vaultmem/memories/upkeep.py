@@ -9,16 +9,7 @@ from typing import NamedTuple
 
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index import minilm
-from vaultmem.memories import (
-    changed_note,
-    classify,
-    index_page,
-    leaving,
-    links,
-    reads,
-    records_upkeep,
-    review,
-)
+from vaultmem.memories import changed_note, classify, index_page, leaving, links, reads, review
 from vaultmem.memories import compress as summing
 from vaultmem.memories import dream as steps
 from vaultmem.memories.arguments import Arguments
@@ -26,6 +17,7 @@ from vaultmem.memories.classify import UNSURE
 from vaultmem.memories.draft import HALTED, TO_ARCHIVE, Draft, Finding, Plan
 from vaultmem.memories.dream import DEEP, LIGHT, MEDIUM, Options, leave_unquiet
 from vaultmem.memories.merge import MERGED
+from vaultmem.memories.records_upkeep import hide
 from vaultmem.memories.reports import (
     NOTHING,
     Report,
@@ -57,7 +49,7 @@ def dream(session: Session, params: Arguments) -> Report:
     if _is_old_news(session, params, level):
         return {**to_json(Plan(name), NOTHING), "level": level}
     if not dry_run:
-        records_upkeep.hide(session)
+        hide(session)
     done = _run(session, params, name, lambda draft, options: steps.dream(draft, level, options))
     report, plan = done.report, done.plan
     if not dry_run:
