@@ -86,3 +86,19 @@ def test_a_whole_request_is_not_watched(proxy: Proxied) -> None:
     assert client.socket.recv(100).startswith(b"HTTP/1.1 200")
     assert client.there._watch is None
     client.socket.close()
+
+
+def test_a_request_with_two_lengths_is_refused_and_so_is_all_behind_it(
+    proxy: Proxied, scripted_llm: ScriptedLlm
+) -> None:
+    """A server in front may have read the rest as the body of the first, and a client's own as another's."""
+    head, before = HEAD % proxy.port, len(scripted_llm.requests)
+    behind = b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % proxy.port
+    with socket.create_connection(("127.0.0.1", proxy.port), timeout=60) as client:
+        client.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + behind)
+        received = b""
+        while piece := client.recv(65_536):
+            received += piece
+    assert received.startswith(b"HTTP/1.1 400 ")
+    assert b"two lengths" in received
+    assert len(scripted_llm.requests) == before

@@ -158,8 +158,9 @@ class _Door:
         if why := _foreign(request, self._door):
             self._door.metrics.refused[why] += 1
             return _error(403, f"the {why} is not one of this server")
-        if {"content-length", "transfer-encoding"} <= {*request.headers}:  # RFC 9112, 6.3
-            return _error(400, "the request has two lengths", {"connection": "close"})
+        if guard.has_two_lengths(request.headers.raw):
+            two = guard.TWO_LENGTHS
+            return _error(two.status, two.message, two.headers)
         if int(_number(request.headers.get("content-length"))) > most:
             return _error(413, f"a request may have {most:,} bytes")
         return None

@@ -44,6 +44,7 @@ class Refusal(NamedTuple):
     status: int
     message: str
     code: str
+    headers: dict[str, str] | None = None
 
 
 NO_HOST = Refusal(403, "the Host is not one of this server", "host_not_allowed")
@@ -53,6 +54,13 @@ NO_KEY = Refusal(
     "this proxy wants its key: as the api_key of the client, or in X-Vaultmem-Key",
     "invalid_api_key",
 )
+
+TWO_LENGTHS = Refusal(400, "the request has two lengths", "two_lengths", {"connection": "close"})
+
+
+def has_two_lengths(headers: Headers) -> bool:
+    """Whether a request names its length in both ways: a server in front may read another end of it (RFC 9112, 6.3)."""
+    return {b"content-length", b"transfer-encoding"} <= {name.lower() for name, _ in headers}
 
 
 class Guard:
@@ -67,6 +75,8 @@ class Guard:
 
     def refusal(self, headers: Headers, path: str) -> Refusal | None:
         """Why a request is refused; None where it is not."""
+        if has_two_lengths(headers):
+            return TWO_LENGTHS
         host = header(headers, b"host")
         if not self._is_ours(host):
             return NO_HOST
