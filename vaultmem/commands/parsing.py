@@ -8,6 +8,7 @@ import re
 import sys
 from argparse import Namespace
 from collections.abc import Collection, Mapping
+from functools import cache
 from itertools import islice, pairwise
 
 from vaultmem import screen
@@ -182,17 +183,22 @@ def from_params(name: str, arguments: Mapping[str, object]) -> Namespace:
 def _namespace(
     name: str, arguments: Mapping[str, object], at: str, read: Mapping[str, object]
 ) -> Namespace:
-    one = find_verb(name)
-    known = {param.outside: param for param in one.of(at)}
-    as_typed = _untyped_param if at == COMMAND else params.lenient
-    schema = params.object_of(map(as_typed, known.values()))
+    known, schema = _declared(name, at)
     with params.at_door(at):
         checked = params.check_by(known, schema, arguments)
-    empty = {param.name: _default(param) for param in one.params}
+    empty = {param.name: _default(param) for param in find_verb(name).params}
     shared = {name: read.get(name) for name in ("vault", "format", "json") if name not in checked}
     if shared["json"] and shared["format"] == "text":
         shared["format"] = "json"
     return Namespace(**{**empty, **shared, **checked}, command=name)
+
+
+@cache
+def _declared(name: str, at: str) -> tuple[dict[str, Param], dict[str, object]]:
+    """The parameters that a command has at a door, and their schema."""
+    known = {param.outside: param for param in find_verb(name).of(at)}
+    as_typed = _untyped_param if at == COMMAND else params.lenient
+    return known, params.object_of(map(as_typed, known.values()))
 
 
 def _untyped_param(param: Param) -> Param:

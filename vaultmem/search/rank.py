@@ -130,10 +130,14 @@ Scored = tuple[float, int]  # minus the score, and the block: sorted, the best c
 
 
 def in_order(
-    scored: Iterable[Scored], paths: Callable[[set[int]], dict[int, str]], note_bits: int
+    scored: Iterable[Scored],
+    paths: Callable[[set[int]], dict[int, str]],
+    note_bits: int,
+    limit: int,
 ) -> list[int]:
     """The blocks, best first; what is equally good by its path and place. Numbers of notes only tell in which order
-    they came into this index; `paths` gives the paths of notes. `scored` has the best first."""
+    they came into this index; `paths` gives the paths of notes. `scored` has the best first. Behind the first `limit`
+    notes, of which no other one is shown, only the order of the blocks within each note counts."""
     groups: list[list[int]] = []
     before, least = math.inf, 2 * 10**-DIGITS  # few are near enough to round them
     for lost, block in scored:
@@ -142,11 +146,17 @@ def in_order(
         else:
             groups.append([block])
         before = lost
-    tied = [group for group in groups if group[1:]]
+    shown: set[int] = set()
+    tied: list[list[int]] = []
+    for group in groups:
+        group.sort()
+        if len(shown) < limit:
+            shown.update([block >> note_bits for block in group])
+            tied += [group] if group[1:] else []
     notes = {block >> note_bits for group in tied for block in group}
     known = paths(notes) if tied else {}
     for group in tied:
-        group.sort(key=lambda block: (known.get(block >> note_bits, ""), block))
+        group.sort(key=lambda block: known.get(block >> note_bits, ""))
     return [block for group in groups for block in group]
 
 

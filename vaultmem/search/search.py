@@ -226,7 +226,7 @@ class Searcher:
         facts = rank.Facts(result.known.copies, sizes, seats.of if seats else int, around, share)
         ranking = rank.Ranking(keyword, meaning, ORD_BITS, facts)
         paths = partial(catalog_read.paths_of, self.catalog)
-        blocks = rank.in_order(ranking.scored, paths, ORD_BITS)
+        blocks = rank.in_order(ranking.scored, paths, ORD_BITS, ask.limit)
         if ask.group == "note":
             blocks, result.more = rank.group_by_note(blocks, ask.limit, ORD_BITS)
         result.blocks = [ranking.ranked(block) for block in blocks[: ask.limit]]
