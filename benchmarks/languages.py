@@ -2,9 +2,10 @@
 
     python benchmarks/languages.py [--model default] [--models FOLDER] [--among FOLDER_OF_NOTES]
 
-The questions of recall/questions-cjk.tsv share almost no word with their passages; each is compared with all
-passages of the file and with the paragraphs of the notes of a folder, if one is given. Also printed: mean and deviation
-of the cosines of pairs that do not belong together, by which models are made comparable, and the time a text takes.
+The questions of recall/questions-cjk.tsv, and of a set held out, share almost no word with their passages; each is
+compared with all passages of the file and with the paragraphs of the notes of a folder, if one is given. Also printed:
+mean and deviation of the cosines of pairs that do not belong together, by which models are made comparable, and the
+time a text takes.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ def main() -> None:
     among = paragraphs(options.among) if options.among else []
     for name in (
         "recall/questions-cjk.tsv",
+        "recall/questions-cjk-held-out.tsv",
         "pairs/paraphrases-chinese.tsv",
         "pairs/paraphrases-english.tsv",
     ):

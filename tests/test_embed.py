@@ -308,6 +308,8 @@ def test_pooling_is_taken_from_the_folder_and_keeps_vectors_apart(
     (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
     first = resolve_model(str(folder), models)
     assert first.pooling == "cls"
+    assert mean.mean == pytest.approx(default.mean, abs=0.03), "of texts that are not related"
+    assert first.mean > mean.mean + 0.1
     assert first.key != mean.key
     assert not np.allclose(Embedder(first).embed(["text"]), embedder.embed(["text"]), atol=0.01)
 

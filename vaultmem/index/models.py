@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from vaultmem.adapter.services import Settings
 
-
 DEFAULT, MULTILINGUAL = "default", "multilingual"
 
 
@@ -53,12 +52,8 @@ def resolve_model(setting: str, models_dir: str) -> Model:
     if setting == MULTILINGUAL:
         return _multilingual(models)
     refuse_if_off(setting)
-    # The two rarer ways cost more imports than most runs want to pay.
-
     path = _as_folder(setting)
-    if path is None:
-        return named_model(setting, models)
-    return folder_model(path, models)
+    return folder_model(path, models) if path else named_model(setting, models)
 
 
 def _multilingual(models: Path) -> Model:
@@ -109,14 +104,13 @@ def folder_model(folder: Path, models: Path) -> Model:
     lacking = [name for name in TOKENIZER if not (folder / name).is_file()]
     if lacking:
         raise ModelError(f"{folder} is no embedding model: it lacks {', '.join(lacking)}.")
-    record = models / f"folder-{_fingerprint(folder, (weights, *TOKENIZER, POOLING))}.json"
+    record = models / f"measured-{_fingerprint(folder, (weights, *TOKENIZER, POOLING))}.json"
     return _read_record(record) or _record(record, _inspect(folder, weights))
 
 
 def named_model(name: str, models: Path) -> Model:
     """A model that fastembed knows, downloaded into `models` the first time. Raises ModelError."""
-    digest = hashlib.blake2b(name.lower().encode(), digest_size=6).hexdigest()
-    record = models / f"named-{digest}.json"
+    record = models / f"{model_key('fetched', name.lower())}.json"
     known = _read_record(record)
     if known and (Path(known.folder) / known.weights).is_file():
         return known
@@ -211,6 +205,13 @@ def _read_record(record: Path) -> Model | None:
 
 
 def _record(record: Path, model: Model) -> Model:
+    """Keep what is known of a model, with the mean cosine of texts that have nothing to do with each other."""
+    import numpy as np
+
+    texts = (Path(__file__).parents[1] / "data/unrelated.txt").read_text("utf-8").splitlines()
+    vectors = Embedder(model).embed(texts)
+    cosines = (vectors @ vectors.T)[~np.eye(len(texts), dtype=bool)]
+    model = model._replace(mean=min(0.99, round(float(cosines.mean()), 3)))
     try:
         record.parent.mkdir(parents=True, exist_ok=True)
         descriptor, fresh = tempfile.mkstemp(prefix=".record-", dir=record.parent)
@@ -230,8 +231,7 @@ def _sha256(path: Path) -> str:
 
 
 def open_embedder(settings: Settings, folder: str, threads: int, setting: str = "") -> TextEmbedder:
-    """The one of the settings, or of another value of embedding.model; `folder` holds what is known of models. Raises
-    ModelError with what to do."""
+    """The one of the settings, or of another value of embedding.model; `folder` holds what is known of models."""
     if settings.text("embedding.base_url") and not setting:
         return plugins.models().open_embedder(settings, folder)
     return Embedder(resolve_model(setting or settings.text("embedding.model"), folder), threads)
