@@ -358,7 +358,7 @@ def test_what_an_assistant_writes_with_its_name_as_source_is_told_with_its_name(
     assert "nobody" not in chat
     ids = {one["content"]: one["id"] for one in vault.memories()}
     waiting = asks("codex").splitlines()[-1]
-    assert waiting.startswith("(2 answers from others held back until the person lets them in: ")
+    assert waiting.startswith("(2 answers from elsewhere held back until the person approves: ")
     for held in ("zebra from nobody", "zebra of the web"):
         assert held not in asks("codex")
         assert f"vaultmem approve {ids[held][:8]}" in waiting

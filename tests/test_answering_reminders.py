@@ -13,6 +13,7 @@ from tests.index_dump import synced
 from tests.test_answering import HOW, Bench, Open, bench, without_a_model
 from vaultmem.errors import UsageError
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, Answer
+from vaultmem.reminders import listing
 from vaultmem.reminders.due import series_id
 
 __all__ = ["bench", "without_a_model"]  # fixtures
@@ -37,6 +38,18 @@ def test_a_reminder_goes_to_the_archive_and_comes_back(bench: Open, state: str) 
     assert on.id("water") == water
     assert on.stated()[water] == OPEN
     assert not on.ask("settle")["done"]
+
+
+def test_a_reminder_that_stands_on_the_page_is_read_by_nobody(bench: Open) -> None:
+    on = bench()
+    path = on.ask("remind", content="water the plants", at="2026-11-23 09:00")["path"]
+    before = on.text(path)
+    on.later()
+    assert on.desk.pending.refresh(on.vault.searcher().catalog, on.at).written
+    assert "water the plants" in on.text("vaultmem/pending.md")
+    assert listing.take(on.vault.state.folder) == {}
+    on.ask("dream", level=1)
+    assert on.text(path) == before
 
 
 def test_a_reminder_that_was_restored_is_open_again(bench: Open) -> None:

@@ -36,7 +36,7 @@ WELL: dict[str, Any] = {
 }  # fmt: skip
 COMMANDS = {"", "vaultmem sync", "vaultmem restart", "vaultmem start", "vaultmem service install"}
 TYPED = re.compile(
-    r"\b(?:vaultmem (?:start|restart|sync|status|service|jobs)|chmod|chown|rm|tail|lsof|sysctl|pip install)\b"
+    r"\b(?:vaultmem (?:start|restart|sync|status|service|jobs|history)|chmod|chown|rm|tail|lsof|sysctl|pip install)\b"
 )
 
 
@@ -169,6 +169,18 @@ def test_a_lock_held_by_somebody_unknown(indexed: Path) -> None:
         assert found(indexed) == [
             "warning: the index is locked by a process that cannot be identified"
         ]
+
+
+def test_a_line_of_a_memory_that_says_nothing_is_named_with_its_place(indexed: Path) -> None:
+    memory = indexed / "vaultmem" / "people" / "Anne.md"
+    memory.parent.mkdir(parents=True)
+    memory.write_text("---\ncategory: people\nvaultmem: nonsense\n---\nAnne lives in Lisbon\n")
+    ran("sync", "--vault", str(indexed))
+    assert found(indexed) == ["warning: 1 memory whose line vaultmem says nothing that can be read"]
+    assert (
+        "vaultmem/people/Anne.md:3: vaultmem: nonsense"
+        in ran("doctor", "--vault", str(indexed), "--format", "json").out
+    )
 
 
 def test_a_socket_left_behind(indexed: Path) -> None:

@@ -122,7 +122,7 @@ _HEAD = """\
 into a pipe. This is version {version} of the answers; `--version --json` tells which one is installed.
 
 Within a version keys are only added: read those you know and leave the others alone. A key that goes away, or gets
-another meaning, raises the version. Empty values may be left out. Errors are `{{"error": "…"}}` on stderr, with exit
+another meaning, raises the version. A search leaves out empty values; a memory of `list` or `read` has every key. Errors are `{{"error": "…"}}` on stderr, with exit
 code 1, or 2 for a command typed wrongly; remarks on stderr stay text. `--batch` prints one JSON value on each line,
 `export` one memory on each line; `hook`, `mcp` and the socket speak JSON always, as [the format](format.md) tells.
 

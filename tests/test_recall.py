@@ -424,8 +424,8 @@ def test_the_text_is_the_block_and_nothing_else(knowing: Path) -> None:
         assert f"[SEMANTIC] ({today}, by codex, not approved) The boiler wants bleach" in lines
         bills = next(one["id"] for one in opened.memories() if one["title"] == "Bills")
     assert lines[-1] == (
-        "(2 answers from others held back until the person lets them in: "
-        f"vaultmem approve {bills[:8]}, --untrusted tells blocks of notes)"
+        "(2 answers from elsewhere held back until the person approves: "
+        f"vaultmem approve {bills[:8]}, vaultmem recall --untrusted tells blocks of notes, too)"
     )
     lines = ran("recall", "boiler", "--top-k", "20", "--untrusted", *words).out.splitlines()
     assert (
@@ -500,7 +500,9 @@ def test_a_line_with_control_characters_does_not_end_the_batch(knowing: Path) ->
 def test_a_budget_too_small_for_the_best_is_said(knowing: Path) -> None:
     words = ("--without", "meaning,preferences", "--vault", str(knowing), "--budget", "3")
     ended = ran("recall", "boiler", *words, "--format", "text")
-    assert ended.out.startswith("<memory>\n</memory>\n(2 answers from others held back")
+    assert ended.out.startswith(
+        "<memory>\n</memory>\n(2 answers from elsewhere held back until you approve: "
+    )
     assert "what fits best has " in ended.err
     assert "does not fit into a budget of 3" in ended.err
     told = json.loads(ran("recall", "boiler", *words, "--format", "json").out)

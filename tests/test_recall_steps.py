@@ -126,11 +126,13 @@ def test_what_was_replaced_is_told_of_the_days_when_it_held(day: int, why: str) 
 
 
 def test_only_what_else_would_be_told_counts_as_replaced() -> None:
-    old = Candidate("a.md", 1, 1, "words", created=NOW, archived=True, until=NOW + DAY)
+    old = Candidate("a.md", 1, 1, "words", created=NOW, archived=True, until=NOW + DAY, successor="n",
+                    parts={"lead": 0.0})  # fmt: skip
     others = [old._replace(private=True), old._replace(scope="agent:a"), old._replace(trusted=False),
-              old._replace(until=None), old._replace(until=None, forgotten=True)]  # fmt: skip
-    assert recall_candidate.replaced([old, *others], Wanted("x")) == 1
-    assert recall_candidate.replaced([old], Wanted("x", as_of=NOW + 1)) == 0  # it is told
+              old._replace(until=None), old._replace(until=None, forgotten=True),
+              old._replace(successor="untold"), old._replace(parts={"lead": -0.5})]  # fmt: skip
+    assert recall_candidate.replaced([old, *others], {"n"}, Wanted("x")) == 1
+    assert recall_candidate.replaced([old], {"n"}, Wanted("x", as_of=NOW + 1)) == 0  # it is told
 
 
 agings = st.builds(

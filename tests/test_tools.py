@@ -438,7 +438,7 @@ def test_recall_gives_the_block(box: Toolbox, opened: Vault) -> None:
     opened.sync()
     mine = {"query": "oolong", "notes": False}
     text = call(box, opened, "memory_recall", **mine).text
-    assert text.startswith("<memory>\n</memory>\n(1 answer from others held back until")
+    assert text.startswith("<memory>\n</memory>\n(1 answer from elsewhere held back until")
     assert "vaultmem approve" in text
     told = call(box, opened, "memory_recall", untrusted=True, **mine)
     assert told.text.count("</memory>") == 1

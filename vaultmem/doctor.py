@@ -10,10 +10,11 @@ from vaultmem import plugins
 from vaultmem.api import Vault
 from vaultmem.errors import StateError, VaultGoneError, VaultmemError
 from vaultmem.index import catalog_read
-from vaultmem.index.catalog import spoken
+from vaultmem.index.catalog import NOTES_BELOW, below, spoken
 from vaultmem.text import scripts
 from vaultmem.text.values import plural, value
 from vaultmem.vault import identity
+from vaultmem.vault.places import LINE
 
 ADVICE = {
     "{{placeholders}}": "nothing to do if these are templates; exclude their folder from search if they get in the way",
@@ -121,6 +122,20 @@ def _notes(vault: Vault) -> Iterator[Finding]:
         advice = "compare each with its original: either may hold what the other lacks"
         what = plural(len(pairs), "sync conflict copy", "sync conflict copies")
         yield Finding("warning", what, advice, places)
+    if places := list(_unread_lines(vault)):
+        what = f"{plural(len(places), 'memory', 'memories')} whose line vaultmem says nothing that can be read"
+        advice = "vaultmem history shows the line as it was: put it back, or remove it; until then the id is another"
+        yield Finding("warning", what, advice, places)
+
+
+def _unread_lines(vault: Vault) -> Iterator[str]:
+    says = f"json_extract(n.properties, '$.{LINE}')"
+    query = f"SELECT f.path, {says} {NOTES_BELOW} AND {says} IS NOT NULL ORDER BY f.path"
+    rows = vault.searcher().catalog.db.execute(query, below(vault.config.text("memory_folder")))
+    for path, text in rows.fetchall():
+        lines = _beginning(vault, path).splitlines()
+        found = (number for number, line in enumerate(lines, 1) if line.startswith(f"{LINE}:"))
+        yield f"{path}:{next(found, 1)}: {LINE}: {text}"
 
 
 def _history(vault: Vault) -> Iterator[Finding]:
@@ -161,7 +176,7 @@ def languages(vault: Vault) -> Finding | None:
         return None
     what = f"{result[0]} of {plural(result[1], 'note')} looked at are in a language that the model does not know"
     command = "vaultmem model use multilingual"
-    advice = f"{command}: a model of 100 languages, 90 MB to fetch once"
+    advice = f"{command}: a model of 100 languages, 90 MB to fetch once, 110 MB on the disk"
     return Finding("note", f"{what}: search by meaning finds little in them", advice, [], command)
 
 

@@ -154,7 +154,7 @@ async def _told(visit: Visit, wanted: Record, budget: int) -> h.Node:
     return [
         h.p(".count")[t("{count} tokens of {budget}", count=answer["tokens"], budget=f"{budget:,}")],
         h.pre(tabindex="0", aria_label=t("the block"))[
-            block(map(entry, told)), held_back and f"\n{held_back_line(held_back)}"
+            block(map(entry, told)), held_back and f"\n{held_back_line(held_back, to_person=not visit.text('as'))}"
         ],
         (reasons or held_back)
         and views.section(

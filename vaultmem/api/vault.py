@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 OFF = "off"
-BY_WORDS = "searched by words alone; --semantic searches by meaning too"
+WORDS_ALONE = "searched by words alone; --semantic searches by meaning too"
+BY_WORDS = f"{WORDS_ALONE}, and so does every search while the agent runs"
 SHORTEST_ID = 4  # characters of an id that can mean a memory
 
 
@@ -249,7 +250,7 @@ class Vault(MemoryVault):
         how = bool(ask.semantic)
         answer = self.mended(lambda: search_with_archive(self.searcher(), ask.decided(how)))
         if ask.semantic is None and self.has_meaning(ask):
-            answer.remarks.append(f"{BY_WORDS}, and so does every search while the agent runs")
+            answer.remarks.append(BY_WORDS)
         return answer
 
     def has_meaning(self, ask: Ask) -> bool:

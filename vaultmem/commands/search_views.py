@@ -11,7 +11,7 @@ from argparse import Namespace
 
 from vaultmem import now as clock
 from vaultmem import screen
-from vaultmem.api import BY_WORDS, OFF, Vault
+from vaultmem.api import OFF, WORDS_ALONE, Vault
 from vaultmem.commands.rendering import embed_first, open_vault, params_of
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.memories.access import Viewer, viewer
@@ -68,7 +68,7 @@ def search(args: Namespace, output: Output) -> int:
             embed_first(vault, output)
         if args.batch:
             if ask.semantic is None and vault.config.text("embedding.model") != OFF:
-                output.remark(f"vaultmem: {BY_WORDS}")
+                output.remark(f"vaultmem: {WORDS_ALONE}")
             return _batch(lambda line: _search_line(vault, ask, line), output)
         answer = vault.answer(ask)
         for remark in answer.remarks:
@@ -271,7 +271,7 @@ def recall(args: Namespace, output: Output) -> int:
     if output.as_json:
         output.data(answer)
         return 0
-    held_back = held_back_line(answer.get("held_back", ()))
+    held_back = held_back_line(answer.get("held_back", ()), to_person=not args.by)
     memories = block(map(entry, answer["memories"]))
     for text in filter(None, (memories, held_back, older_line(answer["left_out"]))):
         output.text(f"{text}\n")

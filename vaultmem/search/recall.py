@@ -188,13 +188,15 @@ class Run:
         candidates = self._relevant(self._second_round(self._candidates()))
         candidates = self._recency(self._score(candidates))
         candidates = self._diversity(self._confidence(candidates))
-        self._budget([*candidates, *self._archive_tier()])
+        self._budget([*candidates, *self._archive_tier(candidates)])
 
-    def _archive_tier(self) -> list[Candidate]:
+    def _archive_tier(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """The last tier: what age alone put away, and of a time in the past what held then."""
-        archived = self._sources.archived(self.look, self.wanted)
+        best = candidates[0].content if candidates else ""
+        archived = self._sources.archived(self.look, self.wanted, best)
         allowed, _ = recall_candidate.filter_allowed(archived, self.wanted)
-        if replaced := recall_candidate.replaced(archived, self.wanted):
+        told = {one.id for one in candidates[: self.wanted.top_k]}
+        if replaced := recall_candidate.replaced(archived, told, self.wanted):
             self.left_out["replaced"] = replaced
         return allowed
 

@@ -39,6 +39,7 @@ class Candidate(NamedTuple):
     compressed: bool = False  # and its summary is there
     archived: bool = False
     until: float | None = None  # when another one took its place
+    successor: str = ""  # the id of that one
     forgotten: bool = False  # a job archived it because of its age, and nothing took its place
     expired: bool = False
     private: bool = False
@@ -199,11 +200,12 @@ def filter_allowed(
     return results, dict(left)
 
 
-def replaced(archived: Iterable[Candidate], wanted: Wanted) -> int:
-    """How many of the archive would be told if nothing newer stood in their place. What may not be told for another
-    reason is not counted either."""
+def replaced(archived: Iterable[Candidate], told: set[str], wanted: Wanted) -> int:
+    """How many of the archive would answer as well as the best if nothing newer, which is told, had replaced them."""
     return sum(
-        one.until is not None
+        one.successor in told
+        and one.until is not None
+        and one.parts["lead"] >= 0
         and bool(reason(one, wanted))
         and not reason(one._replace(archived=False), wanted)
         for one in archived

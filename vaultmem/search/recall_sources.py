@@ -99,18 +99,20 @@ class Sources:
                 result[one.key] = _score(one, hit, is_memory)._replace(shares=shares)
         return list(result.values())[:most]
 
-    def archived(self, look: Look, wanted: Wanted) -> list[Candidate]:
-        """Memories of the archive that share most words with the question, best first. They are in no index."""
+    def archived(self, look: Look, wanted: Wanted, best: str = "") -> list[Candidate]:
+        """Memories of the archive that share most words with the question, best first. They are in no index. The part
+        "lead" is how many more words each shares than the best answer does."""
         query = parse(plain(wanted.query))
         if all(look.searcher.keyword.is_weak(word) for word in query.words):
             return []
         question = archive.Question(look.searcher, query)
         texts = look.searcher.texts.read(archive.newest(look.searcher))
         results: list[Candidate] = []
+        least = question.share(best)
         for _, path, text in question.answers(texts):
             one = self._memory(look, path, text)
             if one is not None and (shared := question.share(one.content)) >= archive.LEAST_SHARED:
-                results.append(one.scored(shared, shared=shared))
+                results.append(one.scored(shared, shared=shared, lead=shared - least))
         return sorted(results, key=lambda one: (-one.score, -one.created, one.path))
 
     def hashes(self, look: Look, candidates: Iterable[Candidate]) -> dict[str, bytes]:
@@ -206,6 +208,7 @@ class Sources:
             compressed=own.get("compressed") is True,
             archived=inner.startswith(f"{ARCHIVE}/"),
             until=seconds(own.get("until")) if own.get("replaced_by") else None,
+            successor=str(own.get("replaced_by") or ""),
             forgotten=own.get("by") in decay.FORGETTING and not own.get("replaced_by"),
             private=is_private(own),
             vouched=origin == access.Origin(),

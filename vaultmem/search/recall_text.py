@@ -101,8 +101,10 @@ def older_line(left_out: Mapping[str, object], *, typed: bool = True) -> str:
     return f"({plural(number, 'older answer')} replaced by newer ones; {how})"
 
 
-def held_back_line(held_back: Sequence[Mapping[str, object]], *, typed: bool = True) -> str:
-    """A line that says what would have been told, and how the person lets it in; "" for nothing."""
+def held_back_line(
+    held_back: Sequence[Mapping[str, object]], *, typed: bool = True, to_person: bool = False
+) -> str:
+    """A line that says what would have been told, and what lets it in; "" for nothing."""
     if not held_back:
         return ""
     ids = [str(one["id"])[:8] for one in held_back if one.get("id")]
@@ -110,6 +112,10 @@ def held_back_line(held_back: Sequence[Mapping[str, object]], *, typed: bool = T
     if len(ids) > MOST_NAMED:
         advice.append(f"and {len(ids) - MOST_NAMED} more")
     if len(ids) < len(held_back):
-        advice.append("--untrusted tells blocks of notes" if typed else '"untrusted": true')
-    many = plural(len(held_back), "answer")
-    return f"({many} from others held back until the person lets them in: {', '.join(advice)})"
+        asked = "vaultmem recall --untrusted" if typed else '"untrusted": true'
+        advice.append(f"{asked} tells blocks of notes, too")
+    many, who = (
+        plural(len(held_back), "answer"),
+        "you approve" if to_person else "the person approves",
+    )
+    return f"({many} from elsewhere held back until {who}: {', '.join(advice)})"
