@@ -221,8 +221,6 @@ def _quote(path: str) -> str:
 def _plain(value: object) -> object:
     if isinstance(value, (set, frozenset)):
         return sorted(value)
-    if isinstance(value, tuple):
-        return list(value)
     return getattr(value, "__dict__", None) or str(value)
 
 
@@ -262,6 +260,8 @@ def _write(stream: Stream, text: str) -> None:
 class Bar:
     """Progress on stderr: a line that is written over, only on a terminal."""
 
+    _marks = ((0.0, 0), (0.0, 0))  # seconds and items at the last two doublings of the time
+
     def __init__(self, *, shown: bool = True) -> None:
         self.shown = shown and is_terminal(sys.stderr)
         self._name, self._total, self._done = "", 0, 0
@@ -278,7 +278,7 @@ class Bar:
         self.close()
         self._name, self._total, self._done = name, total, 0
         self._started = time.monotonic()
-        self._last = 0.0
+        self._last, self._marks = 0.0, Bar._marks
 
     def advance(self, count: int = 1) -> None:
         """That many more are done."""
@@ -289,8 +289,13 @@ class Bar:
             self._draw(now - self._started)
 
     def _draw(self, seconds: float) -> None:
-        rate = self._done / seconds if seconds else 0.0
-        left = f", {_span((self._total - self._done) / rate)} left" if rate and self._total else ""
+        (since, count), last = self._marks
+        rate, lately = self._done / seconds, (self._done - count) / (seconds - since)
+        if seconds >= 2 * last[0]:
+            self._marks = last, (seconds, self._done)
+        # The first items are often slower, or easier, than the rest: known is what is left once both are alike.
+        is_known = count and self._total and 2 / 3 < rate / lately < 3 / 2
+        left = f", {_span((self._total - self._done) / lately)} left" if is_known else ""
         of = f"/{self._total}" if self._total else ""
         sys.stderr.write(f"\r\033[K{self._name} {self._done}{of} ({rate:.0f}/s{left})")
         sys.stderr.flush()
@@ -311,12 +316,7 @@ def _span(seconds: float) -> str:
 def table(rows: Iterable[tuple[str, ...]]) -> list[str]:
     """Columns of equal width, the last one as wide as it likes."""
     listed = list(rows)
-    if not listed:
-        return []
-    widths = [max(screen.columns(row[n]) for row in listed) for n in range(len(listed[0]) - 1)]
-    return [
-        "  ".join(
-            [screen.pad(cell, width) for cell, width in zip(row, widths, strict=False)] + [row[-1]]
-        ).rstrip()
-        for row in listed
-    ]
+    columns = range(len(listed[0]) - 1 if listed else 0)
+    widths = [max(screen.columns(row[n]) for row in listed) for n in columns]
+    padded = ([*map(screen.pad, row, widths), row[-1]] for row in listed)
+    return ["  ".join(cells).rstrip() for cells in padded]
