@@ -370,7 +370,31 @@ def test_each_undo_goes_one_change_further_back_and_each_redo_one_forward(
     (vault / other["path"]).unlink()  # of its writing nothing is left
     for _ in range(4):
         open_vault.undo(last=True)
-    assert [each["id"] for each in open_vault.memories(deleted=True)] == [one["id"]]
+    assert {each["id"] for each in open_vault.memories(deleted=True)} == {one["id"], other["id"]}
+
+
+def test_what_was_removed_by_hand_is_listed_and_comes_back_by_its_id(
+    vault: Path, open_vault: Vault
+) -> None:
+    one = open_vault.write(FACTS[0])
+    other = open_vault.write(FACTS[1])
+    open_vault.delete(other["id"])
+    kept = (vault / one["path"]).read_bytes()
+    (vault / one["path"]).unlink()
+    listed = open_vault.memories(deleted=True)
+    assert sorted(each["id"] for each in listed) == sorted([one["id"], other["id"]])
+    assert next(each for each in listed if each["id"] == one["id"])["content"] == one["content"]
+    whys = [each["why"] for each in open_vault.history(one["id"][:8])]
+    assert whys == ["removed outside vaultmem", f"write {one['title']}"]
+    assert open_vault.restore(one["id"][:8])["id"] == one["id"]
+    assert (vault / one["path"]).read_bytes() == kept
+    assert [each["id"] for each in open_vault.memories(deleted=True)] == [other["id"]]
+    with pytest.raises(VaultmemError, match="is not deleted"):
+        open_vault.restore(one["id"][:8])
+    (vault / one["path"]).unlink()
+    assert open_vault.restore(one["title"])["id"] == one["id"]
+    with pytest.raises(NoteNotFoundError, match="not found"):
+        open_vault.restore("Never there")
 
 
 def test_an_undo_that_cannot_be_names_the_one_before_it(vault: Path, open_vault: Vault) -> None:
@@ -670,20 +694,6 @@ def test_what_a_deep_dream_finds_is_kept_under_the_paths_of_after_it(open_vault:
 def test_of_memories_of_one_second_the_last_written_comes_first(open_vault: Vault) -> None:
     titles = [open_vault.write(f"Fact of {name}")["title"] for name in "gacbfed"]
     assert [one["title"] for one in open_vault.memories()] == titles[::-1]
-
-
-def test_what_a_person_deleted_by_hand_can_be_restored(vault: Path, open_vault: Vault) -> None:
-    one = open_vault.write(FACTS[2], category="people")
-    open_vault.write(FACTS[0])
-    open_vault.history()
-    before = (vault / one["path"]).read_bytes()
-    (vault / one["path"]).unlink()
-    with pytest.raises(NoteNotFoundError):
-        open_vault.read(one["title"])
-    assert open_vault.restore(one["title"])["id"] == one["id"]
-    assert (vault / one["path"]).read_bytes() == before
-    with pytest.raises(NoteNotFoundError):
-        open_vault.restore("Never there")
 
 
 def test_what_changed_tells_nothing_that_was_undone(vault: Path, open_vault: Vault) -> None:

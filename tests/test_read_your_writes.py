@@ -198,3 +198,20 @@ def test_also_in_one_batch(doors: Doors, search: str) -> None:
         {"name": search, "params": {"query": word, **more}},
     )
     assert finds(found) == {written["path"]}
+
+
+def test_what_is_pending_is_as_the_last_answer_and_the_last_undo_left_it(tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    page = vault / "vaultmem" / "pending.md"
+    with agent_on(vault):
+        there = Vault(str(vault))
+        memory = there.remind("call Marek tomorrow at 9")
+        words = ran("pending", "--vault", str(vault)).out
+        (item,) = re.findall(r"vm-\w+(?=.*Marek)", words)
+        for verb in ("drop", "done", "snooze"):
+            for command, waits in (([verb, item], False), (["undo", "--last"], True)):
+                assert ran(*command, "--vault", str(vault)).code == 0
+                listed = ran("pending", "--vault", str(vault), "--format", "text").out
+                assert ("Marek" in listed, "Marek" in page.read_text("utf-8")) == (waits, waits)
+        assert (vault / memory["path"]).exists()

@@ -283,6 +283,11 @@ class AgentVault(Vault):
         """A warm searcher that sees what was written last."""
         return self._lent(meaning=False)
 
+    def see_writes(self) -> None:
+        """Have what this request has written indexed, too."""
+        self.release()
+        self._agent.index_writes()
+
     def is_indexed(self) -> bool:
         """The agent answers from what there is, from the first note on."""
         return True

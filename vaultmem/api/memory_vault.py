@@ -49,6 +49,9 @@ class MemoryVault(Methods):
         """The open index."""
         raise NotImplementedError
 
+    def see_writes(self) -> None:
+        """Have what was written meanwhile found by the next searcher; nothing to do where it is indexed at once."""
+
     def meaning_searcher(self) -> Searcher:
         """The open index, with its vectors."""
         return self.searcher()

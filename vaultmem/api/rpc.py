@@ -44,6 +44,9 @@ if TYPE_CHECKING:
         def searcher(self) -> Searcher:
             """The open index."""
 
+        def see_writes(self) -> None:
+            """Have what was written meanwhile found by the next searcher."""
+
         def meaning_searcher(self) -> Searcher:
             """The open index with its vectors."""
 
@@ -254,6 +257,11 @@ class Reader:
             return self._vault.searcher() if self._vault.is_indexed() else None
         except StateError:
             return None
+
+    def searcher_after_writes(self) -> Searcher | None:
+        """One that also finds what this verb has written: it may wait for that."""
+        self._vault.see_writes()
+        return self.searcher()
 
     def meaning(self) -> tuple[Searcher, Meaning] | None:
         """The vectors, loading the model if need be; None without an index or a model."""

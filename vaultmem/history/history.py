@@ -179,6 +179,16 @@ class History:
             for one, old, new in changes
         ]
 
+    def removed(self, limit: int) -> list[tuple[str, bytes, float]]:
+        """The files that people removed in the last commits, the newest first: path, last bytes, and when."""
+        tip, rows = self._tip(), list[tuple[str, str, float]]()
+        for message, _, entries in self._read(self._list(tip, f"-n{limit}")) if tip else ():
+            for one, old, _ in commits.changes_of(message, entries) if not message.token else ():
+                if one.path is not None and one.target is None and old:
+                    rows.append((one.path, old, message.at))
+        data = self._repository.blobs([old for _, old, _ in rows])
+        return [(path, data[old], at) for path, old, at in rows]
+
     def moved_since(self, commit: str) -> dict[str, str]:
         """Where files that had a place after a commit were moved to later, as far as we know."""
         tip, places = self._tip(), dict[str, str]()

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from vaultmem.adapter import Value
 from vaultmem.errors import (
+    LockedError,
     NoteChangedError,
     NoteNotFoundError,
     StateError,
@@ -18,16 +19,19 @@ from vaultmem.memories import access, reads
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, RESTORE, Change, Plan
 from vaultmem.memories.model import INBOX, Memory, category_of
-from vaultmem.memories.records import FILTERS, Known, Wanted, chosen
+from vaultmem.memories.records import FILTERS, Known, Wanted, chosen, record
 from vaultmem.memories.reports import Report, header, report_planned
 from vaultmem.memories.store import Session
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
+from vaultmem.text.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vaultmem.memories.removed import Removed
 
 SHORTEST_ID = 4  # characters of an id that can mean an entry
 MOST_VALUES = 60  # of one facet
-MOST_COMMITS = 1_000  # in which a file that a person has deleted is searched
 _NO_REINFORCING = {
     "stable": "Memory has stable decay policy, reinforcement has no effect",
     "contextual": "Memory has contextual decay policy, reinforcement is not supported",
@@ -86,6 +90,8 @@ def list_memories(session: Session, params: Arguments) -> dict[str, object]:
     )  # fmt: skip
     collection = session.desk.collection
     everything = collection.archived() if params.flag("deleted") else collection.live()
+    by_hand = _removed_by_hand(session) if params.flag("deleted") else {}
+    everything = [*everything, *(memory for memory, _ in by_hand.values())]
     if session.viewer.name:
         everything = [memory for memory in everything if session.sees(memory)]
     known = Known(session.reads, session.id_of, session.now, session.desk.half_life)
@@ -96,9 +102,23 @@ def list_memories(session: Session, params: Arguments) -> dict[str, object]:
     rows = []
     for memory in memories[start : start + params.whole("limit")]:
         with contextlib.suppress(NoteNotFoundError):  # deleted just now
-            rows.append({**session.record(memory), **_attribution(session, memory)})
+            gone = by_hand.get(memory.path)
+            row = record(*gone, known) if gone else session.record(memory)
+            rows.append({**row, **_attribution(session, memory)})
     facets = {"facets": _facets(everything)} if params.flag("facets") else {}
     return {"memories": rows, "count": len(rows), "total": len(memories), **facets}
+
+
+def _removed_by_hand(session: Session) -> dict[str, tuple[Memory, str]]:
+    """Memories whose files a person removed, with what they said, by path."""
+    from vaultmem.memories import past, removed  # rarely needed
+
+    if session.desk.history.trouble():
+        return {}
+    with contextlib.suppress(LockedError):  # then what was removed last is missing
+        past.catch_up(session)
+    style, every = session.desk.rules.page_style, removed.removed(session)
+    return {one.path: (one.memory, one.content(style)) for one in every if one.memory}
 
 
 def _facets(memories: Sequence[Memory]) -> dict[str, dict[str, int]]:
@@ -139,10 +159,10 @@ def restore(session: Session, params: Arguments) -> Report:
     try:
         memory = session.find(params.needed("id"), archived=True)
     except NoteNotFoundError:
-        removed = _removed_by_hand(session, params.needed("id"))
-        if removed is None:
+        gone_by_hand = _found_by_hand(session, params.needed("id"))
+        if gone_by_hand is None:
             raise
-        return _rewrite(session, params, *removed)
+        return _rewrite(session, params, gone_by_hand.path, gone_by_hand.data)
     if not memory.archived:
         raise VaultmemError(f"{memory.title!r} is not deleted; there is nothing to restore")
     view = session.view
@@ -158,22 +178,13 @@ def restore(session: Session, params: Arguments) -> Report:
     return _restore(session, params, change)
 
 
-def _removed_by_hand(session: Session, text: str) -> tuple[str, bytes] | None:
-    """The path and bytes of a file that a person has deleted, as the history has them."""
-    history = session.desk.history
-    if history.trouble():
+def _found_by_hand(session: Session, text: str) -> Removed | None:
+    from vaultmem.memories import past, removed  # rarely needed
+
+    if session.desk.history.trouble():
         return None
-    session.desk.remember()
-    wanted = text.strip().removeprefix("[[").removesuffix("]]").lower().removesuffix(".md")
-    for commit in history.log(limit=MOST_COMMITS):
-        for one in commit.files:
-            if one.target is None and one.path is not None and not commit.is_ours:
-                name = one.path.lower().removesuffix(".md")
-                if wanted in (name, name.rpartition("/")[2]):
-                    bytes_ = {each.path: each.old for each in history.files(commit.commit)}
-                    data = bytes_.get(one.path)
-                    return None if data is None else (one.path, data)
-    return None
+    past.catch_up(session)
+    return removed.find(session, text)
 
 
 def _rewrite(session: Session, params: Arguments, path: str, data: bytes) -> Report:

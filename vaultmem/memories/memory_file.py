@@ -84,8 +84,15 @@ class Reader:
             )
         page = pages.read(style, text)
         trouble = trouble or page.error
-        memory = None if trouble else self._memory(entry, page)
+        memory = None if trouble else self._memory(entry.path, entry.mtime_ns / 1e9, page)
         return _to_stored(entry, blob, style, memory, trouble)
+
+    def parsed(self, path: str, data: bytes, mtime: float) -> Memory | None:
+        """The memory that a file with these bytes is; None for anything else."""
+        if not self.may_be_memory(path):
+            return None
+        page = pages.read(self.style(path), decode(data)[0])
+        return None if page.error else self._memory(path, mtime, page)
 
     def may_be_memory(self, path: str) -> bool:
         """Whether a file at this path can be one: a note, not written by us, and no part of a conversation, no note of
@@ -95,20 +102,19 @@ class Reader:
             return False
         return not inner.startswith((f"{ENTRIES}/", f"{ARCHIVED_NOTES}/"))
 
-    def _memory(self, entry: Entry, page: pages.Page) -> Memory | None:
-        inner = entry.path[len(self.folder) + 1 :]
+    def _memory(self, path: str, mtime: float, page: pages.Page) -> Memory | None:
+        inner = path[len(self.folder) + 1 :]
         top = inner.partition("/")[0]
         value = _id(page.properties.get("id"))
         if value is None and top != ARCHIVE and top not in CATEGORIES:
             return None  # a person may keep other things in the memory folder
         properties = compact(page.properties)
         category = category_of(inner, properties.get("category"))
-        mtime = entry.mtime_ns / 1e9
         created, updated = (seconds(properties.get(key)) for key in ("created_at", "updated_at"))
         return Memory(
-            path=entry.path,
-            id=value or provisional(entry.path),
-            title=title_of(entry.path),
+            path=path,
+            id=value or provisional(path),
+            title=title_of(path),
             category=sys.intern(category),
             phase=phase_of(category),
             scope=sys.intern(_scope(properties)),

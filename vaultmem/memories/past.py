@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
@@ -20,10 +20,9 @@ from vaultmem.errors import (
 from vaultmem.history import undo as undoing
 from vaultmem.history.commits import OUTSIDE, Difference, Record
 from vaultmem.history.repository import short_id
-from vaultmem.memories import reads
+from vaultmem.memories import answer_entries, reads, removed
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import is_talk, put_away
-from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, Answer, Answers, item_id
 from vaultmem.memories.reports import Report, diff_of, header
 from vaultmem.memories.store import Session
 from vaultmem.text.times import stamp
@@ -45,7 +44,7 @@ UNDO, REDO, LONGEST_WHY = "undo: ", "redo: ", 200  # how such entries begin, and
 def history(session: Session, params: Arguments) -> Report:
     """What was done, the newest first; of one memory, if one is named. The turns of conversations are left out unless
     requested: they would be most of it."""
-    _catch_up(session)
+    catch_up(session)
     path = _path(session, params.text("id")) if params.text("id") else None
     limit, by = params.whole("limit"), params.text("by") or None
     every = bool(path or by or params.flag("conversations"))
@@ -57,7 +56,7 @@ def history(session: Session, params: Arguments) -> Report:
 
 def diff(session: Session, params: Arguments) -> Report:
     """What one commit changed."""
-    _catch_up(session)
+    catch_up(session)
     history_ = session.desk.history
     commit = history_.resolve(params.needed("commit"))
     elsewhere = session.desk.pending.record.written_elsewhere()
@@ -120,25 +119,8 @@ def _taking(session: Session, commits: list[Record], by: str) -> _Taking:
     )
     writes, not_possible = undoing.planned_writes(undone, means, why[:LONGEST_WHY])
     refused = [{"path": path, "reason": reason} for path, reason in not_possible]
-    answers, later = _answers_back(session, commits)
+    answers, later = answer_entries.back(session, commits)
     return _Taking(commits, why[:LONGEST_WHY], writes, answers, [*refused, *later])
-
-
-def _answers_back(
-    session: Session, commits: list[Record]
-) -> tuple[tuple[Answered, ...], list[dict[str, str]]]:
-    """The answers to pending items as they were before; those that were answered again since stay."""
-    known = session.desk.pending.record.answers()
-    now = {one.id: (one.state, one.until) for one in known.values()}
-    back: list[Answered] = []
-    refused = []
-    for one in (each for commit in commits for each in reversed(commit.answers)):
-        if now.get(one.id, (OPEN, "")) == (one.after, one.after_until):
-            back.append(one.reversed())
-            now[one.id] = one.before, one.before_until
-        elif now.get(one.id, (OPEN, "")) != (one.before, one.before_until):
-            refused.append({"path": one.id, "reason": f"{one.text} ({one.id}) was answered since"})
-    return tuple(back), refused
 
 
 def _carry_out(session: Session, who: Header, taking: _Taking) -> Report:
@@ -147,7 +129,7 @@ def _carry_out(session: Session, who: Header, taking: _Taking) -> Report:
         session.desk.written(outcome)
     is_done = bool(outcome.done) or not taking.writes
     if is_done:
-        keep_answers(session, who)
+        answer_entries.keep(session, who)
         session.desk.remember()
         if any(one.kind == "job" for one in taking.commits):
             _keep_undone(session, outcome)
@@ -158,46 +140,14 @@ def _carry_out(session: Session, who: Header, taking: _Taking) -> Report:
     return {"changes": changes, "refused": [*taking.refused, *refused], **none}
 
 
-def answered(known: Answers, answers: Iterable[Answer]) -> tuple[Answered, ...]:
-    """New answers as the history has them, by what is known so far."""
-    results = []
-    for one in answers:
-        last = known.get(one.id)
-        before = (last.state, last.until) if last else (OPEN, "")
-        results.append(Answered(one.id, *before, one.state, one.until, one.text))
-    return tuple(results)
-
-
-def entry_of_answer(session: Session, id_: str, state: str) -> str | None:
-    """The entry that gave an item this answer last, if it holds and there is a history."""
-    if session.desk.history.trouble():
-        return None
-    session.desk.remember()
-    for one in _holding(session.desk.history.log(limit=MOST))[0]:
-        if any((each.id, each.after) == (id_, state) for each in one.answers):
-            return one.commit
-    return None
-
-
-def keep_answers(session: Session, who: Header) -> None:
-    """Record answers to pending items as the entry of the history has them; those that close an item were carried out,
-    if they had to be, by the files of that entry."""
-    at = stamp(session.now)
-    answers: list[Answer] = []
-    for one in who.answers:
-        answers.append(Answer(one.id, one.after, at, who.by, one.after_until, one.text))
-        if one.after in (DONE, DROPPED):
-            answers.append(Answer(item_id(one.id, "carried out"), DONE, at, who.by, "", one.text))
-    if answers:
-        session.desk.pending.record.add(answers, [], session.now)
-
-
 def _refresh_pages(session: Session) -> None:
     from vaultmem.memories import changed_note, index_page  # the first of them reads this module
 
     if session.desk.bytes_of(f"{session.desk.folder}/{changed_note.NAME}", 1) is not None:
         changed_note.keep(session)  # what a job has told
     index_page.keep(session)
+    if searcher := session.reader.searcher_after_writes():
+        session.desk.pending.refresh(searcher.catalog, session.local_time, "")
 
 
 def _id(session: Session, data: bytes) -> str:
@@ -237,7 +187,7 @@ def _preview(session: Session, one: PlannedWrite) -> dict[str, object]:
     return {"path": one.path, "target": one.target, "why": one.why, "diff": text}
 
 
-def _catch_up(session: Session) -> None:
+def catch_up(session: Session) -> None:
     """Have the history know what was done, for who only reads it; where nothing can be written, it is as it was."""
     state = session.desk.state
     try:
@@ -287,7 +237,7 @@ def _last(session: Session, done: list[Record], *, redo: bool) -> list[list[Reco
     levels: dict[str, int] = {}  # 0 of a change, odd of an undo, even of doing it again
     for one in reversed(done):
         levels[one.commit] = 1 + max((levels.get(each, 0) for each in one.undoes), default=-1)
-    holding, taken_back = _holding(done)
+    holding, taken_back = answer_entries.holding(done)
     if redo:
         return [[one] for one in holding if levels[one.commit] % 2]
     # A turn of a chat that came in meanwhile is not what is meant.
@@ -301,17 +251,6 @@ def _last(session: Session, done: list[Record], *, redo: bool) -> list[list[Reco
             " vaultmem undo COMMIT takes it back"
         )
     return [[one] for one in [*last, *own]]
-
-
-def _holding(done: Iterable[Record]) -> tuple[list[Record], set[str]]:
-    """The entries that no later one takes back, the newest first; and what is taken back."""
-    taken_back: set[str] = set()
-    holding = []
-    for one in done:
-        if one.commit not in taken_back:
-            taken_back.update(one.undoes)
-            holding.append(one)
-    return holding, taken_back
 
 
 def _last_elsewhere(
@@ -368,6 +307,8 @@ def _path(session: Session, text: str) -> str:
     try:
         return session.find(text, archived=True).path
     except NoteNotFoundError:
+        if gone := removed.find(session, text):
+            return gone.path
         texts = session.desk.talks.find(text)
         if len(texts) > 1:
             some = ", ".join(one.id for one in texts[:3])
