@@ -148,7 +148,7 @@ def _named(subject: str) -> list[str]:
 def _read(clause: str) -> list[Fact]:
     if fixed := fixed_fact(clause):
         return [fixed]
-    if re.search(r"[\u4e00-\u9fff]", clause):
+    if not clause.isascii() and re.search(r"[\u4e00-\u9fff]", clause):
         return _chinese(clause)
     for result, read in ((_VERB_FACT.match(clause), _verb), (_COPULA_FACT.match(clause), _copula)):
         if result and (facts_found := read(result)):

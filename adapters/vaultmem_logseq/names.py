@@ -102,6 +102,15 @@ class DayFormat:
         return "".join(written.get(token, quoted or token) for token, quoted in self._tokens)
 
 
+# No page name begins with a slash, so these keys belong to no page by accident.
+_DAY = "/day/"
+
+
+def day_key(day: str) -> str:
+    """What the journal of this ISO day is looked up by."""
+    return f"{_DAY}{day}"
+
+
 class JournalDays:
     """All spellings of a day that are one page in this graph (R-LS-16)."""
 
@@ -116,6 +125,11 @@ class JournalDays:
         if len(title) > _LONGEST_TITLE or not _DIGIT.search(title):
             return None
         return next((day for each in self._formats if (day := each.day(title))), None)
+
+    def key(self, name: str) -> str:
+        """What a page is looked up by: its canonical name, or its day for a journal."""
+        day = self.day(name.strip().strip("/"))
+        return day_key(day) if day else canonical(name)
 
     def day_of_file(self, stem: str) -> str | None:
         """The ISO day of a file name in the journals folder."""

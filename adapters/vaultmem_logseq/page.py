@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from vaultmem.adapter import FrontMatter, Heading, Link, Note, Value
 from vaultmem_logseq import names, org, properties
-from vaultmem_logseq.names import JournalDays
 from vaultmem_logseq.outline import Block, outline, pieces
 from vaultmem_logseq.properties import yaml_properties
 from vaultmem_logseq.references import Masks, Reference, masks, references
@@ -15,29 +14,19 @@ from vaultmem_logseq.tasks import tasks
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from vaultmem_logseq.names import JournalDays
     from vaultmem_logseq.properties import Property
     from vaultmem_logseq.settings import Settings
 
-# No page name begins with a slash, so these keys belong to no page by accident.
-_DAY = "/day/"
 _ALIAS_KEYS = ("alias", "aliases")
 
 
 class PageReader:
     """Reads pages under the settings of one graph."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, days: JournalDays) -> None:
         self.settings = settings
-        self.days = JournalDays(settings.title_format, settings.file_format)
-
-    def key(self, name: str) -> str:
-        """What a page is looked up by: its canonical name, or its day for a journal."""
-        day = self.days.day(name.strip().strip("/"))
-        return self.day_key(day) if day else names.canonical(name)
-
-    def day_key(self, day: str) -> str:
-        """What the journal of this ISO day is looked up by."""
-        return f"{_DAY}{day}"
+        self.days = days
 
     def read(self, path: str, text: str, front: FrontMatter) -> Note:
         """The note in this file (see Rules.parse)."""
@@ -143,7 +132,7 @@ class _Reading:
             return
         for name in filter(names.canonical, listed):
             self.property_links.append(
-                Link("property", name, None, None, line, self.reader.key(name))
+                Link("property", name, None, None, line, self.reader.days.key(name))
             )
 
     def _reference_links(self, key: str, refs: Iterable[Reference], line: int) -> None:
@@ -156,7 +145,7 @@ class _Reading:
             )
 
     def _key(self, ref: Reference) -> str:
-        return f"(({ref.path}))" if ref.kind == "block" else self.reader.key(ref.path)
+        return f"(({ref.path}))" if ref.kind == "block" else self.reader.days.key(ref.path)
 
     def _text_links(self) -> list[Link]:
         """The references in the text, property values left out."""
@@ -182,8 +171,8 @@ class _Reading:
         text_links = self._text_links()
         title, day = self.reader.title(path, str(self.properties.get("title") or ""))
         aliases = self._aliases(title)
-        own = {self.reader.key(alias) for alias in aliases}
-        page = self.reader.key(title)
+        own = {self.reader.days.key(alias) for alias in aliases}
+        page = self.reader.days.key(title)
         links = [
             link._replace(kind="self") if link.key == page else link
             for link in (*self.property_links, *text_links)
@@ -211,12 +200,12 @@ class _Reading:
         )
 
     def _aliases(self, title: str) -> tuple[str, ...]:
-        own = self.reader.key(title)
+        own = self.reader.days.key(title)
         result: dict[str, str] = {}
         for key in _ALIAS_KEYS:
             for alias in _texts(self.properties.get(key)):
-                if self.reader.key(alias) not in {own, ""}:
-                    result.setdefault(self.reader.key(alias), alias)
+                if self.reader.days.key(alias) not in {own, ""}:
+                    result.setdefault(self.reader.days.key(alias), alias)
         return tuple(result.values())
 
     def _tags(self, text_links: Iterable[Link]) -> tuple[str, ...]:

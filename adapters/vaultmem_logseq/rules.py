@@ -6,7 +6,7 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from vaultmem_logseq.names import canonical, title_from_path
+from vaultmem_logseq.names import JournalDays, canonical, day_key, title_from_path
 from vaultmem_logseq.settings import CONFIG, Settings, from_config
 
 if TYPE_CHECKING:
@@ -58,11 +58,16 @@ class LogseqRules:
         return f"logseq-{hashlib.sha256(described.encode()).hexdigest()[:16]}"
 
     @cached_property
+    def days(self) -> JournalDays:
+        """Which names are days; a name is looked up without the reader of pages."""
+        return JournalDays(self.settings.title_format, self.settings.file_format)
+
+    @cached_property
     def reader(self) -> PageReader:
         """Reads pages; most runs that only remember something need none."""
         from vaultmem_logseq.page import PageReader
 
-        return PageReader(self.settings)
+        return PageReader(self.settings, self.days)
 
     def kind(self, path: str) -> str:
         """ "note" for pages and journals; nothing else can be linked to."""
@@ -86,8 +91,8 @@ class LogseqRules:
         """The page's key, its aliases and its blocks."""
         if note is None:
             return ()
-        key = self.reader.key
-        own = self.reader.day_key(note.journal) if note.journal else canonical(note.title)
+        key = self.days.key
+        own = day_key(note.journal) if note.journal else canonical(note.title)
         aliases = (_ALIAS + key(alias) for alias in note.aliases)
         return tuple(dict.fromkeys([own, *aliases, *(f"(({each}))" for each in note.anchors)]))
 
@@ -111,7 +116,7 @@ class LogseqRules:
         def rank(candidate: str) -> tuple[bool, bool, str]:
             title = title_from_path(candidate, triple_lowbar=self.settings.triple_lowbar)
             at_home = candidate.startswith(LogseqDialect.home)
-            return self.reader.key(title) != key, not at_home, candidate
+            return self.days.key(title) != key, not at_home, candidate
 
         return min(candidates, key=rank, default=None)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_right
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,29 +10,12 @@ from urllib.parse import unquote
 
 from vaultmem.adapter import Link
 from vaultmem.adapter.scan import blanks, line_at
+from vaultmem_obsidian.settings import compose, fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from vaultmem.adapter import FrontMatter, Value
-
-
-def compose(text: str) -> str:
-    """NFC, with both no-break spaces as plain blanks (R-LINK-25)."""
-    if text.isascii():
-        return text
-    return unicodedata.normalize("NFC", text).replace("\u00a0", " ").replace("\u202f", " ")
-
-
-def fold(text: str) -> str:
-    """The form in which names are compared: composed and in lower case (R-LINK-3).
-
-    Final sigma counts as sigma: whether Python writes one depends on what follows, and the file
-    "ΟΔΟΣ.md" has to meet the link "ΟΔΟΣ".
-    """
-    if text.isascii():
-        return text.lower()
-    return compose(text).lower().replace("ς", "σ")
 
 
 def link_key(path: str) -> str:

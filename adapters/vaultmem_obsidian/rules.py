@@ -6,12 +6,20 @@ import os
 import zlib
 from typing import TYPE_CHECKING
 
-from vaultmem_obsidian.settings import COMPARED, Habits, read_habits, read_settings
+from vaultmem.adapter import Note
+from vaultmem_obsidian.settings import (
+    COMPARED,
+    Habits,
+    fold,
+    journal_day,
+    read_habits,
+    read_settings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from vaultmem.adapter import Completion, Folder, FrontMatter, Note, Task
+    from vaultmem.adapter import Completion, Folder, FrontMatter, Task
     from vaultmem_obsidian.settings import Settings
 
 NO_PLUGIN = Habits()
@@ -59,13 +67,16 @@ class ObsidianRules:
         return bool(patterns) and any(each.search(path, 0, COMPARED) for each in patterns)
 
     def parse(self, path: str, text: str, front: FrontMatter) -> Note:
+        if not (
+            text or front.properties
+        ):  # a name that is tried out: nothing to read, and so no reader
+            title = path.rpartition("/")[2][:-3]
+            return Note(title, journal=journal_day(path, self.settings.day_formats))
         from vaultmem_obsidian.note import read_note
 
         return read_note(path, text, front, self.settings)
 
     def names(self, path: str, note: Note | None) -> tuple[str, ...]:  # noqa: ARG002 (aliases lead nowhere)
-        from vaultmem_obsidian.links import fold
-
         return (fold(path.rpartition("/")[2]),)
 
     def lookups(self, key: str) -> tuple[str, ...]:

@@ -36,6 +36,24 @@ _REPEATED = r"[^/]+?"  # a weekday, a week, the year once more: what the fields 
 _MOST_REPEATED = 4  # each is a choice of where to end; many would be slow
 
 
+def compose(text: str) -> str:
+    """NFC, with both no-break spaces as plain blanks (R-LINK-25)."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", text).replace("\u00a0", " ").replace("\u202f", " ")
+
+
+def fold(text: str) -> str:
+    """The form in which names are compared: composed and in lower case (R-LINK-3).
+
+    Final sigma counts as sigma: whether Python writes one depends on what follows, and the file
+    "ΟΔΟΣ.md" has to meet the link "ΟΔΟΣ".
+    """
+    if text.isascii():
+        return text.lower()
+    return compose(text).lower().replace("ς", "σ")
+
+
 def iso_day(text: str) -> str | None:
     """The text itself when it is a day that exists, like 2026-11-21."""
     if not _ISO_DAY.fullmatch(text):

@@ -302,6 +302,8 @@ def by_words(candidates: Sequence[Candidate]) -> Similarities:
 
 def _words(text: str) -> frozenset[str]:
     folded = text.lower()
+    if max(folded, default="") < "\u3400":
+        return frozenset(_WORDS.findall(folded))
     return frozenset((*_WORDS.findall(_HAN.sub(" ", folded)), *_HAN.findall(folded)))
 
 

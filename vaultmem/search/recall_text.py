@@ -12,7 +12,8 @@ from vaultmem.text.values import lazy, plural
 MOST_NAMED = 3  # commands that let something in
 OPEN, CLOSE = "<memory>", "</memory>"
 _UNSEEN = "[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]*"
-_LESS = "[<\uff1c\ufe64]"
+_LESS_SIGNS = "<\uff1c\ufe64"
+_LESS = f"[{_LESS_SIGNS}]"
 # What models or the programs around them may take for the beginning or end of a message, a tool's answer or a block of
 # ours, whatever stands behind it: <system-reminder>, </tool_result>, <|im_start|>, <<SYS>>, [INST].
 _MARKUP = (
@@ -21,9 +22,11 @@ _MARKUP = (
 )  # fmt: skip
 _NAMES = f"{_UNSEEN.join('memory')}|(?:{'|'.join(_UNSEEN.join(name) for name in _MARKUP)})s?(?!{_UNSEEN}[a-z0-9])"
 _TAG = lazy(
-    rf"{_LESS}(?={_UNSEEN}\s*{_UNSEEN}(?:[|\uff5c]|{_LESS}\s*{_UNSEEN}s{_UNSEEN}y{_UNSEEN}s|[/\uff0f]?\s*{_UNSEEN}(?:s>|{_NAMES})))"
-    r"|\[(?=/?(?:inst|sys|system_prompt|available_tools|tool_)[^\]\n]{0,20}\])",
+    rf"{_LESS}(?={_UNSEEN}\s*{_UNSEEN}(?:[|\uff5c]|{_LESS}\s*{_UNSEEN}s{_UNSEEN}y{_UNSEEN}s|[/\uff0f]?\s*{_UNSEEN}(?:s>|{_NAMES})))",
     re.IGNORECASE,
+)
+_BRACKET_TAG = lazy(
+    r"\[(?=/?(?:inst|sys|system_prompt|available_tools|tool_)[^\]\n]{0,20}\])", re.IGNORECASE
 )
 _ROLE = lazy(
     r"^([ \t]*)(?:\[(?=(?:memory|user|assistant|summary|system|developer|tool)\]|note )"
@@ -80,7 +83,9 @@ def block(memories: Iterable[tuple[str, str]]) -> str:
 def inert(content: str) -> str:
     """The content without anything that an assistant could take for the block's own marks, or for a message of
     somebody's: markup anywhere, and lines after the first that begin like an entry or with a role."""
-    text = _TAG.sub(lambda match: "(" if match[0] == "[" else "‹", content)
+    text = _BRACKET_TAG.sub("(", content)
+    if any(sign in text for sign in _LESS_SIGNS):  # the pattern takes 10 ms to compile
+        text = _TAG.sub("‹", text)
     first, break_, rest = text.partition("\n")
     return _LABEL.sub(r"\1(", first + break_ + without_roles(rest))
 

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from vaultmem.text.values import value
 from vaultmem.vault import files
 
-# re compiles (and keeps) a pattern when it is first used: the wide ones take 2 ms.
-_ASCII_WORD = r"\w+"
+# re compiles (and keeps) a pattern when it is first used: those with CJK take 2 ms each, and most texts have none.
+_WORD = r"\w+"
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _CJK_CHARACTER = f"[{_CJK}]"
 _ANY_WORD = rf"{_CJK_CHARACTER}|[^\W{_CJK}]+"
-_LETTERS_BEYOND_ASCII = rf"[^\W{_CJK}\x00-\x7f]+"
+_LETTERS_BEYOND_ASCII = r"[^\W\x00-\x7f]+"
+_LETTERS_BESIDE_CJK = rf"[^\W{_CJK}\x00-\x7f]+"
 _DECOMPOSED = set("\u309b\u309c\u309f\u30ff")  # all other CJK characters are their own token
 # A stemmer puts at most two other letters in the place of those it cuts off (dying, die), and never
 # changes the first one.
@@ -55,14 +56,18 @@ def _likely(flat: str, wanted: set[str]) -> set[tuple[int, int]]:
     """Where words stand that may have a wanted token: nearly all others are passed over quickly."""
     low = flat.lower()
     if flat.isascii():
-        return set(_beginnings(flat, low, wanted, re.compile(_ASCII_WORD)))
-    words = re.compile(_ANY_WORD)
+        return set(_beginnings(flat, low, wanted, re.compile(_WORD)))
+    plain = max(flat) < "\u3040" or not any("\u3040" <= each <= "\ud7af" for each in flat)
+    words = re.compile(_WORD if plain else _ANY_WORD)
     if len(low) != len(flat):  # one of the few letters that become two: places would not fit
         return {match.span() for match in words.finditer(flat)}
+    if plain:
+        beyond = _beyond_ascii(flat, words, _LETTERS_BEYOND_ASCII)
+        return {*_beginnings(flat, low, wanted, words), *beyond}
     characters = {token for token in wanted if re.fullmatch(_CJK_CHARACTER, token)} | _DECOMPOSED
     return {
         *_beginnings(flat, low, wanted - characters, words),
-        *_beyond_ascii(flat, words),
+        *_beyond_ascii(flat, words, _LETTERS_BESIDE_CJK),
         *((place, place + 1) for one in characters for place in _places(flat, one)),
     }
 
@@ -90,10 +95,10 @@ def _beginnings(
             place = low.find(start, end)
 
 
-def _beyond_ascii(flat: str, words: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+def _beyond_ascii(flat: str, words: re.Pattern[str], beyond: str) -> Iterator[tuple[int, int]]:
     """The words with letters that the analyzer may fold to others."""
     end = 0
-    for letters in re.finditer(_LETTERS_BEYOND_ASCII, flat):
+    for letters in re.finditer(beyond, flat):
         if letters.start() < end:
             continue
         start = letters.start()

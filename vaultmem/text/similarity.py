@@ -28,6 +28,7 @@ _ALONE = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
     r"\uff66-\uff9f\U00020000-\U0003ffff"
 )
+_ASCII_UNIT = lazy(r"\w+")  # the other takes 3 ms to compile
 _UNIT = lazy(rf"[{_ALONE}]|[^\W{_ALONE}]+")
 _NO_TEXT = lazy("[\0\ud800-\udfff]")
 _MIX, _MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
@@ -126,7 +127,8 @@ def bands(sketch: Sequence[int]) -> tuple[int, ...]:
 
 def _runs(content: str) -> list[bytes]:
     text = normal(content[:_CAP]).casefold()
-    units = _UNIT.findall(text) or list("".join(text.split()))
+    unit = _ASCII_UNIT if text.isascii() else _UNIT
+    units = unit.findall(text) or list("".join(text.split()))
     if len(units) < _RUN:
         return ["\x1f".join(units).encode()] if units else []
     ahead = zip(units, units[1:], units[2:], strict=False)
