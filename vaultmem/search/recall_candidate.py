@@ -12,7 +12,6 @@ from vaultmem.memories.conversation import MEMORY
 from vaultmem.memories.decay import recency
 from vaultmem.memories.model import DEFAULT_SCOPE
 from vaultmem.text import values
-from vaultmem.text.values import lazy
 
 BUDGET, TOP_K = 2000, 50
 LEAST_CANDIDATES, MOST_CANDIDATES = 20, 120
@@ -235,8 +234,8 @@ def _is_near(one: Candidate) -> bool:
 
 # Which of the candidates make the answer: the best that are not all alike, as far as the budget of tokens goes.
 
-_WORDS = lazy(r"[^\W\d_]{2,}|\d+")
-_HAN = lazy(r"[\u3400-\u9fff]")
+_WORDS = values.lazy(r"[^\W\d_]{2,}|\d+")
+_HAN = values.lazy(r"[\u3400-\u9fff]")
 
 Count = Callable[[Candidate], int]
 Similarities = Sequence[Sequence[float]]  # of each candidate to each, in their order
@@ -302,9 +301,8 @@ def by_words(candidates: Sequence[Candidate]) -> Similarities:
 
 def _words(text: str) -> frozenset[str]:
     folded = text.lower()
-    if max(folded, default="") < "\u3400":
-        return frozenset(_WORDS.findall(folded))
-    return frozenset((*_WORDS.findall(_HAN.sub(" ", folded)), *_HAN.findall(folded)))
+    han = _HAN.findall(folded) if max(folded, default="") >= "\u3400" else ()
+    return frozenset((*_WORDS.findall(_HAN.sub(" ", folded) if han else folded), *han))
 
 
 def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -> Chosen:
