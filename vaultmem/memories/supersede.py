@@ -34,9 +34,7 @@ from vaultmem.text.times import stamp
 from vaultmem.text.values import lazy
 
 LONGEST_VALUE = 5  # tokens
-_UNIT = lazy(
-    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+"
-)  # a word, or a character of a script without blanks
+_UNIT = lazy(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+")  # words, or Chinese characters
 REPLACES, SAME, APART = "replaces", "same", "apart"
 
 _NEVER = -5.0
@@ -52,9 +50,7 @@ class Relation(NamedTuple):
     kind: str  # REPLACES, SAME or APART
     replaces: float  # log odds
     contradicts: bool  # by what the two say of one property
-    is_doubtful: (
-        bool  # it is likelier to replace the older one than not to, and than to say the same
-    )
+    is_doubtful: bool  # likelier to replace the older one than not to, and than to say the same
 
 
 class _Pair:
@@ -63,7 +59,7 @@ class _Pair:
     def __init__(
         self, old: str, new: str, similarity: float | None, looks: Mapping[str, float]
     ) -> None:
-        are_two = _are_two(old, new)
+        self._are_two = are_two = _are_two(old, new)
         self._texts = old, new, similarity
         is_aside = any(
             test(old, new)
@@ -72,18 +68,26 @@ class _Pair:
         may_replace = not are_two and (looks["contradicts"] or not is_aside)
         self.replaces = replacing(looks, _REPLACES) if may_replace else _NEVER
         self.contradicts = bool(looks["contradicts"])
-        self.is_same = not are_two and paraphrase.is_same(*self._texts)
+
+    @cached_property
+    def is_same(self) -> bool:
+        """Whether the two state the same. Of most pairs nobody asks."""
+        return not self._are_two and paraphrase.is_same(*self._texts)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the newer text rather replaces the older one than not, and than to say the same."""
+        return self.replaces > DOUBTFUL and self.is_likelier and not self.is_same
 
     @cached_property
     def is_likelier(self) -> bool:
-        """Whether the newer text rather replaces the older one than says the same. Of most pairs nobody asks."""
+        """Whether the newer text rather replaces the older one than says the same."""
         return self.replaces > paraphrase.score(*self._texts)
 
     def relation(self, *, replaces: bool) -> Relation:
         """What comes of it."""
         kind = REPLACES if replaces else SAME if self.is_same else APART
-        doubtful = self.replaces > DOUBTFUL and self.is_likelier and not self.is_same
-        return Relation(kind, self.replaces, self.contradicts, doubtful)
+        return Relation(kind, self.replaces, self.contradicts, self.is_doubtful)
 
 
 def relations(
@@ -108,8 +112,7 @@ def relations(
     best, replaced = pairs[at], olds[at]
     # Where there is no second text to be far from, a distance proves nothing: it has to be likely by itself.
     is_certain = best.replaces > DOUBTFUL and _certainty(new, pairs, best) > _CERTAIN
-    is_sure = not is_event(new) and best.is_likelier
-    if not (is_sure and (best.contradicts or is_certain)):
+    if is_event(new) or not (best.contradicts or is_certain) or not best.is_likelier:
         return [each.relation(replaces=False) for each in pairs]
     return [
         each.relation(
@@ -207,8 +210,10 @@ def may_contradict(old: str, new: str) -> bool:
     """Whether two texts are likelier to speak of the same thing than not, and say different things of it."""
     if max(len(old), len(new)) > CAP:
         return False
-    (result,) = relations(new, [old])
-    return result.contradicts or result.is_doubtful
+    if stems(old).isdisjoint(stems(new)) and not (facts(old) and facts(new)):
+        return False
+    pair = _Pair(old, new, None, features(old, new, is_nearest=True))
+    return pair.contradicts or pair.is_doubtful
 
 
 def properties(text: str) -> str:
