@@ -255,6 +255,18 @@ def test_confidence_never_adds(found: list[Candidate]) -> None:
     assert [one.score for one in after] == sorted((one.score for one in after), reverse=True)
 
 
+@given(st.floats(0.4, 1), st.floats(0, 1), st.floats(0, 365), st.floats(0, 365))
+def test_what_fits_much_better_comes_first_however_old_and_unsure_it_is(
+    better: float, sure: float, age: float, other: float
+) -> None:
+    found = [
+        Candidate("old.md", 1, 1, "words", score=better, confidence=sure, created=NOW - age * DAY),
+        Candidate("new.md", 1, 1, "words", score=better - 0.4, created=NOW - other * DAY),
+    ]
+    first = recall_candidate.with_confidence(recall_candidate.with_recency(found, NOW))[0]
+    assert first.path == "old.md"
+
+
 @given(candidates)
 def test_steps_leave_what_they_are_given(found: list[Candidate]) -> None:
     copy = list(found)

@@ -301,15 +301,15 @@ class Run:
             return candidates
         weight = self.wanted.recency_weight
         candidates = recall_candidate.with_recency(candidates, self.look.now, weight)
-        how = f"{1 - weight:g} relevance + {weight:g} exp(-age in days / 30)"
-        self._say("recency", how, candidates)
+        self._say("recency", f"{1 - weight:g} score + {weight:g} exp(-days / 30)", candidates)
         return candidates
 
     def _confidence(self, candidates: list[Candidate]) -> list[Candidate]:
         if not self._wants("confidence"):
             return candidates
         candidates = recall_candidate.with_confidence(candidates)
-        self._say("confidence", "score times confidence", candidates)
+        weight = recall_candidate.CONFIDENCE_WEIGHT
+        self._say("confidence", f"score * ({1 - weight:g} + {weight:g} confidence)", candidates)
         return candidates
 
     def _diversity(self, candidates: list[Candidate]) -> list[Candidate]:

@@ -81,6 +81,7 @@ class Candidate(NamedTuple):
 
 LAMBDA = 0.7
 RECENCY_WEIGHT = 0.2
+CONFIDENCE_WEIGHT = 0.1  # with the whole of it, nothing that had faded came first
 
 
 class Wanted(NamedTuple):
@@ -188,15 +189,9 @@ def filter_allowed(
     candidates: Iterable[Candidate], wanted: Wanted
 ) -> tuple[list[Candidate], dict[str, int]]:
     """Those that may be recalled, in their order, and how many may not, by the reason."""
-    left: Counter[str] = Counter()
-    results: list[Candidate] = []
-    for one in candidates:
-        why = reason(one, wanted)
-        if why:
-            left[why] += 1
-        else:
-            results.append(one)
-    return results, dict(left)
+    judged = [(one, reason(one, wanted)) for one in candidates]
+    left = Counter(why for _, why in judged if why)
+    return [one for one, why in judged if not why], dict(left)
 
 
 def replaced(archived: Iterable[Candidate], told: set[str], wanted: Wanted) -> int:
@@ -271,8 +266,7 @@ def diverse(
 
 
 def repeating(candidates: Sequence[Candidate], similar: Similarities) -> Similarities:
-    """The same similarities, but for two blocks of pages: they stand in their places, and each says what only it says.
-    Memories and turns of conversations repeat each other."""
+    """The same similarities, but for two blocks of pages, each of which says what only it says."""
     pages = [one.is_page for one in candidates]
     if not any(pages):
         return similar
@@ -389,10 +383,10 @@ def with_recency(
 
 
 def with_confidence(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The score times how sure the memory still is."""
+    """A share of the score is how sure the memory still is: score * (1 - w + w * confidence)."""
     return best_first(
-        one.scored(one.score * one.confidence, confidence=one.confidence) for one in candidates
-    )
+        one.scored(one.score * (1 - CONFIDENCE_WEIGHT * (1 - one.confidence)), confidence=one.confidence)
+        for one in candidates)  # fmt: skip
 
 
 def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
