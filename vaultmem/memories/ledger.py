@@ -149,19 +149,19 @@ class Ledger:
     def rows(
         self, question: str, read: Callable[[tuple[object, ...]], T], values: tuple[str, ...] = ()
     ) -> list[T]:
-        """The answers to a question. Makes no file."""
+        """The answers to a question, none where the file is older than the table. Makes no file."""
         if not os.path.exists(self.path):
             return []
         try:
             with self._open() as db:
-                return [read(row) for row in db.execute(question, values)]
+                try:
+                    return [read(row) for row in db.execute(question, values)]
+                except sqlite3.OperationalError as error:
+                    if "no such table" not in str(error):
+                        raise
+                    return []
         except DamagedError:
             return []  # whoever writes next replaces the file; to look changes nothing
-
-    def has(self, table: str) -> bool:
-        """Whether there is a table: the file may be older than it. Makes no file."""
-        rows = self.rows("SELECT name FROM sqlite_master WHERE type = 'table'", lambda row: row[0])
-        return table in rows
 
     @contextmanager
     def writing(self, now: float) -> Iterator[sqlite3.Connection]:
@@ -345,8 +345,6 @@ def _plain(result: str) -> str:
 
 def taken_hashes(ledger: Ledger) -> set[str]:
     """The hashes of all that was ever looked at."""
-    if not ledger.has("taken"):
-        return set()  # the ledger is older than this table
     return set(ledger.rows("SELECT hash FROM taken", lambda row: str(row[0])))
 
 

@@ -92,8 +92,6 @@ def own_shares(ledger: Ledger) -> list[Share]:
 
 
 def _all_shares(ledger: Ledger, condition: str = "") -> list[Share]:
-    if not ledger.has("counted"):
-        return []
     return ledger.rows(f"SELECT id, machine, number, last FROM counted {condition}", _share)  # noqa: S608 - own names
 
 
@@ -150,8 +148,6 @@ class Recall(NamedTuple):
 
 def recalls(ledger: Ledger, memory: str) -> list[Recall]:
     """Who recalled a memory on this machine, the newest first."""
-    if not ledger.has("recalls"):
-        return []
     rows = ledger.rows("SELECT id, by, day, times FROM recalls ORDER BY day DESC, by", tuple)
     return [Recall(str(by), str(day), int(str(n))) for id_, by, day, n in rows if id_ == memory]
 
@@ -174,8 +170,6 @@ def _note_recall(db: sqlite3.Connection, memory: str, by: str, at: float) -> Non
 
 def reinforced_at(ledger: Ledger) -> dict[str, str]:
     """The moments, by the ids of the memories."""
-    if not ledger.has("reinforced"):
-        return {}
     return dict(
         ledger.rows("SELECT id, at FROM reinforced", lambda row: (str(row[0]), str(row[1])))
     )
@@ -253,8 +247,6 @@ class Content(NamedTuple):
 
 def written_contents(ledger: Ledger) -> list[Content]:
     """The newest contents."""
-    if not ledger.has("written"):
-        return []
     return ledger.rows(
         "SELECT id, at, by FROM written",
         lambda row: Content(str(row[0]), float(str(row[1])), str(row[2])),
@@ -279,8 +271,6 @@ ALWAYS, NEVER, ASK = RULES = ("always", "never", "ask")  # what to do with all p
 
 def rules(ledger: Ledger) -> dict[str, str]:
     """What the person wants done with proposals, by kind; those that are not named are asked about."""
-    if not ledger.has("rules"):
-        return {}
     return dict(ledger.rows("SELECT kind, says FROM rules", lambda row: (str(row[0]), str(row[1]))))
 
 
