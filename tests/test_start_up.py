@@ -223,6 +223,12 @@ def test_a_hook_without_an_agent_loads_no_model_and_no_git(
         assert not modules & heavy
 
 
+def test_the_door_of_the_page_loads_no_proxy_for_chats() -> None:
+    code = "import sys, vaultmem_chat.proxy.behind_door, vaultmem_web.app; print('httpx' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 def test_the_package_itself_is_lazy() -> None:
     code = "import sys, vaultmem; print([m for m in sys.modules if m.startswith('vaultmem')], vaultmem.__version__)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,9 +10,6 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from vaultmem_chat.proxy.app import MOST_BODY, Endpoint, chat_with, forward_to, in_form
-from vaultmem_chat.proxy.chats import COMPLETIONS, RESPONSES
-from vaultmem_chat.proxy.proxy import Chatting, Overrides, in_force
 from vaultmem_server.app import (
     BaseRoute,
     Request,
@@ -24,6 +21,8 @@ from vaultmem_server.app import (
 )
 
 if TYPE_CHECKING:
+    from vaultmem_chat.proxy.app import Endpoint
+    from vaultmem_chat.proxy.proxy import Chatting
     from vaultmem_server.door import Door
     from vaultmem_server.tokens import Caller
 
@@ -36,7 +35,11 @@ _OURS = (b"authorization", VAULT.encode())
 def mount(door: Door) -> list[BaseRoute]:
     """The routes, where they are asked for. Raises VaultmemError where no model is set."""
     if not door.has_chats:
-        return []
+        return []  # nor is the proxy loaded then, which takes 10 MB
+    from vaultmem_chat.proxy.app import MOST_BODY
+    from vaultmem_chat.proxy.chats import COMPLETIONS, RESPONSES
+    from vaultmem_chat.proxy.proxy import Chatting, Overrides, in_force
+
     # Where the door listens is its own matter.
     local = Overrides(host="127.0.0.1")
     served = {
@@ -72,6 +75,7 @@ class _Clients:
 
     def endpoint(self, path: str) -> Endpoint:
         """What answers at a path: with the rights of the token, and without the token for the upstream."""
+        from vaultmem_chat.proxy.app import in_form
 
         async def inner(request: Request) -> Response:
             caller = current_caller(request)
@@ -94,6 +98,8 @@ class _Clients:
         return outer
 
     def _reached(self, vault: str, caller: Caller) -> dict[str, Endpoint]:
+        from vaultmem_chat.proxy.app import chat_with, forward_to
+
         key = vault, caller.token.key
         if key not in self._of:
             one = self._served[vault]
