@@ -169,6 +169,9 @@ else:
 for words, said in zip(DOORS, before):
     now = asked(*words)
     assert ("apple" in now) == ("apple" in said) and ("pear" in now) == ("pear" in said), (words, said, now)
+found = ran("doctor", "--vault", vault).out
+assert ("the disk is full" in found) == how.endswith("full"), found
+assert how.startswith("damaged") or "--rebuild" not in found, found
 assert any(damage) == how.startswith("damaged"), damage
 assert not glob.glob(tempfile.gettempdir() + "/vaultmem-*"), "something is left"
 """

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from vaultmem import plugins
 from vaultmem.api import Vault
-from vaultmem.errors import StateError, VaultGoneError, VaultmemError
+from vaultmem.errors import NoRoomError, StateError, VaultGoneError, VaultmemError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, below, spoken
 from vaultmem.text import scripts
@@ -31,6 +31,7 @@ KINDS = {
     "other": ("warning", "that cannot be read, or not wholly"),
 }
 
+LEAST_ROOM = 65_536  # bytes
 SYNC, REBUILD = "vaultmem sync", "vaultmem sync --rebuild"
 
 
@@ -47,7 +48,8 @@ class Finding:
 
 def examine(vault: Vault) -> list[Finding]:
     """Everything that can be found without changing anything, the worst first."""
-    findings = [*_installation(vault), *_place(vault), *_index(vault), *_history(vault)]
+    findings = [*_installation(vault), *_place(vault), *_room(vault)]
+    findings += [*_index(vault), *_history(vault)]
     findings += [Finding(*one) for package in plugins.health() for one in package.findings(vault)]
     if vault.is_indexed() and all(one.severity != "error" for one in findings):
         findings += [*_notes(vault), *_vectors(vault)]
@@ -78,6 +80,22 @@ def _place(vault: Vault) -> Iterator[Finding]:
         yield Finding("error", str(error), "see above", [])
 
 
+def _is_full(folder: str) -> bool:
+    if not os.path.isdir(folder):
+        return False
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize < LEAST_ROOM
+
+
+def _room(vault: Vault) -> Iterator[Finding]:
+    folder = vault.state.folder
+    if _is_full(folder):
+        advice = (
+            "free some space, or set VAULTMEM_STATE to another folder; nothing is lost, the next sync goes on"
+        )  # fmt: skip
+        yield Finding("error", f"the disk is full on which the index is: {folder}", advice, [])
+
+
 def _index(vault: Vault) -> Iterator[Finding]:
     if not vault.is_indexed():
         yield Finding("warning", "the vault is not indexed", f"run {SYNC}", [], SYNC)
@@ -88,6 +106,10 @@ def _index(vault: Vault) -> Iterator[Finding]:
             sound = catalog.is_sound()
             dirty = catalog.waiting()
             report = vault.changes()
+    except NoRoomError as error:
+        if not _is_full(vault.state.folder):
+            yield Finding("error", str(error), "see above", [])
+        return
     except StateError as error:
         what = f"the index cannot be read: {error}"
         yield Finding("error", what, f"run {REBUILD}", [], REBUILD)

@@ -53,6 +53,10 @@ NO_ROOM = (
 )
 
 
+class NoRoomError(StateError):
+    """The disk of the state folder is full, or takes nothing."""
+
+
 class DamagedError(StateError):
     """A file of the index is broken; a rebuilt index has no such file."""
 

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from vaultmem.errors import NO_ROOM, DamagedError, StateError
+from vaultmem.errors import NO_ROOM, DamagedError, NoRoomError, StateError
 from vaultmem.paths import keep_private
 
 _SCHEMA = """
@@ -210,7 +210,7 @@ def as_state_error(error: BaseException | None) -> StateError | None:
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return StateError(f"the index is in use by another program ({error}); try again")
     if _has_no_room(error):
-        return StateError(NO_ROOM.format(error))
+        return NoRoomError(NO_ROOM.format(error))
     return DamagedError(f"the catalog is damaged ({error}); run vaultmem sync --rebuild")
 
 

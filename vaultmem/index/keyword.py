@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import tantivy
 
-from vaultmem.errors import NO_ROOM, DamagedError, StateError
+from vaultmem.errors import NO_ROOM, DamagedError, NoRoomError, StateError
 from vaultmem.index import ANALYZER, ORD_BITS
 from vaultmem.paths import keep_private, make_private
 from vaultmem.text.values import TYPE_CHECKING
@@ -122,7 +122,7 @@ def spoken() -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:
         if any(sign in str(error) for sign in _NO_ROOM):
-            raise StateError(NO_ROOM.format(error)) from error
+            raise NoRoomError(NO_ROOM.format(error)) from error
         raise _damage_error(error) from error
     except BaseException as error:
         if type(error).__name__ == "PanicException":  # Rust's own, which is no Exception
