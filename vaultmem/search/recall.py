@@ -286,11 +286,8 @@ class Run:
             )
             return None
         try:
-            return (
-                reranker.scores(self.wanted.query, [one.content for one in candidates])
-                if candidates
-                else []
-            )
+            contents = [one.content for one in candidates]
+            return reranker.scores(self.wanted.query, contents) if contents else []
         except ModelError as error:
             self._say("rerank", f"skipped: {error}", candidates)
             self.look.remarks.append(f"not reranked: {error}")
@@ -301,15 +298,16 @@ class Run:
             return candidates
         weight = self.wanted.recency_weight
         candidates = recall_candidate.with_recency(candidates, self.look.now, weight)
-        self._say("recency", f"{1 - weight:g} score + {weight:g} exp(-days / 30)", candidates)
+        text = f"{1 - weight:g} relevance + {weight:g} exp(-age in days / 30)"
+        self._say("recency", text, candidates)
         return candidates
 
     def _confidence(self, candidates: list[Candidate]) -> list[Candidate]:
         if not self._wants("confidence"):
             return candidates
         candidates = recall_candidate.with_confidence(candidates)
-        weight = recall_candidate.CONFIDENCE_WEIGHT
-        self._say("confidence", f"score * ({1 - weight:g} + {weight:g} confidence)", candidates)
+        text = f"score less {recall_candidate.CONFIDENCE_WEIGHT:g} of what is not sure"
+        self._say("confidence", text, candidates)
         return candidates
 
     def _diversity(self, candidates: list[Candidate]) -> list[Candidate]:
