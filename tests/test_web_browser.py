@@ -181,7 +181,7 @@ def test_a_memory_shows_its_sentence_and_who_recalled_it_and_goes_with_its_turn(
     at(page, f"/memory?id={made}")
     expect(page.locator("blockquote")).to_have_text("The sextant came from aunt Greta!")
     expect(page.locator("dl")).to_contain_text("codex")
-    page.get_by_role("link", name="attic").click()
+    page.get_by_role("link", name="attic", exact=True).click()
     page.wait_for_url("**/conversation?**")
     page.get_by_role("button", name="Forget this").click()
     expect(page.locator(".turn")).to_have_count(0)

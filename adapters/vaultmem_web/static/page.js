@@ -47,11 +47,11 @@ function ready(root) {
   for (const list of all(".list", root)) long(list);
 }
 
+const edits = () => one("#editor[open]") || document.activeElement?.closest("#content textarea, #content input, #content select");
 async function refresh() {
-  const editing = one("#editor[open]") || document.activeElement?.closest("#content textarea, #content input, #content select");
-  if (editing || !one("#content")) return;
+  if (edits() || !one("#content")) return;
   const answer = await load("GET", location.href).catch(() => null); // the door may be closing
-  if (answer?.status !== 200) return;
+  if (answer?.status !== 200 || edits()) return; // one may have begun to type meanwhile
   chosen = all(".row :checked").map((box) => box.value);
   put(one("#content"), one("#content", answer.response));
 }
