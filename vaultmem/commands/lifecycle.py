@@ -195,12 +195,11 @@ def _show_ended(
     ended: Life, ours: list[doors.OpenDoor], vault: str, args: Namespace, output: Output
 ) -> None:
     if output.as_json:
-        pages = [{"pid": one.pid, "url": one.url} for one in ours]
+        pages = {"doors": [{"pid": one.pid, "url": one.url} for one in ours]} if ours else {}
         if args.dry_run:
-            plan = {"dry_run": True, "status": ended.status, "pid": ended.pid, "doors": pages}
-            output.data(plan)
+            output.data({"dry_run": True, "status": ended.status, "pid": ended.pid, **pages})
         else:
-            output.data({**ended.__dict__, "vault": vault, "doors": pages})
+            output.data({**ended.__dict__, "vault": vault, **pages})
         return
     would = "would end " if args.dry_run else ""
     if ended.pid or not ours:

@@ -7,7 +7,6 @@ from argparse import Namespace
 
 from vaultmem import now as clock
 from vaultmem import screen
-from vaultmem.commands.memory_views import remark_secrets
 from vaultmem.commands.rendering import open_vault, show_diff, show_done, vault_of
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
@@ -256,6 +255,8 @@ def show_reminder(answer: Answer, _args: Namespace, output: Output) -> None:
 
 def remark_reminder(answer: Answer, output: Output) -> None:
     """remind: secrets; and in a dry run, when it would remind."""
+    from vaultmem.commands.memory_views import remark_secrets
+
     if answer.get("dry_run"):
         output.line(f"would remind on {_understood(answer)}")
     remark_secrets(answer, output)
