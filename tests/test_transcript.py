@@ -91,6 +91,9 @@ def test_a_conversation_is_a_page_to_read(vault: Path, opened: Vault) -> None:
     assert memory["links"] == [page.stem]
     synced(vault)
     assert opened.unresolved() == []
+    uris = {one.uri.partition("&file=")[2] for one in opened.search("allergic path:entries")}
+    assert len(uris) == 1, "the editor can open the page, and no record"
+    assert "/Chat%202026-11-22%20garden" in uris.pop().replace("%2F", "/")
 
 
 def test_what_is_forgotten_is_gone_from_the_page_at_once(vault: Path, opened: Vault) -> None:
@@ -242,7 +245,9 @@ def test_records_of_earlier_versions_move_once_and_undo_brings_them_back(
     text = path.read_text("utf-8").replace("drawn_from=e3 ", "")
     path.write_text(text.replace("Chat 2026-11-22 garden", str(fact["title"])), "utf-8")
     old = {one["id"]: one["path"] for one in opened.entries("garden", deleted=True)}
-    opened.dream(1)
+    assert opened.dream(1, dry_run=True)["hidden"] == len(old)
+    assert {one["id"]: one["path"] for one in opened.entries("garden", deleted=True)} == old
+    assert opened.dream(1)["hidden"] == len(old)
     new = {one["id"]: str(one["path"]) for one in opened.entries("garden", deleted=True)}
     assert {id_: each.replace("/.records/", "/") for id_, each in new.items()} == old
     assert all("/.records/" in each for each in new.values())

@@ -251,6 +251,8 @@ def _show_counts(report: Answer, output: Output) -> None:
     done = {**_DONE, "move": "filed"}
     would = _would(report)
     counts = [f"{n:,} {would}{done.get(action, action)}" for action, n in report["counts"].items()]
+    if report.get("hidden"):
+        counts.append(f"{plural(report['hidden'], 'record')} {would}hidden from the editor")
     for name, what in (("skipped", "left alone"), ("findings", "to review")):
         if report[name]:
             counts.append(f"{len(report[name]):,} {what}")

@@ -157,8 +157,7 @@ def _show_results(answer: Answer, whose: Attributions, output: Output) -> None:
         if number:
             output.line()
         heading = " > ".join(part for part in result.headings if part != result.title)
-        title = _title(result)
-        title = screen.cut(title, output.room(0)) if output.columns else title
+        title = screen.cut(_title(result), output.room(0)) if output.columns else _title(result)
         head = output.link(output.paint(title, "bold"), result.uri)
         if heading and output.columns:
             heading = screen.cut(heading, output.room(screen.columns(title) + 2, 8))
@@ -181,12 +180,9 @@ def _show_results(answer: Answer, whose: Attributions, output: Output) -> None:
 
 def _title(result: Hit) -> str:
     """What a result is called; what was said in a conversation by that and who speaks, not by an id."""
-    own = result.properties
-    return (
-        f"{own['conversation_id']}, {own['role']}"
-        if f"/{RECORDS}/" in result.path
-        else result.title
-    )
+    talk, mark, _ = result.path.partition(f"/{RECORDS}/")
+    role = result.properties.get("role") or "entry"
+    return f"{talk.rpartition('/')[2]}, {role}" if mark else result.title
 
 
 def _show_snippet(result: Hit, output: Output) -> None:

@@ -106,8 +106,7 @@ class ConversationFiles:
 
     def _talk(self, name: str, every: Iterable[File], passed: Iterable[Trouble]) -> Talk:
         place, start = f"{self.place}/{name}", len(self.place) - len(ENTRIES)
-        files: list[File] = []
-        shown: list[File] = []
+        files, shown = list[File](), list[File]()
         for one in every:
             if one.path.lower().endswith(".md"):
                 (shown if is_our_page(one.path[start:]) else files).append(one)

@@ -43,23 +43,24 @@ _HIDDEN = "records of a conversation, out of the editor's sight"
 _ELSEWHERE = "from its page, which another machine wrote"
 
 
-def hide(session: Session) -> None:
-    """Move the records of earlier versions, a batch for each conversation. Where that was undone, they stay."""
+def hide(session: Session, *, dry_run: bool) -> int:
+    """Move the records of earlier versions, a batch for each conversation; how many. Undone, they stay."""
     desk = session.desk
-    undone = reads.undone(desk.ledger)
+    undone, count = reads.undone(desk.ledger), 0
     for talk in desk.talks.talks():
         here = f"{desk.talks.place}/{talk.folder}"
         changes = []
         for one in talk.entries:
             rest = one.path[len(here) + 1 :]
             target = f"{here}/{RECORDS}/{rest}"
-            is_old = bool(role_in(rest)) and one.path not in undone
-            if is_old and not session.view.exists(target):
+            if role_in(rest) and one.path not in undone and not session.view.exists(target):
                 changes.append(Change(MOVE, one.id, one.path, target, {}, None, None, _HIDDEN))
-        if changes:
+        count += len(changes)
+        if changes and not dry_run:
             changes += _relinked(session, talk.entries, undone)
             _carry_out(session, talk.entries[0].conversation, changes, _HIDDEN)
             _clear_folders(f"{desk.vault}/{here}")
+    return count
 
 
 def _relinked(

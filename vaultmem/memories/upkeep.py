@@ -48,10 +48,10 @@ def dream(session: Session, params: Arguments) -> Report:
     desk, day, dry_run = session.desk, session.view.now.date(), params.flag("dry_run")
     if _is_old_news(session, params, level):
         return {**to_json(Plan(name), NOTHING), "level": level}
-    if not dry_run:
-        hide(session)
+    hidden = hide(session, dry_run=dry_run)
     done = _run(session, params, name, lambda draft, options: steps.dream(draft, level, options))
     report, plan = done.report, done.plan
+    report |= {"hidden": hidden} if hidden else {}
     if not dry_run:
         _keep_findings(session, level, plan.findings)
         if level == DEEP:
