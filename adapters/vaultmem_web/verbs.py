@@ -7,7 +7,7 @@ from vaultmem.api.verbs import SET_UP, Verb
 
 VERBS = {
     "ui": Verb(
-        "open the page that shows what your assistants remember", SET_UP,
+        "open the page that shows what your assistants remember; vaultmem stop ends it", SET_UP,
         (
             flag("print_url", "print its one-time address, and open nothing"),
             flag("by_number", "an address with 127.0.0.1, for browsers that know no names below .localhost"),
