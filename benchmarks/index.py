@@ -33,6 +33,7 @@ from timing import (
     typical,
 )
 
+HVK, QMD = "hvk", "qmd"
 SMALL_ROUNDS = 3  # runs without much to do are short: so many times the rounds
 
 
@@ -129,6 +130,25 @@ def measure(notes: int, folder: Path | None, rounds: int) -> tuple[str, list[Row
         work = Path(temporary)
         vault = ready_vault(folder or work / "vault", notes, surroundings(work))
         return about(vault), IndexBench(vault, work, rounds).rows()
+
+
+def measure_peers(vault: Path, rounds: int) -> list[Row]:
+    """The first index of other programs, in turns with ours, as far as they are here."""
+    with tempfile.TemporaryDirectory(prefix="vaultmem-peers-") as temporary:
+        work = Path(temporary)
+        bench = IndexBench(vault, work, rounds)
+        rows = [
+            Row(f"first index, {QMD}", "", "not measured here" if shutil.which(QMD) else "not here")
+        ]
+        if program := shutil.which(HVK):
+            options = ["--vault", str(vault), "--index", str(work / HVK)]
+            theirs, ours = in_turns(
+                partial(run, [program, *options, "rebuild"], bench.env), bench.first_index, rounds
+            )
+            size = sum(one.stat().st_size for one in (work / HVK).rglob("*") if one.is_file())
+            row = _row(f"first index, {HVK}", "", theirs, _times(theirs, ours, "vaultmem"))
+            return [row._replace(measured=f"{row.measured}, {size / 1e6:.1f} MB of disk"), *rows]
+        return [Row(f"first index, {HVK}", "", "not here"), *rows]
 
 
 def main() -> None:

@@ -2,7 +2,9 @@
 
     python benchmarks/run.py [--notes 10000] [--folder FOLDER]
 
-Takes a few minutes. Says what was measured and what we aim at, and fails for nothing but an error.
+Beside the first index stands that of other programs, on the PATH: `hvk` (pip install headless-vault-kit).
+qmd (npm install -g @tobilu/qmd) needs bun; the table says only whether it is here. Takes a few minutes. Says what was
+measured and what we aim at, and fails for nothing but an error.
 """
 
 from __future__ import annotations
@@ -27,9 +29,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="vaultmem-bench-") as temporary:
         folder = options.folder or Path(temporary) / "vault"
         heading, indexing = index.measure(options.notes, folder, options.rounds)
+        peers = index.measure_peers(folder, options.rounds)
         _, searching = search.measure(options, folder)
     print(f"{heading}\n")
-    print_markdown([*indexing, *searching])
+    print_markdown([*indexing, *peers, *searching])
 
 
 if __name__ == "__main__":
