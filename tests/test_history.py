@@ -112,6 +112,23 @@ def test_a_move_by_hand_before_a_batch_is_a_move(kept: Kept) -> None:
     ]  # fmt: skip
 
 
+def test_a_memory_that_was_renamed_and_edited_by_hand_is_a_move(kept: Kept) -> None:
+    head = b"---\ncategory: inbox\nvaultmem: 0918e9ac-f781-4e4d-ab79-d8653e2411e1 memory_type=semantic\n---\n"
+    kept.make("memories/inbox/a.md", head + b"one\n")
+    kept.make("memories/inbox/x.md", b"other\n")
+    (kept.vault / "memories/inbox/a.md").unlink()
+    (kept.vault / "memories/inbox/x.md").unlink()
+    kept.put("memories/inbox/b.md", head + b"two\n")
+    kept.take_in()
+    [record] = kept.history.log(limit=1)
+    assert record.why == "edited and moved and removed outside vaultmem"
+    assert [one[:2] for one in record.files] == [
+        ("memories/inbox/a.md", "memories/inbox/b.md"), ("memories/inbox/x.md", None)
+    ]  # fmt: skip
+    assert kept.undo(record.commit) == []
+    assert kept.memories()["memories/inbox/a.md"] == head + b"one\n"
+
+
 def test_a_file_that_came_back_where_one_was_removed_by_hand(kept: Kept) -> None:
     kept.make("memories/a.md", b"a")
     (kept.vault / "memories/a.md").unlink()

@@ -298,10 +298,21 @@ def _entry_line(one: Answer, output: Output) -> str:
     commit, by = output.paint(short(one["commit"]), "yellow"), output.paint(one["by"], "cyan")
     machine = f" on {one['machine']}" if one.get("machine") else ""
     ahead = f"{commit}  {local_time(one['at'])}  {by}{machine}  "
-    why = one["why"]
+    why = one["why"] + _by_hand(one)
     if output.columns:
         why = screen.cut(why, output.room(output.width_of(ahead + many), 16))
     return f"{ahead}{why}{many}"
+
+
+def _by_hand(one: Answer) -> str:
+    """The file of an entry of what somebody did without vaultmem, if it is one."""
+    from vaultmem.history.commits import OUTSIDE
+
+    files: list[dict[str, Any]] = one.get("files") or []
+    if len(files) != 1 or not one["why"].endswith(OUTSIDE):
+        return ""
+    names = dict.fromkeys(filter(None, (files[0]["path"], files[0]["target"])))
+    return f": {one_line(' → '.join(names))}"
 
 
 def show_difference(answer: Answer, _args: Namespace, output: Output) -> None:

@@ -213,10 +213,28 @@ OUTSIDE = "outside vaultmem"
 Read = Callable[[str], bytes | None]
 
 
+_MEMORY = re.compile(rb"^(?:id|vaultmem)::? +\"?([0-9a-z][0-9a-z-]{7,})", re.MULTILINE)
+_HEAD = 4_096  # bytes of a file in which its properties stand
+
+
+def _memory_id(data: bytes) -> bytes:
+    """The id of the memory that a file is; b"" for none."""
+    match = _MEMORY.search(data[:_HEAD])
+    return match[1] if match else b""
+
+
+class Files(NamedTuple):
+    """The files of the memory folder as they are now, and what is known of those that were."""
+
+    blobs: Mapping[str, str]  # paths and Git's ids
+    read: Read  # the bytes at a path
+    held: Callable[[str], bytes]  # the bytes of an id; b"" for one that is not stored yet
+
+
 class Intake:
     """Writes commits to a stream, oldest first; `tree` is always what the last one holds.
 
-    `blobs` are the files of the memory folder as they are now: paths and Git's ids; `read` gives their bytes.
+    What is in the memory folder now is in `files`.
     """
 
     def __init__(
@@ -224,12 +242,11 @@ class Intake:
         stream: Stream,
         tree: dict[str, str],
         folder: str,
-        blobs: Mapping[str, str],
-        read: Read,
+        files: Files,
     ) -> None:
         self._stream = stream
         self._inside = f"{folder}/"
-        self._blobs, self._read = blobs, read
+        self._blobs, self._read, self._held = files
         self._first_why = "" if tree else _FOUND
         self.tree = tree
 
@@ -290,9 +307,10 @@ class Intake:
             for path in created
             if puts[path] in lost
         ]
+        moves += self._renamed(puts, held, set(created) - {one.target for one in moves}, lost)
         done = {
             "created": len(created) > len(moves),
-            "edited": len(puts) > len(created),
+            "edited": len(puts) > len(created) or any(one.old != one.new for one in moves),
             "moved": bool(moves),
             "removed": len(drops) > len(moves),
         }
@@ -302,6 +320,17 @@ class Intake:
             why = _FOUND  # notes seen for the first time, because they are about to be changed
         why, self._first_why = self._first_why or why, ""
         self._commit(Message(YOU, PERSON, why, at, files=tuple(moves)), puts, drops)
+
+    def _renamed(
+        self, puts: Mapping[str, str], held: Mapping[str, bytes], created: set[str], lost: dict[str, str]
+    ) -> Iterator[FileLine]:  # fmt: skip
+        """Memories that have another path and other words: their ids are those of files that are gone."""
+        ids = {_memory_id(held[path]): path for path in sorted(created)} if lost else {}
+        for old, path in sorted(lost.items()) if any(ids) else ():
+            id_ = _memory_id(self._held(old))
+            if id_ and id_ in ids:
+                target = ids.pop(id_)
+                yield FileLine(path, target, "", lost.pop(old), puts[target])._replace(old=old)
 
     def _put(self, puts: dict[str, str], path: str, data: bytes) -> None:
         """Bytes for a path, unless the last commit has them there."""

@@ -17,6 +17,7 @@ from vaultmem.history.commits import (
     Difference,
     Entry,
     FileChange,
+    Files,
     Intake,
     Message,
     Read,
@@ -111,12 +112,20 @@ class History:
         with self._repository.spooled() as file:
             stream = Stream(file, tip)
             tree = self._repository.tree(tip)
-            intake = Intake(stream, tree, self._memories, blobs, read)
+            files = Files(blobs, read, self._held)
+            intake = Intake(stream, tree, self._memories, files)
             intake.take(fresh, now)
             stream.end()
             if stream.commits:
                 self._repository.take(file, intake.tree)
         return stream.commits
+
+    def _held(self, blob: str) -> bytes:
+        """The bytes of an id; b"" for one that is only just being stored."""
+        try:
+            return self._repository.blobs([blob])[blob]
+        except StateError:
+            return b""
 
     def tidy(self) -> bool:
         """Pack the repository when it has become untidy; for a quiet moment. Whether that was done."""
