@@ -145,26 +145,26 @@ class Toolbox:
 
     def _ask_hooks(self, call: Call) -> None:
         for hook in self._before:
-            try:
-                answer = hook(call)
-            except Exception as error:
-                log.exception("a hook failed")
-                self.tell(_failure(call.client, call.name, error, "before"))
-                continue
+            answer = self._run_hook("before", call, hook, call)
             if isinstance(answer, Block):
                 raise BlockedError(f"{call.name} was blocked: {answer.reason}")
 
     def _after_hooks(self, call: Call, outcome: Outcome) -> Outcome:
         for hook in self._after:
-            try:
-                changed = hook(call, outcome)
-            except Exception as error:
-                log.exception("a hook failed")
-                self.tell(_failure(call.client, call.name, error, "after"))
-                continue
+            changed = self._run_hook("after", call, hook, call, outcome)
             if isinstance(changed, Outcome):
                 outcome = changed
         return outcome
+
+    def _run_hook(
+        self, when: str, call: Call, hook: Callable[..., object], *given: object
+    ) -> object:
+        try:
+            return hook(*given)
+        except Exception as error:  # the border to code of third parties
+            log.exception("a hook failed")
+            self.tell(_failure(call.client, call.name, error, when))
+            return None
 
 
 def _check(tool: Tool, arguments: Mapping[str, object]) -> dict[str, object]:

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 
 from vaultmem.errors import NO_ROOM, DamagedError, NoRoomError, StateError
 from vaultmem.paths import keep_private
+from vaultmem.text.values import OnError
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -137,12 +138,8 @@ class Catalog:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All or nothing."""
         self.db.execute("BEGIN IMMEDIATE")
-        try:
+        with OnError(self.db.rollback):  # SQLite may have ended it itself, when the disk is full
             yield self.db
-        except BaseException:
-            if self.db.in_transaction:  # SQLite has ended it itself when the disk is full
-                self.db.execute("ROLLBACK")
-            raise
         self.db.execute("COMMIT")
 
     def add_indexes(self) -> None:

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
@@ -17,6 +18,8 @@ from vaultmem.index import minilm, multilingual, refuse_if_off
 from vaultmem.index.embed import Embedder, TextEmbedder, first_line, quiet_fastembed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fastembed import TextEmbedding
 
     from vaultmem.adapter.services import Settings
@@ -128,18 +131,23 @@ def named_model(name: str, models: Path) -> Model:
 
 
 def _fetch(text_embedding: type[TextEmbedding], name: str, models: Path) -> Path:
-    try:
+    advice = "Check the connection, or set embedding.model to `default` or a local folder."
+    with _reported(f"The embedding model {name} cannot be downloaded", advice):
         running = text_embedding(name, cache_dir=str(models), lazy_load=True)
         inner = cast("Fetching", running.model)
         # The second call finds the files of the first and tells where they lie.
         return Path(
             inner.download_model(inner.model_description, str(models), local_files_only=True)
         )
-    except Exception as error:  # the border to fastembed and its download: anything may be raised
-        raise ModelError(
-            f"The embedding model {name} cannot be downloaded: {first_line(error)}. "
-            "Check the connection, or set embedding.model to `default` or a local folder."
-        ) from error
+
+
+@contextmanager
+def _reported(problem: str, advice: str) -> Iterator[None]:
+    """The border to fastembed, its download and onnxruntime, which may raise anything: it becomes a ModelError."""
+    try:
+        yield
+    except Exception as error:
+        raise ModelError(f"{problem}: {first_line(error)}. {advice}") from error
 
 
 def _unknown(name: str, known: list[str]) -> str:
@@ -154,17 +162,13 @@ def _unknown(name: str, known: list[str]) -> str:
 
 def _inspect(folder: Path, weights: str) -> Model:
     """Load the weights once to learn what comes out of them."""
-    try:
+    with _reported(f"{folder / weights} cannot be loaded", "Put a sound copy there."):
         import onnxruntime
 
         session = onnxruntime.InferenceSession(
             str(folder / weights), providers=["CPUExecutionProvider"]
         )
         shape = session.get_outputs()[0].shape
-    except Exception as error:  # onnxruntime raises its own kinds for every defect of a file
-        raise ModelError(
-            f"{folder / weights} cannot be loaded: {first_line(error)}. Put a sound copy there."
-        ) from error
     dimensions = shape[-1] if shape else None
     if not isinstance(dimensions, int) or len(shape) not in (2, 3):
         raise ModelError(f"{folder / weights} gives no text vectors (output shape {shape}).")

@@ -17,6 +17,7 @@ from vaultmem.index.compare import Place, Report, Work, check_rebuild
 from vaultmem.index.indexer import KNOWN_NOTES, Indexer
 from vaultmem.index.state import State
 from vaultmem.progress import Progress, Silent
+from vaultmem.text.values import OnError
 from vaultmem.vault import files, identity
 from vaultmem.vault.dialects import Rulebook, open_rulebook
 from vaultmem.vault.walk import walk
@@ -109,12 +110,9 @@ def open_indexer(state: State, config: Config) -> Indexer:
         return Indexer(state.vault, generation, rulebook, config)
     number, fresh = state.new_generation()
     indexer = Indexer(state.vault, fresh, rulebook, config)
-    try:
+    with OnError(indexer.close):
         indexer.prepare()
         state.adopt(number, 0, complete=False)
-    except BaseException:
-        indexer.close()
-        raise
     return indexer
 
 
@@ -149,12 +147,9 @@ def rebuilt(
         check_rebuild(state.vault, rulebook, state.note_count())
     number, fresh = state.new_generation()
     indexer = fitted(Indexer(state.vault, fresh, rulebook, config))
-    try:
+    with OnError(indexer.close):
         report = indexer.run(work._replace(confirmed=True))
         state.adopt(number, report.added)
-    except BaseException:
-        indexer.close()
-        raise
     return indexer, report._replace(rebuilt=True)
 
 

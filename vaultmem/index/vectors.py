@@ -27,6 +27,7 @@ import numpy as np
 from vaultmem.errors import StateError
 from vaultmem.index.exact import ExactIndex, RowFile, VectorIndex, sync_folder
 from vaultmem.paths import keep_private, make_private
+from vaultmem.text.values import OnError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -49,11 +50,8 @@ class Rows:
         self._db = sqlite3.connect(
             keep_private(str(path)), timeout=WAIT, isolation_level=None, check_same_thread=False
         )
-        try:
+        with OnError(self._db.close):
             self._prepare(dimensions)
-        except BaseException:
-            self._db.close()
-            raise
 
     def close(self) -> None:
         """Let go of the file."""
@@ -99,11 +97,8 @@ class Rows:
     def writing(self) -> Iterator[None]:
         """One transaction that no other process writes beside; undone when the body raises."""
         self._db.execute("BEGIN IMMEDIATE")
-        try:
+        with OnError(self._db.rollback):
             yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
         self._db.execute("COMMIT")
 
     def _prepare(self, dimensions: int) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,10 +37,8 @@ class Reranker:
         """How well each text answers the question, as the model says it: logits. Raises ModelError."""
         running = self._load()
         pieces = [encodable(text[:LONGEST]) for text in texts]
-        try:
+        with _reported(self.setting):
             results = [float(one) for one in running.rerank(encodable(question[:LONGEST]), pieces)]
-        except Exception as error:  # the border to fastembed and onnxruntime
-            raise _unusable(self.setting, error) from error
         if len(results) != len(pieces) or any(map(math.isnan, results)):
             raise ModelError(f"The reranker {self.setting} gives no number for some texts.")
         return results
@@ -61,7 +60,7 @@ class Reranker:
 
 def _open(setting: str, models: str, threads: int) -> TextCrossEncoder:
     quiet_fastembed()
-    try:
+    with _reported(setting):
         from fastembed.rerank.cross_encoder import TextCrossEncoder
 
         folder = Path(setting).expanduser()
@@ -73,9 +72,16 @@ def _open(setting: str, models: str, threads: int) -> TextCrossEncoder:
         return TextCrossEncoder(
             setting, cache_dir=models, threads=threads, providers=["CPUExecutionProvider"]
         )
+
+
+@contextmanager
+def _reported(setting: str) -> Iterator[None]:
+    """The border to fastembed, its download and onnxruntime, which may raise anything: it becomes a ModelError."""
+    try:
+        yield
     except ModelError:
         raise
-    except Exception as error:  # the border to fastembed and its download: anything may be raised
+    except Exception as error:
         raise _unusable(setting, error) from error
 
 

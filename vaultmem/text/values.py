@@ -5,7 +5,7 @@ from __future__ import annotations
 
 __all__ = [
     "ARCHIVE", "CATEGORIES", "DAYS", "ENTRIES", "EVERYBODY", "GENERATED", "INBOX", "MEMORIES", "REMINDERS", "RESULTS",
-    "SYNC", "TOKENS", "TYPE_CHECKING", "lazy", "plural", "table", "value",
+    "SYNC", "TOKENS", "TYPE_CHECKING", "OnError", "lazy", "plural", "table", "value",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
@@ -91,6 +91,20 @@ class _Lazy:
         result = getattr(re.compile(self.pattern, self.flags), name)
         setattr(self, name, result)  # of the compiled expression: from now on nothing is in between
         return result
+
+
+class OnError:
+    """A block after whose failure, whatever it is, something is undone: `with OnError(file.close): …`."""
+
+    def __init__(self, undo: Callable[[], object]) -> None:
+        self._undo = undo
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, *_error: object) -> None:
+        if kind is not None:
+            self._undo()
 
 
 # How much may be asked for at once: one limit each, whatever the door.

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, VaultmemError
 from vaultmem.progress import counted
+from vaultmem.text.values import OnError
 from vaultmem.vault.files import on_disk
 from vaultmem.vault.moves import fsync_folder, move, refuse_links, write_all
 from vaultmem.vault.recovery import (
@@ -247,12 +248,13 @@ class _Run:
             self._edit(at)
         else:
             move(vault, step.path, step.target)
-            try:
+            with OnError(lambda: self._move_back(at)):
                 self._edit(at)
-            except BaseException:
-                with contextlib.suppress(VaultmemError):
-                    move(vault, step.target, step.path)
-                raise
+
+    def _move_back(self, at: int) -> None:
+        step = self._batch.steps[at]
+        with contextlib.suppress(VaultmemError):
+            move(self._batches.vault, step.target, step.path or step.target)
 
     def _edit(self, at: int) -> None:
         path = self._batch.steps[at].target

@@ -6,6 +6,7 @@ vault that moved, threads that died.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import os
@@ -30,6 +31,7 @@ from watchdog.events import (
 from watchdog.observers.api import BaseObserver
 from watchdog.utils import BaseThread, UnsupportedLibcError
 
+from vaultmem.text.values import OnError
 from vaultmem.vault.watch_events import (
     Listener,
     Mounts,
@@ -281,15 +283,11 @@ class _Observing:
             threads, queues = set(threading.enumerate()), open_queues()
             self._observer = _new_observer()
             self._mounts = Mounts()
-            try:
+            with OnError(self.close), contextlib.ExitStack() as stack:
+                stack.callback(self._take, threads)
                 self._observer.start()
                 self._queues = open_queues() - queues
                 self._schedule(inside)
-            except BaseException:
-                self._take(threads)
-                self.close()
-                raise
-            self._take(threads)
         _notices.lost.update((thread.ident or 0, inside.left) for thread in self._threads)
 
     def _schedule(self, inside: _Inside) -> None:
