@@ -137,24 +137,28 @@ def in_order(
 ) -> list[int]:
     """The blocks, best first; what is equally good by its path and place. Numbers of notes only tell in which order
     they came into this index; `paths` gives the paths of notes. `scored` has the best first. Behind the first `limit`
-    notes, of which no other one is shown, only the order of the blocks within each note counts."""
+    notes come only other blocks of them: no other note counts."""
     groups: list[list[int]] = []
+    best: set[int] = set()
+    first = 0  # so many groups bring new notes; 0 while more of them do
     before, least = math.inf, 2 * 10**-DIGITS  # few are near enough to round them
     for lost, block in scored:
-        if lost - before < least and round(lost, DIGITS) == round(before, DIGITS):
-            groups[-1].append(block)
-        else:
-            groups.append([block])
+        note = block >> note_bits
+        if first and note not in best:
+            continue
+        if lost - before >= least or round(lost, DIGITS) != round(before, DIGITS):
+            if not first and len(best) >= limit:
+                first = len(groups)
+                if note not in best:
+                    continue
+            groups.append([])
+        groups[-1].append(block)
+        best.add(note)
         before = lost
-    shown: set[int] = set()
-    tied: list[list[int]] = []
+    tied = [group for group in groups[: first or None] if group[1:]]
+    known = paths({block >> note_bits for group in tied for block in group}) if tied else {}
     for group in groups:
         group.sort()
-        if len(shown) < limit:
-            shown.update([block >> note_bits for block in group])
-            tied += [group] if group[1:] else []
-    notes = {block >> note_bits for group in tied for block in group}
-    known = paths(notes) if tied else {}
     for group in tied:
         group.sort(key=lambda block: known.get(block >> note_bits, ""))
     return [block for group in groups for block in group]
@@ -271,7 +275,7 @@ def _points(close: Closeness) -> dict[str, float]:
 def estimates(keyword: Mapping[int, float], meaning: Mapping[int, Closeness]) -> dict[int, float]:
     """The points for its meaning of each block that has the words and no vector yet: those of the nearest block that
     fits the words no better. Else what was written just now would stand below whatever resembles it."""
-    if keyword.keys() <= meaning.keys():
+    if not meaning or keyword.keys() <= meaning.keys():
         return {}
     result: dict[int, float] = {}
     most: float | None = None
