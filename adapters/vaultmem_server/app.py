@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from vaultmem import __version__, paths, plugins
+from vaultmem import __version__, plugins
 from vaultmem.errors import StateError
 from vaultmem_server import guard
 from vaultmem_server.link import LinkError
@@ -72,11 +72,14 @@ def current_caller(request: Request) -> Caller:
     return caller
 
 
+def allowed_vaults(door: Door, caller: Caller) -> list[str]:
+    """The vaults that a token opens."""
+    return [name for name, own_id in door.ids.items() if caller.token.opens(own_id)]
+
+
 def vault_for(door: Door, caller: Caller, name: str = "") -> str:
     """The vault that a request means: by its name, or the only one that the token opens. Raises HTTPException."""
-    mine = [
-        one for one, folder in door.vaults.items() if caller.token.opens(paths.vault_id(folder))
-    ]
+    mine = allowed_vaults(door, caller)
     if name in mine:
         return name
     if name or not mine:

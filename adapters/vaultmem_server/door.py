@@ -43,6 +43,7 @@ class Door:
     metrics: Metrics = field(default_factory=Metrics)
     audit: Audit = field(default_factory=Audit)
     links: dict[str, Link] = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)  # name -> id of the vault, as tokens have it
     last_request: float = field(default_factory=time.monotonic)
     has_chats: bool = False  # whether chats are passed on at /v1
     until_stop: bool = False  # whether `vaultmem stop` ends it
@@ -59,6 +60,7 @@ class Door:
 
     def __post_init__(self) -> None:
         self.links = {name: Link(folder) for name, folder in self.vaults.items()}
+        self.ids = {name: paths.vault_id(folder) for name, folder in self.vaults.items()}
 
     def is_idle(self, seconds: float | None) -> bool:
         """Whether nobody has asked for so long."""

@@ -6,6 +6,7 @@ import json
 import math
 import time
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
@@ -13,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from vaultmem import __version__, paths
+from vaultmem import __version__
 from vaultmem.api.params import object_of
 from vaultmem.api.verbs import JSON, Param, Verb, every
 from vaultmem_server import several
-from vaultmem_server.app import current_caller, require, vault_for
+from vaultmem_server.app import allowed_vaults, current_caller, require, vault_for
 from vaultmem_server.link import JsonObject, LinkError
 from vaultmem_server.metrics import CONTENT_TYPE
 from vaultmem_server.tokens import ADMIN, READ, WRITE, Caller
@@ -32,6 +33,7 @@ _SKIPPED = ("slow", "busy", "failed")  # why the proxy passed a chat on without 
 _UNTOLD = ("by",)  # who asks is the holder of the token
 
 
+@cache
 def exposed_verbs() -> dict[str, Verb]:
     """The verbs that requests may name: those of memories, and those that find. Parts of vaultmem that ask each other
     are none of them."""
@@ -58,6 +60,11 @@ def params_for(verb: Verb, scope: str) -> list[Param]:
         return own
     listed = {*verb.tool.params, *verb.tool.quiet}
     return [one for one in own if one.outside in listed]
+
+
+@cache
+def _allowed_params(name: str, scope: str) -> frozenset[str]:
+    return frozenset(one.outside for one in params_for(exposed_verbs()[name], scope))
 
 
 def routes(door: Door) -> list[BaseRoute]:
@@ -95,7 +102,7 @@ def routes(door: Door) -> list[BaseRoute]:
         caller = current_caller(request)
         return _Json(
             {
-                "vaults": _allowed_vaults(door, caller),
+                "vaults": allowed_vaults(door, caller),
                 "scope": caller.token.scope,
                 "client": caller.client or "you",
             }
@@ -113,8 +120,7 @@ def routes(door: Door) -> list[BaseRoute]:
 
 
 async def _ask(door: Door, vault: str, caller: Caller, name: str, params: JsonObject) -> object:
-    verb = exposed_verbs()[name]
-    allowed = {one.outside for one in params_for(verb, caller.token.scope)}
+    verb, allowed = exposed_verbs()[name], _allowed_params(name, caller.token.scope)
     if unknown := sorted(params.keys() - allowed):
         known_ones = ", ".join(sorted(allowed)) or "none"
         raise HTTPException(
@@ -149,17 +155,10 @@ async def _params(request: Request) -> JsonObject:
     return params
 
 
-def _allowed_vaults(door: Door, caller: Caller) -> list[str]:
-    """The vaults that a token opens."""
-    return [
-        name for name, folder in door.vaults.items() if caller.token.opens(paths.vault_id(folder))
-    ]
-
-
 async def _search_several(door: Door, caller: Caller, params: JsonObject) -> JsonObject:
     if "vault" in params:
         raise HTTPException(400, f'say "vault" or "{several.NAMES}", not both')
-    names = several.chosen(params.pop(several.NAMES), _allowed_vaults(door, caller))
+    names = several.chosen(params.pop(several.NAMES), allowed_vaults(door, caller))
 
     async def ask(vault: str, own: JsonObject) -> object:
         return await _ask(door, vault, caller, several.VERB, own)
