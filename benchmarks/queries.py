@@ -14,6 +14,7 @@ from make_vault import zipf_words
 
 PER_KIND = 12
 _SENTENCE = re.compile(r"[A-Z][a-z]+(?: [a-z]+){5,}")
+_WORD = re.compile(r"[A-Za-z][a-z]{3,14}")
 _HAN = re.compile(r"[\u4e00-\u9fff]{8,}")
 
 
@@ -45,6 +46,18 @@ def make_queries(vault: Path, seed: int = 1) -> dict[str, list[str]]:
         }.items():
             kinds.setdefault(kind, []).append(query)
     return kinds
+
+
+def neighbours(vault: Path, count: int, seed: int = 1) -> list[str]:
+    """So many questions of one to four words that stand side by side in a note, no two alike."""
+    rng, questions = random.Random(seed), dict[str, None]()
+    notes = [_WORD.findall(note.read_text("utf-8")) for note in sorted(vault.rglob("*.md"))]
+    while len(questions) < count:
+        words = rng.choice(notes)
+        start, many = rng.randrange(max(1, len(words) - 4)), rng.choice((1, 2, 2, 3, 3, 4))
+        if question := " ".join(words[start : start + many]):
+            questions[question] = None
+    return [*questions]
 
 
 def _material(vault: Path) -> tuple[list[str], list[str]]:
