@@ -40,15 +40,17 @@ def test_a_reminder_goes_to_the_archive_and_comes_back(bench: Open, state: str) 
     assert not on.ask("settle")["done"]
 
 
-def test_a_reminder_that_stands_on_the_page_is_read_by_nobody(bench: Open) -> None:
+def test_no_dream_rewrites_a_reminder_because_it_stands_on_the_page(bench: Open) -> None:
     on = bench()
     path = on.ask("remind", content="water the plants", at="2026-11-23 09:00")["path"]
     before = on.text(path)
     on.later()
     assert on.desk.pending.refresh(on.vault.searcher().catalog, on.at).written
     assert "water the plants" in on.text("vaultmem/pending.md")
-    assert listing.take(on.vault.state.folder) == {}
+    assert listing.take(on.vault.state.folder)
     on.ask("dream", level=1)
+    (reminder,) = on.vault.memories()
+    assert reminder["access_count"] == 1, "it is in use"
     assert on.text(path) == before
 
 

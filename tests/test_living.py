@@ -127,7 +127,6 @@ def test_a_dry_run_starts_and_stops_nothing(living: Path) -> None:
         "dry_run": True,
         "status": "would stop",
         "pid": pid,
-        "doors": [],
     }
     assert on(living, "start", "--dry-run").data["status"] == "running"
     assert life.ping(str(living)) == pid

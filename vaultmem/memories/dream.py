@@ -17,7 +17,7 @@ from vaultmem.memories.draft import Draft
 from vaultmem.memories.findings import across
 from vaultmem.memories.links import resolve
 from vaultmem.memories.merge import MERGED, merge
-from vaultmem.memories.model import CATEGORIES, INBOX, Memory
+from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
 from vaultmem.memories.reads import Left
 from vaultmem.memories.supersede import supersede
 from vaultmem.text.times import format_duration, seconds, stamp
@@ -98,10 +98,10 @@ def _until_settled(draft: Draft, steps: Sequence[Step]) -> None:
 
 def write_counts(draft: Draft) -> None:
     """Write `access_count`, which is counted in the state, into the files, so that it moves with the vault; once a
-    dream at most, for every write wakes the editor."""
+    dream at most, for every write wakes the editor. A reminder stays until it is answered, read or not."""
     for memory in draft.memories():
         reads = draft.reads(memory)
-        if reads != memory.stored_reads and draft.may(memory):
+        if reads != memory.stored_reads and memory.category != REMINDERS and draft.may(memory):
             draft.set(memory, f"read {plural(reads, 'time')}", access_count=reads)
 
 

@@ -206,7 +206,7 @@ def _draft(session: Session, draft: Draft, options: Options) -> Draft:
 
 
 def _count_listed(session: Session) -> None:
-    """What an assistant was told at its start is in use."""
+    """What was listed at a start, on the page or by the desktop is in use."""
     ledger = session.desk.ledger
     with suppress(StateError, OSError):  # then the next job does it
         session.desk.pending.count_listed(lambda times: reads.use(ledger, times, session.now))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,6 +30,7 @@ from vaultmem.reminders.renames import Renames
 from vaultmem.reminders.review_items import Context, Review
 from vaultmem.synclog.log_entries import BASELINE
 from vaultmem.text.times import stamp
+from vaultmem.vault import files
 from vaultmem.vault.places import page_path
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class Pending:
         return answer is not None and answer.state == DONE
 
     def count_listed(self, use: Callable[[Mapping[str, float]], None]) -> None:
-        """Have memories counted, by id and time, that assistants were told at a start since this was done last."""
+        """Have the memories counted, by id and time, that were listed since this was done last."""
         if memories := listing.take(self._state.folder):
             use(memories)
             listing.forget(self._state.folder)
@@ -209,6 +210,9 @@ class Pending:
             self.record.add(self._as_answers(acks, now, texts).values(), [], now.timestamp())
 
         done = self.page.refresh(listed, now, record, extent)
+        if done.written:
+            page = files.read(self.vault, self.path).text
+            self._count_uses((item.memory for item in listed if f"{item.id}\n" in page), now)
         return Refreshed(done.written, len(done.acks), done.problems)
 
     def _as_answers(
@@ -285,6 +289,8 @@ class Pending:
                 self.record.others_were_silent()
             with self._writing:
                 self._renames.keep(dues, Entries(answers, self.record.notified()))
+            ids = {each.id for alarm in listed for each in alarm.records}
+            self._count_uses((due.memory for due in dues if due.id in ids), now)
             return planned._replace(alarms=listed)
 
     def wake_up(self, now: datetime) -> None:
@@ -313,3 +319,6 @@ class Pending:
             return following
         at = datetime.fromisoformat(turn).replace(tzinfo=now.tzinfo)
         return at if following is None or at < following else following
+
+    def _count_uses(self, memories: Iterable[str], now: datetime) -> None:
+        listing.note(self._state.folder, memories, now.timestamp())
