@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import queue
+import select
 import subprocess
 import sys
 import threading
@@ -333,13 +334,14 @@ def test_a_sitting_on_a_terminal(indexed: Path, scripted_llm: ScriptedLlm) -> No
     def reads(wanted: bytes) -> None:
         nonlocal shown
         while wanted not in shown:
+            assert select.select([main], [], [], 60)[0], shown
             shown += os.read(main, 1000)
+        shown = shown.partition(wanted)[2]
 
     try:
         reads(b"you> ")
         os.write(main, b"My wife is Anne.\n")
         reads(b"good to know.")
-        shown = b""
         reads(b"you> ")
         os.write(main, b"/quit\n")
         reads(FACT.encode())
