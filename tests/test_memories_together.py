@@ -21,6 +21,7 @@ from tests.kill_points import killed_after
 from tests.laws import WHOLE, some
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, VaultmemError
+from vaultmem.memories.memory_file import Reader
 from vaultmem.vault import pages
 from vaultmem.vault.frontmatter import split
 
@@ -107,6 +108,24 @@ def test_a_person_s_edit_is_seen_by_the_agent_s_next_answer(vault: Path) -> None
         until(lambda: words() == "Other words", seconds=60)
         note.unlink()
         until(lambda: not opened.memories(), seconds=60)
+
+
+def test_a_list_made_of_an_older_state_takes_nothing_back(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a file is being written in the moment in which its memory is looked at."""
+    with Vault(str(vault)) as opened:
+        one = opened.write("First words", tags=["first"])
+        note = vault / one["path"]
+        opened.read(one["id"])
+        monkeypatch.setattr(Reader, "read", lambda *_: None)  # it is being written
+        note.write_text(note.read_text().replace("first", "first\n  - second"))
+        with pytest.raises(VaultmemError, match="changed meanwhile"):
+            opened.tag(one["id"], "third")
+        assert split(note.read_text()).properties["tags"] == ["first", "second"]
+        monkeypatch.undo()
+        opened.tag(one["id"], "third")
+        assert split(note.read_text()).properties["tags"] == ["first", "second", "third"]
 
 
 def _edit_often(path: str, count: int) -> None:

@@ -41,6 +41,9 @@ class Change(NamedTuple):
     raw: bytes | None = (
         None  # the whole file instead, for a note that is no memory; `expected` is its digest then
     )
+    seen: Mapping[
+        str, Value
+    ] = {}  # what the plan saw of the properties it sets: it is made of that
 
 
 class Finding(NamedTuple):
@@ -267,9 +270,9 @@ class Draft:
         if not sets and content is None and target == path:
             return None
         action = EDIT if target == path else state.action
-        return Change(
-            action, before.id, path, target, sets, content, before.hash, "; ".join(state.whys)
-        )
+        seen = {key: before.properties.get(key) for key in sets}
+        why = "; ".join(state.whys)
+        return Change(action, before.id, path, target, sets, content, before.hash, why, seen=seen)
 
     def _target(self, path: str, state: _State) -> str:
         folder = {TO_ARCHIVE: ARCHIVE_FOLDER, MOVE: state.memory.category}.get(state.action)

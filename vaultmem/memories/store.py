@@ -21,6 +21,7 @@ from vaultmem.memories.collection import Collection
 from vaultmem.memories.conversation import is_talk
 from vaultmem.memories.draft import CREATE, TO_ARCHIVE, Change, Draft, Plan
 from vaultmem.memories.ledger import Ledger
+from vaultmem.memories.memory_file import compact
 from vaultmem.memories.model import Memory, MemoryRecord, new_id
 from vaultmem.memories.reads import Content, Left, ReadCount
 from vaultmem.memories.records import Known
@@ -72,6 +73,8 @@ def rendering(change: Change, style: Style) -> Callable[[bytes | None], bytes]:
         whole = change.content is not None or change.action == TO_ARCHIVE
         if whole and change.expected and change.expected != _content_hash(form, now):
             raise NoteChangedError(f"{change.path} was changed meanwhile")
+        if change.seen and not _is_as_seen(change, form, now):
+            raise NoteChangedError(f"{change.path} was changed meanwhile")
         return pages.edit(form, now, change.properties, change.content)
 
     return render
@@ -79,6 +82,15 @@ def rendering(change: Change, style: Style) -> Callable[[bytes | None], bytes]:
 
 def _content_hash(form: str, data: bytes) -> str:
     return content_hash(pages.read(form, decode(data)[0]).content)
+
+
+def _is_as_seen(change: Change, form: str, data: bytes) -> bool:
+    """Whether the properties to be set are as the plan saw them, or as it wants them: a list of tags that was made
+    longer from an older one would take back what was added since."""
+    properties = compact(pages.read(form, decode(data)[0]).properties)
+    return all(
+        properties.get(key) in (seen, change.properties[key]) for key, seen in change.seen.items()
+    )
 
 
 YOU = "you"
