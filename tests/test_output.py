@@ -173,3 +173,17 @@ def test_the_time_that_is_left_shows_once_it_is_known(
             truth = (399 - number) * 0.1
             assert 0.6 * truth - 1 <= int(match[1]) <= 1.6 * truth + 1
     assert shown > 100
+
+
+def test_a_bar_that_stands_still_names_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agent reports, while nothing is finished, that nothing is."""
+    stream, now = Terminal(), 100.0
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    bar = Bar()
+    bar.stage("embedding", 400)
+    for number in range(400):
+        now += 0.2
+        bar.advance(1 if number < 20 else 0)
+    assert stream.getvalue().rpartition("\r")[2] == "\x1b[Kembedding 20/400 (0/s)"

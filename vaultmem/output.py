@@ -294,7 +294,7 @@ class Bar:
         if seconds >= 2 * last[0]:
             self._marks = last, (seconds, self._done)
         # The first items are often slower, or easier, than the rest: known is what is left once both are alike.
-        is_known = count and self._total and 2 / 3 < rate / lately < 3 / 2
+        is_known = count and self._total and 2 / 3 * lately < rate < 3 / 2 * lately
         left = f", {_span((self._total - self._done) / lately)} left" if is_known else ""
         of = f"/{self._total}" if self._total else ""
         sys.stderr.write(f"\r\033[K{self._name} {self._done}{of} ({rate:.0f}/s{left})")
