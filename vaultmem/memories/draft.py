@@ -41,9 +41,8 @@ class Change(NamedTuple):
     raw: bytes | None = (
         None  # the whole file instead, for a note that is no memory; `expected` is its digest then
     )
-    seen: Mapping[
-        str, Value
-    ] = {}  # what the plan saw of the properties it sets: it is made of that
+    # What the plan saw of the properties it sets, and made them of.
+    seen: Mapping[str, Value] = {}
 
 
 class Finding(NamedTuple):

@@ -30,7 +30,7 @@ from vaultmem.memories.conversation import (
     role_in,
     scope_of,
 )
-from vaultmem.memories.draft import CREATE, EDIT, MOVE, TO_ARCHIVE, Change, Plan
+from vaultmem.memories.draft import CREATE, MOVE, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.model import link_targets
 from vaultmem.memories.store import Session
 from vaultmem.text.similarity import content_hash
@@ -57,7 +57,7 @@ def hide(session: Session, *, dry_run: bool) -> int:
                 changes.append(Change(MOVE, one.id, one.path, target, {}, None, None, _HIDDEN))
         count += len(changes)
         if changes and not dry_run:
-            changes += _relinked(session, talk.entries, undone)
+            changes += _relinked(session, talk.entries, undone).changes
             _carry_out(session, talk.entries[0].conversation, changes, _HIDDEN)
             _clear_folders(f"{desk.vault}/{here}")
     return count
@@ -65,17 +65,17 @@ def hide(session: Session, *, dry_run: bool) -> int:
 
 def _relinked(
     session: Session, entries: Sequence[Entry], undone: Mapping[str, tuple[str, str]]
-) -> Iterator[Change]:
+) -> Plan:
     """Memories link to the page instead, and name the fact that they were made of."""
-    facts = {file_name(one.path): one for one in entries}
+    facts, draft = {file_name(one.path): one for one in entries}, session.draft()
     for memory in session.view.memories():
         name = next((name for name in memory.linked if name in facts), "")
         if name and undone.get(memory.id) != (memory.path, memory.hash):
             fact = facts[name]
             others = [each for each in links.entries(memory) if name not in link_targets(each)]
             every = [*others, *transcript.links_to(session, fact.conversation)]
-            sets: dict[str, Value] = {"drawn_from": fact.id, "links": every or None}
-            yield Change(EDIT, memory.id, memory.path, memory.path, sets, None, None, _HIDDEN)
+            draft.set(memory, _HIDDEN, drawn_from=fact.id, links=every or None)
+    return draft.plan("records")
 
 
 def take_in(session: Session) -> set[str]:

@@ -70,24 +70,20 @@ def rendering(change: Change, style: Style) -> Callable[[bytes | None], bytes]:
             return change.raw
         if now is None:
             return pages.compose(form, change.properties, change.content or "")
-        whole = change.content is not None or change.action == TO_ARCHIVE
-        if whole and change.expected and change.expected != _content_hash(form, now):
-            raise NoteChangedError(f"{change.path} was changed meanwhile")
-        if change.seen and not _is_as_seen(change, form, now):
+        if not _is_as_seen(change, pages.read(form, decode(now)[0])):
             raise NoteChangedError(f"{change.path} was changed meanwhile")
         return pages.edit(form, now, change.properties, change.content)
 
     return render
 
 
-def _content_hash(form: str, data: bytes) -> str:
-    return content_hash(pages.read(form, decode(data)[0]).content)
-
-
-def _is_as_seen(change: Change, form: str, data: bytes) -> bool:
-    """Whether the properties to be set are as the plan saw them, or as it wants them: a list of tags that was made
-    longer from an older one would take back what was added since."""
-    properties = compact(pages.read(form, decode(data)[0]).properties)
+def _is_as_seen(change: Change, page: pages.Page) -> bool:
+    """Whether the content is what the plan saw, where all of it counts, and the properties to be set are as it saw
+    them, or as it wants them: a list of tags made longer from an older one would take back what was added since."""
+    whole = change.content is not None or change.action == TO_ARCHIVE
+    if whole and change.expected and change.expected != content_hash(page.content):
+        return False
+    properties = compact(page.properties)
     return all(
         properties.get(key) in (seen, change.properties[key]) for key, seen in change.seen.items()
     )
