@@ -396,6 +396,9 @@ def test_a_vault_that_has_vanished_is_not_written_into(bench: Open) -> None:
     on.answer(call, vanished="the vault is empty")
     assert not (on.folder / "vaultmem").exists()
     assert on.stated()[call] == DONE
+    on.ask("undo", last=True, vanished="the vault is empty")
+    assert not (on.folder / "vaultmem").exists()
+    assert on.stated().get(call) != DONE
 
 
 # --- Proposals for notes

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from vaultmem.api import Embedded, Vault, search_with_archive
-from vaultmem.api.rpc import only_reads
+from vaultmem.api.rpc import only_reads, takes
 from vaultmem.config import Config
 from vaultmem.errors import DamagedError, StateError, VaultmemError
 from vaultmem.index.models import resolve_model
@@ -252,12 +252,6 @@ class Borrowed:
 # The vault of a request.
 
 SETTLED_WITHIN = 1.0  # seconds
-TOLD_OF_LOSSES = (
-    "pending",
-    "notify",
-    "answer",
-    "settle",
-)  # verbs that say when the vault has vanished
 
 
 class AgentVault(Vault):
@@ -315,7 +309,7 @@ class AgentVault(Vault):
     def ask(self, verb: str, **params: object) -> Any:
         """Carry out a verb of memories, at the one desk. Who waits for it holds no searcher."""
         self.release()
-        if verb in TOLD_OF_LOSSES and (vanished := self._agent.reconciler.vanished):
+        if takes(verb, "vanished") and (vanished := self._agent.reconciler.vanished):
             params = {**params, "vanished": vanished}
         self._is_writing = not only_reads(verb)
         try:

@@ -186,6 +186,12 @@ def only_reads(name: str) -> bool:
     return one is not None and bool(one.run) and not one.writes
 
 
+def takes(name: str, param: str) -> bool:
+    """Whether the verb has a parameter, at any door."""
+    one = verb(name)
+    return one is not None and any(each.name == param for each in one.params)
+
+
 def _check(name: str, params: Params) -> Arguments:
     from vaultmem.memories.arguments import Arguments
 

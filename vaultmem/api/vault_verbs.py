@@ -183,7 +183,7 @@ VERBS = {
             _COMMIT.but(place="?", needed=False), flag("last", "what was done last; once more, what was done before that"),
             flag("redo", "do again what was undone last"),
             Param("name", "all that this assistant or job did, with --since", option="by", metavar="NAME"),
-            SINCE, DRY_RUN, BY.but(doors="json"),
+            SINCE, DRY_RUN, BY.but(doors="json"), VANISHED,
         ),
         run="memories.past:undo", slow=True, first=True, command="upkeep_views:undo", returns='"undone", "changes", "answers", "refused"',
     ),

@@ -88,7 +88,7 @@ def undo(session: Session, params: Arguments) -> Report:
         return report | {"changes": [_preview(session, one) for one in taking.writes]}
     undoes = tuple(name for one in commits for name in _names(one, elsewhere))
     who = who._replace(why=taking.why, undoes=undoes, answers=taking.answers)
-    return report | _carry_out(session, who, taking)
+    return report | _carry_out(session, who, taking, params.told("vanished"))
 
 
 class _Taking(NamedTuple):
@@ -123,7 +123,7 @@ def _taking(session: Session, commits: list[Record], by: str) -> _Taking:
     return _Taking(commits, why[:LONGEST_WHY], writes, answers, [*refused, *later])
 
 
-def _carry_out(session: Session, who: Header, taking: _Taking) -> Report:
+def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) -> Report:
     outcome = session.desk.batches.apply(who, taking.writes)
     if outcome.done:
         session.desk.written(outcome)
@@ -133,21 +133,21 @@ def _carry_out(session: Session, who: Header, taking: _Taking) -> Report:
         session.desk.remember()
         if any(one.kind == "job" for one in taking.commits):
             _keep_undone(session, outcome)
-        _refresh_pages(session)
+        _refresh_pages(session, vanished)
     refused = [{"path": path, "reason": reason} for path, reason in outcome.skipped]
     changes = [{"path": step.path, "target": step.target, "why": step.why} for step in outcome.done]
     none: Report = {} if is_done else {"answers": []}
     return {"changes": changes, "refused": [*taking.refused, *refused], **none}
 
 
-def _refresh_pages(session: Session) -> None:
+def _refresh_pages(session: Session, vanished: str) -> None:
     from vaultmem.memories import changed_note, index_page  # the first of them reads this module
 
     if session.desk.bytes_of(f"{session.desk.folder}/{changed_note.NAME}", 1) is not None:
         changed_note.keep(session)  # what a job has told
     index_page.keep(session)
     if searcher := session.reader.searcher_after_writes():
-        session.desk.pending.refresh(searcher.catalog, session.local_time, "")
+        session.desk.pending.refresh(searcher.catalog, session.local_time, vanished)
 
 
 def _id(session: Session, data: bytes) -> str:

@@ -199,23 +199,16 @@ def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) 
 
 def _undo(session: Session, params: Arguments, target: _Target, commit: str) -> Report:
     """Take an answer back with all that it led to, as its entry of the history has it."""
-    by, dry_run = params.text("by"), params.flag("dry_run")
-    undone = past.undo(session, Arguments({"commit": commit, "by": by, "dry_run": dry_run}))
+    by, dry_run, vanished = params.text("by"), params.flag("dry_run"), params.told("vanished")
+    what: dict[str, object] = {"commit": commit, "by": by, "dry_run": dry_run, "vanished": vanished}
+    undone = past.undo(session, Arguments(what))
     if undone["refused"]:
         raise NoteChangedError(carrying.entries(undone["refused"])[0]["reason"])
     changes = [{**one, "action": RESTORE} for one in carrying.entries(undone["changes"])]
     if dry_run:
         return {"dry_run": True, "changes": changes, "findings": [], "skipped": []}
-    _refresh(session, params)
     restored = changes[0]["target"] if changes else None
     return {"restored": restored, "gone": target.due is None and not restored}
-
-
-def _refresh(session: Session, params: Arguments) -> None:
-    searcher = session.reader.searcher()
-    if searcher is not None:
-        now = session.local_time
-        session.desk.pending.refresh(searcher.catalog, now, params.told("vanished"))
 
 
 def _carry_out(session: Session, params: Arguments, target: _Target, who: Header) -> Report:
@@ -230,7 +223,8 @@ def _carry_out(session: Session, params: Arguments, target: _Target, who: Header
         more["carried_out"] = carrying.entries_about(target.id, settled.done)
         more["skipped"] = carrying.entries_about(target.id, settled.skipped)
         more["asks"] = _question(session, target) if state == DONE else None
-    _refresh(session, params)
+    if searcher := session.reader.searcher():
+        session.desk.pending.refresh(searcher.catalog, session.local_time, params.told("vanished"))
     return more
 
 
