@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -65,13 +66,21 @@ def running(*command: str, **given: object) -> Iterator[subprocess.Popen[str]]:
 @contextlib.contextmanager
 def session(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A session bus on which nothing is but what a test puts there."""
-    config, socket = folder / "bus.conf", folder / "bus"
+    config, place = folder / "bus.conf", folder / "bus"
     folder.mkdir(exist_ok=True)
-    config.write_text(BUS.format(socket))
+    config.write_text(BUS.format(place))
     with running("dbus-daemon", f"--config-file={config}", "--nofork", stderr=subprocess.DEVNULL):
-        wait_for(socket.exists)
-        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={socket}")
+        wait_for(lambda: takes_calls(place))
+        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={place}")
         yield
+
+
+def takes_calls(place: Path) -> bool:
+    """Whether somebody listens there: the file of a socket is there a moment before."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as caller:
+        caller.connect(str(place))
+        return True
+    return False
 
 
 @pytest.fixture
