@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from vaultmem.history.commits import Record
-from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, Answer, Answers, item_id
+from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, Answer, Answers, carried_out_id
 from vaultmem.memories.store import Session
 from vaultmem.text.times import stamp
 from vaultmem.vault.batches import Answered, Header
@@ -48,7 +48,7 @@ def keep(session: Session, who: Header) -> None:
     for one in who.answers:
         answers.append(Answer(one.id, one.after, at, who.by, one.after_until, one.text))
         if one.after in (DONE, DROPPED):
-            answers.append(Answer(item_id(one.id, "carried out"), DONE, at, who.by, "", one.text))
+            answers.append(Answer(carried_out_id(one.id), DONE, at, who.by, "", one.text))
     if answers:
         session.desk.pending.record.add(answers, [], session.now)
 

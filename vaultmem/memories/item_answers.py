@@ -56,6 +56,11 @@ def item_id(source: str, key: str) -> str:
     return f"vm-{_digest(source, key)[:_SHORTEST_ID]}"
 
 
+def carried_out_id(id_: str) -> str:
+    """The id of the record, for all machines, that what an item asked for was done."""
+    return item_id(id_, "carried out")
+
+
 def item_ids(named: Sequence[tuple[str, str]]) -> list[str]:
     """Ids of sources and keys, in their order and all different, whatever order they come in: where two begin
     alike, the one with the lower digest stays short. Of one pair that comes twice, the second is another thing."""

@@ -176,8 +176,7 @@ def _series(session: Session, target: _Target, state: str, params: Arguments) ->
 
 def _unanswered_due(session: Session, id_: str) -> Due | None:
     """What would be due under this id had nothing been answered: what repeats may have moved on since."""
-    searcher, now = session.reader.searcher(), session.local_time
-    dues = session.desk.pending.dues(searcher.catalog, now, {}) if searcher else []
+    dues = carrying.dues(session, {})
     rolling = [due for due in dues if due.memory and due.rolls]
     earlier = (each for due in rolling for each in earlier_occurrences(due, _A_YEAR))
     return next((due for due in (*dues, *earlier) if due.id == id_), None)

@@ -20,9 +20,9 @@ from vaultmem.memories.item_answers import (
     OPEN,
     Answer,
     Answers,
+    carried_out_id,
     completion_id,
     is_closed,
-    item_id,
 )
 from vaultmem.memories.model import Memory, category_of
 from vaultmem.memories.proposals import Proposal
@@ -133,8 +133,7 @@ class _Work:
                 self._skip(due.id, due.path, str(error))
 
     def _move_on(self, due: Due, following: Due, answer: Answer) -> None:
-        live = self._session.desk.collection.live()
-        memory = next((one for one in live if one.id == due.memory), None)
+        memory = self._memory_of(due)
         if memory is None or is_closed(self._answers, following.series):
             return
         sets = _next_times(memory, following)
@@ -143,12 +142,7 @@ class _Work:
         draft = self._session.draft()
         draft.set(memory, f"next on {following.at.replace('T', ' ')}", **sets)
         plan, mark = draft.plan(answer.state), carried_out_ids(due)[0]
-        if self._is_carried_out(answer, mark):
-            self._reopen(due.id, [due.id], one_line(due.text), due.path)
-        elif self._dry_run:
-            self.settled.add_changes(due.id, report_planned(self._session, plan))
-        else:
-            self._carry_out(due, answer, plan, following.at)
+        self._do(due, answer, plan, mark, following.at)
 
     def promote_facts(self) -> None:
         """Make memories of the facts of conversations that the person has ticked."""
@@ -185,9 +179,7 @@ class _Work:
         words, path = one_line(proposal.said), report["path"]
         self.settled.done.append({"due": id_, "text": words, "path": path, "action": action})
         if action == "accepted":
-            self._record(
-                [proposal_items.carried_out_id(proposal.id)], self._answers[id_], YOU, words
-            )
+            self._record([carried_out_id(proposal.id)], self._answers[id_], YOU, words)
 
     def _skip(self, id_: str, path: str, reason: str) -> None:
         self.settled.skipped.append({"due": id_, "path": path, "reason": reason})
@@ -219,22 +211,26 @@ class _Work:
     def _settle(self, due: Due, answer: Answer, mark: str) -> None:
         """Do it, unless it is done; if it was done and is open again, the person took it back, in the note, by undo or
         by restore."""
-        session = self._session
         plan = self._archive_reminder(due, answer) if due.kind == REMINDER else self._ticked(due)
-        if plan is None:
-            return
+        if plan is not None:
+            self._do(due, answer, plan, mark)
+
+    def _do(self, due: Due, answer: Answer, plan: Plan, mark: str, next_at: str = "") -> None:
         if self._is_carried_out(answer, mark):
             ids = [id_ for id_ in (due.id, due.series) if id_ in self._answers]
             self._reopen(due.id, ids, one_line(due.text), due.path)
         elif self._dry_run:
-            self.settled.add_changes(due.id, report_planned(session, plan))
+            self.settled.add_changes(due.id, report_planned(self._session, plan))
         else:
-            self._carry_out(due, answer, plan)
+            self._carry_out(due, answer, plan, next_at)
+
+    def _memory_of(self, due: Due) -> Memory | None:
+        live = self._session.desk.collection.live()
+        return next((one for one in live if one.id == due.memory), None)
 
     def _archive_reminder(self, due: Due, answer: Answer) -> Plan | None:
         """The plan by which a reminder is put away; None for one that is gone."""
-        live = self._session.desk.collection.live()
-        memory = next((one for one in live if one.id == due.memory), None)
+        memory = self._memory_of(due)
         if memory is None:
             return None
         draft = self._session.draft()
@@ -276,7 +272,7 @@ class _Work:
         self.settled.done.append({**done, "next": next_at})
 
     def _promote(self, fact: Learned) -> None:
-        mark, words = item_id(fact.id, "carried out"), one_line(fact.content)
+        mark, words = carried_out_id(fact.id), one_line(fact.content)
         answer = self._answers[fact.question]
         if self._is_carried_out(answer, mark):  # an undo has brought the fact back
             self._reopen(fact.question, [fact.question], words, fact.path)

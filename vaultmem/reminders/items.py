@@ -14,6 +14,7 @@ from vaultmem.memories.item_answers import (
     DONE,
     SNOOZED,
     Answers,
+    carried_out_id,
     completion_id,
     is_approved,
     is_asleep,
@@ -111,7 +112,7 @@ def carried_out_ids(due: Due) -> tuple[str, ...]:
     for any note and for notes of its folder: copies beside a note are ticked with it, but the README of another project
     says the same by chance, and the person has not seen it."""
     if due.kind != TASK:
-        return (item_id(due.id, "carried out"),)
+        return (carried_out_id(due.id),)
     folder = due.path.rpartition("/")[0]
     keys = (f"carried out\0{due.path}", "carried out", f"carried out in\0{folder}")
     return tuple(item_id(due.id, key) for key in keys)

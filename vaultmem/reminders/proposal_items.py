@@ -13,7 +13,7 @@ from vaultmem.errors import VaultmemError
 from vaultmem.memories import reads, review
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.item_answers import DONE, DROPPED, Answer, item_id
+from vaultmem.memories.item_answers import DONE, DROPPED, Answer, carried_out_id, item_id
 from vaultmem.memories.proposals import BROKEN, DUPLICATE, MENTION, Note, Proposal, edit
 from vaultmem.text.sanitize import quote_text
 from vaultmem.vault import files
@@ -44,11 +44,6 @@ class Question(NamedTuple):
 def question_id(proposal_id: str) -> str:
     """The id of the item that asks whether a proposal is to be carried out."""
     return item_id(proposal_id, "proposal")
-
-
-def carried_out_id(proposal_id: str) -> str:
-    """The id of the record, for all machines, that this was done."""
-    return item_id(proposal_id, "carried out")
 
 
 def open_proposals(ledger: Ledger) -> list[Proposal]:
