@@ -228,7 +228,9 @@ class Files(NamedTuple):
 
     blobs: Mapping[str, str]  # paths and Git's ids
     read: Read  # the bytes at a path
-    held: Callable[[str], bytes]  # the bytes of an id; b"" for one that is not stored yet
+    held: Callable[
+        [Sequence[str]], Mapping[str, bytes]
+    ]  # of ids, the bytes of those that are stored
 
 
 class Intake:
@@ -326,8 +328,9 @@ class Intake:
     ) -> Iterator[FileLine]:  # fmt: skip
         """Memories that have another path and other words: their ids are those of files that are gone."""
         ids = {_memory_id(held[path]): path for path in sorted(created)} if lost else {}
-        for old, path in sorted(lost.items()) if any(ids) else ():
-            id_ = _memory_id(self._held(old))
+        stored = self._held([*lost]) if any(ids) else {}
+        for old, path in sorted(lost.items()):
+            id_ = _memory_id(stored.get(old, b""))
             if id_ and id_ in ids:
                 target = ids.pop(id_)
                 yield FileLine(path, target, "", lost.pop(old), puts[target])._replace(old=old)

@@ -120,12 +120,9 @@ class History:
                 self._repository.take(file, intake.tree)
         return stream.commits
 
-    def _held(self, blob: str) -> bytes:
-        """The bytes of an id; b"" for one that is only just being stored."""
-        try:
-            return self._repository.blobs([blob])[blob]
-        except StateError:
-            return b""
+    def _held(self, blobs: Sequence[str]) -> Mapping[str, bytes]:
+        """The bytes of ids, but those that are only just being stored."""
+        return self._repository.blobs(blobs, lacking=True)
 
     def tidy(self) -> bool:
         """Pack the repository when it has become untidy; for a quiet moment. Whether that was done."""

@@ -126,8 +126,8 @@ class Repository:
         tip = self.tip()
         self._last = (tip, dict(tree)) if tip else None
 
-    def blobs(self, names: Sequence[str]) -> dict[str, bytes]:
-        """The bytes of blobs by their ids."""
+    def blobs(self, names: Sequence[str], *, lacking: bool = False) -> dict[str, bytes]:
+        """The bytes of blobs by their ids; `lacking` leaves out those that are not there."""
         wanted = list(dict.fromkeys(names))
         if not wanted:
             return {}
@@ -136,6 +136,9 @@ class Repository:
         for name in wanted:
             end = output.index(b"\n", at)
             head = output[at:end].split(b" ")
+            if lacking and head[1] == b"missing":
+                at = end + 1
+                continue
             if head[1] != b"blob":
                 raise StateError(f"the history in {self.folder} is damaged: it lacks {name}")
             at = end + 1 + int(head[2]) + 1
