@@ -6,6 +6,7 @@ import gc
 import os
 import threading
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,6 +17,7 @@ from vaultmem.text.values import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     import numpy as np
     from fastembed import TextEmbedding
@@ -214,17 +216,15 @@ def quiet_fastembed() -> type[TextEmbedding]:
 def _load_tokenizer(model: Model) -> Tokenizer:
     from tokenizers import Tokenizer
 
-    try:
+    with _loading(model):
         tokenizer = Tokenizer.from_file(str(Path(model.folder) / "tokenizer.json"))
-    except Exception as error:  # tokenizers raises plain Exception for a damaged file
-        raise _unusable(model, error) from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
 
 
 def _load(model: Model, threads: int, tokenizer: Tokenizer | None) -> _Running:
-    try:
+    with _loading(model):
         if tokenizer is None or model.name not in OWN:
             return _ByFastembed(_open(model, threads))
         from vaultmem.index.bert import RunningBert, open_graph
@@ -234,12 +234,13 @@ def _load(model: Model, threads: int, tokenizer: Tokenizer | None) -> _Running:
         session = open_graph(folder, numbers, tokenizer, lambda file: _session(file, threads))
         own = OWN[model.name]
         return RunningBert(numbers, tokenizer, session, own.MAX_TOKENS, own.PREFIXES)
-    except ModelError:
-        raise
-    except (
-        Exception
-    ) as error:  # the border to fastembed and onnxruntime, which have kinds of their own
-        raise _unusable(model, error) from error
+
+
+def _loading(model: Model) -> AbstractContextManager[None]:
+    return reported(
+        f"The embedding model {model.name} cannot be loaded",
+        "Install it again, or set embedding.model to another one or to `off`.",
+    )
 
 
 def _open(model: Model, threads: int) -> TextEmbedding:
@@ -313,11 +314,15 @@ def vector_of(numbers: object) -> NDArray[np.float32]:
     return vector
 
 
-def _unusable(model: Model, error: Exception) -> ModelError:
-    return ModelError(
-        f"The embedding model {model.name} cannot be loaded: {first_line(error)}. "
-        "Install it again, or set embedding.model to another one or to `off`."
-    )
+@contextmanager
+def reported(problem: str, advice: str) -> Iterator[None]:
+    """The border to fastembed, its downloads, tokenizers and onnxruntime, which may raise anything: a ModelError."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(f"{problem}: {first_line(error)}. {advice}") from error
 
 
 def first_line(error: BaseException) -> str:

@@ -8,18 +8,15 @@ import json
 import os
 import re
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from vaultmem import plugins
 from vaultmem.errors import ModelError
 from vaultmem.index import minilm, multilingual, refuse_if_off
-from vaultmem.index.embed import Embedder, TextEmbedder, first_line, quiet_fastembed
+from vaultmem.index.embed import Embedder, TextEmbedder, quiet_fastembed, reported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fastembed import TextEmbedding
 
     from vaultmem.adapter.services import Settings
@@ -132,22 +129,13 @@ def named_model(name: str, models: Path) -> Model:
 
 def _fetch(text_embedding: type[TextEmbedding], name: str, models: Path) -> Path:
     advice = "Check the connection, or set embedding.model to `default` or a local folder."
-    with _reported(f"The embedding model {name} cannot be downloaded", advice):
+    with reported(f"The embedding model {name} cannot be downloaded", advice):
         running = text_embedding(name, cache_dir=str(models), lazy_load=True)
         inner = cast("Fetching", running.model)
         # The second call finds the files of the first and tells where they lie.
         return Path(
             inner.download_model(inner.model_description, str(models), local_files_only=True)
         )
-
-
-@contextmanager
-def _reported(problem: str, advice: str) -> Iterator[None]:
-    """The border to fastembed, its download and onnxruntime, which may raise anything: it becomes a ModelError."""
-    try:
-        yield
-    except Exception as error:
-        raise ModelError(f"{problem}: {first_line(error)}. {advice}") from error
 
 
 def _unknown(name: str, known: list[str]) -> str:
@@ -162,7 +150,7 @@ def _unknown(name: str, known: list[str]) -> str:
 
 def _inspect(folder: Path, weights: str) -> Model:
     """Load the weights once to learn what comes out of them."""
-    with _reported(f"{folder / weights} cannot be loaded", "Put a sound copy there."):
+    with reported(f"{folder / weights} cannot be loaded", "Put a sound copy there."):
         import onnxruntime
 
         session = onnxruntime.InferenceSession(

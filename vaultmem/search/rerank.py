@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vaultmem.errors import ModelError
-from vaultmem.index.embed import first_line, quiet_fastembed
+from vaultmem.index.embed import quiet_fastembed, reported
 from vaultmem.text.values import encodable
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Reranker:
         """How well each text answers the question, as the model says it: logits. Raises ModelError."""
         running = self._load()
         pieces = [encodable(text[:LONGEST]) for text in texts]
-        with _reported(self.setting):
+        with _usable(self.setting):
             results = [float(one) for one in running.rerank(encodable(question[:LONGEST]), pieces)]
         if len(results) != len(pieces) or any(map(math.isnan, results)):
             raise ModelError(f"The reranker {self.setting} gives no number for some texts.")
@@ -60,7 +60,7 @@ class Reranker:
 
 def _open(setting: str, models: str, threads: int) -> TextCrossEncoder:
     quiet_fastembed()
-    with _reported(setting):
+    with _usable(setting):
         from fastembed.rerank.cross_encoder import TextCrossEncoder
 
         folder = Path(setting).expanduser()
@@ -72,17 +72,6 @@ def _open(setting: str, models: str, threads: int) -> TextCrossEncoder:
         return TextCrossEncoder(
             setting, cache_dir=models, threads=threads, providers=["CPUExecutionProvider"]
         )
-
-
-@contextmanager
-def _reported(setting: str) -> Iterator[None]:
-    """The border to fastembed, its download and onnxruntime, which may raise anything: it becomes a ModelError."""
-    try:
-        yield
-    except ModelError:
-        raise
-    except Exception as error:
-        raise _unusable(setting, error) from error
 
 
 def _register(folder: Path) -> str:
@@ -104,8 +93,8 @@ def _register(folder: Path) -> str:
     return name
 
 
-def _unusable(setting: str, error: Exception) -> ModelError:
-    return ModelError(
-        f"The reranker {setting} cannot be used: {first_line(error)}. "
-        "Set recall.reranker to another one, to a local folder, or to `off`."
+def _usable(setting: str) -> AbstractContextManager[None]:
+    return reported(
+        f"The reranker {setting} cannot be used",
+        "Set recall.reranker to another one, to a local folder, or to `off`.",
     )
