@@ -17,6 +17,7 @@ from vaultmem.commands.rendering import (
     show_report,
     text_or_stdin,
     vault_of,
+    would_be,
 )
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.exchange import vault_sources
@@ -165,7 +166,7 @@ def _show_imported(report: Answer, output: Output) -> None:
     if output.as_json:
         output.data(report)
     else:
-        would = "would be " if report["dry_run"] else ""
+        would = would_be(report)
         names = {"new": "new", "changed": "replaced", "known": "there already"}
         counts = (f"{report[name]:,} {what}" for name, what in names.items())
         output.line(f"{would}imported: {', '.join(counts)}")

@@ -171,9 +171,8 @@ def stop(args: Namespace, output: Output) -> int:
     if args.dry_run:
         ended = Life("would stop" if pid else "none", pid, 0.0, None)
     else:
-        doors.end(
-            ours
-        )  # first, since it would start another agent; one that it started ends with it
+        # First, since it would start another agent; one that it started ends with it.
+        doors.end(ours)
         ended = life.stop(vault)
         if pid and ended.status == "none":
             ended = Life("stopped", pid, 0.0, None)
@@ -201,13 +200,14 @@ def _show_ended(
         else:
             output.data({**ended.__dict__, "vault": vault, **pages})
         return
-    would = "would end " if args.dry_run else ""
-    if ended.pid or not ours:
-        agent = would + f"process {ended.pid}" if would else f"agent stopped (process {ended.pid})"
-        output.line(agent if ended.pid else f"no agent runs for {vault}")
+    agent = f"process {ended.pid}"
+    if ended.pid:
+        output.line(f"would end {agent}" if args.dry_run else f"agent stopped ({agent})")
+    elif not ours:
+        output.line(f"no agent runs for {vault}")
     for one in ours:
-        place = f"process {one.pid}, {one.url}/ui"
-        output.line(f"{would}the page ({place})" if would else f"page closed ({place})")
+        page = f"process {one.pid}, {one.url}/ui"
+        output.line(f"would end the page ({page})" if args.dry_run else f"page closed ({page})")
 
 
 def restart(args: Namespace, output: Output) -> int:

@@ -226,7 +226,7 @@ def _show_answered(report: Answer, output: Output) -> None:
         show_diff(change.get("diff"), output)
     for skipped in report.get("skipped", ()):
         output.remark(f"vaultmem: {skipped['reason']}")
-    verb = {"done": "done", "dropped": "drop", "snoozed": "snooze"}.get(report["state"])
+    verb = next((verb for verb, state in _STATES.items() if state == report["state"]), "")
     if verb and report["changed"] and not report.get("dry_run"):
         output.remark(f"vaultmem: vaultmem {verb} {report['id']} --undo takes it back")
 

@@ -220,7 +220,7 @@ def show_report(report: Answer, output: Output) -> None:
         output.data(report)
         return
     for change in report["changes"]:
-        output.line(_would(report) + _change_line(change, output))
+        output.line(would_be(report) + _change_line(change, output))
         show_diff(change.get("diff"), output)
     if report["findings"]:
         output.line(output.paint("to review", "bold"))
@@ -232,7 +232,8 @@ def show_report(report: Answer, output: Output) -> None:
     _show_counts(report, output)
 
 
-def _would(report: Answer) -> str:
+def would_be(report: Answer) -> str:
+    """What stands before what is done, where it is only said."""
     return "would be " if report["dry_run"] else ""
 
 
@@ -249,7 +250,7 @@ def _change_line(change: Answer, output: Output) -> str:
 
 def _show_counts(report: Answer, output: Output) -> None:
     done = {**_DONE, "move": "filed"}
-    would = _would(report)
+    would = would_be(report)
     counts = [f"{n:,} {would}{done.get(action, action)}" for action, n in report["counts"].items()]
     if report.get("hidden"):
         counts.append(f"{plural(report['hidden'], 'record')} {would}hidden from the editor")

@@ -19,6 +19,7 @@ from vaultmem.commands.rendering import (
     show_report,
     shown_progress,
     vault_of,
+    would_be,
 )
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.output import Output
@@ -345,7 +346,7 @@ def _show_undone(report: Answer, output: Output) -> None:
     if not (changes or answers):
         output.remark("vaultmem: already undone: nothing was changed")
         return
-    would, done = ("would be " if report["dry_run"] else ""), _done(report)
+    would, done = would_be(report), "redone" if report["redone"] else "undone"
     for one in report["undone"]:
         output.line(f"{would}{done}: {_entry_line(one, output)}")
     for one in answers:
@@ -364,10 +365,6 @@ def _show_undone(report: Answer, output: Output) -> None:
     output.remark(f"vaultmem: {'; '.join(filter(None, (many, then)))}")
     for one in refused:
         output.remark(f"vaultmem: not {done}: {_reason(one)}")
-
-
-def _done(report: Answer) -> str:
-    return "redone" if report["redone"] else "undone"
 
 
 def _reason(refused: Answer) -> str:
