@@ -20,7 +20,6 @@ from vaultmem.memories.conversation import (
     TURNS,
     USER,
     Entry,
-    file_name,
 )
 from vaultmem.memories.draft import Plan
 from vaultmem.memories.model import DEFAULT_SCOPE
@@ -32,6 +31,7 @@ from vaultmem.memories.supersede import replace
 from vaultmem.memories.writing import find_superseded, look, new_memory
 from vaultmem.text.times import fine_stamp, seconds, stamp
 from vaultmem.text.titles import free_title
+from vaultmem.vault.places import file_name
 from vaultmem_chat.conversing import conversation_of, put_away
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import fine_stamp, seconds, stamp
 from vaultmem.text.titles import conversation_problem, free_path
 from vaultmem.vault.batches import Header
+from vaultmem.vault.places import file_name
 
 LONGEST_WHY = 200  # characters of an entry of the history
 _NAME = re.compile(r"(?:L[1-3]/)?[a-z][a-z0-9_-]{0,59}")
@@ -185,7 +186,7 @@ class _Batch:
         if place in self._changes:
             self._list("known", new.id)
             return
-        self._names[new.id] = talk.file_name(place)
+        self._names[new.id] = file_name(place)
         why = f"said in {self._conversation}"
         properties = {**self._entry_properties(new), **self._link_properties(new)}
         change = Change(CREATE, new.id, None, place, properties, new.content, None, why)
@@ -223,9 +224,7 @@ class _Batch:
 
     def _link_properties(self, new: _New) -> dict[str, Value]:
         names = (
-            talk.file_name(self._entries[id_].path)
-            if id_ in self._entries
-            else self._names.get(id_)
+            file_name(self._entries[id_].path) if id_ in self._entries else self._names.get(id_)
             for id_ in new.of
         )
         links: list[Value] = [f"[[{name}]]" for name in names if name]

@@ -25,6 +25,7 @@ from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_path, safe, title_of
 from vaultmem.vault import pages
 from vaultmem.vault.files import CAP, decode, digest
+from vaultmem.vault.places import file_name
 
 if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader
@@ -55,7 +56,7 @@ class Arrival(NamedTuple):
     @property
     def name(self) -> str:
         """The name of its file."""
-        return self.path.rpartition("/")[2].removesuffix(".md")
+        return file_name(self.path)
 
 
 class _Outcome(NamedTuple):

@@ -19,7 +19,7 @@ from vaultmem.memories.past import LONGEST_WHY, UNDO, is_said
 from vaultmem.memories.store import Session
 from vaultmem.text.sanitize import LONGEST, quote_text
 from vaultmem.vault.places import ARCHIVE as ARCHIVE_FOLDER
-from vaultmem.vault.places import GENERATED
+from vaultmem.vault.places import GENERATED, file_name
 
 NAME = GENERATED[1]
 WEEKS = 8
@@ -159,7 +159,7 @@ def keep(session: Session) -> bool:
 
 def _record(commit: Commit, change: FileChange, folder: str) -> Record:
     day = datetime.fromtimestamp(commit.at).astimezone().date()
-    title = (change.target or change.path or "").rpartition("/")[2].removesuffix(".md")
+    title = file_name(change.target or change.path or "")
     category = (change.target or "")[len(folder) + 1 :].partition("/")[0]
     return Record(
         day, commit.by, _action(change, folder), title, change.why or commit.why, category

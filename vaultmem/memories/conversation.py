@@ -130,11 +130,6 @@ def name_of(created: str, id_: str) -> str:
     return f"{created.replace(':', '-')}__{id_}"
 
 
-def file_name(path: str) -> str:
-    """The name of an entry's file, by which others link to it."""
-    return path.rpartition("/")[2].removesuffix(".md")
-
-
 def basic_properties(id_: str, conversation: str, role: str) -> dict[str, Value]:
     """What every entry says of itself. Nobody has vouched for it: so it is in the phase of what is new; it does not
     fade, for conversations have a way of their own to put away what is old."""

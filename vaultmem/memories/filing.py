@@ -26,6 +26,7 @@ from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
 from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.vault.places import file_name
 
 if TYPE_CHECKING:
     from vaultmem.memories.removed import Removed
@@ -194,7 +195,7 @@ def _rewrite(session: Session, params: Arguments, path: str, data: bytes) -> Rep
 
 
 def _restore(session: Session, params: Arguments, change: Change) -> Report:
-    title = change.target.rpartition("/")[2].removesuffix(".md")
+    title = file_name(change.target)
     plan = Plan("restore", (change,))
     return _finish(session, params, plan, f"restore {title}") or _record_at(session, change.target)
 

@@ -20,6 +20,7 @@ from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
 from vaultmem.text.values import plural
 from vaultmem.vault import write
+from vaultmem.vault.places import file_name
 
 NAME = GENERATED[4]
 MOST = 100  # memories of a category
@@ -107,7 +108,7 @@ def _keep_transcripts(session: Session) -> None:
 
 def _is_name_taken(session: Session, path: str) -> bool:
     """Whether a note of a person is called so: a link to it shall not become ambiguous."""
-    return session.view.target(path.rpartition("/")[2].removesuffix(".md")) is not None
+    return session.view.target(file_name(path)) is not None
 
 
 def _write_views(session: Session) -> None:

@@ -10,6 +10,7 @@ from vaultmem.adapter import Value
 from vaultmem.adapter.scan import hidden
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import Memory, link_targets
+from vaultmem.vault.places import file_name
 
 # Who answers to a [[name]]: a living memory, the one that took an archived one's place, something else, or nobody.
 
@@ -20,7 +21,7 @@ _STEPS = 20  # how often a memory may have been replaced by one that was replace
 def fold(name: str) -> str:
     """A title or a link's target as it is compared: no path, no ending, no case."""
     bare = unicodedata.normalize("NFC", name.strip()).lower()
-    return bare.rpartition("/")[2].removesuffix(".md")
+    return file_name(bare)
 
 
 class Names:

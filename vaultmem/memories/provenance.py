@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterable
 
 from vaultmem.memories import reads
-from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER, Entry, file_name
+from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER, Entry
 from vaultmem.memories.model import Memory, link_targets
 from vaultmem.memories.reports import Report
 from vaultmem.memories.store import Session
 from vaultmem.text.similarity import topic_words
 from vaultmem.vault.files import decode
+from vaultmem.vault.places import file_name
 
 LEAST = 1 / 3  # of the words of a content, that stand in its sentence
 _SENTENCE = re.compile(r"(?:[^.!?。！？\n]|[.!?](?=\S))+[.!?。！？]*")

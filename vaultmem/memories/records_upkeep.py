@@ -21,7 +21,6 @@ from vaultmem.memories.conversation import (
     TURNS,
     Entry,
     basic_properties,
-    file_name,
     in_folder,
     is_entry_id,
     name_of,
@@ -36,7 +35,7 @@ from vaultmem.memories.store import Session
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds, stamp
 from vaultmem.vault.batches import Header
-from vaultmem.vault.places import RECORDS
+from vaultmem.vault.places import RECORDS, file_name
 
 PATIENCE = 3600.0  # seconds for which records may be on their way
 _HIDDEN = "records of a conversation, out of the editor's sight"

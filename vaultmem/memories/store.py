@@ -30,7 +30,7 @@ from vaultmem.vault import identity, pages
 from vaultmem.vault.batches import DOING, Batches, Header, Outcome, PlannedWrite
 from vaultmem.vault.dialects import Rulebook, open_rulebook
 from vaultmem.vault.files import Root, content, decode, digest
-from vaultmem.vault.places import is_recorded
+from vaultmem.vault.places import file_name, is_recorded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -389,7 +389,7 @@ class Session:
         """A new memory says its title where its editor would read another one out of the file's name."""
         if change.action != CREATE or change.raw is not None:
             return change
-        title = change.target.rpartition("/")[2].removesuffix(".md")
+        title = file_name(change.target)
         read = self.desk.rules.parse(change.target, "", FrontMatter({}, None, 0)).title
         if read == title:
             return change

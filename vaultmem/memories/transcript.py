@@ -23,7 +23,6 @@ from vaultmem.memories.conversation import (
     SUMMARY,
     USER,
     Entry,
-    file_name,
     folder_of,
 )
 from vaultmem.memories.model import link_targets
@@ -33,7 +32,7 @@ from vaultmem.text.sanitize import quote_text
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import fine_stamp
 from vaultmem.vault import pages
-from vaultmem.vault.places import CHAT
+from vaultmem.vault.places import CHAT, file_name
 
 MOST = 1_000  # turns on a page, the newest
 MOST_CHARACTERS = 1_000_000

@@ -11,7 +11,7 @@ from vaultmem.search import query as language
 from vaultmem.search import snippet
 from vaultmem.search.query import Ask, Hit
 from vaultmem.text.values import TYPE_CHECKING
-from vaultmem.vault.places import category_of
+from vaultmem.vault.places import category_of, file_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -104,7 +104,7 @@ def _hit(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) 
     hidden = sure < (ask.min_confidence or 0.0) or (own.get("compressed") and not ask.compressed)
     if page.error or not own.get("id") or not mark or hidden:
         return None
-    title = path.rpartition("/")[2].removesuffix(".md")
+    title = file_name(path)
     line = text.count("\n", 0, max(text.rfind(content), 0)) + 1
     wanted = {token for word in words for token in searcher.keyword.tokens(word.text)}
     shown = snippet.snippet(content, wanted, searcher.keyword.tokens)

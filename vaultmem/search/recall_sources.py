@@ -36,6 +36,7 @@ from vaultmem.vault.places import (
     CATEGORIES,
     ENTRIES,
     category_of,
+    file_name,
     is_our_page,
     named,
 )
@@ -199,7 +200,7 @@ class Sources:
         one = Candidate(
             path, line, line + content.count("\n"), content,
             id=str(own.get("id") or provisional(path)),
-            title=path.rpartition("/")[2].removesuffix(".md"),
+            title=file_name(path),
             memory_type=_type_of(own, category),
             category=category,
             scope=access.scope_of(own, memory=True),

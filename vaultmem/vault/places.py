@@ -45,6 +45,11 @@ def in_conversation(path: str, folder: str) -> bool:
     return path.startswith(f"{folder}/{ENTRIES}/")
 
 
+def file_name(path: str) -> str:
+    """The name of a note's file, by which links lead to it."""
+    return path.rpartition("/")[2].removesuffix(".md")
+
+
 def entry_parts(parts: list[str]) -> list[str]:
     """The path of an entry in the folder of its conversation, from that in the memory folder; earlier versions had
     their records where the page is."""
