@@ -42,11 +42,14 @@ _HIDDEN = "records of a conversation, out of the editor's sight"
 _ELSEWHERE = "from its page, which another machine wrote"
 
 
-def hide(session: Session, *, dry_run: bool) -> int:
-    """Move the records of earlier versions, a batch for each conversation; how many. Undone, they stay."""
+def hide(session: Session, limit: int, *, dry_run: bool) -> int:
+    """Move the records of earlier versions, a batch for each conversation, until `limit` are moved: the next dream goes
+    on. How many. Undone, they stay."""
     desk = session.desk
     undone, count = reads.undone(desk.ledger), 0
     for talk in desk.talks.talks():
+        if count >= limit:
+            break
         here = f"{desk.talks.place}/{talk.folder}"
         changes = []
         for one in talk.entries:

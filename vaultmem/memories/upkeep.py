@@ -48,7 +48,7 @@ def dream(session: Session, params: Arguments) -> Report:
     desk, day, dry_run = session.desk, session.view.now.date(), params.flag("dry_run")
     if _is_old_news(session, params, level):
         return {**to_json(Plan(name), NOTHING), "level": level}
-    hidden = hide(session, dry_run=dry_run)
+    hidden = hide(session, _limit(session, params), dry_run=dry_run)
     done = _run(session, params, name, lambda draft, options: steps.dream(draft, level, options))
     report, plan = done.report, done.plan
     report |= {"hidden": hidden} if hidden else {}
@@ -58,9 +58,13 @@ def dream(session: Session, params: Arguments) -> Report:
             report["proposals"] = review.propose(session)
     notable = (one for one in plan.findings if one.kind != UNSURE)  # those a model is asked
     report["findings"] = [finding_to_json(one) for one in notable]
-    if not dry_run and not report["changes"] and not plan.left:
+    if not dry_run and not hidden and not report["changes"] and not plan.left:
         desk.dreamt[level] = (desk.version, day)
     return {**report, "level": level}
+
+
+def _limit(session: Session, params: Arguments) -> int:
+    return params.whole("limit", session.desk.config.number("dream.max_changes"))
 
 
 def _is_old_news(session: Session, params: Arguments, level: int) -> bool:
@@ -172,7 +176,7 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> Done:
     if not dry_run:
         _hear_other_machines(session)
     notices = leaving.notices(session) if is_unattended and not dry_run else None
-    draft = session.draft(params.whole("limit", session.desk.config.number("dream.max_changes")))
+    draft = session.draft(_limit(session, params))
     draft.notices = notices
     options = _options(session, params)
     step(_draft(session, draft, options), options)
