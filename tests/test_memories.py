@@ -386,6 +386,8 @@ def test_what_was_removed_by_hand_is_listed_and_comes_back_by_its_id(
     assert next(each for each in listed if each["id"] == one["id"])["content"] == one["content"]
     whys = [each["why"] for each in open_vault.history(one["id"][:8])]
     assert whys == ["removed outside vaultmem", f"write {one['title']}"]
+    with pytest.raises(NoteNotFoundError, match=f"was deleted; vaultmem restore {one['id'][:8]} "):
+        open_vault.read(one["id"])
     assert open_vault.restore(one["id"][:8])["id"] == one["id"]
     assert (vault / one["path"]).read_bytes() == kept
     assert [each["id"] for each in open_vault.memories(deleted=True)] == [other["id"]]

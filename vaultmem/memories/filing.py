@@ -17,6 +17,7 @@ from vaultmem.errors import (
 )
 from vaultmem.memories import access, reads
 from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.collection import deleted_error
 from vaultmem.memories.draft import CREATE, RESTORE, Change, Plan
 from vaultmem.memories.model import INBOX, Memory, category_of
 from vaultmem.memories.records import FILTERS, Known, Wanted, chosen, record
@@ -46,9 +47,7 @@ def read(session: Session, params: Arguments) -> dict[str, object]:
     try:
         memory = session.find(params.needed("id"), archived=params.flag("deleted"))
     except NoteNotFoundError as error:
-        raise (
-            not params.text("by") and _entry_hint(session, params.needed("id"))
-        ) or error from None
+        raise (not params.text("by") and _hint(session, params.needed("id"))) or error from None
     if params.flag("counts", default=True):
         with contextlib.suppress(StateError):  # to read is possible of a full disk
             stored = {memory.id: memory.stored_reads}
@@ -64,8 +63,13 @@ def read(session: Session, params: Arguments) -> dict[str, object]:
     }
 
 
-def _entry_hint(session: Session, text: str) -> NoteNotFoundError | None:
-    """An error with advice where the id is that of an entry of a conversation, which is no memory."""
+def _hint(session: Session, text: str) -> NoteNotFoundError | None:
+    """An error with advice for a memory whose file was removed by hand, and for an entry of a conversation."""
+    from vaultmem.memories import removed  # rarely needed
+
+    gone = removed.find(session, text)
+    if gone and gone.memory:
+        return deleted_error(gone.memory)
     if len(text) < SHORTEST_ID:
         return None
     for talk in session.desk.talks.talks():
