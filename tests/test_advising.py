@@ -28,8 +28,8 @@ from tests.scripted_llm import (
 from vaultmem import Vault, config
 from vaultmem.agent import jobs
 from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.memories.advice import BATCH, MOST_OF_ONE, REASON, Advice, Doubt, question, read
 from vaultmem.memories.model import CATEGORIES, Memory
-from vaultmem.memories.questions import BATCH, MOST_OF_ONE, REASON, Advice, Doubt, question, read
 from vaultmem.memories.view import View
 from vaultmem_chat.llm import llm
 

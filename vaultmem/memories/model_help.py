@@ -12,11 +12,10 @@ from vaultmem import plugins
 from vaultmem.adapter.services import Model
 from vaultmem.config import Config
 from vaultmem.errors import LlmError, VaultmemError
-from vaultmem.memories import questions, summaries
-from vaultmem.memories.advice import texts_of
+from vaultmem.memories import advice, summaries
+from vaultmem.memories.advice import FIRST, SECOND, Doubt, texts_of
 from vaultmem.memories.conversation import TOKENS
 from vaultmem.memories.dream import DEEP
-from vaultmem.memories.questions import FIRST, SECOND, Doubt
 from vaultmem.memories.reports import Report
 
 log = logging.getLogger("vaultmem.memories")
@@ -125,15 +124,15 @@ class _Assistant:
         """An answer for each doubt. Of a pair the choice is the id of the memory that holds."""
         described = [Doubt(texts_of(one, "texts"), texts_of(one, "days")) for one in doubts]
         self.tally.asked += 1
-        advices = questions.read(model.ask(questions.question(described)), described)
+        advices = advice.read(model.ask(advice.question(described)), described)
         if not advices:
             raise LlmError(f"{name} did not answer as it was asked")
         by_place = {one.place: one for one in advices}
-        nothing = questions.Advice(0, "", "")
+        nothing = advice.Advice(0, "", "")
         return [_answer(one, by_place.get(at, nothing)) for at, one in enumerate(doubts)]
 
 
-def _answer(doubt: Report, advice: questions.Advice) -> Report:
+def _answer(doubt: Report, opinion: advice.Advice) -> Report:
     ids = texts_of(doubt, "memories")
-    choice = ids[advice.choice == SECOND] if advice.choice in (FIRST, SECOND) else advice.choice
-    return {"id": doubt["id"], "memories": ids, "choice": choice, "reason": advice.reason}
+    choice = ids[opinion.choice == SECOND] if opinion.choice in (FIRST, SECOND) else opinion.choice
+    return {"id": doubt["id"], "memories": ids, "choice": choice, "reason": opinion.reason}
