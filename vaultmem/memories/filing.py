@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 
 from vaultmem.adapter import Value
 from vaultmem.errors import (
-    LockedError,
     NoteChangedError,
     NoteNotFoundError,
     StateError,
@@ -30,7 +29,7 @@ from vaultmem.text.values import TYPE_CHECKING
 from vaultmem.vault.places import file_name
 
 if TYPE_CHECKING:
-    from vaultmem.memories.removed import Removed
+    from vaultmem.memories.past import Removed
 
 SHORTEST_ID = 4  # characters of an id that can mean an entry
 MOST_VALUES = 60  # of one facet
@@ -96,7 +95,7 @@ def list_memories(session: Session, params: Arguments) -> dict[str, object]:
     collection = session.desk.collection
     everything = collection.archived() if params.flag("deleted") else collection.live()
     by_hand = _removed_by_hand(session) if params.flag("deleted") else {}
-    everything = [*everything, *(memory for memory, _ in by_hand.values())]
+    everything = [*everything, *(one.memory for one in by_hand.values() if one.memory)]
     if session.viewer.name:
         everything = [memory for memory in everything if session.sees(memory)]
     known = Known(session.reads, session.id_of, session.now, session.desk.half_life)
@@ -108,22 +107,17 @@ def list_memories(session: Session, params: Arguments) -> dict[str, object]:
     for memory in memories[start : start + params.whole("limit")]:
         with contextlib.suppress(NoteNotFoundError):  # deleted just now
             gone = by_hand.get(memory.path)
-            row = record(*gone, known) if gone else session.record(memory)
+            row = record(memory, gone.content, known) if gone else session.record(memory)
             rows.append({**row, **_attribution(session, memory)})
     facets = {"facets": _facets(everything)} if params.flag("facets") else {}
     return {"memories": rows, "count": len(rows), "total": len(memories), **facets}
 
 
-def _removed_by_hand(session: Session) -> dict[str, tuple[Memory, str]]:
-    """Memories whose files a person removed, with what they said, by path."""
-    from vaultmem.memories import past, removed  # rarely needed
+def _removed_by_hand(session: Session) -> dict[str, Removed]:
+    """Memories whose files a person removed, by path."""
+    from vaultmem.memories.past import removed_files  # rarely needed
 
-    if session.desk.history.trouble():
-        return {}
-    with contextlib.suppress(LockedError):  # then what was removed last is missing
-        past.catch_up(session)
-    style, every = session.desk.rules.page_style, removed.removed(session)
-    return {one.path: (one.memory, one.content(style)) for one in every if one.memory}
+    return {one.path: one for one in removed_files(session) if one.memory}
 
 
 def _facets(memories: Sequence[Memory]) -> dict[str, dict[str, int]]:
@@ -164,10 +158,15 @@ def restore(session: Session, params: Arguments) -> Report:
     try:
         memory = session.find(params.needed("id"), archived=True)
     except NoteNotFoundError:
-        gone_by_hand = _found_by_hand(session, params.needed("id"))
-        if gone_by_hand is None:
+        from vaultmem.memories.past import find_removed  # rarely needed
+
+        gone = find_removed(session, params.needed("id"))
+        if gone is None:
             raise
-        return _rewrite(session, params, gone_by_hand.path, gone_by_hand.data)
+        target = free_path(gone.path, session.desk.new_id(), session.view.exists)
+        why = "restored from the history"
+        change = Change(CREATE, "", None, target, {}, None, None, why, gone.data)
+        return _restore(session, params, change)
     if not memory.archived:
         raise VaultmemError(f"{memory.title!r} is not deleted; there is nothing to restore")
     view = session.view
@@ -175,27 +174,12 @@ def restore(session: Session, params: Arguments) -> Report:
     wanted = f"{view.folder}/{category}/{memory.title}.md"
     target = free_path(wanted, memory.id, view.exists)
     # `replaced_by` stays: whoever brings a merged memory back says that it is not the same.
-    gone: dict[str, Value] = {"deleted_at": None, "by": None, "updated_at": stamp(session.now)}
+    sets: dict[str, Value] = {"deleted_at": None, "by": None, "updated_at": stamp(session.now)}
     if memory.expires is not None and memory.expires <= session.now:
-        gone["expires_at"] = None
+        sets["expires_at"] = None
     why = "restored from the archive"
-    change = Change(RESTORE, memory.id, memory.path, target, gone, None, memory.hash, why)
+    change = Change(RESTORE, memory.id, memory.path, target, sets, None, memory.hash, why)
     return _restore(session, params, change)
-
-
-def _found_by_hand(session: Session, text: str) -> Removed | None:
-    from vaultmem.memories import past, removed  # rarely needed
-
-    if session.desk.history.trouble():
-        return None
-    past.catch_up(session)
-    return removed.find(session, text)
-
-
-def _rewrite(session: Session, params: Arguments, path: str, data: bytes) -> Report:
-    target = free_path(path, session.desk.new_id(), session.view.exists)
-    why = "restored from the history"
-    return _restore(session, params, Change(CREATE, "", None, target, {}, None, None, why, data))
 
 
 def _restore(session: Session, params: Arguments, change: Change) -> Report:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
@@ -20,9 +20,12 @@ from vaultmem.errors import (
 from vaultmem.history import undo as undoing
 from vaultmem.history.commits import OUTSIDE, Difference, Record
 from vaultmem.history.repository import short_id
-from vaultmem.memories import answer_entries, reads, removed
+from vaultmem.memories import answer_entries, reads
 from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.collection import chosen
 from vaultmem.memories.conversation import is_talk, put_away
+from vaultmem.memories.memory_file import Reader
+from vaultmem.memories.model import Memory
 from vaultmem.memories.reports import Report, diff_of, header
 from vaultmem.memories.store import Session
 from vaultmem.text.times import stamp
@@ -307,7 +310,7 @@ def _path(session: Session, text: str) -> str:
     try:
         return session.find(text, archived=True).path
     except NoteNotFoundError:
-        if gone := removed.find(session, text):
+        if gone := find_removed(session, text):
             return gone.path
         texts = session.desk.talks.find(text)
         if len(texts) > 1:
@@ -336,3 +339,57 @@ def _commit_to_json(record: Record, elsewhere: Mapping[str, Written]) -> dict[st
         "machine": ", ".join(sorted({mark.machine for mark in marks})), "kind": record.kind, "why": why,
         "files": files,
     }  # fmt: skip
+
+
+# Files that a person has removed: the history has their last bytes, so they are found and come back like those of the
+# archive.
+
+MOST_COMMITS = 1_000  # in which they are searched
+
+
+class Removed(NamedTuple):
+    """A file that was removed by hand, as it was."""
+
+    path: str
+    data: bytes
+    content: str  # without its properties
+    memory: Memory | None  # None: it was no memory
+
+
+def removed_files(session: Session) -> list[Removed]:
+    """All that is known of and not back yet, the last removed first; nothing where there is no history."""
+    desk = session.desk
+    if desk.history.trouble():
+        return []
+    with contextlib.suppress(LockedError):  # then what was removed last is missing
+        catch_up(session)
+    reader = Reader(desk.folder, desk.rules.page_style)
+    there = {one.id for one in (*desk.collection.live(), *desk.collection.archived())}
+    results = []
+    for path, data, at in desk.history.removed(MOST_COMMITS):
+        memory = reader.parsed(path, data, at)
+        if (memory.id if memory else path) in there or desk.collection.exists(path):
+            continue
+        there.add(memory.id if memory else path)
+        if memory is None or session.sees(memory):
+            content = pages.read(reader.style(path), decode(data)[0]).content
+            results.append(Removed(path, data, content, memory and memory._replace(archived=True)))
+    return results
+
+
+def find_removed(session: Session, text: str) -> Removed | None:
+    """The one that is meant by an id, the beginning of one, a title or a path."""
+    every = removed_files(session)
+    memories = {one.path: one for one in every if one.memory}
+    memory = chosen(text, session.desk.folder, [one.memory for one in every if one.memory])
+    return memories[memory.path] if memory else _called(text, every)
+
+
+def _called(text: str, every: Iterable[Removed]) -> Removed | None:
+    """What was no memory, by its path or name."""
+    wanted = text.strip().removeprefix("[[").removesuffix("]]").lower().removesuffix(".md")
+    for one in every:
+        name = one.path.lower().removesuffix(".md")
+        if wanted in (name, name.rpartition("/")[2]):
+            return one
+    return None
