@@ -28,7 +28,7 @@ from vaultmem.commands.rendering import is_data_waiting
 from vaultmem.history.commits import FileChange, Record
 from vaultmem.index.state import State
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.changed_note import standing
+from vaultmem.memories.overviews import standing
 from vaultmem.vault.identity import MARKER
 
 KINDS = ("obsidian", "plain", "logseq")

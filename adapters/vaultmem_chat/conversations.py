@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vaultmem.adapter import Value
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.memories import index_page, transcript
+from vaultmem.memories import overviews, transcript
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import (
@@ -191,7 +191,7 @@ def forget(session: Session, request: Arguments) -> Report:
     outcome = session.carry_out(plan, who)
     if outcome.skipped:
         raise NoteChangedError(outcome.skipped[0][1])
-    index_page.keep(session)  # the page of the conversation tells of it no more
+    overviews.keep_index(session)  # the page of the conversation tells of it no more
     return {
         "id": one.id, "deleted": True, "title": title(one), "path": plan.changes[0].target,
         "conversation_id": one.conversation, "content": one.content,

@@ -105,7 +105,7 @@ VERBS = {
         ),
         run="reminders.answering:answer", method="-",
     ),
-    "pages": Verb("", NONE, (), run="memories.index_page:refresh", slow=True, method="-"),
+    "pages": Verb("", NONE, (), run="memories.overviews:refresh", slow=True, method="-"),
     "settle": Verb("", NONE, (DRY_RUN, VANISHED), run="reminders.answering:settle", slow=True,
                    returns='carries out what was answered on the page: "done", "skipped", "reopened", "changes"'),
     "notify": Verb(

@@ -144,11 +144,11 @@ def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) ->
 
 
 def _refresh_pages(session: Session, vanished: str) -> None:
-    from vaultmem.memories import changed_note, index_page  # the first of them reads this module
+    from vaultmem.memories import overviews  # the first of them reads this module
 
-    if session.desk.bytes_of(f"{session.desk.folder}/{changed_note.NAME}", 1) is not None:
-        changed_note.keep(session)  # what a job has told
-    index_page.keep(session)
+    if session.desk.bytes_of(f"{session.desk.folder}/{overviews.CHANGES}", 1) is not None:
+        overviews.keep_changes(session)  # what a job has told
+    overviews.keep_index(session)
     if searcher := session.reader.searcher_after_writes():
         session.desk.pending.refresh(searcher.catalog, session.local_time, vanished)
 

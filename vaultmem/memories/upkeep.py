@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index import minilm
-from vaultmem.memories import changed_note, classify, index_page, leaving, links, reads, review
+from vaultmem.memories import classify, leaving, links, overviews, reads, review
 from vaultmem.memories import compress as summing
 from vaultmem.memories import dream as steps
 from vaultmem.memories.arguments import Arguments
@@ -193,8 +193,8 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> Done:
     plan = settled_plan(plan, outcome)
     if notices is not None:
         leaving.give(session, name, notices, map(finding_to_json, plan.findings))
-    changed_note.keep(session)
-    index_page.keep(session)
+    overviews.keep_changes(session)
+    overviews.keep_index(session)
     return Done(plan, {**to_json(plan, outcome), **aside})
 
 

@@ -1,9 +1,10 @@
-"""The note "What changed.md": what was done to memories in the last weeks, for people to leaf through. Written after
-jobs from the history, and only when it says something new."""
+"""Pages for people to leaf through; programs ask for lists: "What changed.md" tells what was done to memories in the
+last weeks, Memory.md lists them by category. Written after jobs, and only where they say something new."""
 
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,19 +14,26 @@ from typing import NamedTuple
 from vaultmem.errors import VaultmemError
 from vaultmem.history.commits import FileChange
 from vaultmem.history.commits import Record as Commit
-from vaultmem.memories import generated
+from vaultmem.memories import generated, records_upkeep, transcript
+from vaultmem.memories.access import is_private
+from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, RESTORE, TO_ARCHIVE
+from vaultmem.memories.item_answers import author_of
+from vaultmem.memories.model import CATEGORIES, INBOX, Memory
 from vaultmem.memories.past import LONGEST_WHY, UNDO, is_said
-from vaultmem.memories.store import Session
-from vaultmem.text.sanitize import LONGEST, quote_text
+from vaultmem.memories.reports import Report
+from vaultmem.memories.store import MemoryStore, Session
+from vaultmem.text.sanitize import LONGEST, one_line, quote_text
+from vaultmem.text.times import stamp
+from vaultmem.text.values import plural
+from vaultmem.vault import write
 from vaultmem.vault.places import ARCHIVE as ARCHIVE_FOLDER
 from vaultmem.vault.places import GENERATED, file_name
 
-NAME = GENERATED[1]
+CHANGES, INDEX = GENERATED[1], GENERATED[4]
 WEEKS = 8
 WEEK = 7 * 86_400.0
-MOST = 20  # memories of one week and kind
-_ITEM = 3  # how deep the line of a memory stands
+MOST_OF_A_WEEK = 20  # memories of one week and kind
 MOST_COMMITS = 10_000
 _HEADINGS = {
     CREATE: "New",
@@ -40,11 +48,27 @@ _SILENT = re.compile(r"read [\d,.]+ times?|judged: .*|reinforced")
 _SAYS_NOTHING = frozenset(["", "written"])
 _SCORES = re.compile(r"\s*\([01]\.\d+\)|\s[+-]\d+(?:\.\d+)?(?=[,;.\s]|$)")
 _PLAIN = str.maketrans({"`": "'", "#": "＃", "<": "‹"})
-_ABOUT = (
+_ABOUT_CHANGES = (
     "vaultmem writes this page after its jobs; changes made here are lost. `vaultmem undo` takes any of it back, and"
     " `vaultmem history` knows more."
 )
+_ITEM, _WEEK, _ACTION = "-", "##", "###"  # how lines of the page begin
 log = logging.getLogger("vaultmem.memories")
+
+
+def _page(title: str, lines: Iterable[tuple[str, str]], style: str) -> str:
+    """Headings, items, and paragraphs, which begin with nothing, as a note or an outline."""
+    is_outline, before, depth = style == generated.OUTLINE, "", 0
+    text = generated.head(style) + ("" if is_outline else f"# {title}\n")
+    for mark, line in lines:
+        is_item, words = mark == _ITEM, f"{mark} {line}".lstrip()
+        depth = depth if is_item else max(0, len(mark) - 1)
+        if is_outline:
+            text += "\t" * (depth if is_item else depth - 1) + ("" if is_item else "- ") + words
+        else:
+            text += ("" if is_item and before == mark else "\n") + words
+        text, before = f"{text}\n", mark
+    return text
 
 
 class Record(NamedTuple):
@@ -68,47 +92,33 @@ def what_changed(
     for record in records:
         if first <= record.day <= today:
             weeks[_monday(record.day)].add(record)
-    lines = [(0, _ABOUT)]
+    lines = [("", _ABOUT_CHANGES)]
     for monday in sorted(weeks, reverse=True):
-        lines.append((1, f"Week of {monday.day} {monday:%B %Y}"))
+        lines.append((_WEEK, f"Week of {monday.day} {monday:%B %Y}"))
         lines += _week(weeks[monday], titles)
     if not weeks:
-        lines.append((0, f"Nothing in the last {WEEKS} weeks."))
-    shown = _as_outline(lines) if style == generated.OUTLINE else _as_note(lines)
-    return generated.head(style) + shown
-
-
-def _as_note(lines: Sequence[tuple[int, str]]) -> str:
-    """Paragraphs (0), headings of weeks (1) and of what was done (2), and items (3), as Markdown."""
-    text, before = "# What changed\n", 0
-    for depth, line in lines:
-        gap = "" if before == depth == _ITEM else "\n"
-        text += f"{gap}{('', '## ', '### ', '- ')[depth]}{line}\n"
-        before = depth
-    return text
-
-
-def _as_outline(lines: Sequence[tuple[int, str]]) -> str:
-    marks = ("- ", "- ## ", "\t- ### ", "\t\t- ")
-    return "".join(f"{marks[depth]}{line}\n" for depth, line in lines)
+        lines.append(("", f"Nothing in the last {WEEKS} weeks."))
+    return _page("What changed", lines, style)
 
 
 def _monday(day: date) -> date:
     return day - timedelta(days=day.weekday())
 
 
-def _week(records: set[Record], titles: Mapping[str, str]) -> list[tuple[int, str]]:
+def _week(records: set[Record], titles: Mapping[str, str]) -> list[tuple[str, str]]:
     """What was done in one week: each memory once under what was done to it."""
     groups: dict[str, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in sorted(records):
         groups[record.action][record.title].append(record)
-    lines: list[tuple[int, str]] = []
+    lines: list[tuple[str, str]] = []
     for action in sorted(groups, key=lambda one: (_ORDER.get(one, len(_ORDER)), one)):
         by_title = groups[action]
-        lines.append((2, _HEADINGS.get(action) or quote_text(action).capitalize()))
-        lines += [(_ITEM, _item(by_title[title], titles)) for title in sorted(by_title)[:MOST]]
-        if len(by_title) > MOST:
-            lines.append((_ITEM, f"and {len(by_title) - MOST:,} more"))
+        lines.append((_ACTION, _HEADINGS.get(action) or quote_text(action).capitalize()))
+        lines += [
+            (_ITEM, _item(by_title[title], titles)) for title in sorted(by_title)[:MOST_OF_A_WEEK]
+        ]
+        if len(by_title) > MOST_OF_A_WEEK:
+            lines.append((_ITEM, f"and {len(by_title) - MOST_OF_A_WEEK:,} more"))
     return lines
 
 
@@ -136,10 +146,10 @@ def _plain(text: str) -> str:
     return f"{cut}…" if len(cut) > LONGEST // 2 else quote_text(text)
 
 
-def keep(session: Session) -> bool:
+def keep_changes(session: Session) -> bool:
     """Write the note, if it is wanted and what it says has changed; whether it was written."""
     desk = session.desk
-    path = f"{desk.folder}/{NAME}"
+    path = f"{desk.folder}/{CHANGES}"
     generated.clear_copies(desk, path)
     if desk.config.text("dream.report") == "off" or desk.history.trouble():
         return False
@@ -212,3 +222,106 @@ def standing(commits: Iterable[Commit]) -> list[tuple[Commit, FileChange]]:
             elif not _SILENT.fullmatch(change.why):
                 changes.append((commit, change))
     return changes + [(undo.commit, undo.change) for undo in undos if undo.stands]
+
+
+# Memory.md; and, once, the views that an editor has for memories.
+
+MOST = 100  # memories of a category
+_NAME = 40  # characters of that of an assistant
+_NOT_IN_VIEWS = frozenset("\"'\\{}\n")  # in the name of a folder: views are YAML with quoted words
+_ABOUT = "vaultmem writes this page; changes made here are lost."
+
+
+def render(memories: Iterable[Memory], style: str) -> str:
+    """The page. The same memories give the same bytes on any machine. What is private is only counted, for assistants
+    read the page, too."""
+    every = [one for one in memories if one.adopted and not one.properties.get("compressed")]
+    listed = [one for one in every if not is_private(one.properties)]
+    by_category: dict[str, list[Memory]] = defaultdict(list)
+    for one in sorted(listed, key=lambda each: (-each.created, each.title)):
+        by_category[one.category].append(one)
+    hidden = len(every) - len(listed)
+    private = f"; {hidden:,} more {'is' if hidden == 1 else 'are'} private" if hidden else ""
+    lines = [("", f"{plural(len(listed), 'memory', 'memories')}{private}. {_ABOUT}")]
+    for name in CATEGORIES:
+        if by_category[name]:
+            lines.append(("##", "Inbox, not filed yet" if name == INBOX else name.capitalize()))
+            lines += [(_ITEM, row) for row in _rows(name, by_category[name])]
+    return _page("Memory", lines, style)
+
+
+def _rows(category: str, memories: Sequence[Memory]) -> list[str]:
+    lines = []
+    for one in memories[:MOST]:
+        author = one_line(author_of(one.properties), _NAME)
+        by = f", by {author}" if author else ""
+        lines.append(f"[[{one.title}]] ({stamp(one.created)[:10]}{by})")
+    if len(memories) > MOST:
+        lines.append(f"{len(memories) - MOST:,} older: `vaultmem list --category {category}`")
+    return lines
+
+
+def refresh(session: Session, _: Arguments) -> Report:
+    """Bring the page up to date, if memories have changed; whether that was needed."""
+    return {"written": keep_index(session)}
+
+
+def keep_index(session: Session) -> bool:
+    """Write the page, if it is wanted and says something new; whether it was written."""
+    desk = session.desk
+    if desk.config.text("memories.pages") == "off" or desk.listed == desk.version:
+        return False
+    _clear_empty_folders(desk)
+    _keep_transcripts(session)
+    path = f"{desk.folder}/{INDEX}"
+    live = desk.collection.live()
+    is_first = not os.path.lexists(f"{desk.vault}/{path}")
+    if generated.is_taken(desk, path) or (is_first and (not live or _is_name_taken(session, path))):
+        return False
+    generated.clear_copies(desk, path)
+    try:
+        if is_first:
+            _write_views(session)
+        written = generated.keep(desk, path, render(live, desk.rules.page_style(path)))
+    except (VaultmemError, OSError) as error:  # the page only lists what there is
+        log.warning("%s", error)
+        return False
+    desk.listed = desk.version
+    return written
+
+
+def _keep_transcripts(session: Session) -> None:
+    try:
+        transcript.keep(session, but=records_upkeep.take_in(session))
+    except (VaultmemError, OSError) as error:  # the entries have all that was said
+        log.warning("%s", error)
+
+
+def _is_name_taken(session: Session, path: str) -> bool:
+    """Whether a note of a person is called so: a link to it shall not become ambiguous."""
+    return session.view.target(file_name(path)) is not None
+
+
+def _write_views(session: Session) -> None:
+    """Write the views that the editor has for memories, which are the person's from then on. That the page is there
+    says, on all machines, that this was done."""
+    desk = session.desk
+    if _NOT_IN_VIEWS & set(desk.folder):
+        return
+    for name, text in desk.rules.views(f"{desk.folder}/{INDEX}").items():
+        path, days = f"{desk.folder}/{name}", desk.half_life / 24
+        is_note = name.endswith(".md")
+        if os.path.lexists(f"{desk.vault}/{path}") or (is_note and _is_name_taken(session, path)):
+            continue
+        filled = text.replace("{folder}", desk.folder).replace("{days}", f"{days:g}")
+        write.create(desk.vault, path, filled.encode())
+
+
+def _clear_empty_folders(desk: MemoryStore) -> None:
+    """Take away folders of categories with nothing in them; the inbox stays, for a person may drop notes there."""
+    for name in CATEGORIES:
+        if name != INBOX:
+            try:
+                os.rmdir(f"{desk.vault}/{desk.folder}/{name}")
+            except OSError:
+                continue  # there is something in it, or it is not there
