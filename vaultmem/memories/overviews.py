@@ -14,7 +14,7 @@ from typing import NamedTuple
 from vaultmem.errors import VaultmemError
 from vaultmem.history.commits import FileChange
 from vaultmem.history.commits import Record as Commit
-from vaultmem.memories import generated, records_upkeep, transcript
+from vaultmem.memories import generated, transcript
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, RESTORE, TO_ARCHIVE
@@ -292,7 +292,7 @@ def keep_index(session: Session) -> bool:
 
 def _keep_transcripts(session: Session) -> None:
     try:
-        transcript.keep(session, but=records_upkeep.take_in(session))
+        transcript.keep(session)
     except (VaultmemError, OSError) as error:  # the entries have all that was said
         log.warning("%s", error)
 

@@ -17,7 +17,6 @@ from vaultmem.memories.classify import UNSURE
 from vaultmem.memories.draft import HALTED, TO_ARCHIVE, Draft, Finding, Plan
 from vaultmem.memories.dream import DEEP, LIGHT, MEDIUM, Options, leave_unquiet
 from vaultmem.memories.merge import MERGED
-from vaultmem.memories.records_upkeep import hide
 from vaultmem.memories.reports import (
     NOTHING,
     Report,
@@ -27,6 +26,7 @@ from vaultmem.memories.reports import (
     to_json,
 )
 from vaultmem.memories.store import Session
+from vaultmem.memories.transcript import hide
 from vaultmem.schedule import next_time
 from vaultmem.text.times import duration_seconds
 from vaultmem.text.values import plural
