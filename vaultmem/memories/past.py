@@ -20,7 +20,7 @@ from vaultmem.errors import (
 from vaultmem.history import undo as undoing
 from vaultmem.history.commits import OUTSIDE, Difference, Record
 from vaultmem.history.repository import short_id
-from vaultmem.memories import answer_entries, reads
+from vaultmem.memories import item_answers, reads
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.collection import chosen
 from vaultmem.memories.conversation import is_talk, put_away
@@ -122,7 +122,7 @@ def _taking(session: Session, commits: list[Record], by: str) -> _Taking:
     )
     writes, not_possible = undoing.planned_writes(undone, means, why[:LONGEST_WHY])
     refused = [{"path": path, "reason": reason} for path, reason in not_possible]
-    answers, later = answer_entries.back(session, commits)
+    answers, later = item_answers.answers_before(session, commits)
     return _Taking(commits, why[:LONGEST_WHY], writes, answers, [*refused, *later])
 
 
@@ -132,7 +132,7 @@ def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) ->
         session.desk.written(outcome)
     is_done = bool(outcome.done) or not taking.writes
     if is_done:
-        answer_entries.keep(session, who)
+        item_answers.keep_answers(session, who)
         session.desk.remember()
         if any(one.kind == "job" for one in taking.commits):
             _keep_undone(session, outcome)
@@ -240,7 +240,7 @@ def _last(session: Session, done: list[Record], *, redo: bool) -> list[list[Reco
     levels: dict[str, int] = {}  # 0 of a change, odd of an undo, even of doing it again
     for one in reversed(done):
         levels[one.commit] = 1 + max((levels.get(each, 0) for each in one.undoes), default=-1)
-    holding, taken_back = answer_entries.holding(done)
+    holding, taken_back = item_answers.holding(done)
     if redo:
         return [[one] for one in holding if levels[one.commit] % 2]
     # A turn of a chat that came in meanwhile is not what is meant.

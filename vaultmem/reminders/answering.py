@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, UsageError
 from vaultmem.index.catalog import Catalog
-from vaultmem.memories import access, answer_entries, own_notes, past
+from vaultmem.memories import access, own_notes, past
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import RESTORE
 from vaultmem.memories.item_answers import (
@@ -19,6 +19,8 @@ from vaultmem.memories.item_answers import (
     Answer,
     approval_id,
     completion_id,
+    entry_of_answer,
+    history_answers,
     is_closed,
 )
 from vaultmem.memories.reports import Report, header, report_planned
@@ -150,11 +152,11 @@ def answer(session: Session, params: Arguments) -> Report:
     answers = [Answer(target.id, state, stamp(session.now), who.by, until, text)]
     if series:  # its end is recorded under its own id
         answers = [answers[0]._replace(id=series), *(answers if state == OPEN else [])]
-    if state == OPEN and (entry := answer_entries.entry_of_answer(session, answers[0].id, before)):
+    if state == OPEN and (entry := entry_of_answer(session, answers[0].id, before)):
         return report | _undo(session, params, target, entry)
     if params.flag("dry_run"):
         return _dry_run(session, target.id, state, answers) | report
-    who = who._replace(answers=answer_entries.answered(record.answers(), answers))
+    who = who._replace(answers=history_answers(record.answers(), answers))
     record.add(answers, [], session.now)
     return report | _carry_out(session, params, target, who)
 
