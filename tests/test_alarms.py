@@ -14,8 +14,7 @@ from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, Answer,
 from vaultmem.reminders.alarms import Alarm, Planned, Rules, desktop_text, plan
 from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due
 from vaultmem.reminders.record import union
-from vaultmem.synclog.log_entries import BASELINE, Notified
-from vaultmem.synclog.turn import Turn
+from vaultmem.synclog.log_entries import BASELINE, Notified, Turn
 
 MINUTE = timedelta(minutes=1)
 HEARD = {BASELINE: Notified(BASELINE, "2026-01-01T00:00:00Z")}  # not the first look

@@ -16,9 +16,8 @@ from vaultmem.memories.item_answers import Answer, item_ids
 from vaultmem.memories.ledger import Ledger
 from vaultmem.reminders.record import Record, union
 from vaultmem.synclog import log_folder
-from vaultmem.synclog.ledger_entries import answers_in, machine_name
 from vaultmem.synclog.log_entries import Entry, Notified, Page, collect, of_kind, read, render
-from vaultmem.synclog.log_folder import LogFolder
+from vaultmem.synclog.log_folder import LogFolder, answers_in, machine_name
 from vaultmem.text.times import seconds, stamp
 from vaultmem.vault import write
 

@@ -13,8 +13,16 @@ from tests.laws import examples
 from tests.test_alarms import due
 from vaultmem.reminders.alarms import Rules, plan
 from vaultmem.reminders.due import Due
-from vaultmem.synclog.log_entries import Notified, Page, collect
-from vaultmem.synclog.turn import ALONE, PATIENCE, Turn, sign_of_life, turn_of
+from vaultmem.synclog.log_entries import (
+    ALONE,
+    PATIENCE,
+    Notified,
+    Page,
+    Turn,
+    collect,
+    sign_of_life,
+    turn_of,
+)
 from vaultmem.text.times import stamp
 
 START = datetime(2026, 11, 22, 8, tzinfo=UTC)

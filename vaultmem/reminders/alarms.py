@@ -13,8 +13,7 @@ from typing import NamedTuple
 from vaultmem.memories.item_answers import SNOOZED, Answer, Answers, is_approved, is_refused
 from vaultmem.reminders.due import REMINDER, Due
 from vaultmem.reminders.items import is_over
-from vaultmem.synclog.log_entries import BASELINE, Notified
-from vaultmem.synclog.turn import ALONE, Turn
+from vaultmem.synclog.log_entries import ALONE, BASELINE, Notified, Turn
 from vaultmem.text.sanitize import MOST, NO_WORDS, one_line
 from vaultmem.text.times import DURATION_UNITS, duration_seconds, format_duration, seconds, stamp
 from vaultmem.text.values import lazy

@@ -13,7 +13,22 @@ from vaultmem.errors import VaultmemError
 from vaultmem.memories.item_answers import Answer
 from vaultmem.memories.ledger import Ledger
 from vaultmem.synclog import log_entries
-from vaultmem.synclog.ledger_entries import (
+from vaultmem.synclog.log_entries import (
+    ALONE,
+    Key,
+    Notified,
+    Page,
+    Turn,
+    Written,
+    key_of_entry,
+    merge_entries,
+    of_kind,
+    rank,
+    signs_of_life,
+    turn_of,
+)
+from vaultmem.synclog.log_folder import (
+    LogFolder,
     absorb,
     add_answers,
     answers_in,
@@ -21,18 +36,6 @@ from vaultmem.synclog.ledger_entries import (
     forget_answers,
     machine_name,
 )
-from vaultmem.synclog.log_entries import (
-    Key,
-    Notified,
-    Page,
-    Written,
-    key_of_entry,
-    merge_entries,
-    of_kind,
-    rank,
-)
-from vaultmem.synclog.log_folder import LogFolder
-from vaultmem.synclog.turn import ALONE, Turn, signs_of_life, turn_of
 from vaultmem.text.times import seconds, stamp
 from vaultmem.vault.places import SYNC
 
