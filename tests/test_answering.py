@@ -25,7 +25,7 @@ from vaultmem.memories.item_answers import (
     completion_id,
 )
 from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders import answering, carrying, proposal_items
+from vaultmem.reminders import answering, carrying, review_sources
 from vaultmem.reminders.desk import Desk
 
 NOW = dt.datetime(2026, 11, 22, 10, 0).astimezone()
@@ -478,8 +478,8 @@ def test_what_another_machine_has_changed_is_not_changed_once_more(proposed: Ben
     """There, it may have been undone since; the answers travel in the vault."""
     on = proposed
     id_ = question(on)
-    [proposal] = proposal_items.open_proposals(on.desk.ledger)[:1]
-    marks = [id_, proposal_items.carried_out_id(proposal.id)]
+    [proposal] = review_sources.open_proposals(on.desk.ledger)[:1]
+    marks = [id_, review_sources.carried_out_id(proposal.id)]
     at = "2026-11-22T09:00:00Z"
     on.desk.pending.record.add([Answer(mark, DONE, at) for mark in marks], [], on.seconds())
     assert on.ask("settle")["done"] == []

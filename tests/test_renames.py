@@ -13,9 +13,7 @@ from tests.index_dump import synced
 from vaultmem.api import Vault
 from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, approval_id
 from vaultmem.reminders.desk import Desk
-from vaultmem.reminders.due import TASK, Due
-from vaultmem.reminders.record import Entries
-from vaultmem.reminders.renames import KEEP_FOR, Renames, moved_entries
+from vaultmem.reminders.due import KEEP_FOR, TASK, Due, Entries, Renames, moved_entries
 from vaultmem.synclog.log_entries import Notified
 
 AT = "2026-11-20T10:00:00Z"

@@ -191,7 +191,7 @@ VERBS = {
             AGENT.but(help="the assistant that sets it"), *WRITES,
             *(one.but(**_JSON_ONLY) for one in (SOURCE, ROLE, TYPE, GLOBAL, MEMORY_TYPE, DECAY, TITLE, REPLACES)),
         ),
-        run="reminders.remind:remind", first=True, show="reminder_views:show_reminder",
+        run="reminders.schedules:remind", first=True, show="reminder_views:show_reminder",
         remarks="reminder_views:remark_reminder",
         returns='what write gives, with "remind", "repeat" and "understood", the words that were read as a time',
     ),

@@ -28,7 +28,7 @@ from vaultmem.memories.model import Memory, category_of
 from vaultmem.memories.proposals import Proposal
 from vaultmem.memories.reports import Report, report_planned
 from vaultmem.memories.store import YOU, Session
-from vaultmem.reminders import proposal_items
+from vaultmem.reminders import review_sources
 from vaultmem.reminders.due import REMINDER, TASK, Due, series_id
 from vaultmem.reminders.items import carried_out_ids
 from vaultmem.reminders.person_facts import Learned
@@ -158,10 +158,10 @@ class _Work:
 
     def decide_proposals(self) -> None:
         """Change notes as the person has ticked it, and propose no more what they have dropped."""
-        for proposal in proposal_items.open_proposals(self._session.desk.ledger):
-            id_ = proposal_items.question_id(proposal.id)
+        for proposal in review_sources.open_proposals(self._session.desk.ledger):
+            id_ = review_sources.question_id(proposal.id)
             try:
-                report = proposal_items.decide(
+                report = review_sources.decide(
                     self._session, proposal, self._answers, dry_run=self._dry_run
                 )
             except VaultmemError as error:

@@ -20,13 +20,12 @@ from vaultmem.memories.item_answers import (
 )
 from vaultmem.reminders import alarms, items, listing, person_facts
 from vaultmem.reminders.agenda import Agenda
-from vaultmem.reminders.due import Due
+from vaultmem.reminders.due import Due, Entries, Renames
 from vaultmem.reminders.items import Item
 from vaultmem.reminders.notify import Notifier
 from vaultmem.reminders.pending_page import Page
 from vaultmem.reminders.person_facts import Learned
-from vaultmem.reminders.record import Entries, open_record, union
-from vaultmem.reminders.renames import Renames
+from vaultmem.reminders.record import open_record, union
 from vaultmem.reminders.review_items import Context, Review
 from vaultmem.synclog.log_entries import BASELINE
 from vaultmem.text.times import stamp

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from vaultmem import now as clock
 from vaultmem.errors import VaultmemError
@@ -50,13 +50,6 @@ DAY = 86_400.0  # seconds
 KEEP_FOR = 60 * DAY  # how long an answer to what is gone stays: another machine may not know of it
 
 T = TypeVar("T", Answer, Notified)
-
-
-class Entries(NamedTuple):
-    """Answers and notifications, by the ids of the items."""
-
-    answers: dict[str, Answer]
-    notified: dict[str, Notified]
 
 
 def union(*sets: Mapping[str, T]) -> dict[str, T]:

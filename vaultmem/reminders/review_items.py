@@ -29,7 +29,7 @@ from vaultmem.memories.item_answers import (
     leaving_id,
 )
 from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders import file_problems, person_facts, proposal_items
+from vaultmem.reminders import person_facts, review_sources
 from vaultmem.reminders.due import Due
 from vaultmem.reminders.items import (
     DAYS,
@@ -52,7 +52,7 @@ _ASKED = ("approve", "remember", "proposals")  # kinds that only the person may 
 PERSONAL = ("vanished", HALTED, LOST, "leaving", *_ASKED)  # for the page; the others are chores
 MOST_PREFERENCES = 8
 _NOTICED = ("contradiction", "fading")  # findings for which a person may want to do something
-_KINDS = (*PERSONAL, *_NOTICED, "advice", *file_problems.KINDS, "inbox")
+_KINDS = (*PERSONAL, *_NOTICED, "advice", *review_sources.KINDS, "inbox")
 _RANK = {kind: number * 10 for number, kind in enumerate(_KINDS)}
 _COUNTED = {
     HALTED: "{} jobs wait for your word: vaultmem jobs lists them",
@@ -320,20 +320,20 @@ class Review:
 
     def _proposals(self) -> list[Item]:
         """What dreams would change in notes."""
-        every = proposal_items.questions(self._context)
+        every = review_sources.questions(self._context)
         return [_item("proposals", *question) for question in every]
 
     def _advice(self) -> list[Item]:
         """What a model proposes, for the count: vaultmem review shows it with its reasons."""
         rows = (one for one in reads.kept_proposals(self._context.ledger) if one.is_of_model)
-        ids = (proposal_items.question_id(one.id) for one in rows if one.state == reads.OPEN)
+        ids = (review_sources.question_id(one.id) for one in rows if one.state == reads.OPEN)
         return [_item("advice", id_, "") for id_ in ids]
 
     def _file_problems(self) -> dict[str, list[Item]]:
         """Files that need a look."""
         context = self._context
-        result = file_problems.collect(context.catalog, context.folder, context.page)
-        items: dict[str, list[Item]] = {kind: [] for kind in file_problems.KINDS}
+        result = review_sources.file_problems(context.catalog, context.folder, context.page)
+        items: dict[str, list[Item]] = {kind: [] for kind in review_sources.KINDS}
         for one in result:
             name = one.path.rpartition("/")[2]
             title = name[:-3] if name.lower().endswith(".md") else name

@@ -1,5 +1,5 @@
 """When things are due by what a note says: its tasks, dated blocks and sentences, and its properties due, deadline,
-remind, scheduled, repeat, and the date of a reminder. Pure."""
+remind, scheduled, repeat, and the date of a reminder; or by what somebody says who sets a reminder."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, tzinfo
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from vaultmem.adapter import Moment, Value
+from vaultmem.adapter import Moment, Phrase, Value
+from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.plugins import language
 from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due, Schedule
 from vaultmem.text import recurrence
 from vaultmem.text.values import lazy
+
+if TYPE_CHECKING:
+    from vaultmem.memories.arguments import Arguments
+    from vaultmem.memories.store import Session
 
 Fields = Mapping[str, object]
 BEGAN = "began"  # under this key stands when vaultmem read the vault for the first time
@@ -319,3 +324,53 @@ def _days_of_writing(path: str, folded: Mapping[str, Value]) -> set[str]:
     values = [folded.get(key) for key in _WRITTEN_KEYS]
     days = {each[:10] for each in values if isinstance(each, str)}
     return days | {"-".join(parts) for parts in _NAME_DAY.findall(path.rpartition("/")[2])}
+
+
+# --- Reminders that somebody sets: what, when, and how often
+
+
+def remind(session: Session, params: Arguments) -> dict[str, object]:
+    """Write a reminder. Its words say when, unless `at` does; a repetition is in the words or in `repeat`. What is not
+    understood is refused: half of it would be another time."""
+    from vaultmem.memories.writing import write  # what is due is read more often
+
+    now = session.view.now
+    at = params.text("at")
+    phrase = language().time_alone(at, now) if at else _phrase_in_words(params, now)
+    moment = phrase.moment
+    if not moment or not moment.is_to_come(now) or (at and phrase.rest):
+        raise _no_time(at, phrase)
+    words = params.text("repeat")
+    repeat = rule_of(words, now)
+    if words and not repeat:
+        raise UsageError(
+            f"repeat must be a rule such as every day or every week on Monday, not {words!r}"
+        )
+    times: dict[str, Value] = {"remind": moment.iso()}
+    if repeat or moment.repeat:
+        times["repeat"] = repeat or moment.repeat
+    # One that is there already has times of its own.
+    return {**times, "understood": phrase.words, **write(session, params, times)}
+
+
+def _phrase_in_words(params: Arguments, now: datetime) -> Phrase:
+    phrase = language().phrase(params.content(), now)
+    if phrase.rest and not params.text("repeat"):
+        named = ", ".join(f'"{each}"' for each in phrase.rest)
+        raise VaultmemError(
+            f"when? {named} is not understood; say it in other words, or give the time with --at and what comes round "
+            "with --repeat: the words stay as they are then"
+        )
+    return phrase
+
+
+def _no_time(at: str, phrase: Phrase) -> VaultmemError:
+    if at:
+        named = ", ".join(f'"{each}"' for each in phrase.rest if each != at)
+        more = f"; {named} is not understood" if named else ""
+        return UsageError(
+            f"--at must be a time that is still to come, such as tomorrow at 9, not {at!r}{more}"
+        )
+    return VaultmemError(
+        "when? the words name no time that is still to come; add one, such as tomorrow at 9, or give it with --at"
+    )

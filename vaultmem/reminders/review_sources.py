@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.errors import VaultmemError
+from vaultmem.index import catalog_read
+from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.memories import reads, review
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
@@ -17,6 +20,9 @@ from vaultmem.memories.item_answers import DONE, DROPPED, Answer, carried_out_id
 from vaultmem.memories.proposals import BROKEN, DUPLICATE, MENTION, Note, Proposal, edit
 from vaultmem.text.sanitize import quote_text
 from vaultmem.vault import files
+from vaultmem.vault.conflicts import conflict_original
+from vaultmem.vault.frontmatter import PLACEHOLDER
+from vaultmem.vault.places import GENERATED, SYNC
 
 if TYPE_CHECKING:
     from vaultmem.memories.ledger import Ledger
@@ -102,3 +108,61 @@ def decide(
         return None
     verb = review.accept if answer.state == DONE else review.reject
     return verb(session, Arguments({"id": proposal.id, "dry_run": dry_run}))
+
+
+# Files that a person should look at: copies of sync programs, notes that cannot be read or that no job minds.
+
+COPIES, UNREADABLE, STRAY = "copies", "unreadable", "stray"
+KINDS = (COPIES, UNREADABLE, STRAY)
+LEFT_ALONE = "is in no folder of a category, and is left alone"
+_OF_PROPERTIES = "front matter: "  # in the reasons of the catalog
+_STRAYS = f"""SELECT f.path, n.properties {NOTES_BELOW}
+    AND instr(substr(f.path, ?), '/') = 0 ORDER BY f.path"""
+
+
+class FileProblem(NamedTuple):
+    """What is wrong with one file."""
+
+    kind: str  # one of KINDS
+    id: str  # of the item that tells of it
+    path: str
+    text: str
+
+
+def file_problems(catalog: Catalog, folder: str, page: str) -> Iterator[FileProblem]:
+    """All of them; `folder` is that of the memories, `page` the path of pending.md."""
+    return chain(
+        _conflict_copies(catalog, folder, page), _unreadable(catalog), _strays(catalog, folder)
+    )
+
+
+def _conflict_copies(catalog: Catalog, folder: str, page: str) -> Iterator[FileProblem]:
+    """Sync conflict copies, but for those of our own pages, which are read and put away by themselves."""
+    logs = f"{folder}/{SYNC}/"
+    ours = {page, *(f"{folder}/{name}" for name in GENERATED)}
+    for path, original in catalog_read.conflict_pairs(catalog):
+        is_read = (original or conflict_original(path)) in ours or path.startswith(logs)
+        if not is_read:
+            rest = f" of {original}" if original else "; its original is gone"
+            text = f"a sync conflict copy{rest}"
+            yield FileProblem(COPIES, item_id(path, "conflict copy"), path, text)
+
+
+def _unreadable(catalog: Catalog) -> Iterator[FileProblem]:
+    """Notes that cannot be read, or not wholly."""
+    for path, reason in catalog_read.troubles(catalog):
+        if PLACEHOLDER in reason:
+            continue  # on purpose, and no work for anybody
+        if reason.startswith(_OF_PROPERTIES):
+            text = f"this note's properties cannot be read: {reason.removeprefix(_OF_PROPERTIES)}"
+        else:
+            text = f"this note cannot be read to its end: {reason}"
+        yield FileProblem(UNREADABLE, item_id(path, "unreadable"), path, text)
+
+
+def _strays(catalog: Catalog, folder: str) -> Iterator[FileProblem]:
+    """Notes that lie in the memory folder itself and have no id: no job minds them."""
+    rows = catalog.db.execute(_STRAYS, (*below(folder), len(folder) + 2)).fetchall()
+    for path, properties in rows:
+        if not json.loads(properties or "{}").get("id"):
+            yield FileProblem(STRAY, item_id(path, "stray"), path, LEFT_ALONE)
