@@ -64,9 +64,9 @@ def read(session: Session, params: Arguments) -> dict[str, object]:
 
 def _hint(session: Session, text: str) -> NoteNotFoundError | None:
     """An error with advice for a memory whose file was removed by hand, and for an entry of a conversation."""
-    from vaultmem.memories import removed  # rarely needed
+    from vaultmem.memories.past import find_removed  # rarely needed
 
-    gone = removed.find(session, text)
+    gone = find_removed(session, text)
     if gone and gone.memory:
         return deleted_error(gone.memory)
     if len(text) < SHORTEST_ID:
@@ -115,8 +115,10 @@ def list_memories(session: Session, params: Arguments) -> dict[str, object]:
 
 def _removed_by_hand(session: Session) -> dict[str, Removed]:
     """Memories whose files a person removed, by path."""
-    from vaultmem.memories.past import removed_files  # rarely needed
+    from vaultmem.memories.past import catch_up, removed_files  # rarely needed
 
+    with contextlib.suppress(VaultmemError):  # then what was removed last is missing
+        catch_up(session)
     return {one.path: one for one in removed_files(session) if one.memory}
 
 
@@ -158,8 +160,10 @@ def restore(session: Session, params: Arguments) -> Report:
     try:
         memory = session.find(params.needed("id"), archived=True)
     except NoteNotFoundError:
-        from vaultmem.memories.past import find_removed  # rarely needed
+        from vaultmem.memories.past import catch_up, find_removed  # rarely needed
 
+        with contextlib.suppress(VaultmemError):  # without a history there is none
+            catch_up(session)
         gone = find_removed(session, params.needed("id"))
         if gone is None:
             raise

@@ -361,8 +361,6 @@ def removed_files(session: Session) -> list[Removed]:
     desk = session.desk
     if desk.history.trouble():
         return []
-    with contextlib.suppress(LockedError):  # then what was removed last is missing
-        catch_up(session)
     reader = Reader(desk.folder, desk.rules.page_style)
     there = {one.id for one in (*desk.collection.live(), *desk.collection.archived())}
     results = []
