@@ -1,4 +1,4 @@
-"""The tokenizer built from the word list gives the ids of the model's own tokenizer.
+"""The tokenizers of our own give the ids of the models' own ones.
 
 tests/data/minilm_token_ids.json holds the ids of the original tokenizer.json of
 sentence-transformers/all-MiniLM-L6-v2, without truncation and padding.
@@ -7,12 +7,18 @@ sentence-transformers/all-MiniLM-L6-v2, without truncation and padding.
 from __future__ import annotations
 
 import json
+from itertools import accumulate
 from pathlib import Path
 
+import numpy as np
 import pytest
-from tokenizers import Tokenizer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
+from tests.laws import examples
 from vaultmem.index import minilm
+from vaultmem.index.unigram import Unigram
 
 RECORDED = json.loads(
     (Path(__file__).parent / "data" / "minilm_token_ids.json").read_text(encoding="utf-8")
@@ -46,3 +52,57 @@ def test_the_word_list_is_whole() -> None:
     assert [words[n] for n in (0, 100, 101, 102, 103)] == [
         "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
     ]  # fmt: skip
+
+
+# No two ways to put a text together out of these cost the same.
+SCORES = [
+    0.0,
+    0.0,
+    0.0,
+    -1.37,
+    -2.91,
+    -3.13,
+    -4.71,
+    -5.23,
+    -6.47,
+    -7.61,
+    -3.31,
+    -8.89,
+    -9.97,
+    -2.03,
+    -11.51,
+]
+PIECES = [
+    "<s>",
+    "</s>",
+    "<unk>",
+    "▁",
+    "▁t",
+    "e",
+    "▁tea",
+    "茶",
+    "茶叶",
+    "ea",
+    "a",
+    "at",
+    "é",
+    "tea",
+    "🍵",
+]
+
+
+def by_the_package() -> Tokenizer:
+    one = Tokenizer(models.Unigram(list(zip(PIECES, SCORES, strict=True)), unk_id=2))
+    blanks = normalizers.Replace(Regex(" {2,}"), " ")
+    one.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), blanks])
+    one.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    return one
+
+
+@settings(max_examples=examples(900))
+@given(st.text(st.sampled_from("tea 茶叶é🍵x▁\t\u200b\u3000ｔ<s>"), max_size=24))
+def test_pieces_by_their_hashes_are_the_pieces_of_the_package(text: str) -> None:
+    encoded = [piece.encode() for piece in PIECES]
+    ends = np.array([0, *accumulate(map(len, encoded))], np.uint32)
+    own = Unigram(b"".join(encoded), ends, np.array(SCORES, np.float32), (0, 1), 2)
+    assert own.encode(text).ids == [0, *by_the_package().encode(text).ids, 1]

@@ -198,7 +198,7 @@ def languages(vault: Vault) -> Finding | None:
         return None
     what = f"{result[0]} of {plural(result[1], 'note')} looked at are in a language that the model does not know"
     command = "vaultmem model use multilingual"
-    advice = f"{command}: a model of 100 languages, 90 MB to fetch once, 110 MB on the disk"
+    advice = f"{command}: a model of 100 languages, 90 MB to fetch once, 93 MB on the disk"
     return Finding("note", f"{what}: search by meaning finds little in them", advice, [], command)
 
 

