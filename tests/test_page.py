@@ -20,7 +20,7 @@ from vaultmem.memories.item_answers import item_ids
 from vaultmem.reminders.items import Item, render
 from vaultmem.reminders.pending_page import Page, Refreshed
 from vaultmem.reminders.ticks import Ack
-from vaultmem.vault import page_copies
+from vaultmem.vault import conflicts
 from vaultmem.vault.write import sweep
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
@@ -303,7 +303,7 @@ def test_a_tick_on_a_copy_in_the_moment_it_is_put_away_counts(
     machine.refresh()
     copy = file.with_name(COPIES[2])
     copy.write_bytes(file.read_bytes())
-    real = page_copies.put_away
+    real = conflicts.put_away
 
     def put_away(*given: str) -> str:
         tick(copy, FEW[1])

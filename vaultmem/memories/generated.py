@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.store import MemoryStore
-from vaultmem.vault import files, page_copies, pages, write
+from vaultmem.vault import conflicts, files, pages, write
 from vaultmem.vault.files import decode
 from vaultmem.vault.moves import refuse_links
 from vaultmem.vault.walk import Entry as File
@@ -117,7 +117,7 @@ def _replace_generated(path: str, data: bytes) -> Callable[[bytes], bytes]:
 
 def clear_copies(desk: MemoryStore, path: str) -> None:
     """Archive the copies that sync programs have left beside it: they say nothing that is not known."""
-    put_away(desk, page_copies.named_after(desk.vault, path))
+    put_away(desk, conflicts.named_after(desk.vault, path))
 
 
 def put_away(desk: MemoryStore, paths: Iterable[str]) -> None:
@@ -125,6 +125,6 @@ def put_away(desk: MemoryStore, paths: Iterable[str]) -> None:
     for path in paths:
         try:
             if is_generated(files.content(f"{desk.vault}/{path}", _LONGEST_COPY)[0]):
-                page_copies.put_away(desk.vault, path, desk.folder)
+                conflicts.put_away(desk.vault, path, desk.folder)
         except (OSError, ValueError, VaultmemError) as error:  # the next job tries again
             log.warning("%s: %s", path, error)

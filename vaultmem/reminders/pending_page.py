@@ -19,7 +19,7 @@ from vaultmem.memories.item_answers import OPEN
 from vaultmem.reminders import ticks
 from vaultmem.reminders.items import SHORT, SHOW_ALL, SHOW_LESS, Extent, Item, render
 from vaultmem.reminders.ticks import Ack, Content
-from vaultmem.vault import files, page_copies, write
+from vaultmem.vault import conflicts, files, write
 from vaultmem.vault.moves import refuse_links
 
 MOST_BYTES = 4_000_000  # of a page, and of a copy of it
@@ -152,7 +152,7 @@ class Page:
     # --- Copies by sync programs
 
     def _copies(self) -> list[_Copy]:
-        names = page_copies.named_after(self.vault, self.path)
+        names = conflicts.named_after(self.vault, self.path)
         return [copy for copy in map(self._copy, names) if copy is not None]
 
     def _copy(self, path: str) -> _Copy | None:
@@ -170,7 +170,7 @@ class Page:
         problems = []
         for copy in copies:
             try:
-                target = page_copies.put_away(self.vault, copy.path, self._folder)
+                target = conflicts.put_away(self.vault, copy.path, self._folder)
             except NoteNotFoundError:
                 continue  # the sync program was faster
             late = self._copy(target)

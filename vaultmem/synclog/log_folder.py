@@ -47,7 +47,7 @@ from vaultmem.synclog.log_entries import (
     render,
 )
 from vaultmem.text.times import seconds, stamp
-from vaultmem.vault import files, page_copies, write
+from vaultmem.vault import conflicts, files, write
 from vaultmem.vault.conflicts import conflict_original
 from vaultmem.vault.moves import refuse_links
 from vaultmem.vault.places import GENERATED, SYNC
@@ -137,7 +137,7 @@ class LogFolder:
 
     def _paths(self) -> list[str]:
         old = f"{self._memories}/{ANSWERS}"
-        beside = [old, *page_copies.named_after(self._vault, old)]
+        beside = [old, *conflicts.named_after(self._vault, old)]
         full = f"{self._vault}/{self.folder}"
         try:
             names = [] if os.path.islink(full) else sorted(os.listdir(full))
@@ -200,7 +200,7 @@ class LogFolder:
                 f"{self.path} is no file, so other machines do not hear of answers; move it away"
             )
         if os.path.lexists(full) and self._read(self.path, "") is None:
-            page_copies.put_away(self._vault, self.path, self._memories)  # whatever it was
+            conflicts.put_away(self._vault, self.path, self._memories)  # whatever it was
         if not os.path.lexists(full):
             data = render(compose(self.own()), self._style).encode()
             write.create(self._vault, self.path, data)
@@ -222,7 +222,7 @@ class LogFolder:
             # A page that says nothing yet may be on its way from another machine.
             is_copy = page is not None and (page.machine == name or not is_log)
             if path != own and (is_copy or conflict_original(path) == own):
-                target = page_copies.put_away(self._vault, path, self._memories)
+                target = conflicts.put_away(self._vault, path, self._memories)
                 late.append(self._read(target, "") or Page())
                 self.forget_stats()
         return late
