@@ -15,6 +15,7 @@ from tests.effort import takes_less
 from tests.laws import examples
 from vaultmem.adapter.services import Message, Question
 from vaultmem_chat.llm import replies
+from vaultmem_chat.llm.llm import Form, body, first_form, simpler
 from vaultmem_chat.llm.replies import (
     DEEPEST,
     MOST_REPAIRED,
@@ -24,7 +25,6 @@ from vaultmem_chat.llm.replies import (
     status,
     without_thoughts,
 )
-from vaultmem_chat.llm.request import Form, body, first_form, simpler
 
 ARRAY, OBJECT = {"type": "array"}, {"type": "object"}
 

@@ -15,7 +15,7 @@ from vaultmem import config
 from vaultmem.adapter.services import Message, Model, Question
 from vaultmem.errors import LlmError
 from vaultmem_chat.llm import llm
-from vaultmem_chat.llm.request import Form
+from vaultmem_chat.llm.llm import Form
 
 openai = Lazy("openai")
 

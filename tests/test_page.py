@@ -309,7 +309,7 @@ def test_a_tick_on_a_copy_in_the_moment_it_is_put_away_counts(
         tick(copy, FEW[1])
         return real(*given)
 
-    monkeypatch.setattr(page_copies, "put_away", put_away)
+    monkeypatch.setattr(conflicts, "put_away", put_away)
     machine.refresh()
     assert set(machine.known) == {FEW[1].id}
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -10,14 +12,13 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from vaultmem import credentials, now
-from vaultmem.adapter.services import Model, Question, Settings
+from vaultmem.adapter.services import Message, Model, Question, Settings, object_schema
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError
 from vaultmem.text import times, urls
 from vaultmem.text.sanitize import one_line
-from vaultmem_chat.llm import replies, request
-from vaultmem_chat.llm.replies import Answer
-from vaultmem_chat.llm.request import Form
+from vaultmem_chat.llm import replies
+from vaultmem_chat.llm.replies import WRAPPED, Answer
 from vaultmem_chat.llm.wire import (
     MOST_BYTES,
     MOST_STREAMED,
@@ -222,16 +223,14 @@ class Llm:
         with self._lock:  # a keyring may ask a person, so this happens once
             wire = self._wire = self._wire or self._service.wire(self._key)
         known = (wire.url, self._model, self._schema)
-        form = _forms.get(known) or request.first_form(self._schema)
+        form = _forms.get(known) or first_form(self._schema)
         while True:
-            body = request.body(self._model, question, form)
+            body = body(self._model, question, form)
             reply = lasting_reply(wire, CHAT, body, self._patience)
             if 200 <= reply.status < 300:
                 break
             message = replies.error_message(reply.body)
-            simpler = request.simpler(
-                form, reply.status, message, schema=question.schema is not None
-            )
+            simpler = simpler(form, reply.status, message, schema=question.schema is not None)
             if simpler is None:
                 raise refusal(wire, self._service.key, reply)
             form = simpler
@@ -311,3 +310,83 @@ def refusal(wire: Wire, where: str, reply: Reply) -> LlmError:
 def _printable(text: str, key: Key | None) -> str:
     """A message of a service in one short line, and never with our key in it."""
     return one_line(key.hidden_in(text) if key else text, MOST_WORDS)
+
+
+# The form of a request. Services differ in how they take a JSON Schema, in the name of the token limit and in whether
+# a temperature may be given. A service that rejects a form says so, and a simpler one is tried.
+
+AUTO, JSON_SCHEMA, JSON_OBJECT, WORDS = "auto", "json_schema", "json_object", "off"
+TOKENS, NEW_TOKENS = "max_tokens", "max_completion_tokens"
+REJECTED = (400, 404, 415, 422, 501)
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+_OF_SCHEMA = re.compile(r"response.format|json_schema|json_object|schema|grammar|structured")
+
+
+class Form(NamedTuple):
+    """The form of a request."""
+
+    schema: str = JSON_SCHEMA
+    tokens: str = TOKENS
+    temperature: bool = True
+
+
+def first_form(setting: str) -> Form:
+    """The form to begin with, by llm.schema."""
+    return Form(JSON_SCHEMA if setting == AUTO else setting)
+
+
+def simpler(form: Form, status: int, message: str, *, schema: bool) -> Form | None:
+    """The form to try after a service has rejected one with this message, or None when it rejected something else.
+    `schema` tells whether the request had one."""
+    if status not in REJECTED:
+        return None
+    message = message.lower()
+    if "max_tokens" in message and form.tokens == TOKENS:
+        return form._replace(tokens=NEW_TOKENS)
+    if "temperature" in message and form.temperature:
+        return form._replace(temperature=False)
+    if schema and form.schema != WORDS and _OF_SCHEMA.search(message):
+        return form._replace(schema=JSON_OBJECT if form.schema == JSON_SCHEMA else WORDS)
+    return None
+
+
+def body(model: str, question: Question, form: Form) -> dict[str, object]:
+    """The body of the request, as JSON values."""
+    messages = question.messages
+    request: dict[str, object] = {"model": model}
+    if question.schema is not None:
+        schema = _object_at_root(question.schema)
+        if form.schema == JSON_SCHEMA:
+            name = _NO_NAME.sub("-", question.purpose)[:64] or WRAPPED
+            request["response_format"] = {
+                "type": JSON_SCHEMA,
+                JSON_SCHEMA: {"name": name, "strict": True, "schema": schema},
+            }
+        else:
+            messages = _with_schema(messages, schema)
+            if form.schema == JSON_OBJECT:
+                request["response_format"] = {"type": JSON_OBJECT}
+    request["messages"] = [{"role": one.role, "content": one.content} for one in messages]
+    request[form.tokens] = question.most_tokens
+    if form.temperature:
+        request["temperature"] = 0
+    return request
+
+
+def _object_at_root(schema: Mapping[str, object]) -> Mapping[str, object]:
+    """Services take objects only: any other value goes under one key."""
+    return schema if schema.get("type") == "object" else object_schema({WRAPPED: dict(schema)})
+
+
+def _with_schema(
+    messages: tuple[Message, ...], schema: Mapping[str, object]
+) -> tuple[Message, ...]:
+    """The messages with the schema in words, in the one system message that every template takes: the first."""
+    words = (
+        "Answer with one JSON value that fits this JSON Schema, and with nothing else:\n"
+        + json.dumps(schema, ensure_ascii=False)
+    )
+    if messages and messages[0].role == "system":
+        first = messages[0]._replace(content=f"{messages[0].content}\n\n{words}")
+        return (first, *messages[1:])
+    return (Message("system", words), *messages)
