@@ -13,7 +13,7 @@ from vaultmem import paths
 from vaultmem.agent import life
 from vaultmem.errors import ConfigError, VaultmemError
 from vaultmem_assistants import first_steps, setup_record
-from vaultmem_chat.llm import nearby
+from vaultmem_chat import llm
 
 SETTINGS = '{\n  "model": "opus",\n  "hooks": {}\n}\n'
 
@@ -129,19 +129,19 @@ def test_a_model_that_runs_here_is_found_by_its_port(
 ) -> None:
     scripted_llm.models = ["nomic-embed-text", "llama3.2"]
     port = int(scripted_llm.url.rpartition(":")[2].partition("/")[0])
-    (one,) = nearby.models({"Nothing": 1, "Ollama": port})
+    (one,) = llm.local_models({"Nothing": 1, "Ollama": port})
     assert (one.program, one.address, one.model) == (
         "Ollama",
         scripted_llm.url.replace("localhost", "127.0.0.1"),
         "llama3.2",
     )
-    monkeypatch.setattr(nearby, "models", lambda: [one])
+    monkeypatch.setattr(llm, "local_models", lambda: [one])
     for form, words in (
         ("--upstream {address}", "1"),
         ("--upstream {address} --model {name}", "--model llama3.2"),
     ):
         with pytest.raises(ConfigError, match=rf"Ollama runs here, type --upstream .*{words}$"):
-            nearby.find_local_model(None, None, form)
+            llm.find_local_model(None, None, form)
     monkeypatch.undo()
     scripted_llm.models_status = 500
-    assert nearby.models({"Ollama": port}) == []
+    assert llm.local_models({"Ollama": port}) == []

@@ -15,7 +15,7 @@ from tests.effort import takes_less
 from tests.laws import examples
 from vaultmem.adapter.services import Message, Question
 from vaultmem_chat.llm import replies
-from vaultmem_chat.llm.llm import Form, body, first_form, simpler
+from vaultmem_chat.llm.llm import Form, first_form, request_body, simpler_form
 from vaultmem_chat.llm.replies import (
     DEEPEST,
     MOST_REPAIRED,
@@ -303,7 +303,7 @@ def test_the_schema_is_told_in_the_one_system_message() -> None:
         ((turn,), ["system", "user"]),
         ((Message("system", "s"), turn), ["system", "user"]),
     ):
-        sent: Any = body("m", Question("p", messages, OBJECT), Form("off"))
+        sent: Any = request_body("m", Question("p", messages, OBJECT), Form("off"))
         assert [one["role"] for one in sent["messages"]] == roles
         assert json.dumps(OBJECT) in sent["messages"][0]["content"]
         assert "response_format" not in sent
@@ -315,9 +315,9 @@ def test_each_step_is_plainer_and_they_end() -> None:
     seen = []
     while form:
         seen.append(form)
-        form = simpler(form, 400, "max_tokens temperature response_format", schema=True)
+        form = simpler_form(form, 400, "max_tokens temperature response_format", schema=True)
     assert len(seen) == len(set(seen)) == 5
     assert seen[-1] == ("off", "max_completion_tokens", False)
-    assert simpler(first_form("auto"), 500, "response_format", schema=True) is None
-    assert simpler(first_form("auto"), 400, "response_format", schema=False) is None
-    assert simpler(first_form("auto"), 400, "", schema=True) is None
+    assert simpler_form(first_form("auto"), 500, "response_format", schema=True) is None
+    assert simpler_form(first_form("auto"), 400, "response_format", schema=False) is None
+    assert simpler_form(first_form("auto"), 400, "", schema=True) is None

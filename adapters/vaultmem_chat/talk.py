@@ -65,7 +65,7 @@ def run(args: Namespace, output: Output) -> int:
 
 def _offered(output: Output, model: str | None, form: str) -> tuple[str | None, str | None]:
     """The address and the name of a model that runs here, if the person wants it."""
-    from vaultmem_chat.llm import nearby
+    from vaultmem_chat import llm
 
     def wants(question: str) -> bool:
         output.prompt(question)
@@ -75,7 +75,7 @@ def _offered(output: Output, model: str | None, form: str) -> tuple[str | None, 
         return is_wanted
 
     can_ask = is_terminal(sys.stdin) and is_terminal(sys.stdout)
-    return nearby.find_local_model(model, wants if can_ask else None, form)
+    return llm.find_local_model(model, wants if can_ask else None, form)
 
 
 def _check(client: MemoryClient) -> None:

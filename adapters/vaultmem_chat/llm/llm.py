@@ -225,12 +225,12 @@ class Llm:
         known = (wire.url, self._model, self._schema)
         form = _forms.get(known) or first_form(self._schema)
         while True:
-            body = body(self._model, question, form)
+            body = request_body(self._model, question, form)
             reply = lasting_reply(wire, CHAT, body, self._patience)
             if 200 <= reply.status < 300:
                 break
             message = replies.error_message(reply.body)
-            simpler = simpler(form, reply.status, message, schema=question.schema is not None)
+            simpler = simpler_form(form, reply.status, message, schema=question.schema is not None)
             if simpler is None:
                 raise refusal(wire, self._service.key, reply)
             form = simpler
@@ -335,7 +335,7 @@ def first_form(setting: str) -> Form:
     return Form(JSON_SCHEMA if setting == AUTO else setting)
 
 
-def simpler(form: Form, status: int, message: str, *, schema: bool) -> Form | None:
+def simpler_form(form: Form, status: int, message: str, *, schema: bool) -> Form | None:
     """The form to try after a service has rejected one with this message, or None when it rejected something else.
     `schema` tells whether the request had one."""
     if status not in REJECTED:
@@ -350,7 +350,7 @@ def simpler(form: Form, status: int, message: str, *, schema: bool) -> Form | No
     return None
 
 
-def body(model: str, question: Question, form: Form) -> dict[str, object]:
+def request_body(model: str, question: Question, form: Form) -> dict[str, object]:
     """The body of the request, as JSON values."""
     messages = question.messages
     request: dict[str, object] = {"model": model}
