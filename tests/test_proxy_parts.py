@@ -24,11 +24,10 @@ from vaultmem.text.urls import origin
 from vaultmem_chat.bodies import Chat, read
 from vaultmem_chat.llm.replies import Answer
 from vaultmem_chat.memory_context import Context, Limits
-from vaultmem_chat.proxy import proxy, recall_pool, turns
+from vaultmem_chat.proxy import chat_memory, proxy
+from vaultmem_chat.proxy.chat_memory import ChatTurns, LastTurn, Learners, Recalled, RecallPool
 from vaultmem_chat.proxy.chats import COMPLETIONS, Chats, Exchange, Parts, Tee
 from vaultmem_chat.proxy.proxy import Overrides, in_force
-from vaultmem_chat.proxy.recall_pool import Recalled, RecallPool
-from vaultmem_chat.proxy.turns import ChatTurns, LastTurn, Learners
 from vaultmem_chat.proxy.upstream import (
     Headers,
     Reply,
@@ -232,7 +231,7 @@ class Kept:
         self.asked.append(conversation)
         return self.earlier
 
-    def begin(self, said: str, *before: str) -> turns.Turn:
+    def begin(self, said: str, *before: str) -> chat_memory.Turn:
         turn = self.chats.begin("c", chat(said, *before))
         assert turn
         return turn
@@ -291,7 +290,7 @@ def test_a_long_turn_is_cut_and_says_so(tmp_path: Path) -> None:
     (item,) = kept.items
     for said in (item.user, item.assistant or ""):
         assert len(said) < 210_000
-        assert said.endswith(turns.CUT)
+        assert said.endswith(chat_memory.CUT)
 
 
 # --- Memory
@@ -353,16 +352,16 @@ def test_memory_without_a_summary() -> None:
 @pytest.mark.parametrize("error", [StateError("not indexed"), ValueError("a bug"), KeyError("x")])
 def test_memory_that_fails_is_none(error: Exception) -> None:
     (found,) = recalled(SlowVault(0, error), patience=30)
-    assert (found.context, found.dropped) == (Context("", 0), recall_pool.FAILED)
+    assert (found.context, found.dropped) == (Context("", 0), chat_memory.FAILED)
     assert "recall failed" in found.why
 
 
 def test_who_comes_too_late_goes_without() -> None:
     found = recalled(SlowVault(0.2), 80)
-    assert sum(one.context.memories > 0 for one in found) <= 2 * recall_pool.THREADS
-    assert sum(one.dropped == recall_pool.BUSY for one in found) == 80 - recall_pool.MOST_WAITING
+    assert sum(one.context.memories > 0 for one in found) <= 2 * chat_memory.THREADS
+    assert sum(one.dropped == chat_memory.BUSY for one in found) == 80 - chat_memory.MOST_WAITING
     (late,) = recalled(SlowVault(0.4))
-    assert (late.context, late.dropped) == (Context("", 0), recall_pool.SLOW)
+    assert (late.context, late.dropped) == (Context("", 0), chat_memory.SLOW)
     assert late.why == "recall took over 0.3 s (proxy.patience)"
 
 
@@ -377,7 +376,7 @@ def test_warm_each_thread_has_asked_once() -> None:
     memory = RecallPool(lambda: cast("Any", Vault(0)), Limits(5, 1000, notes=False), 1)
     memory.warm_up()
     memory.close()
-    assert len(set(asked)) == len(asked) == recall_pool.THREADS
+    assert len(set(asked)) == len(asked) == chat_memory.THREADS
 
 
 def test_no_more_vaults_are_open_than_threads_recall() -> None:
@@ -390,7 +389,7 @@ def test_no_more_vaults_are_open_than_threads_recall() -> None:
     memory = RecallPool(one_more, Limits(5, 1000, notes=False), 0.3)
     for _ in range(40):
         asyncio.run(memory.recall("c", "q", ()))
-    assert sum(one.is_open for one in opened) <= recall_pool.THREADS
+    assert sum(one.is_open for one in opened) <= chat_memory.THREADS
     memory.close()
     assert not any(one.is_open for one in opened)
 

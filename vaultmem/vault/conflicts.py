@@ -15,8 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.errors import NoteChangedError, VaultmemError
-from vaultmem.text.values import lazy
-from vaultmem.vault.places import ARCHIVE
+from vaultmem.text.values import ARCHIVE, lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -18,8 +18,7 @@ from vaultmem_chat.bodies import Chat
 from vaultmem_chat.llm.replies import Answer, ResponsesAnswer
 from vaultmem_chat.llm.wire import Events
 from vaultmem_chat.memory_context import Context
-from vaultmem_chat.proxy.recall_pool import Recalled, RecallPool
-from vaultmem_chat.proxy.turns import ChatTurns, Learners, Turn
+from vaultmem_chat.proxy.chat_memory import ChatTurns, Learners, Recalled, RecallPool, Turn
 from vaultmem_chat.proxy.upstream import Reply, Request, Upstream, UpstreamError, for_upstream
 from vaultmem_chat.turn_queue import NOTHING, RECALLED, ChatCounts
 from vaultmem_server.guard import Headers, header

@@ -23,9 +23,8 @@ from vaultmem_chat.learning import Learned
 from vaultmem_chat.llm.llm import open_model
 from vaultmem_chat.memory_context import limits_of
 from vaultmem_chat.proxy import app
+from vaultmem_chat.proxy.chat_memory import ChatTurns, LastTurn, Learners, RecallPool
 from vaultmem_chat.proxy.chats import COMPLETIONS, RESPONSES, Chats, Parts
-from vaultmem_chat.proxy.recall_pool import RecallPool
-from vaultmem_chat.proxy.turns import ChatTurns, LastTurn, Learners
 from vaultmem_chat.proxy.upstream import Upstream
 from vaultmem_chat.turn_queue import ChatCounts
 from vaultmem_chat.worker import Worker, service_of
