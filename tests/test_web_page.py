@@ -25,8 +25,7 @@ from vaultmem import Vault, client
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.memories.reports import diff_of
 from vaultmem_web import app, sessions, views
-from vaultmem_web.prose import prose
-from vaultmem_web.texts import Translator, language_of
+from vaultmem_web.texts import Translator, language_of, prose
 
 CODE = Path(vaultmem_web.__file__).parent
 EVIL = [

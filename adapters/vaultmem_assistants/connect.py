@@ -17,7 +17,7 @@ from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.output import Output, json_text
 from vaultmem.text import secrets
 from vaultmem.text.values import TYPE_CHECKING
-from vaultmem_assistants import context, hooks, remote, servers
+from vaultmem_assistants import context, hooks, servers
 from vaultmem_assistants.programs import EDITORS, HARNESSES
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _with_door(args: Namespace, work: Connecting) -> int:
         raise UsageError(
             "--remote registers the MCP server of another machine and nothing else; --remove alone removes it"
         )
-    work.show({"server": work.door(remote.door(args.remote, args.token))})
+    work.show({"server": work.door(servers.door(args.remote, args.token))})
     return 0
 
 
@@ -155,13 +155,13 @@ class Connecting:
             self._output.remark(f"vaultmem: {error}")
         return None
 
-    def door(self, door: remote.Door) -> Edited:
+    def door(self, door: servers.Door) -> Edited:
         """The MCP server of another machine. A file that holds its token is for the owner alone."""
         problem = door.problem()
         entry = self._harness.servers.remote.entry(*door)
         if door.has_secret() and not self._args.dry_run:
             self._register(entry, dry_run=True)  # raises before anything is done to the file
-            remote.make_private(self._harness.servers_path())
+            servers.make_private(self._harness.servers_path())
         edited = self._register(entry)
         if problem:
             self._output.remark(f"vaultmem: {problem}")

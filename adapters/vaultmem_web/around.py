@@ -9,7 +9,7 @@ import htpy as h
 
 from vaultmem_web import drawing, views
 from vaultmem_web.data import Record, Visit
-from vaultmem_web.prose import prose
+from vaultmem_web.texts import prose
 from vaultmem_web.views import Page, button, note_link, url, when
 
 # --- around a note

@@ -1,11 +1,14 @@
-"""vaultmem ui: opens the page in the browser, and starts the door that serves it where none is open."""
+"""vaultmem ui opens the page in the browser, and starts the door that serves it where none is open; vaultmem connect
+obsidian puts the plugin into a vault that shows it."""
 
 from __future__ import annotations
 
+import json
 import os
 import time
 import webbrowser
 from argparse import Namespace
+from pathlib import Path
 from subprocess import DEVNULL, Popen
 from urllib.parse import urlsplit
 
@@ -59,3 +62,101 @@ def _opened(folder: str) -> str:
                 return url
             time.sleep(0.05)
     raise VaultmemError("the page's door does not open; vaultmem serve --http 127.0.0.1:0 says why")
+
+
+# `vaultmem connect obsidian`: a small plugin that shows, beside a note, what the page knows of it. It holds no
+# secret: the folder .obsidian is synced and committed. Obsidian's core plugin Web viewer shows the page, since a
+# frame gets no session.
+
+_MANIFEST = {
+    "id": "vaultmem",
+    "name": "vaultmem",
+    "version": "1.0.0",
+    "minAppVersion": "1.8.0",
+    "description": "Shows beside a note what vaultmem knows of it.",
+    "author": "vaultmem",
+    "isDesktopOnly": True,
+}
+_MAIN = """const { Notice, Plugin } = require("obsidian");
+const PAGE = "http://127.0.0.1:PORT/ui/note?path=";
+module.exports = class extends Plugin {
+  onload() {
+    const open = () => this.show(true);
+    this.addCommand({ id: "note", name: "What is known of this note", callback: open });
+    this.addRibbonIcon("brain", "What is known of this note", open);
+    this.registerEvent(this.app.workspace.on("file-open", () => this.show(false)));
+  }
+  async show(asked) {
+    const { workspace, internalPlugins } = this.app, file = workspace.getActiveFile();
+    if (!file || !(asked || this.leaf?.parent)) return;
+    if (!internalPlugins.getEnabledPluginById("webviewer")) return new Notice("Enable the core plugin Web viewer first.");
+    if (!this.leaf?.parent) this.leaf = workspace.getRightLeaf(false) ?? workspace.getLeaf("tab");
+    await this.leaf.setViewState({ type: "webviewer", state: { url: PAGE + encodeURIComponent(file.path), navigate: true } });
+    if (asked) workspace.revealLeaf(this.leaf);
+  }
+};
+"""
+
+
+def connect(args: Namespace, output: Output) -> int:
+    """Write the plugin into a vault, or remove it."""
+    with Vault(args.vault) as vault:
+        root = Path(vault.path)
+    if not (root / ".obsidian").is_dir():
+        raise VaultmemError(f"{root} is no vault of Obsidian: it has no folder .obsidian")
+    place = ".obsidian/plugins/vaultmem"
+    folder = root / place
+    if folder.resolve() != root.resolve() / place:
+        raise VaultmemError(f"{folder} leads out of the vault")
+    files = {
+        folder / "manifest.json": json.dumps(_MANIFEST, indent=2) + "\n",
+        folder / "main.js": _MAIN.replace("PORT", str(PORT)),
+    }
+    there = [path for path in files if path.exists()]
+    is_ours = not there or _is_ours(folder)
+    if not (is_ours or args.remove):
+        raise VaultmemError(f"{folder} is a plugin of somebody else; nothing was written")
+    old = {path: path.read_text("utf-8", "replace") for path in there}
+    if args.remove:
+        done = there if is_ours else []
+    else:
+        done = [path for path, text in files.items() if old.get(path) != text]
+    if not args.dry_run:
+        _remove(done) if args.remove else _write({path: files[path] for path in done})
+    if output.as_json:
+        names = [str(path) for path in done]
+        output.data({"files": names, "removed": bool(args.remove), "dry_run": bool(args.dry_run)})
+        return 0
+    for path in done:
+        deed = "removed" if args.remove else "written"
+        output.line(f"{'would be ' if args.dry_run else ''}{deed}: {path}")
+    if done and not args.remove:
+        output.remark(
+            "vaultmem: in Obsidian, switch on Community plugins > vaultmem and the core plugin Web viewer; to let its"
+            " viewer in, open there what vaultmem ui --by-number --print-url prints"
+        )
+    return 0
+
+
+def _write(files: dict[Path, str]) -> None:
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        temporary.write_text(text, "utf-8")
+        temporary.replace(path)
+
+
+def _remove(files: list[Path]) -> None:
+    """Files, and their folder if nothing else is in it. Settings that Obsidian keeps there are the person's."""
+    for path in files:
+        path.unlink()
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return not any(folder.glob("*.json"))
+    return isinstance(manifest, dict) and manifest.get("author") == _MANIFEST["author"]

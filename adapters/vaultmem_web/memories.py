@@ -10,7 +10,7 @@ import htpy as h
 from vaultmem.memories.model import CATEGORIES
 from vaultmem_web import drawing, views
 from vaultmem_web.data import Record, Visit, named
-from vaultmem_web.prose import prose
+from vaultmem_web.texts import prose
 from vaultmem_web.views import Page, button, form, note_link, url, when
 
 FIRST_ROWS, MOST_ROWS = 40, 200  # of a list: in the page, and in one part that the script asks for

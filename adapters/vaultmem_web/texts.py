@@ -1,4 +1,4 @@
-"""The words of the page: English in the code, other languages in a table each."""
+"""The words of the page: English in the code, other languages in a table each; and the text of notes, made harmless."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from urllib.parse import quote
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
 
 LANGUAGES = {"en": "English", "zh": "中文"}
 
@@ -39,3 +45,55 @@ class Translator:
         """A text, with its values filled in. What the table lacks is English."""
         known = self._table.get(text, text)
         return known.format(**values) if values else known
+
+
+# The text of notes and memories as HTML: Markdown without HTML of its own, and then a sanitiser (owner of markdown-it
+# and nh3). What stands in a note is data, whoever wrote it.
+
+_SCHEMES = {"http", "https", "mailto", "obsidian", "logseq"}
+_TAGS = nh3.ALLOWED_TAGS - {"img", "map", "area", "center"}  # no image is loaded from anywhere
+_WIKILINK = re.compile(r"!?\[\[([^\[\]|#]+)(?:#[^\[\]|]*)?(?:\|([^\[\]]*))?\]\]")
+
+
+class Clean:
+    """HTML that was cleaned, as htpy takes it."""
+
+    def __init__(self, html: str) -> None:
+        self._html = html
+
+    def __html__(self) -> str:
+        return self._html
+
+
+def prose(text: str) -> Clean:
+    """A text as HTML that can do nothing."""
+    made = _markdown.render(text)
+    return Clean(nh3.clean(made, tags=_TAGS, url_schemes=_SCHEMES, link_rel="noopener noreferrer"))
+
+
+def _link_notes(state: StateCore) -> None:
+    """Wikilinks lead to what stands around the note."""
+    for block in state.tokens:
+        if block.type == "inline" and block.children:
+            block.children = [new for one in block.children for new in _parted(one)]
+
+
+def _parted(token: Token) -> list[Token]:
+    if token.type != "text" or "[[" not in token.content:
+        return [token]
+    # after the first: a name, what is shown, and the text up to the next
+    first, *pieces = _WIKILINK.split(token.content)
+    parts = [_text(first)]
+    for name, shown, after in zip(*[iter(pieces)] * 3, strict=True):
+        link = Token("link_open", "a", 1, attrs={"href": f"/ui/note?path={quote(name.strip())}"})
+        end = Token("link_close", "a", -1)
+        parts += [link, _text((shown or name).strip()), end, _text(after)]
+    return parts
+
+
+def _text(content: str) -> Token:
+    return Token("text", "", 0, content=content)
+
+
+_markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+_markdown.core.ruler.push("notes", _link_notes)

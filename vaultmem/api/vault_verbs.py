@@ -14,7 +14,7 @@ _SHAPES = "exchange.lines:SHAPES"
 _ITEM = Param(
     "ids", "an item as pending.md and vaultmem pending show it, vm-xxxxxx, or the beginning of its id (4 letters); or a "
     "task as vaultmem tasks shows it, NOTE:LINE", kind="texts", place="+", metavar="ID", needed=True,
-    known="commands.candidates:pending",
+    known="commands.completion:pending",
 )
 _ANSWER = (_ITEM, UNDO, *WRITES)
 _KEY = Param("key", "the name of the property", place="1", metavar="KEY", needed=True)

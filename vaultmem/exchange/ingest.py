@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from vaultmem.exchange import chunks
+from vaultmem.exchange import items
 from vaultmem.exchange.items import Item, item_of, without_editor_markup
 from vaultmem.memories import importance
 from vaultmem.memories.arguments import Arguments
@@ -96,13 +96,13 @@ def judge(
 
     def weigh_fresh() -> None:
         parts.extend(
-            known(each) or _weigh(session, params, each, scope) for each in chunks.join_short(fresh)
+            known(each) or _weigh(session, params, each, scope) for each in items.join_short(fresh)
         )
         fresh.clear()
 
-    for piece in chunks.pieces(chunks.clean(text)):
+    for piece in items.pieces(items.clean(text)):
         repeated = (
-            None if chunks.is_heading(piece) else _find_repeated(session, piece, scope, hashes)
+            None if items.is_heading(piece) else _find_repeated(session, piece, scope, hashes)
         )
         if repeated is None:
             fresh.append(piece)
@@ -307,7 +307,7 @@ def _is_one(text: str, source: str) -> bool:
     """Whether a text is one memory: a note is while it is short, a text while it is one part. So a text says the same
     from a file as from stdin, and is known again by either way."""
     if source == TEXT:
-        return len(chunks.chunks(chunks.clean(text))) <= 1
+        return len(items.chunks(items.clean(text))) <= 1
     return count_tokens(text) <= MAX_TOKENS
 
 
