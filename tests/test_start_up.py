@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
 
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
-from vaultmem import Vault
+from vaultmem import Vault, light
 
 # Each of these alone costs more than all that a keyword search does.
 HEAVY = {
@@ -19,10 +22,10 @@ HEAVY = {
     "dataclasses", "inspect", "asyncio", "importlib.metadata", "email", "platformdirs", "apscheduler", "watchdog",
     "git", "requests", "httpx", "urllib.request", "ssl", "socket", "subprocess", "logging", "unittest", "tempfile",
     "concurrent.futures", "multiprocessing", "difflib", "shutil", "bz2", "lzma", "random", "vaultmem.index.sync", "vaultmem_obsidian", "vaultmem_logseq",
-    "vaultmem.vault.dialects", "vaultmem.search.semantic", "vaultmem.index.vectors",
+    "vaultmem.vault.dialects", "vaultmem.search.semantic", "vaultmem.index.vectors", "typing",
 }  # fmt: skip
 # A library that is needed imports these; nothing else of the list may come along with it.
-KEYWORD_NEEDS = {"typing", "sqlite3"}
+KEYWORD_NEEDS = {"sqlite3"}
 
 MODEL_AND_GIT = {
     "numpy",
@@ -227,6 +230,66 @@ def test_the_door_of_the_page_loads_no_proxy_for_chats() -> None:
     code = "import sys, vaultmem_chat.proxy.behind_door, vaultmem_web.app; print('httpx' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+class Typed(typing.NamedTuple):
+    """A record."""
+
+    name: str
+    numbers: tuple[int, ...] = ()
+    note: str = "none"
+
+    @property
+    def size(self) -> int:
+        return len(self.numbers)
+
+
+class Light(light.NamedTuple):
+    """A record."""
+
+    name: str
+    numbers: tuple[int, ...] = ()
+    note: str = "none"
+
+    @property
+    def size(self) -> int:
+        return len(self.numbers)
+
+
+@pytest.mark.parametrize("kind", [Typed, Light])
+def test_a_light_record_does_what_one_of_typing_does(kind: type[Typed]) -> None:
+    class Below(kind):  # type: ignore[valid-type, misc] # the parameter
+        pass
+
+    for cls in (kind, Below, kind):  # the first call with a name changes how the class makes them
+        full = cls("a", (1, 2), "b")
+        assert full == ("a", (1, 2), "b") == cls(note="b", name="a", numbers=(1, 2))
+        assert hash(full) == hash(tuple(full))
+        assert (full.name, full.size, cls("x").note, cls("x", note="y").numbers) == (
+            "a",
+            2,
+            "none",
+            (),
+        )
+        assert repr(full) == f"{cls.__name__}(name='a', numbers=(1, 2), note='b')"
+        assert full._replace(name="c") == cls("c", (1, 2), "b") == cls._make(["c", (1, 2), "b"])
+        assert type(full._replace(name="c")) is type(copy.copy(full)) is cls
+        assert full._asdict() == {"name": "a", "numbers": (1, 2), "note": "b"}
+        for wrong in (cls, lambda: cls("a", (), "b", 1), lambda: cls("a", other=1)):  # noqa: B023 - called here
+            with pytest.raises(TypeError, match="argument"):
+                wrong()
+        with pytest.raises(AttributeError):
+            full.name = "z"
+        match full:
+            case cls(name, _, note):
+                assert (name, note) == ("a", "b")
+    assert not hasattr(kind("a"), "__dict__")
+    assert pickle.loads(pickle.dumps(kind("a", note="b"))) == kind("a", (), "b")
+    assert (kind._fields, kind._field_defaults) == (
+        ("name", "numbers", "note"),
+        {"numbers": (), "note": "none"},
+    )
+    assert (kind.__doc__, kind.__module__) == ("A record.", __name__)
 
 
 def test_the_package_itself_is_lazy() -> None:

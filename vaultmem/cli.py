@@ -67,6 +67,11 @@ def _fold(text: str) -> str:
 def entry() -> NoReturn:
     """What the script `vaultmem` calls: main(), and then out by the shortest way, for both streams are flushed. To take
     Python down costs as much as a question does, and tears threads out of a model's C++, which aborts the process."""
+    import gc
+
+    gc.set_threshold(
+        50_000, 20, 20
+    )  # to look for garbage every 700 objects takes a twentieth of a short command
     os._exit(main())
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from _contextvars import ContextVar  # what contextvars is, without the price of another file
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
 
-_T = TypeVar("_T")
+from vaultmem.light import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _T = TypeVar("_T")
 
 
 class Progress(Protocol):

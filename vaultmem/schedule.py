@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import TYPE_CHECKING
 
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.text import times
 from vaultmem.text.times import Cron
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
 
+from vaultmem.light import NamedTuple
 from vaultmem.text.values import lazy, table
 from vaultmem_languages import pattern, slots
 from vaultmem_languages.slots import Fact, fixed_fact, without_recency

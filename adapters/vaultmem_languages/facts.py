@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import cache
 from itertools import groupby
-from typing import NamedTuple
 
+from vaultmem.light import NamedTuple
 from vaultmem.text.scripts import typed_part
 from vaultmem.text.values import lazy
 from vaultmem_languages import pattern, words

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
-from typing import NamedTuple
 
+from vaultmem.light import NamedTuple
 from vaultmem.text.values import lazy, table
 from vaultmem_languages.when_words import (
     MONTH_NAME,

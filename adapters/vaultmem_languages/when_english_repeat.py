@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date, datetime
-from typing import NamedTuple
 
+from vaultmem.light import NamedTuple
 from vaultmem.text.times import calendar_day
 from vaultmem.text.values import lazy
 from vaultmem_languages.when_parts import Grain, Reading, Repeat, Sense, day_of, day_range, rules

@@ -9,12 +9,17 @@ import re
 from calendar import monthrange
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from typing import Literal, NamedTuple
 
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.text.times import LAST, MONTHS, WEEKDAYS, calendar_day, day_after, month_after
 from vaultmem.text.values import lazy
 
-Grain = Literal["day", "week", "month", "year"]
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Grain = Literal["day", "week", "month", "year"]
+else:
+    Grain = str
 
 
 class Repeat(NamedTuple):

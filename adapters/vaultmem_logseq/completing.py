@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
 
+from vaultmem.light import TYPE_CHECKING
 from vaultmem_logseq import org, tasks
 from vaultmem_logseq.outline import Block, outline
 from vaultmem_logseq.references import masks

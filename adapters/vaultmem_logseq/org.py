@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from vaultmem.adapter.scan import blanks
+from vaultmem.light import NamedTuple
 from vaultmem_logseq import properties, tasks
 from vaultmem_logseq.outline import MARKERS, Block, Body, Levels, block_id, join_rows
 from vaultmem_logseq.properties import Property

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Piece
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem_logseq import properties, tasks
 from vaultmem_logseq.properties import Property
 from vaultmem_logseq.references import UUID

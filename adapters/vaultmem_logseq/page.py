@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from vaultmem.adapter import FrontMatter, Heading, Link, Note, Value
+from vaultmem.light import TYPE_CHECKING
 from vaultmem_logseq import names, org, properties
 from vaultmem_logseq.outline import Block, outline, pieces
 from vaultmem_logseq.properties import yaml_properties

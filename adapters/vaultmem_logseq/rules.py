@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from vaultmem.light import TYPE_CHECKING
 from vaultmem_logseq.names import JournalDays, canonical, day_key, title_from_path
 from vaultmem_logseq.settings import CONFIG, Settings, from_config
 

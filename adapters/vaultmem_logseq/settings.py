@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
+from vaultmem.light import NamedTuple
 from vaultmem_logseq.names import DEFAULT_FILE, DEFAULT_TITLE
 
 Edn = None | bool | int | float | str | list["Edn"] | dict[str, "Edn"]

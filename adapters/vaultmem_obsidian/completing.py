@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter.scan import hidden, line_starts, without
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem_obsidian.settings import iso_day
 from vaultmem_obsidian.tasks import (
     BEFORE_BOX,

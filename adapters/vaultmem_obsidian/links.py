@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from vaultmem.adapter import Link
 from vaultmem.adapter.scan import blanks, line_at
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem_obsidian.settings import compose, fold
 
 if TYPE_CHECKING:

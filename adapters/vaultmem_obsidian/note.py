@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Heading, Note, Piece
 from vaultmem.adapter.scan import hidden, line_at, line_starts, without
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem_obsidian.links import (
     find_links,
     find_tags,

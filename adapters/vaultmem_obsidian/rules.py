@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import zlib
-from typing import TYPE_CHECKING
 
 from vaultmem.adapter import Note
+from vaultmem.light import TYPE_CHECKING
 from vaultmem_obsidian.settings import (
     COMPARED,
     Habits,

@@ -6,7 +6,8 @@ import json
 import re
 import unicodedata
 from datetime import date
-from typing import TYPE_CHECKING, NamedTuple
+
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from vaultmem.adapter import Folder, Value

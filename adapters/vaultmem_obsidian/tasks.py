@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Task
 from vaultmem.adapter.scan import line_at
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem_obsidian.settings import iso_day
 
 if TYPE_CHECKING:

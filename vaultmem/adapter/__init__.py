@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from typing import Any
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 
@@ -158,7 +162,6 @@ class Rules(Protocol):
         line, or repeats by a rule that only its editor knows."""
 
 
-@runtime_checkable
 class Views(Protocol):
     """What a dialect's rules may have beside: files of the editor's own that show memories."""
 

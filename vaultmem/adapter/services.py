@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+
+from vaultmem.light import NamedTuple, Protocol
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

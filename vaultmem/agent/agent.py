@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem import __version__, client, machine, paths
 from vaultmem import config as settings
@@ -27,6 +26,7 @@ from vaultmem.config import Config
 from vaultmem.errors import ConfigError, VaultmemError
 from vaultmem.index.state import State
 from vaultmem.index.sync import Report, rules_of
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.progress import Progress
 from vaultmem.text import times
 from vaultmem.text.values import plural

@@ -11,11 +11,11 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 from vaultmem.api import rpc as codes
 from vaultmem.api.rpc import Request, RequestError, parse
 from vaultmem.errors import VaultmemError
+from vaultmem.light import Protocol
 from vaultmem.output import json_text
 from vaultmem.progress import Progress, Silent
 from vaultmem.text.values import value

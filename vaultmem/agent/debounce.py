@@ -11,11 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from typing import NamedTuple
 
 from vaultmem.errors import VaultmemError
 from vaultmem.index import sync
 from vaultmem.index.compare import Diff, Place, find_moved
+from vaultmem.light import NamedTuple
 from vaultmem.progress import Progress
 from vaultmem.vault.walk import nfc, printable
 

@@ -8,11 +8,11 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from vaultmem import paths
 from vaultmem.agent import life
+from vaultmem.light import NamedTuple
 
 _PATIENCE = 1.0  # seconds for a connection
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vaultmem import machine
 from vaultmem.api import Vault
@@ -13,6 +12,7 @@ from vaultmem.config import Config
 from vaultmem.errors import DamagedError, ModelError, VaultmemError
 from vaultmem.index.catalog import spoken
 from vaultmem.index.state import State
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.ledger import Ledger, Runs
 from vaultmem.schedule import next_time
 from vaultmem.search.query import Ask
@@ -22,6 +22,8 @@ from vaultmem.text.times import Planned, Waits
 from vaultmem.text.values import plural
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from vaultmem.agent.scheduler import Scheduler
 
 LOOKS = 10  # at an index that changes all the time, before it is believed

@@ -6,12 +6,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from vaultmem.api.rpc import Reader, carry_out, only_reads
 from vaultmem.config import Config
 from vaultmem.errors import VaultmemError
 from vaultmem.index.state import State
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.arguments import Params
 from vaultmem.reminders.desk import Desk
 

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
 
 from vaultmem.api import Embedded, Vault, search_with_archive
 from vaultmem.api.rpc import only_reads, takes
@@ -15,6 +14,7 @@ from vaultmem.config import Config
 from vaultmem.errors import DamagedError, StateError, VaultmemError
 from vaultmem.index.models import resolve_model
 from vaultmem.index.state import State
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.progress import Progress, Silent
 from vaultmem.search.query import Answer, Ask
 from vaultmem.search.search import Searcher

@@ -15,13 +15,13 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import TYPE_CHECKING, NamedTuple
 
 from apscheduler.executors.base import BaseExecutor, MaxInstancesReachedError, run_job
 from apscheduler.triggers.base import BaseTrigger
 
 from vaultmem import now
 from vaultmem.errors import StateError
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.ledger import Ledger, Run, Runs
 from vaultmem.schedule import next_time
 from vaultmem.text.times import Conditions, Planned, reason_to_wait

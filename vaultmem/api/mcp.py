@@ -7,7 +7,6 @@ Every version with a handshake is spoken, and the one without (2026-07-28), wher
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 from urllib.parse import unquote
 
 from vaultmem import __version__
@@ -24,6 +23,7 @@ from vaultmem.api.rpc import (
 from vaultmem.api.tool import ASSISTANT, UnknownToolError
 from vaultmem.api.toolbox import ToolService
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.light import NamedTuple
 from vaultmem.text import sanitize
 
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")

@@ -6,10 +6,10 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.api.tool import ASSISTANT, Call, Outcome, client_name
 from vaultmem.errors import VaultmemError
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from vaultmem.api import Vault

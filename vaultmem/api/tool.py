@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.api import params
 from vaultmem.api.rpc import BUSY
 from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import Viewer, viewer
 from vaultmem.text.sanitize import one_line
 

@@ -8,7 +8,6 @@ import threading
 from argparse import Namespace
 from collections.abc import Callable
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from vaultmem import __version__
 from vaultmem.agent.health import freshness
@@ -20,6 +19,7 @@ from vaultmem.commands import tool_calls
 from vaultmem.commands.parsing import Parser, from_params, parse, parser, run
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError, VaultmemError
 from vaultmem.index.state import State
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.output import Captured, Output, Parts, Streams
 from vaultmem.progress import heard_by
 

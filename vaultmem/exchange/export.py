@@ -9,7 +9,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.exchange.importing import FOLDER, TAKEN
@@ -23,6 +23,7 @@ from vaultmem.exchange.lines import (
     memory,
     parse_line,
 )
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.model import Memory
 from vaultmem.memories.reports import Report

@@ -11,11 +11,12 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol, TypedDict
+from typing import Any, TypedDict
 
 from vaultmem.adapter import Value
 from vaultmem.config import Config
 from vaultmem.exchange.sources import Found, Passed, Place, chosen
+from vaultmem.light import NamedTuple, Protocol
 from vaultmem.progress import Progress, Silent
 from vaultmem.text import secrets
 

@@ -8,11 +8,11 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.exchange.lines import JSONL, Exchanged, Line, checked_content, in_archive, lines_of
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.item_answers import is_approved

@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from vaultmem.exchange import items
 from vaultmem.exchange.items import Item, item_of, without_editor_markup
+from vaultmem.light import NamedTuple
 from vaultmem.memories import importance
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import Draft, New

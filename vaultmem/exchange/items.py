@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import UsageError
+from vaultmem.light import NamedTuple
 from vaultmem.memories.arguments import Arguments
 from vaultmem.text import secrets
 from vaultmem.text.secrets import Redacted

@@ -14,10 +14,11 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from vaultmem.adapter import Value
 from vaultmem.errors import VaultmemError
+from vaultmem.light import NamedTuple
 from vaultmem.memories.access import SCOPE
 from vaultmem.memories.decay import POLICIES
 from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, MemoryRecord

@@ -12,11 +12,11 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import NamedTuple, Protocol
 
 from vaultmem import plugins
 from vaultmem.adapter import Value
 from vaultmem.errors import UsageError, VaultGoneError, VaultmemError
+from vaultmem.light import NamedTuple, Protocol
 from vaultmem.paths import state_root
 from vaultmem.text.secrets import redact_with_kinds
 from vaultmem.vault import files as vault

@@ -6,12 +6,12 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import VaultmemError
 from vaultmem.exchange.lines import json_line
 from vaultmem.exchange.sources import NOTHING, Apart, Found, Passed, Text, Tree
+from vaultmem.light import NamedTuple
 from vaultmem.memories.model import link_targets
 from vaultmem.vault import files, frontmatter, pages
 from vaultmem.vault.dialects import Rulebook, open_rulebook

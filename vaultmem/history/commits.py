@@ -6,10 +6,13 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import IO, NamedTuple
 
 from vaultmem.history.repository import BRANCH, blob_id
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.vault.recovery import Answered, Batch, Step
+
+if TYPE_CHECKING:
+    from typing import IO
 
 YOU, PERSON = "you", "person"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
 
 from vaultmem.errors import NoteChangedError
 from vaultmem.history.commits import Difference
+from vaultmem.light import NamedTuple
 from vaultmem.vault.batches import PlannedWrite
 from vaultmem.vault.places import ARCHIVE, is_our_page
 

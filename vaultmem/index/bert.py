@@ -11,12 +11,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vaultmem.index.onnx_file import GraphWriter
+from vaultmem.light import NamedTuple, Protocol, cast
 from vaultmem.paths import keep_private
 
 Floats = NDArray[np.float32]

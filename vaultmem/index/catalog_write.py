@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import NamedTuple
 
 from vaultmem.adapter import Link, Note, Task
 from vaultmem.index import ASKS
 from vaultmem.index.catalog import Catalog
+from vaultmem.light import NamedTuple
 from vaultmem.text import times
 from vaultmem.text.values import value
 from vaultmem.vault import blocks

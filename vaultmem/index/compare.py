@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, TypeVar
 
 from vaultmem.errors import VaultGoneError
 from vaultmem.index.catalog import Catalog
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.progress import Progress
 from vaultmem.vault import identity
 from vaultmem.vault.dialects import Rulebook
 from vaultmem.vault.walk import Entry, Look, Trouble, nfc, walk
 
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
 VANISH_SHARE, VANISH_COUNT = 0.2, 20
 BREATH = 256  # entries that are compared in one go: a millisecond
-
-
-T = TypeVar("T")
 
 
 class Known(NamedTuple):

@@ -8,11 +8,11 @@ import threading
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
 from vaultmem import machine
 from vaultmem.errors import ModelError
 from vaultmem.index import minilm, multilingual
+from vaultmem.light import TYPE_CHECKING, Protocol
 from vaultmem.text.values import encodable
 
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ import contextlib
 import mmap
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vaultmem.light import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

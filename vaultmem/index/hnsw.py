@@ -13,12 +13,12 @@ import tempfile
 import threading
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import hnswlib
 import numpy as np
 
 from vaultmem.index.exact import nearest, row_numbers, sync_folder
+from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

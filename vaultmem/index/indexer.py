@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from vaultmem import __version__
 from vaultmem import now as clock
@@ -23,6 +22,7 @@ from vaultmem.index import compare
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.catalog_write import Copies, Entry, Judged, block_row, index_entries
 from vaultmem.index.compare import Diff, Manner, Place, Report, Work
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.plugins import language
 from vaultmem.progress import Progress
 from vaultmem.vault import blocks

@@ -8,19 +8,15 @@ brings none.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import importlib.util
 import json
 import os
 import re
-import shutil
-import tempfile
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vaultmem.errors import ModelError
-from vaultmem.paths import keep_private
+from vaultmem.light import TYPE_CHECKING
+from vaultmem.paths import blake2b, keep_private
 from vaultmem.text.values import encodable
 
 if TYPE_CHECKING:
@@ -77,8 +73,10 @@ def prepare(models: Path) -> Path:
 
 def find_weights() -> Path:
     """The installed model.onnx, found without running any code of the package it lies in."""
+    from importlib.util import find_spec
+
     try:
-        spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))
+        spec = find_spec(PACKAGE.replace("-", "_"))
     except (ImportError, ValueError):
         spec = None
     places = spec.submodule_search_locations if spec else None
@@ -93,6 +91,8 @@ def find_weights() -> Path:
 
 def check_weights(weights: Path) -> None:
     """Raise ModelError unless the file is, byte for byte, the one this release was tested with."""
+    import hashlib  # it loads OpenSSL
+
     try:
         with weights.open("rb") as file:
             result = hashlib.file_digest(file, "sha256").hexdigest()
@@ -142,10 +142,13 @@ def read_words() -> list[str]:
 def _fingerprint(weights: Path) -> str:
     status = weights.stat()
     seen = f"{LAYOUT}\n{weights}\n{status.st_size}\n{status.st_mtime_ns}\n{MAX_TOKENS}"
-    return hashlib.blake2b(seen.encode("utf-8", "surrogateescape"), digest_size=6).hexdigest()
+    return blake2b(seen.encode("utf-8", "surrogateescape"), digest_size=6).hexdigest()
 
 
 def _make(folder: Path, weights: Path) -> None:
+    import shutil  # as below: only where a model is prepared
+    import tempfile
+
     """Fill a temporary folder and rename it; whoever comes second uses what the first one made."""
     fresh = Path(tempfile.mkdtemp(prefix=".minilm-", dir=folder.parent))
     try:
@@ -161,6 +164,9 @@ def _make(folder: Path, weights: Path) -> None:
 
 
 def _put(fresh: Path, folder: Path) -> None:
+    import shutil
+    import tempfile
+
     with contextlib.suppress(OSError):  # the name is taken
         fresh.rename(folder)
         return
@@ -177,6 +183,8 @@ def _link(weights: Path, target: Path) -> None:
     try:
         target.symlink_to(weights.resolve())
     except OSError:  # a file system without symbolic links
+        import shutil
+
         shutil.copyfile(weights, target)
 
 

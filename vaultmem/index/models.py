@@ -9,12 +9,12 @@ import os
 import re
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from vaultmem import plugins
 from vaultmem.errors import ModelError
 from vaultmem.index import minilm, multilingual, refuse_if_off
 from vaultmem.index.embed import Embedder, TextEmbedder, quiet_fastembed, reported
+from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding

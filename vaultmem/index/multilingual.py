@@ -15,9 +15,9 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vaultmem.errors import ModelError
+from vaultmem.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np

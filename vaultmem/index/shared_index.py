@@ -8,13 +8,13 @@ shared index answers what it can, and nothing is lost while it is away.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
 
 from vaultmem import plugins
 from vaultmem.config import Config
 from vaultmem.errors import ConfigError, VaultmemError
 from vaultmem.index.exact import VectorIndex
 from vaultmem.index.vectors import VectorStore
+from vaultmem.light import NamedTuple, Protocol
 
 ENTRY_POINTS = "vaultmem.indexes"
 LOCAL = "local"

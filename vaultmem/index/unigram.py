@@ -7,11 +7,12 @@ the multilingual model take 280 MB; their hashes and numbers take 5.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Regex, normalizers
+
+from vaultmem.light import NamedTuple
 
 Codes = NDArray[np.uint64]  # code points
 MARK = "▁"  # stands before each word

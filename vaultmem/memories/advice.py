@@ -10,11 +10,11 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import combinations
-from typing import NamedTuple
 
 from vaultmem.adapter import CAP, Statement
 from vaultmem.adapter.services import Message, Question, json_lines, list_schema, records, short_id
 from vaultmem.errors import NoteChangedError, NoteNotFoundError
+from vaultmem.light import NamedTuple
 from vaultmem.memories import paraphrase, reads
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments

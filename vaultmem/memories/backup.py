@@ -20,12 +20,12 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import NamedTuple
 
 from vaultmem import now, paths
 from vaultmem.errors import LockedError, StateError, UsageError
 from vaultmem.history.repository import Repository
 from vaultmem.index.state import State
+from vaultmem.light import NamedTuple
 from vaultmem.vault import identity
 from vaultmem.vault.identity import MARKER
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from vaultmem.adapter import Value
+from vaultmem.light import NamedTuple
 from vaultmem.memories import summaries as extractive
 from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import NOTHING, TOKENS, derived_id, to_compress

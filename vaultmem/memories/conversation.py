@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple, Protocol, TypeVar
 
 from vaultmem.adapter import Value
+from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol
 from vaultmem.text.titles import conversation_problem
 from vaultmem.text.values import lazy
 from vaultmem.vault.blocks import telling_words
 from vaultmem.vault.places import ENTRIES, INBOX, RECORDS, entry_parts
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Some = TypeVar("Some", bound="Compressible")
 
 MEMORY, USER, ASSISTANT, SUMMARY = ROLES = ("memory", "user", "assistant", "summary")
 FACTS, TURNS, SUMMARIES, DELETED = "facts", "turns", "summaries", "deleted"
@@ -167,9 +172,6 @@ class Compressible(Protocol):
     @property
     def is_compressed(self) -> bool:
         """Whether a summary stands for it."""
-
-
-Some = TypeVar("Some", bound=Compressible)
 
 
 class Session(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from vaultmem.adapter import Moment, Value
+from vaultmem.light import NamedTuple
 from vaultmem.memories.access import DREAM
 from vaultmem.memories.classify import due, is_plain, times_of
 from vaultmem.memories.draft import Draft, New, is_known, is_own

@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.text.times import seconds
 from vaultmem.text.values import value
 from vaultmem.vault.places import named
@@ -92,6 +91,8 @@ POLICY = "fsrs"
 @cache
 def is_installed() -> bool:
     """Whether the package is there: pip install 'vaultmem[fsrs]'."""
+    from importlib.util import find_spec  # few memories decay by it
+
     return find_spec("fsrs") is not None
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import DREAM
 from vaultmem.memories.model import ARCHIVE as ARCHIVE_FOLDER
 from vaultmem.memories.model import INBOX, REMINDERS, Memory, link_targets

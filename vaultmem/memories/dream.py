@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from vaultmem.adapter import Value
+from vaultmem.light import NamedTuple
 from vaultmem.memories.access import CONNECTED
 from vaultmem.memories.classify import READS, UNSURE, file_all, file_inbox, upgrade
 from vaultmem.memories.compress import Means, compress

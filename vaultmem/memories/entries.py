@@ -10,8 +10,8 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
+from vaultmem.light import NamedTuple
 from vaultmem.memories.conversation import (
     ASSISTANT,
     MEMORY,

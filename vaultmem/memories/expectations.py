@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, UsageError
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import reads
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, LOST, Change, Plan

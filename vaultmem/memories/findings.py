@@ -7,9 +7,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import combinations
-from typing import NamedTuple
 
 from vaultmem.adapter import CAP, Statement
+from vaultmem.light import NamedTuple
 from vaultmem.memories.draft import Draft, Finding, is_own
 from vaultmem.memories.model import ARCHIVE, GENERATED, Memory
 from vaultmem.plugins import language

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import re
 from functools import cache
-from typing import NamedTuple
 
+from vaultmem.light import NamedTuple
 from vaultmem.memories.short_texts import is_event, is_working_note
 from vaultmem.plugins import language
 from vaultmem.text.values import lazy

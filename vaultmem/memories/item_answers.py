@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import DREAM, is_connected
 from vaultmem.vault.places import key_of
 

@@ -16,16 +16,18 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from vaultmem import now as clock
 from vaultmem.errors import DamagedError, StateError, VaultmemError
 from vaultmem.index.catalog import as_state_error
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.paths import keep_private, make_private
 
 if TYPE_CHECKING:
     import logging
+    from typing import TypeVar
 
+    T = TypeVar("T")
 CUT_SHORT = "did not end: vaultmem or the computer was stopped"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (name TEXT PRIMARY KEY, seen REAL NOT NULL, waiting REAL, last_run REAL,
@@ -55,7 +57,6 @@ CREATE TABLE IF NOT EXISTS proposals (id TEXT PRIMARY KEY, at REAL NOT NULL, sta
     fields TEXT NOT NULL) WITHOUT ROWID;
 """
 _FIELDS = "name, seen, waiting, last_run, ok, result, seconds, last_ok"
-T = TypeVar("T")
 MAX_NOTICE = 500  # characters
 
 

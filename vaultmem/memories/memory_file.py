@@ -10,10 +10,10 @@ import stat as modes
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from typing import Any, NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import StateError
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory, link_targets
 from vaultmem.paths import keep_private, make_private
 from vaultmem.text.similarity import content_hash, opening, sketch
@@ -31,6 +31,9 @@ from vaultmem.vault.places import (
     is_our_page,
 )
 from vaultmem.vault.walk import Entry, nfc
+
+if TYPE_CHECKING:
+    from typing import Any
 
 NAMESPACE = "6c1f5c0e-7e0c-5d3b-9a55-0f7d5a3f4b21"  # of ids that follow from a path
 _CHUNK = 1 << 20

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, TypedDict
 
 from vaultmem.adapter import Value
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import decay
 from vaultmem.text.times import seconds
 from vaultmem.text.values import EVERYBODY, lazy
@@ -92,39 +92,44 @@ class Memory(NamedTuple):
         return link_targets(self.properties.get("links"))
 
 
-MemoryRecord = TypedDict(
-    "MemoryRecord",
-    {
-        "id": str,
-        "content": str,
-        "title": str,
-        "path": str,  # in the vault
-        "agent": str,  # "" for none, here and below
-        "personality": str,
-        "project": str,
-        "type": str,
-        "global": bool,
-        "decay_policy": str,
-        "confidence": float,  # 0.0 to 1.0, computed now
-        "recency": float,  # 1.0 when it was just written, computed now
-        "phase": str,
-        "category": str,
-        "scope": str,
-        "tags": list[str],
-        "source": str,
-        "memory_type": str,
-        "importance": float | None,
-        "access_count": int,
-        "links": list[str],  # ids of linked memories; titles of what is no memory
-        "content_hash": str,
-        "created_at": str,  # ISO 8601 in UTC, like all times
-        "updated_at": str,
-        "last_reinforced_at": str | None,
-        "expires_at": str | None,
-        "deleted": bool,
-        "version": int,
-    },
-)
+if TYPE_CHECKING:
+    from typing import TypedDict
+
+    MemoryRecord = TypedDict(
+        "MemoryRecord",
+        {
+            "id": str,
+            "content": str,
+            "title": str,
+            "path": str,  # in the vault
+            "agent": str,  # "" for none, here and below
+            "personality": str,
+            "project": str,
+            "type": str,
+            "global": bool,
+            "decay_policy": str,
+            "confidence": float,  # 0.0 to 1.0, computed now
+            "recency": float,  # 1.0 when it was just written, computed now
+            "phase": str,
+            "category": str,
+            "scope": str,
+            "tags": list[str],
+            "source": str,
+            "memory_type": str,
+            "importance": float | None,
+            "access_count": int,
+            "links": list[str],  # ids of linked memories; titles of what is no memory
+            "content_hash": str,
+            "created_at": str,  # ISO 8601 in UTC, like all times
+            "updated_at": str,
+            "last_reinforced_at": str | None,
+            "expires_at": str | None,
+            "deleted": bool,
+            "version": int,
+        },
+    )
+else:
+    MemoryRecord = dict
 """A memory as JSON and in the Python API."""
 
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
 
 from vaultmem import plugins
 from vaultmem.adapter.services import Model
 from vaultmem.config import Config
 from vaultmem.errors import LlmError, VaultmemError
+from vaultmem.light import NamedTuple
 from vaultmem.memories import advice, summaries
 from vaultmem.memories.advice import FIRST, SECOND, Doubt, texts_of
 from vaultmem.memories.conversation import TOKENS

@@ -6,8 +6,8 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
+from vaultmem.light import NamedTuple
 from vaultmem.memories.links import edits
 
 MOST_WORDS = 6

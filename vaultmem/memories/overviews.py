@@ -9,11 +9,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import NamedTuple
 
 from vaultmem.errors import VaultmemError
 from vaultmem.history.commits import FileChange
 from vaultmem.history.commits import Record as Commit
+from vaultmem.light import NamedTuple
 from vaultmem.memories import generated, transcript
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments

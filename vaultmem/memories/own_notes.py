@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable
-from typing import NamedTuple
 
 from vaultmem.adapter import Completion, Task, Value
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError
 from vaultmem.index import catalog_read
+from vaultmem.light import NamedTuple
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, Change, Plan
 from vaultmem.memories.item_answers import DONE, OPEN

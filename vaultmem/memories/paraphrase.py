@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations, pairwise
 from operator import mul
-from typing import NamedTuple
 
 from vaultmem.adapter import Statement
+from vaultmem.light import NamedTuple
 from vaultmem.memories.short_texts import (
     CAP,
     CUES,

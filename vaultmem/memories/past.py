@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import (
@@ -20,6 +19,7 @@ from vaultmem.errors import (
 from vaultmem.history import undo as undoing
 from vaultmem.history.commits import OUTSIDE, Difference, Record
 from vaultmem.history.repository import short_id
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import item_answers, reads
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.collection import chosen

@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import NoteChangedError
 from vaultmem.index import catalog_read
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.note_names import Name, Titles, names, names_in
 from vaultmem.memories.store import Session
 from vaultmem.text.sanitize import quote_text

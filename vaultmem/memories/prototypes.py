@@ -6,11 +6,11 @@ The caller embeds `sentences()` once, takes the cosine of each with the text, an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vaultmem.index import catalog_read
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.plugins import language
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
 
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.ledger import Ledger
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from vaultmem.adapter import Value
+from vaultmem.light import NamedTuple
 from vaultmem.memories import decay
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory, MemoryRecord
 from vaultmem.memories.reads import ReadCount

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-from typing import cast
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.light import cast
 from vaultmem.memories import advice, reads
 from vaultmem.memories import proposals as finder
 from vaultmem.memories.advice import Opinion

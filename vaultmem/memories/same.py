@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
 
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access, paraphrase
 from vaultmem.memories.access import is_private
 from vaultmem.memories.draft import Draft

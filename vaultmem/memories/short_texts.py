@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
 from vaultmem.adapter import Statement
+from vaultmem.light import NamedTuple
 from vaultmem.plugins import language
 from vaultmem.text.values import lazy
 

@@ -8,13 +8,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from operator import attrgetter
-from typing import TypeVar
 
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.memory_file import Stored, fold, provisional, title_of
 from vaultmem.memories.model import Memory
 from vaultmem.text.similarity import SIZE, resemblance
 from vaultmem.text.values import lazy
 from vaultmem.vault.conflicts import Places, conflicts, doubtful
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 _COPY = 0.9  # resemblance from which "Plan 2.md" is a copy of the "Plan.md" beside it
 _SUSPECT = lazy(r" (?:\([0-9]{1,2}\)|[0-9]{1,2})\.md$|-[^/]*\.md$|onflict[^/]*$", re.IGNORECASE)
@@ -68,7 +73,6 @@ class Names:
 
 
 _path = attrgetter("path")
-T = TypeVar("T")
 
 
 class Snapshot:

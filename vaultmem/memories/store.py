@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from vaultmem import now as clock
 from vaultmem.adapter import FrontMatter
 from vaultmem.config import Config
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.index.state import State
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import access, item_answers, reads, records
 from vaultmem.memories.access import is_private
 from vaultmem.memories.collection import Collection

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from itertools import islice
-from typing import NamedTuple
 
 from vaultmem.adapter.services import Message, Question
+from vaultmem.light import NamedTuple
 from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import ASSISTANT, SUMMARY, Entry
 from vaultmem.memories.importance import salience

@@ -11,9 +11,9 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 from vaultmem.adapter import Value
+from vaultmem.light import NamedTuple
 from vaultmem.memories import access, paraphrase
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import DEFAULT_SCOPE, REMINDERS, Memory

@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import NamedTuple
 
 from vaultmem.adapter import Value
+from vaultmem.light import NamedTuple
 from vaultmem.memories import generated, links, reads
 from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
-from typing import NamedTuple
 
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index import minilm
+from vaultmem.light import NamedTuple
 from vaultmem.memories import classify, leaving, links, overviews, reads, review
 from vaultmem.memories import compress as summing
 from vaultmem.memories import dream as steps

@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from vaultmem.adapter import FrontMatter
 from vaultmem.index import catalog_read
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.model import ARCHIVE, CATEGORIES, Memory
 from vaultmem.memories.records import confidence, reads_of
 from vaultmem.vault.walk import walk

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access, importance, supersede
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import New

@@ -9,13 +9,13 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
-from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import StateError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.catalog_write import BLOCK, OPENING, TASK
+from vaultmem.light import NamedTuple
 from vaultmem.memories.access import is_private, scope_of
 from vaultmem.memories.item_answers import author_of, is_foreign, item_ids, memory_id
 from vaultmem.memories.ledger import Ledger

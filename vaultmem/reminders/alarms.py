@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
-from typing import NamedTuple
 
+from vaultmem.light import NamedTuple
 from vaultmem.memories.item_answers import SNOOZED, Answer, Answers, is_approved, is_refused
 from vaultmem.reminders.due import REMINDER, Due
 from vaultmem.reminders.items import is_over

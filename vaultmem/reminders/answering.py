@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, UsageError
 from vaultmem.index.catalog import Catalog
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access, own_notes, past
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import RESTORE

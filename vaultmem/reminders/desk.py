@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
 
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.store import MemoryStore
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time, timedelta
-from typing import NamedTuple
 
+from vaultmem.light import NamedTuple
 from vaultmem.memories.item_answers import (
     DONE,
     SNOOZED,

@@ -11,9 +11,9 @@ import os
 import time
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from vaultmem.errors import NotificationError
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.reminders.alarms import Alarm, Planned
 from vaultmem.synclog.log_entries import Notified
 from vaultmem.text import sanitize

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
 
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.item_answers import (
     DONE,
     SNOOZED,

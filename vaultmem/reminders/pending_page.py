@@ -11,10 +11,10 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.index.state import State
+from vaultmem.light import NamedTuple
 from vaultmem.memories.item_answers import OPEN
 from vaultmem.reminders import ticks
 from vaultmem.reminders.items import SHORT, SHOW_ALL, SHOW_LESS, Extent, Item, render

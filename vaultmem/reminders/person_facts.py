@@ -10,12 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from vaultmem.adapter import Value
 from vaultmem.errors import DamagedError
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access, paraphrase, reads
 from vaultmem.memories.access import CONNECTED, OWN, Origin, is_private
 from vaultmem.memories.conversation import MEMORY, entry_of

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from itertools import chain, zip_longest
-from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import DamagedError
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
+from vaultmem.light import NamedTuple
 from vaultmem.memories import reads
 from vaultmem.memories.access import is_private, scope_of
 from vaultmem.memories.draft import HALTED, LEAVING, LOST

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.errors import VaultmemError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import reads, review
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments

@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, tzinfo
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.adapter import Moment, Phrase, Value
 from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.plugins import language
 from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due, Schedule
 from vaultmem.text import recurrence

@@ -10,8 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
+from vaultmem.light import NamedTuple
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED
 from vaultmem.reminders.items import (
     HIDDEN,

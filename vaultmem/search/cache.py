@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
-from typing import TypeVar, cast
 
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.index.catalog_read import ids
+from vaultmem.light import cast
 from vaultmem.memories import access, decay
 from vaultmem.search import query as language
 from vaultmem.search.query import Filter
@@ -17,10 +17,12 @@ from vaultmem.text.values import TYPE_CHECKING, encodable
 from vaultmem.vault.places import CHAT, ENTRIES, RECORDS, key_of
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from vaultmem.index.catalog_read import BlockPlace, PlaceRow
 
+    T = TypeVar("T")
 
-T = TypeVar("T")
 
 # Which notes pass the filters of a query.
 

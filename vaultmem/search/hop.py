@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
+from vaultmem.light import NamedTuple
 from vaultmem.search import recall_candidate
 from vaultmem.search.keyword_search import KeywordSearcher
 from vaultmem.search.rank import word_weight

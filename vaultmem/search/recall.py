@@ -8,12 +8,12 @@ import threading
 from collections.abc import Iterable, Sequence
 from datetime import datetime, time, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from vaultmem.config import Config
 from vaultmem.errors import ModelError, StateError, UsageError
 from vaultmem.index import minilm
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import reads
 from vaultmem.memories.access import SCOPE, Origin, Viewer, attribution
 from vaultmem.memories.arguments import Arguments

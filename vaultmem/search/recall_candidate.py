@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
+from vaultmem.light import NamedTuple
 from vaultmem.memories import access
 from vaultmem.memories.conversation import MEMORY
 from vaultmem.memories.decay import recency

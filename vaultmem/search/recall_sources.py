@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, cast
 
 from vaultmem.adapter import Value
+from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.memories import access, decay
 from vaultmem.memories.access import is_private, says_private
 from vaultmem.memories.conversation import (

@@ -8,10 +8,10 @@ import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vaultmem.errors import ModelError
 from vaultmem.index.embed import quiet_fastembed, reported
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.text.values import encodable
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from vaultmem.index import ORD_BITS, catalog_read
 from vaultmem.index.catalog import Catalog, below
+from vaultmem.light import NamedTuple
 from vaultmem.memories.conversation import TURNS, USER
 from vaultmem.search.rank import BESIDE
 from vaultmem.text.times import seconds

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from vaultmem.index.minilm import MEAN
 from vaultmem.index.models import DEFAULT, Model, open_embedder
 from vaultmem.index.state import State
 from vaultmem.index.vectors import VectorStore, open_index
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access
 from vaultmem.progress import Progress, Silent
 from vaultmem.search import publish, rank

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from types import MappingProxyType
-from typing import NamedTuple, TypeVar
 
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, Answer
 from vaultmem.memories.reads import ACCEPTED, REJECTED
 from vaultmem.text.sanitize import one_line
@@ -68,7 +68,11 @@ class Decided(NamedTuple):
 Entry = Answer | Notified | Reads | Written | Reinforced | Decided
 Key = tuple[str, str, str]
 Entries = Mapping[Key, Entry]
-E = TypeVar("E", Answer, Notified, Reads, Written, Reinforced, Decided)
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    E = TypeVar("E", Answer, Notified, Reads, Written, Reinforced, Decided)
 
 
 def key_of_entry(entry: Entry) -> Key:

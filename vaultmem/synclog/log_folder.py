@@ -13,10 +13,10 @@ import secrets
 import time
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import NamedTuple
 
 from vaultmem import now as clock
 from vaultmem.errors import VaultmemError
+from vaultmem.light import NamedTuple
 from vaultmem.memories import reads
 from vaultmem.memories.item_answers import Answer
 from vaultmem.memories.ledger import Ledger

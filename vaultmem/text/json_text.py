@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
 
+from vaultmem.light import NamedTuple
 from vaultmem.text.values import lazy, value
 
 _BLANK = lazy(r"[ \t\r\n]*")

@@ -9,18 +9,22 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from datetime import MAXYEAR, date, datetime, time, timedelta
-from typing import Literal, NamedTuple
 
 from dateutil.rrule import DAILY, FR, MO, MONTHLY, SA, SU, TH, TU, WE, WEEKLY, YEARLY, rrule
 from dateutil.rrule import weekday as Weekday  # noqa: N812 - it is a class
 
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.text.times import MONTHS, WEEKDAYS, day_after, month_after
 from vaultmem.text.values import lazy
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Unit = Literal[0, 1, 2, 3]  # a frequency of dateutil.rrule
 
 _TOKEN = lazy(
     r"\s*(?:(?P<day>\d{4}-\d\d-\d\d)|(?P<ordinal>\d{1,3})(?:st|nd|rd|th|\.)|(?P<number>\d{1,4})|(?P<word>[a-z]+)|(?P<comma>,))",
 )
-Unit = Literal[0, 1, 2, 3]  # a frequency of dateutil.rrule
 _UNITS: dict[str, Unit] = {"day": DAILY, "week": WEEKLY, "month": MONTHLY, "year": YEARLY}
 _DAYS = {"mon": MO, "tue": TU, "wed": WE, "thu": TH, "fri": FR, "sat": SA, "sun": SU}
 _ORDINALS = {"first": 1, "second": 2, "third": 3}

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cache
-from typing import NamedTuple
 
+from vaultmem.light import NamedTuple
 from vaultmem.text.secret_values import in_commands, in_urls, is_placeholder, mark, redact_assigned
 from vaultmem.text.values import lazy, table
 

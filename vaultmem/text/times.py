@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
 
+from vaultmem.light import NamedTuple, Protocol
 from vaultmem.text.values import TYPE_CHECKING, lazy, plural, value
 
 if TYPE_CHECKING:

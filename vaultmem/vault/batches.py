@@ -9,9 +9,9 @@ import contextlib
 import errno
 import os
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, VaultmemError
+from vaultmem.light import NamedTuple
 from vaultmem.progress import counted
 from vaultmem.text.values import OnError
 from vaultmem.vault.files import on_disk

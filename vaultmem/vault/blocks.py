@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 from vaultmem.adapter import Piece
+from vaultmem.light import NamedTuple
 from vaultmem.paths import blake2b
 from vaultmem.text.values import lazy
 from vaultmem.vault.places import CATEGORIES, category_of

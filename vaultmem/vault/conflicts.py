@@ -12,9 +12,9 @@ import os
 import re
 import unicodedata
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.errors import NoteChangedError, VaultmemError
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.text.values import ARCHIVE, lazy
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem import paths, plugins
 from vaultmem.adapter import (
@@ -22,6 +21,7 @@ from vaultmem.adapter import (
     Views,
 )  # fmt: skip
 from vaultmem.errors import ConfigError
+from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.vault import blocks as blocking
 from vaultmem.vault import compact_line, files, frontmatter
 from vaultmem.vault.places import named
@@ -188,7 +188,7 @@ class Rulebook:
     def views(self, path: str) -> Mapping[str, str]:
         """What shows memories there in the editor, see vaultmem.adapter.Views; nothing, for a dialect without."""
         rules = self._at(path)[1]
-        return rules.views() if isinstance(rules, Views) else {}
+        return cast(Views, rules).views() if hasattr(rules, "views") else {}
 
     def excluded(self, path: str) -> bool:
         """Whether the user hides the note from search."""

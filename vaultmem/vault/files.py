@@ -10,8 +10,8 @@ import errno
 import os
 import stat as modes
 import time
-from typing import NamedTuple
 
+from vaultmem.light import NamedTuple
 from vaultmem.paths import blake2b
 from vaultmem.vault.walk import has_one_spelling, nfc, small
 

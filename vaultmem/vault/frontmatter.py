@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from vaultmem.adapter import FrontMatter
+from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol, cast
 from vaultmem.text.values import lazy
 from vaultmem.vault.yaml_lines import format_lines, scalar, simple
 

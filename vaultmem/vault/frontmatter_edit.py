@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import TYPE_CHECKING, AnyStr
 
 from vaultmem.errors import FrontMatterError
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.text.values import lazy
 from vaultmem.vault.frontmatter import Block, Document, Span, UnreadableError, locate, read_yaml
 from vaultmem.vault.yaml_lines import format_flow, format_lines, format_value, item_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import AnyStr
 
     from vaultmem.adapter import Value
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import NamedTuple
 
 from vaultmem.errors import VaultGoneError
+from vaultmem.light import NamedTuple
 from vaultmem.paths import state_folder, vault_id
 from vaultmem.vault.files import Root
 from vaultmem.vault.walk import identity

@@ -11,10 +11,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import FrontMatterError
+from vaultmem.light import NamedTuple
 from vaultmem.text.similarity import normal
 from vaultmem.text.values import lazy
 

@@ -8,9 +8,9 @@ import errno
 import os
 import sys
 from functools import cache
-from typing import TYPE_CHECKING
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.vault import identity
 from vaultmem.vault.files import Root, on_disk, reason_of
 from vaultmem.vault.walk import nfc

@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from vaultmem.adapter import Value
 from vaultmem.errors import FrontMatterError
+from vaultmem.light import NamedTuple
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.values import lazy
 from vaultmem.vault import compact_line, frontmatter, frontmatter_edit, logseq_properties

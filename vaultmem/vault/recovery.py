@@ -6,9 +6,9 @@ import contextlib
 import fcntl
 import json
 import os
-from typing import NamedTuple
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError
+from vaultmem.light import NamedTuple
 from vaultmem.vault.files import on_disk
 from vaultmem.vault.moves import existing, move, write_in_place
 from vaultmem.vault.write import TEMP_PREFIX, change, create, newest

@@ -10,9 +10,9 @@ import os
 import stat as modes
 import sys
 import unicodedata
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.errors import VaultGoneError
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.text.values import ENTRIES, RECORDS
 
 if TYPE_CHECKING:

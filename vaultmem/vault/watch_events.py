@@ -12,8 +12,8 @@ import select
 import sys
 import unicodedata
 from collections.abc import Callable
-from typing import Protocol
 
+from vaultmem.light import Protocol
 from vaultmem.vault.walk import is_hidden, is_temporary
 
 log = logging.getLogger("vaultmem.watch")

@@ -15,9 +15,9 @@ import signal
 import stat as modes
 import sys
 import time
-from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.vault.files import content, on_disk, reason_of, same_moment
 from vaultmem.vault.moves import (
     exchange,

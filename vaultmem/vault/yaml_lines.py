@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING
 
 from vaultmem.errors import FrontMatterError
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.text.values import lazy
 
 if TYPE_CHECKING:
