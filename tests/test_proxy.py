@@ -126,7 +126,7 @@ def test_odd_bodies_are_the_upstreams_business(
     seen = proxy.chat(body)
     assert (seen.status, seen.data["error"]["message"]) == (400, "what is this?")
     assert scripted_llm.chats[0].body == body
-    assert proxy.chat_memory() == []
+    assert proxy.turns() == []
 
 
 def test_a_body_may_be_large_but_not_endless(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
@@ -309,7 +309,7 @@ def test_words_are_kept_before_they_go_on(proxy: Proxied, scripted_llm: Scripted
     there: list[list[tuple[str, bool]]] = []
 
     def answer(_: Arguments) -> Reply:
-        there.append([(one.user, one.is_open) for one in proxy.chat_memory()])
+        there.append([(one.user, one.is_open) for one in proxy.turns()])
         return text("ok")
 
     scripted_llm.otherwise = answer
@@ -340,7 +340,7 @@ def test_an_answer_is_kept_before_its_end_is_passed_on(
         finally:
             may_end.set()
         assert asking.result(20).status == 200
-    assert proxy.chat_memory()[0].assistant == "one two"
+    assert proxy.turns()[0].assistant == "one two"
 
 
 def test_asked_again_is_the_same_turn(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
@@ -384,7 +384,7 @@ def test_a_turn_whose_tools_never_answer_ends_with_the_next(
 ) -> None:
     scripted_llm.play(tool_calls(("weather", {})), text("ok"))
     proxy.ask("first", stream=True)
-    assert [one.is_open for one in proxy.chat_memory()] == [True]
+    assert [one.is_open for one in proxy.turns()] == [True]
     proxy.ask("second")
     assert [(one.user, one.assistant) for one in proxy.ended_turns(2)] == [
         ("first", None),
@@ -423,7 +423,7 @@ def test_some_requests_are_none_of_ours(
     sent = scripted_llm.chats[0]
     assert len(sent.messages) == 1
     assert "x-vaultmem" not in sent.headers
-    assert proxy.chat_memory() == []
+    assert proxy.turns() == []
 
 
 def test_a_queue_that_cannot_be_written_stops_nobody(
@@ -501,7 +501,7 @@ def test_what_is_said_is_remembered_in_its_conversation_only(
     scripted_llm.otherwise = answer
     with proxied(vault, scripted_llm, learns=True, warm=True) as proxy:
         proxy.ask("My name is Zelmira and I live in Tromsø.", user="one")
-        until(lambda: not proxy.chat_memory(), 30)
+        until(lambda: not proxy.turns(), 30)
         assert proxy.send("GET", "/health").data["turns_waiting"] == 0
         told = until(lambda: _asked_with(proxy, scripted_llm, "one", "Tromsø"), 20)
         assert "[memory] I live in Tromsø" in told
@@ -737,7 +737,7 @@ def test_what_learns_uses_the_clients_key_where_there_is_no_other(
     synced(vault)
     with proxied(vault, scripted_llm, learns=True) as proxy:
         proxy.ask("My brother Ottokar has a cello.", headers={"Authorization": "Bearer theirs"})
-        until(lambda: not proxy.chat_memory(), 30)
+        until(lambda: not proxy.turns(), 30)
     background = [one for one in scripted_llm.chats if one.headers.get("user-agent") == "vaultmem"]
     assert background
     assert {one.headers.get("authorization") for one in background} == {"Bearer theirs"}

@@ -57,7 +57,7 @@ def test_without_it_nothing_is_told_and_nothing_goes_on(
         assert (seen.status, seen.data["error"]["code"]) == (401, "invalid_api_key"), (headers, path)  # fmt: skip
         assert DOOR.encode() not in seen.body
     assert not scripted_llm.requests
-    assert not proxy.chat_memory()
+    assert not proxy.turns()
 
 
 def test_whether_it_lives_is_told_to_all(proxy: Proxied) -> None:
@@ -71,7 +71,7 @@ def test_as_api_key_it_lets_in_and_the_upstream_sees_our_own(
     assert client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}]).choices  # fmt: skip
     assert client.models.list().data
     assert authorized(scripted_llm) == [f"Bearer {OURS}"] * 2
-    assert proxy.chat_memory()
+    assert proxy.turns()
 
 
 def test_beside_a_clients_own_key_which_goes_on(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:

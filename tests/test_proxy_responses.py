@@ -112,7 +112,7 @@ def test_an_agent_with_tools_is_told_once_and_its_turn_is_one(
     assert after.data["input"] == [*CODEX, CALL, RESULT]
     (turn,) = proxy.ended_turns(1)
     assert (turn.user, turn.assistant) == ("Rename the boat", "Renamed.")
-    assert len(proxy.chat_memory()) == 1
+    assert len(proxy.turns()) == 1
 
 
 def test_what_goes_on_with_a_response_goes_on_with_its_turn(
@@ -165,7 +165,7 @@ def test_what_is_no_question_goes_on_as_it_is_and_the_answer_says_why(
 ) -> None:
     assert send(proxy, body).header("x-vaultmem-recall") == why
     assert [one.body for one in llm.responses] == [body]
-    assert not proxy.chat_memory()
+    assert not proxy.turns()
 
 
 def test_what_is_said_is_learned_and_found_by_a_chat(vault: Path, llm: ScriptedLlm) -> None:
@@ -174,7 +174,7 @@ def test_what_is_said_is_learned_and_found_by_a_chat(vault: Path, llm: ScriptedL
     llm.otherwise = text("no JSON")
     with proxied(vault, llm, learns=True, warm=True) as proxy:
         send(proxy, {"model": "m", "input": "My name is Zelmira and I live in Tromsø."})
-        until(lambda: not proxy.chat_memory(), 30)
+        until(lambda: not proxy.turns(), 30)
         proxy.ask("Where do I live?")
     (sent,) = [one for one in llm.chats if one.headers.get("user-agent") != "vaultmem"]
     assert "[memory] I live in Tromsø" in sent.messages[0]["content"]
