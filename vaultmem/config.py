@@ -135,10 +135,7 @@ def keep(key: str, value: str) -> str:
     if is_nested or _read(path, new, None) != {**before, key: value}:
         raise ConfigError(f"set {key} to {value} in {path} yourself; its lines are not plain")
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    fresh = f"{path}.{os.getpid()}.tmp"
-    with open(paths.keep_private(fresh), "w", encoding="utf-8") as file:
-        file.write(new)
-    os.replace(fresh, path)
+    paths.replace_private(path, new)
     return path
 
 

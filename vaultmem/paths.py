@@ -136,6 +136,24 @@ def keep_private(file: str) -> str:
     return file
 
 
+def replace_private(path: str, text: str, *, sync: bool = False) -> None:
+    """Put a file that only its owner can read in the place of another, whole or not at all; with `sync` it survives a
+    power cut. Raises OSError."""
+    fresh = f"{path}.{os.getpid()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with open(os.open(fresh, flags, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        os.replace(fresh, path)
+    except OSError:
+        if os.path.lexists(fresh):
+            os.unlink(fresh)
+        raise
+
+
 VAULT_MARKS = (".obsidian", "logseq/config.edn", ".vaultmem")
 
 

@@ -48,13 +48,9 @@ def recorded_steps() -> list[Done]:
 
 def keep(steps: list[Done]) -> None:
     """Replace the record, whole or not at all."""
-    folder = paths.make_private(paths.state_root())
-    fresh = os.path.join(folder, f".{RECORD}.{os.getpid()}")
-    with open(
-        fresh, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)
-    ) as file:
-        json.dump({"steps": [one._asdict() for one in steps]}, file, ensure_ascii=False, indent=1)
-    os.replace(fresh, _record_file())
+    paths.make_private(paths.state_root())
+    rows = {"steps": [one._asdict() for one in steps]}
+    paths.replace_private(_record_file(), json.dumps(rows, ensure_ascii=False, indent=1))
 
 
 # --- settings

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from vaultmem import now
 from vaultmem.errors import StateError
 from vaultmem.memories.conversation import ASSISTANT, USER, derived_id
-from vaultmem.paths import make_private
+from vaultmem.paths import make_private, replace_private
 
 log = logging.getLogger("vaultmem.turns")
 
@@ -217,7 +217,7 @@ class Turns:
         path = f"{self.folder}/{item.name}"
         temp = f"{self.folder}/{item.id}-{os.getpid()}-{next(_temps)}{_TEMPORARY}"
         try:
-            _write_private(temp, _pack(item), sync=True)
+            _write_private(temp, _pack(item))
             os.replace(temp, path)
             folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
@@ -316,14 +316,13 @@ def _lock(handle: int, *, wait: bool) -> bool:
     return True
 
 
-def _write_private(path: str, data: bytes, *, sync: bool) -> None:
+def _write_private(path: str, data: bytes) -> None:
     """A new file that only its owner may read."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
         file.write(data)
         file.flush()
-        if sync:
-            os.fsync(file.fileno())
+        os.fsync(file.fileno())
 
 
 # Counts of the proxy
@@ -353,8 +352,7 @@ class ChatCounts:
         path = f"{self._folder}/{COUNTS}"
         try:
             make_private(self._folder)
-            _write_private(f"{path}.tmp", json.dumps(self._counts).encode(), sync=False)
-            os.replace(f"{path}.tmp", path)
+            replace_private(path, json.dumps(self._counts))
         except OSError as error:
             log.debug("the counts of chats cannot be written: %s", error)
 

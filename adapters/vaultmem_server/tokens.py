@@ -158,14 +158,8 @@ class TokenStore:
 
     def _write(self, tokens: Sequence[Token]) -> None:
         text = json.dumps({"tokens": [token._asdict() for token in tokens]}, indent=1)
-        temporary = f"{self.path}.{os.getpid()}.tmp"
         try:
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with open(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
+            paths.replace_private(self.path, text, sync=True)
         except OSError as error:
             raise StateError(f"{self.path} cannot be written: {error.strerror}") from error
 

@@ -47,11 +47,7 @@ def open_doors(vault: str) -> list[OpenDoor]:
 def announced(door: OpenDoor) -> Iterator[None]:
     """Let others know of a door while it is open."""
     place = os.path.join(_folder(), f"{door.pid}.json")
-    temporary = f"{place}.tmp"
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(handle, "w", encoding="utf-8") as file:
-        json.dump(door._asdict(), file)
-    os.replace(temporary, place)
+    paths.replace_private(place, json.dumps(door._asdict()))
     try:
         yield
     finally:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.store import MemoryStore
+from vaultmem.paths import replace_private
 from vaultmem.vault import conflicts, files, pages, write
 from vaultmem.vault.files import decode
 from vaultmem.vault.moves import refuse_links
@@ -98,12 +99,8 @@ def _last_texts(desk: MemoryStore) -> dict[str, str]:
 
 
 def _remember(desk: MemoryStore, last: dict[str, str]) -> None:
-    path = desk.state.path(_SAID)
-    part = f"{path}.{os.getpid()}.tmp"
     with contextlib.suppress(OSError):  # then a page is written once more than needed
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            json.dump(last, file)
-        os.replace(part, path)
+        replace_private(desk.state.path(_SAID), json.dumps(last))
 
 
 def _replace_generated(path: str, data: bytes) -> Callable[[bytes], bytes]:

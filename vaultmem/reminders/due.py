@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -13,6 +12,7 @@ from functools import lru_cache
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.item_answers import SNOOZED, Answer, approval_id, completion_id, item_id
+from vaultmem.paths import replace_private
 from vaultmem.text import recurrence
 
 if TYPE_CHECKING:
@@ -242,11 +242,8 @@ class Renames:
         if saved == self._saved:
             return
         rows = sorted(saved, key=lambda due: (due.at, due.id))[-_MOST:]
-        temp = f"{self._file}.{os.getpid()}.tmp"
         with contextlib.suppress(OSError):  # then a rename without an agent notifies once more
-            with open(os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-                json.dump(rows, file)
-            os.replace(temp, self._file)
+            replace_private(self._file, json.dumps(rows))
             self._saved = saved
 
     def _load(self, now: float) -> None:

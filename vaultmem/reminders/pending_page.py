@@ -16,6 +16,7 @@ from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.index.state import State
 from vaultmem.light import NamedTuple
 from vaultmem.memories.item_answers import OPEN
+from vaultmem.paths import replace_private
 from vaultmem.reminders import ticks
 from vaultmem.reminders.items import SHORT, SHOW_ALL, SHOW_LESS, Extent, Item, render
 from vaultmem.reminders.ticks import Ack, Content
@@ -194,11 +195,9 @@ class Page:
     def _remember(self, after: _Memory, before: _Memory) -> None:
         if after == before:
             return
-        temp = f"{self._memory_file}.{os.getpid()}.tmp"
+        text = "\n".join([after.digest, after.strangers, *sorted(after.recorded)])
         with contextlib.suppress(OSError):  # then the page is written once more than needed
-            with open(os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-                file.write("\n".join([after.digest, after.strangers, *sorted(after.recorded)]))
-            os.replace(temp, self._memory_file)
+            replace_private(self._memory_file, text)
 
 
 class _Turn:

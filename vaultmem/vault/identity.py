@@ -13,7 +13,7 @@ import os
 
 from vaultmem.errors import VaultGoneError
 from vaultmem.light import NamedTuple
-from vaultmem.paths import state_folder, vault_id
+from vaultmem.paths import replace_private, state_folder, vault_id
 from vaultmem.vault.files import Root
 from vaultmem.vault.walk import identity
 
@@ -83,14 +83,8 @@ def _read_marker(vault: str) -> _Known | None:
 
 
 def _keep(vault: str, seen: _Known) -> None:
-    path = f"{state_folder(vault)}/{RECORD}"
     with contextlib.suppress(OSError):  # a full disk stops no writer; the next one remembers it
-        handle = os.open(
-            f"{path}.tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600
-        )
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump(seen._asdict(), file)
-        os.replace(f"{path}.tmp", path)
+        replace_private(f"{state_folder(vault)}/{RECORD}", json.dumps(seen._asdict()))
 
 
 def _read(vault: str, marker: str) -> str:

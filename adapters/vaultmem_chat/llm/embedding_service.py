@@ -7,10 +7,10 @@ that has failed is left alone for a moment, so that searches go on by keyword wi
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +20,7 @@ from vaultmem.credentials import Key
 from vaultmem.errors import EmbeddingServiceError, LlmError, ModelError
 from vaultmem.index.embed import TextEmbedder, normalize_rows, vector_of
 from vaultmem.index.models import DEFAULT, Model, model_key
+from vaultmem.paths import replace_private
 from vaultmem.text import secrets, times, urls
 from vaultmem_chat.llm.llm import Patience, lasting_reply, refusal
 from vaultmem_chat.llm.wire import MOST_STREAMED, Reply, Wire
@@ -193,14 +194,9 @@ class ServiceEmbedder(TextEmbedder):
     def _probe_dimension(self) -> int:
         """How long a vector is, by the service."""
         (row,) = self._rows([_PROBE], in_a_hurry=True)
-        fresh = self._record.with_suffix(f".{os.getpid()}.tmp")
-        try:
+        with suppress(OSError):  # else it is looked up once more
             self._record.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            fresh.touch(0o600)
-            fresh.write_text(json.dumps({"dimensions": len(row)}), encoding="ascii")
-            fresh.replace(self._record)
-        except OSError:  # then it is looked up once more
-            fresh.unlink(missing_ok=True)
+            replace_private(str(self._record), json.dumps({"dimensions": len(row)}))
         return len(row)
 
     def _read_record(self) -> int | None:
