@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vaultmem_server import several
@@ -15,19 +15,24 @@ SCORES = st.lists(st.floats(0, 1e6), max_size=8).map(lambda some: sorted(some, r
 
 
 def merged(
-    vaults: dict[str, list[float]], down: tuple[str, ...] = (), **params: object
-) -> JsonObject:
-    async def ask(vault: str, _: JsonObject) -> object:
+    vaults: dict[str, list[float]], down: tuple[str, ...] = (), sent: list[int] | None = None, **params: object
+) -> JsonObject:  # fmt: skip
+    async def ask(vault: str, own: JsonObject) -> object:
         if vault in down:
             raise LinkError(-1, f"{vault} is away")
-        return {
-            "results": [{"path": f"{n}.md", "score": one} for n, one in enumerate(vaults[vault])]
-        }
+        limit = own.get("limit", 10)
+        assert isinstance(limit, int)
+        scores = vaults[vault][:limit]
+        if sent is not None:
+            sent.append(len(scores))
+        return {"results": [{"path": f"{n}.md", "score": one} for n, one in enumerate(scores)]}
 
     return asyncio.run(several.search(ask, list(vaults), dict(params)))
 
 
-@given(st.dictionaries(st.sampled_from("abc"), SCORES, min_size=1), st.integers(1, 20))
+@given(st.dictionaries(st.sampled_from("abcdefghijkl"), SCORES, min_size=1), st.integers(1, 20))
+@example({name: [0.0] * 8 for name in "abcdefghijkl"}, 10)
+@example({name: [2.0] * 3 for name in "abcdefghijkl"}, 16)
 def test_each_vault_keeps_its_order_and_none_is_drowned_by_another(
     vaults: dict[str, list[float]], limit: int
 ) -> None:
@@ -40,6 +45,23 @@ def test_each_vault_keeps_its_order_and_none_is_drowned_by_another(
         assert own == scores[: len(own)]
     shares = [one["score"] / max(vaults[one["vault"]][0], 5e-324) for one in results]
     assert shares == sorted(shares, reverse=True)
+    ranked = [
+        (-score / max(own[0], 5e-324), -score, place, name, f"{n}.md")
+        for place, (name, own) in enumerate(vaults.items())
+        for n, score in enumerate(own)
+    ]
+    best = sorted(ranked, key=lambda one: one[:3])[:limit]
+    assert [(one["vault"], one["path"]) for one in results] == [one[3:] for one in best]
+
+
+def test_of_many_vaults_each_is_asked_for_few_results() -> None:
+    many = {f"vault {n}": [9.0 - n / 10, 4.0, *[1.0] * 8] for n in range(20)}
+    sent: list[int] = []
+    assert merged(many, sent=sent)["count"] == 10
+    assert sum(sent) == 40
+    two, sent = {name: many[name] for name in ("vault 0", "vault 1")}, []
+    assert merged(two, sent=sent)["count"] == 10
+    assert sum(sent) == 20
 
 
 def test_a_vault_that_is_away_is_named_and_the_others_answer() -> None:

@@ -7,6 +7,8 @@ share of the best score in its vault, and of equal shares the higher score comes
 from __future__ import annotations
 
 import asyncio
+import itertools
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -26,6 +28,10 @@ class Found(NamedTuple):
     vault: str
     result: JsonObject
 
+    def rank(self) -> tuple[float, float]:
+        """What orders results, the best first."""
+        return -self.share, -self.score
+
 
 def chosen(named: object, mine: Sequence[str]) -> list[str]:
     """The vaults that a request names, out of those that the token opens: a list of names, or "*" for all of them."""
@@ -43,26 +49,41 @@ async def search(
     ask: Callable[[str, JsonObject], Awaitable[object]], vaults: Sequence[str], params: JsonObject
 ) -> JsonObject:
     """The best of all vaults, each result with its vault; `missing` says why a vault has not answered. Raises the
-    LinkError of the first one where none has."""
-    answers = await asyncio.gather(
-        *(ask(vault, dict(params)) for vault in vaults), return_exceptions=True
-    )
-    found: list[Found] = []
-    missing: dict[str, str] = {}
-    for vault, answer in zip(vaults, answers, strict=True):
-        if isinstance(answer, LinkError):
-            missing[vault] = str(answer)
-        elif isinstance(answer, BaseException):
-            raise answer
-        else:
-            found += _scale(vault, answer)
-    if len(missing) == len(vaults):
-        raise next(answer for answer in answers if isinstance(answer, LinkError))
-    found.sort(key=lambda one: (-one.share, -one.score))
-    limit = params.get("limit")
-    best = found[: limit if isinstance(limit, int) else _LIMIT]
+    LinkError of the first one where none has.
+
+    Of many vaults each has few results among the best: they are asked for few first, and for all only where one that
+    was not sent could be among the best, too."""
+    named = params.get("limit")
+    limit = named if isinstance(named, int) else _LIMIT
+    few = 2 * -(-limit // len(vaults))
+    few = few if 0 < 2 * few <= limit else limit
+    found: dict[str, list[Found]] = {}
+    missing: dict[str, LinkError] = {}
+
+    async def best_with(names: Sequence[str], own: JsonObject) -> list[Found]:
+        answers = await asyncio.gather(
+            *(ask(vault, dict(own)) for vault in names), return_exceptions=True
+        )
+        for vault, answer in zip(names, answers, strict=True):
+            if isinstance(answer, LinkError):
+                missing[vault] = answer
+                found.pop(vault, None)
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                found[vault] = _scale(vault, answer)
+        return sorted(itertools.chain(*found.values()), key=Found.rank)[:limit]
+
+    best = await best_with(vaults, params if few == limit else {**params, "limit": few})
+    if few < limit:
+        last = best[-1].rank() if len(best) == limit else (math.inf,)
+        if more := [v for v, own in found.items() if len(own) == few and own[-1].rank() <= last]:
+            best = await best_with(more, params)
+    if missing and not found:
+        raise missing[vaults[0]]
     results = [{"vault": one.vault, **one.result} for one in best]
-    return {"results": results, "count": len(results), **({"missing": missing} if missing else {})}
+    told = {vault: str(error) for vault, error in missing.items()}
+    return {"results": results, "count": len(results), **({"missing": told} if told else {})}
 
 
 def _scale(vault: str, answer: object) -> list[Found]:
