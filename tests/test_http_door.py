@@ -213,7 +213,7 @@ def test_a_client_calls_itself_what_it_likes_and_is_its_token(door: Door) -> Non
     )
     door.mcp(call, "codex", session)
     record = door.ask("list", "me", limit=50).body.decode()
-    assert re.search(r'Gil\.".*?"agent":"codex"', record)
+    assert re.search(r'Gil\.".*?"agent": "codex"', record)
 
 
 def test_what_is_no_request_gets_no_answer(door: Door) -> None:

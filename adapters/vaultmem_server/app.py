@@ -169,7 +169,7 @@ class _Door:
         return None
 
     async def _refusal(self, request: Request) -> Response | None:
-        path = request.url.path
+        path = request.scope["path"]
         if refusal := self._odd(request, _most(path, self._door)):
             return refusal
         if any(path == one or path.startswith(f"{one}/") for one in self._free):

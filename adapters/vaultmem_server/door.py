@@ -17,14 +17,13 @@ from starlette.applications import Starlette
 from vaultmem import paths
 from vaultmem.agent import doors
 from vaultmem.api import Vault
-from vaultmem.api.verbs import JSON
 from vaultmem.errors import UsageError
 from vaultmem.output import Output
 from vaultmem.text import times
 from vaultmem.text.values import plural
 from vaultmem_server import app, guard, serving
 from vaultmem_server.audit import Audit
-from vaultmem_server.link import Companion, JsonObject, Link
+from vaultmem_server.link import Companion, JsonObject, Link, of_memories
 from vaultmem_server.metrics import Metrics
 from vaultmem_server.tokens import TokenStore
 
@@ -68,9 +67,7 @@ class Door:
 
     async def ask(self, vault: str, verb: str, params: JsonObject) -> object:
         """The answer of a verb of memories. Raises LinkError in one clear line."""
-        return await self.links[vault].call(
-            "memory", {"verb": verb, "params": params, "door": JSON}
-        )
+        return await self.links[vault].call("memory", of_memories(verb, params))
 
     async def call(self, vault: str, method: str, params: JsonObject | None = None) -> object:
         """The answer of a method of the agent's socket. Raises LinkError."""

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from vaultmem import client, paths
-from vaultmem.api.rpc import NOT_FOUND, UNKNOWN_METHOD, WRONG_PARAMS
+from vaultmem.api.rpc import NOT_FOUND, UNKNOWN_METHOD, WRONG_PARAMS, to_json
+from vaultmem.api.verbs import JSON
 from vaultmem.errors import VaultmemError
 
 MOST_OPEN = 24  # connections to one agent, which takes 110 in all
@@ -19,9 +20,15 @@ PATIENCE = 60.0  # seconds for an answer
 START_WITHIN = 20.0  # seconds for an agent that was just started
 _LONGEST = 1 << 26  # bytes of a reply
 _RETRY = 0.05
+_RESULT, _END = b'{"id": 1, "result": ', b"}\n"  # what is around a result in a reply
 
 JsonObject = dict[str, object]
 OnProgress = Callable[[JsonObject], None]
+
+
+def of_memories(verb: str, params: JsonObject) -> JsonObject:
+    """What the method `memory` takes for a verb."""
+    return {"verb": verb, "params": params, "door": JSON}
 
 
 class LinkError(VaultmemError):
@@ -59,25 +66,26 @@ class Link:
     async def call(
         self, method: str, params: JsonObject, on_progress: OnProgress | None = None
     ) -> object:
-        """The result of a method. Raises LinkError; a request that was sent is never sent twice."""
-        request: JsonObject = {
-            "id": 1,
-            "method": method,
-            "params": params,
-            "progress": on_progress is not None,
-        }
-        line = f"{json.dumps(request, separators=(',', ':'))}\n".encode()
+        """The result of a method. Raises LinkError."""
+        return json.loads(await self.answer(method, params, on_progress))
+
+    async def answer(
+        self, method: str, params: JsonObject, on_progress: OnProgress | None = None
+    ) -> bytes:
+        """The JSON of a result, as the agent wrote it. Raises LinkError; a request that was sent is not sent again."""
+        asked = {"id": 1, "method": method, "params": params, "progress": on_progress is not None}
+        line = f"{to_json(asked)}\n".encode()
         self.in_flight += 1
         try:
             async with self._searches if method == "search" else self._room:
                 connection = await self._connection()
                 is_whole = False
                 try:
-                    reply = await asyncio.wait_for(
-                        _exchange(connection, line, on_progress), PATIENCE
-                    )
+                    async with asyncio.timeout(PATIENCE):
+                        reply = await _exchange(connection, line, on_progress)
                     is_whole = True
-                except (OSError, EOFError, ValueError, TimeoutError) as error:
+                    return _result(reply)
+                except (OSError, EOFError, ValueError, LookupError, TimeoutError) as error:
                     why = str(error) or type(error).__name__
                     raise LinkError(client.NO_ANSWER, f"the agent did not answer: {why}") from error
                 finally:
@@ -87,10 +95,6 @@ class Link:
                         connection.writer.close()
         finally:
             self.in_flight -= 1
-        problem = reply.get("error")
-        if isinstance(problem, dict):
-            raise LinkError(int(problem.get("code", 0)), str(problem.get("message")))
-        return reply.get("result")
 
     def close(self) -> None:
         """Close what is open."""
@@ -115,21 +119,25 @@ class Link:
             ) from error
 
 
-async def _exchange(
-    connection: _Connection, line: bytes, on_progress: OnProgress | None
-) -> JsonObject:
+async def _exchange(connection: _Connection, line: bytes, on_progress: OnProgress | None) -> bytes:
     connection.writer.write(line)
     await connection.writer.drain()
     while True:
         answer = await connection.reader.readline()
         if not answer.endswith(b"\n"):
             raise EOFError("it ended too soon")
-        reply: JsonObject = json.loads(answer)
-        state = reply.get("progress")
-        if not isinstance(state, dict):
-            return reply
-        if on_progress is not None:
-            on_progress(state)
+        state = json.loads(answer).get("progress") if on_progress else None
+        if on_progress is None or not isinstance(state, dict):
+            return answer
+        on_progress(state)
+
+
+def _result(reply: bytes) -> bytes:
+    """What stands in the reply of an agent, which most often is passed on without being read. Raises LinkError."""
+    if reply.startswith(_RESULT):
+        return reply[len(_RESULT) : -len(_END)]
+    problem = json.loads(reply)["error"]
+    raise LinkError(int(problem["code"]), str(problem["message"]))
 
 
 class Companion:

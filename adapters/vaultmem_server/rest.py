@@ -16,10 +16,11 @@ from starlette.routing import BaseRoute, Route
 
 from vaultmem import __version__
 from vaultmem.api.params import object_of
+from vaultmem.api.rpc import to_json
 from vaultmem.api.verbs import JSON, Param, Verb, every
 from vaultmem_server import several
 from vaultmem_server.app import allowed_vaults, current_caller, require, vault_for
-from vaultmem_server.link import JsonObject, LinkError
+from vaultmem_server.link import JsonObject, LinkError, of_memories
 from vaultmem_server.metrics import CONTENT_TYPE
 from vaultmem_server.tokens import ADMIN, READ, WRITE, Caller
 
@@ -30,6 +31,7 @@ API = "/api/v1"
 VAULT = Param("vault", "the vault, where the door has several")
 VAULTS = Param(several.NAMES, f'several vaults instead, by name, or "{several.ALL}"', kind="any")
 _SKIPPED = ("slow", "busy", "failed")  # why the proxy passed a chat on without memory
+_JSON = "application/json"
 _UNTOLD = ("by",)  # who asks is the holder of the token
 
 
@@ -81,7 +83,7 @@ def routes(door: Door) -> list[BaseRoute]:
         require(caller, scope_of(verb))
         params = await _params(request)
         if name == several.VERB and several.NAMES in params:
-            return _Json(await _search_several(door, caller, params))
+            return Response(to_json(await _search_several(door, caller, params)), media_type=_JSON)
         vault = vault_for(door, caller, str(params.pop("vault", "")))
         status = 500
         try:
@@ -93,14 +95,14 @@ def routes(door: Door) -> list[BaseRoute]:
         finally:
             if verb.run and verb.writes:
                 door.audit.write(caller, vault, name, status)
-        return _Json(result)
+        return Response(result, media_type=_JSON)
 
     async def openapi(_: Request) -> Response:
-        return _Json(description(verbs))
+        return JSONResponse(description(verbs))
 
     async def vaults(request: Request) -> Response:
         caller = current_caller(request)
-        return _Json(
+        return JSONResponse(
             {
                 "vaults": allowed_vaults(door, caller),
                 "scope": caller.token.scope,
@@ -119,7 +121,8 @@ def routes(door: Door) -> list[BaseRoute]:
     ]
 
 
-async def _ask(door: Door, vault: str, caller: Caller, name: str, params: JsonObject) -> object:
+async def _ask(door: Door, vault: str, caller: Caller, name: str, params: JsonObject) -> bytes:
+    """The answer of a vault, as its agent wrote it."""
     verb, allowed = exposed_verbs()[name], _allowed_params(name, caller.token.scope)
     if unknown := sorted(params.keys() - allowed):
         known_ones = ", ".join(sorted(allowed)) or "none"
@@ -128,18 +131,8 @@ async def _ask(door: Door, vault: str, caller: Caller, name: str, params: JsonOb
         )
     if caller.client and any(one.name == "by" for one in verb.params):
         params["by"] = caller.client
-    if verb.run:
-        return await door.ask(vault, name, params)
-    return await door.call(vault, name, params)
-
-
-class _Json(JSONResponse):
-    """As the socket has it: no NaN, nothing but UTF-8."""
-
-    def render(self, content: object) -> bytes:
-        return json.dumps(
-            content, ensure_ascii=False, separators=(",", ":"), allow_nan=False
-        ).encode("utf-8", "replace")
+    method, sent = ("memory", of_memories(name, params)) if verb.run else (name, params)
+    return await door.links[vault].answer(method, sent)
 
 
 async def _params(request: Request) -> JsonObject:
@@ -161,7 +154,7 @@ async def _search_several(door: Door, caller: Caller, params: JsonObject) -> Jso
     names = several.chosen(params.pop(several.NAMES), allowed_vaults(door, caller))
 
     async def ask(vault: str, own: JsonObject) -> object:
-        return await _ask(door, vault, caller, several.VERB, own)
+        return json.loads(await _ask(door, vault, caller, several.VERB, own))
 
     return await several.search(ask, names, params)
 
