@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vaultmem.commands import search_views
@@ -100,6 +100,28 @@ def test_the_share_of_the_note_counts_once_and_a_copy_half(
         whole = score + share
         expected = whole / 2 if block >> BITS in copies and whole > 0 else whole
         assert ranking.ranked(block).score == pytest.approx(expected, abs=1e-9)
+
+
+@example(keyword={0: 100.0, 4: 94.0, 5: 94.0, 6: 94.0}, meaning={}, sizes={}, limit=1)
+@given(
+    keyword=scored,
+    meaning=close | st.just({}),
+    sizes=st.dictionaries(st.integers(0, 20), st.integers(0, 2 * ASKS - 1)),
+    limit=st.integers(1, 4),
+)
+def test_notes_that_cannot_be_among_the_first_are_left_out_of_the_order_alone(
+    keyword: dict[int, float],
+    meaning: dict[int, rank.Closeness],
+    sizes: dict[int, int],
+    limit: int,
+) -> None:
+    whole, first = (
+        rank.Ranking(keyword, meaning, BITS, rank.Facts(sizes=sizes, limit=most))
+        for most in (0, limit)
+    )
+    best = rank.in_order(whole.scored, lambda _: {}, BITS, limit)
+    assert rank.in_order(first.scored, lambda _: {}, BITS, limit) == best
+    assert [*map(first.ranked, best)] == [*map(whole.ranked, best)]
 
 
 @given(keyword=scored, meaning=close)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.index.keyword import analyzer, words
-from vaultmem.search.snippet import STEM_ENDING, snippet
+from vaultmem.search.snippet import STEM_ENDING, Marker
 
 WORDS = st.lists(
     st.sampled_from(
@@ -30,7 +30,7 @@ def stem(word: str) -> list[str]:
     st.integers(60, 400),
 )
 def test_laws(text: str, wanted: set[str], width: int) -> None:
-    shown = snippet(text, wanted, stem, width)
+    shown = Marker(wanted, stem).snippet(text, width)
     flat = " ".join(text.split())
     bare = shown.text.removeprefix("…").removesuffix("…") if shown.text not in flat else shown.text
     assert "".join(bare.split()) in "".join(flat.split())
@@ -49,7 +49,7 @@ def test_laws(text: str, wanted: set[str], width: int) -> None:
 
 def test_the_window_is_where_the_words_are() -> None:
     text = "nothing here " * 100 + "a red apple on the roof " + "nothing there " * 100
-    shown = snippet(text, {"apple", "roof"}, stem)
+    shown = Marker({"apple", "roof"}, stem).snippet(text)
     assert [shown.text[a:b] for a, b in shown.marks] == ["apple", "roof"]
     assert shown.text.startswith("…")
     assert shown.text.endswith("…")
@@ -57,17 +57,17 @@ def test_the_window_is_where_the_words_are() -> None:
 
 def test_different_words_beat_many_of_one() -> None:
     text = "apple " * 30 + "x " * 300 + "roof and apple " + "x " * 300
-    shown = snippet(text, {"apple", "roof"}, stem)
+    shown = Marker({"apple", "roof"}, stem).snippet(text)
     assert "roof" in [shown.text[a:b] for a, b in shown.marks]
 
 
 def test_neighbouring_characters_are_one_mark() -> None:
-    shown = snippet("这座桥梁很长", {"桥", "梁"}, stem)
+    shown = Marker({"桥", "梁"}, stem).snippet("这座桥梁很长")
     assert [shown.text[a:b] for a, b in shown.marks] == ["桥梁"]
 
 
 def test_a_short_text_is_shown_whole() -> None:
-    assert snippet("  one\n two  ", {"two"}, stem).text == "one two"
+    assert Marker({"two"}, stem).snippet("  one\n two  ").text == "one two"
 
 
 ANALYZER = analyzer()
@@ -85,7 +85,7 @@ def tokens(word: str) -> list[str]:
 def test_the_marked_words_are_all_whose_tokens_are_wanted(text: str, rng: random.Random) -> None:
     words = WORD.findall(text)
     wanted = {token for word in rng.sample(words, min(3, len(words))) for token in tokens(word)}
-    shown = snippet(text, wanted, tokens, width=10_000)
+    shown = Marker(wanted, tokens).snippet(text, width=10_000)
     marked: set[int] = set()
     for match in WORD.finditer(shown.text):
         if wanted & set(tokens(match[0].lower())):

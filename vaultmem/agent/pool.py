@@ -18,6 +18,7 @@ from vaultmem.light import TYPE_CHECKING
 from vaultmem.progress import Progress, Silent
 from vaultmem.search.query import Answer, Ask
 from vaultmem.search.search import Searcher
+from vaultmem.search.snippet import NoteTexts
 
 if TYPE_CHECKING:
     from typing import Any
@@ -79,9 +80,12 @@ class WarmSearcher(Searcher):
     index = 0  # the number of the index it was opened on
     change = -1  # what it has seen of the writer's changes
 
-    def __init__(self, folder: str, config: Config, shared: SharedMeaning) -> None:
+    def __init__(
+        self, folder: str, config: Config, shared: SharedMeaning, texts: NoteTexts
+    ) -> None:
         super().__init__(folder, config)
         self._shared = shared
+        self.texts = texts
 
     def meaning(self) -> Meaning:
         """The vectors that all searchers share."""
@@ -102,7 +106,8 @@ class Pool:
     def __init__(self, folder: str, config: Config) -> None:
         self.shared = SharedMeaning(State(folder), config)
         self._folder, self._config = folder, config
-        self._state = State(folder)
+        self.state = State(folder)
+        self._texts = NoteTexts(folder, KEPT, threading.Lock())
         self._slots = threading.BoundedSemaphore(MOST)
         self._by_meaning = threading.Lock()
         self._lock = threading.Lock()
@@ -215,12 +220,12 @@ class Pool:
 
     def _open(self) -> WarmSearcher:
         deadline = time.monotonic() + FIRST_INDEX
-        while self._state.generation() is None:
+        while self.state.generation() is None:
             if time.monotonic() > deadline:
                 raise VaultmemError("the agent has not begun to index yet; try again in a moment")
             time.sleep(PAUSE)
         change = self._change
-        searcher = WarmSearcher(self._folder, self._config, self.shared)
+        searcher = WarmSearcher(self._folder, self._config, self.shared, self._texts)
         searcher.change = change
         return searcher
 
@@ -260,7 +265,7 @@ class AgentVault(Vault):
     def __init__(self, folder: str, config: Config, pool: Pool, agent: Agent) -> None:
         self.path = folder
         self.config = config
-        self.state = State(folder)
+        self.state = pool.state
         self._agent = agent
         self._pool = pool
         self._borrowed = Borrowed(pool)

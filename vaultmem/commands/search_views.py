@@ -138,7 +138,7 @@ def result_to_json(result: Hit, whose: Attributions) -> Line:
         "conflict_copy_of": result.original,
         "uri": result.uri,
     }
-    return {name: one for name, one in fields.items() if one not in (None, "", False, [])}
+    return {name: one for name, one in fields.items() if one or one not in (None, "", False, [])}
 
 
 def _words(result: Hit) -> Line:

@@ -107,7 +107,7 @@ def _hit(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) 
     title = file_name(path)
     line = text.count("\n", 0, max(text.rfind(content), 0)) + 1
     wanted = {token for word in words for token in searcher.keyword.tokens(word.text)}
-    shown = snippet.snippet(content, wanted, searcher.keyword.tokens)
+    shown = snippet.Marker(wanted, searcher.keyword.tokens).snippet(content)
     return Hit(
         path, None, title, line, line + content.count("\n"), [], None, str(own.get("created_at") or "")[:10] or None,
         category_of(path.partition("/")[2], own.get("category")), dict(own), None, sure, 0.0, None, {},

@@ -12,6 +12,10 @@ from vaultmem.index.keyword import MAX_WORD, analyzer, normal, open_to_read, spo
 from vaultmem.plugins import language
 from vaultmem.search import rank
 from vaultmem.search.query import Query, Term, edits
+from vaultmem.text.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 MAX_PREFIX_TERMS = 50
 MIN_CORRECTED = 4  # letters of a stem; shorter ones are near too many others
@@ -20,7 +24,8 @@ _PHRASE_FIELDS = ("body", "title", "heading")
 _SPOKEN_FIELDS = ("body", "near")
 _CHARACTER_FIELDS = ("body", "title")
 _SUFFIXES = ("", "e", "s", "ed", "ing", "er", "al", "y", "ation", "ations", "ment", "able", "ity")
-Sized = tuple[int, float, int]  # a block, its score, and how much it says
+# Blocks, best first: the score of each, and how much it says.
+Sized = tuple[dict[int, float], dict[int, int]]
 _T = tantivy.Query
 _MUST, _SHOULD, _NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.MustNot
 
@@ -110,15 +115,15 @@ class KeywordSearcher:
     @spoken()
     def search(self, question: Question, limit: int) -> dict[int, float]:
         """The best blocks: block number -> score."""
-        return {block: score for block, score, _ in self.sized(question, limit)}
+        return self.sized(question, limit)[0]
 
     @spoken()
-    def sized(self, question: Question, limit: int) -> list[Sized]:
-        """The best blocks, each with its score and how much it says. Stop words only add points to what others find,
+    def sized(self, question: Question, limit: int) -> Sized:
+        """The best blocks, with their scores and how much they say. Stop words only add points to what others find,
         unless that is too little: looking at all blocks that have some takes most of the time in a large vault."""
         telling, weak = self._by_weight(question.query.words)
         result = self._run(self._whole(question, rank.FIELDS, telling, weak), limit)
-        if weak and len(result) < limit:
+        if weak and len(result[0]) < limit:
             result = self._run(self._whole(question, rank.FIELDS, question.query.words), limit)
         return result
 
@@ -129,16 +134,18 @@ class KeywordSearcher:
         parts = {}
         for field in rank.FIELDS:
             query = self._whole(only, (field,), question.query.words, extras=False)
-            parts[field] = {b: s for b, s, _ in self._run(query, 1000) if s > 0}
+            parts[field] = {b: s for b, s in self._run(query, 1000)[0].items() if s > 0}
         found = self._day_clauses(question.text) + self._when_clause(question.text)
-        dates = self._run(self._filter([(_SHOULD, q) for q in found], only), 1000)
-        return {**parts, "date": {b: s for b, s, _ in dates if s > 0}}
+        dates, _ = self._run(self._filter([(_SHOULD, q) for q in found], only), 1000)
+        return {**parts, "date": {b: s for b, s in dates.items() if s > 0}}
 
-    def _run(self, query: tantivy.Query, limit: int) -> list[Sized]:
+    def _run(self, query: tantivy.Query, limit: int) -> Sized:
         hits = self._searcher.search(query, limit, count=False).hits
-        column, places = self._searcher.fast_field_values, [place for _, place in hits]
-        rows = zip(hits, column("block", places), column("size", places), strict=True)
-        return [(int(block or 0), score, int(size or 0)) for (score, _), block, size in rows]
+        places = [place for _, place in hits]
+        column: Any = self._searcher.fast_field_values  # which every block has
+        blocks, sizes = column("block", places), column("size", places)
+        scores = dict(zip(blocks, [score for score, _ in hits], strict=True))
+        return scores, dict(zip(blocks, sizes, strict=True))
 
     def _whole(
         self,

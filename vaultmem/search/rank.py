@@ -8,6 +8,7 @@ keyword engine gives them, cosines lie in [-1, 1].
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from vaultmem.index import ASKS
@@ -53,6 +54,8 @@ FEW_WORDS = 2  # that many words are looked up rather than asked, and count whol
 NEAR_ENOUGH = 0.25  # a lower cosine means nothing with this kind of model, unless filters leave nothing nearer
 NOTE_SHARE = (1.0, 0.5, 0.25)  # how a note's best, second and third block count for the note
 NOTE_WEIGHT = 0.1  # how much of its note's score a block gets on top of its own
+# What the best block of a note has with its share, at least and at most, times its own score.
+LEAST_WITH_NOTE, MOST_WITH_NOTE = 1 + NOTE_WEIGHT * NOTE_SHARE[0], 1 + NOTE_WEIGHT * sum(NOTE_SHARE)
 CONFLICT_WEIGHT = 0.5  # a sync conflict copy stays below its original
 
 STOP_WEIGHT = 0.2
@@ -176,13 +179,14 @@ def is_cut_in_a_tie(scores: Collection[float], limit: int) -> bool:
 class Facts:
     """What a ranking knows beside words and meaning: notes that shall stand below their originals, how much each block
     says (its size in the index), where it sits (see seats), what it has from the words of those beside it, and the
-    share of all points for words that counts."""
+    share of all points for words that counts, and how many notes are looked for: 0 for all."""
 
     copies: Collection[int] = ()
     sizes: Mapping[int, int] = {}
     seat: Callable[[int], int] = int
     around: Mapping[int, float] = {}
     words: float = 1.0
+    limit: int = 0
 
 
 class Ranking:
@@ -204,9 +208,12 @@ class Ranking:
             blocks = keyword.keys() | meaning.keys() | self._around.keys()
             own = [(-self._own_score(block), block) for block in blocks]
         else:
-            points = {block: SIZE_POINTS[size] for block, size in facts.sizes.items()}
-            own = [(-score - points.get(block, 0.0), block) for block, score in keyword.items()]
+            sizes = facts.sizes
+            own = [(-score - SIZE_POINTS[sizes[block]] if block in sizes else -score, block)
+                   for block, score in keyword.items()]  # fmt: skip
         own.sort()
+        if facts.limit and facts.seat is int and not facts.copies:
+            own = _within_reach(own, facts.limit, note_bits)
         seats = [facts.seat(block) >> note_bits for _, block in own]
         totals = note_scores([(seat, -lost) for seat, (lost, _) in zip(seats, own, strict=True)])
         self._shares = shares = {note: NOTE_WEIGHT * total for note, total in totals.items()}
@@ -262,6 +269,22 @@ class Ranking:
             size = self._sizes[block]
             parts["length" if size < ASKS else "short question"] = SIZE_POINTS[size]
         return parts
+
+
+def _within_reach(own: list[Scored], limit: int, note_bits: int) -> list[Scored]:
+    """Of blocks, best first, those of notes that can be among the first `limit` when their notes' shares are added:
+    these are known to some percent of the best block, and most of hundreds of blocks stay too far below."""
+    best: dict[int, float] = {}
+    for lost, block in own:
+        best.setdefault(block >> note_bits, lost)
+        if len(best) == limit:
+            break
+    last = next(reversed(best.values()), 0.0)
+    if len(best) < limit or last >= 0:
+        return own
+    end = bisect(own, (last * LEAST_WITH_NOTE / MOST_WITH_NOTE + 2 * 10**-DIGITS, 0))
+    notes = {block >> note_bits for _, block in own[:end]}
+    return own[:end] + [one for one in own[end:] if one[1] >> note_bits in notes]
 
 
 def _points(close: Closeness) -> dict[str, float]:

@@ -115,7 +115,8 @@ class Searcher:
             is_behind = len(places) < len(blocks) or result.known.gone
             if not (is_behind and self._is_newer(result.known)):
                 break
-        hits = [(one.block, self._hit(result.known, one, places[pair]))
+        now = self._now()
+        hits = [(one.block, self._hit(result.known, one, places[pair], now))
                 for one in result.blocks if (pair := _pair(one.block)) in places]  # fmt: skip
         if texts:
             self._read(result, hits)
@@ -206,8 +207,7 @@ class Searcher:
 
     def _best(self, ask: Ask, question: Question, result: _Blocks) -> None:
         """What fits the words best, and with a search by meaning the meaning, too."""
-        hits = self._keyword_hits(ask, question)
-        keyword = {block: score for block, score, _ in hits}
+        keyword, sizes = self._keyword_hits(ask, question)
         seats = self._seats(question, result.known)
         around = seats.around(keyword) if seats else {}
         meaning: dict[int, rank.Closeness] = {}
@@ -216,14 +216,14 @@ class Searcher:
                 meaning = self._closeness(ask, question, keyword, around, seats)
             except (ModelError, StateError) as error:
                 result.remarks.append(f"keyword results only: {error}")
-        sizes = {block: size for block, _, size in hits}
         if others := (meaning.keys() | around.keys()) - sizes.keys():
             sizes |= catalog_read.block_sizes(self.catalog, others)
         asks = len(result.words) > rank.FEW_WORDS
         share = (
             rank.WORDS_SHARE if meaning and asks and self.meaning().knows(question.text) else 1.0
         )
-        facts = rank.Facts(result.known.copies, sizes, seats.of if seats else int, around, share)
+        seat, copies = seats.of if seats else int, result.known.copies
+        facts = rank.Facts(copies, sizes, seat, around, share, ask.limit)
         ranking = rank.Ranking(keyword, meaning, ORD_BITS, facts)
         paths = partial(catalog_read.paths_of, self.catalog)
         blocks = rank.in_order(ranking.scored, paths, ORD_BITS, ask.limit)
@@ -256,17 +256,17 @@ class Searcher:
             notes = [note for note in notes if note in left]
         return [rank.Ranked(note << ORD_BITS, 0.0, {"newest": 0.0}) for note in notes[: ask.limit]]
 
-    def _keyword_hits(self, ask: Ask, question: Question) -> list[Sized]:
+    def _keyword_hits(self, ask: Ask, question: Question) -> Sized:
         """The best blocks; more of them while one long note keeps the others out."""
         most = max(1, self.keyword.block_count())
         wanted = min(most, _candidates(ask))
         while True:
-            hits = self.keyword.sized(question, wanted)
-            notes = {block >> ORD_BITS for block, _, _ in hits}
+            scores, sizes = self.keyword.sized(question, wanted)
+            notes = {block >> ORD_BITS for block in scores}
             enough = ask.group != "note" or len(notes) >= ask.limit
-            enough = enough and not rank.is_cut_in_a_tie([score for _, score, _ in hits], ask.limit)
-            if enough or wanted == most or len(hits) < wanted:
-                return hits
+            enough = enough and not rank.is_cut_in_a_tie(scores.values(), ask.limit)
+            if enough or wanted == most or len(scores) < wanted:
+                return scores, sizes
             wanted = min(most, 10 * wanted)
 
     def _closeness(self, ask: Ask, question: Question, keyword: dict[int, float], around: dict[int, float],
@@ -300,11 +300,11 @@ class Searcher:
                 return set(near)
             count *= 10
 
-    def _hit(self, known: CatalogCache, one: rank.Ranked, place: BlockPlace) -> Hit:
+    def _hit(self, known: CatalogCache, one: rank.Ranked, place: BlockPlace, now: float) -> Hit:
         return Hit(
             place.path, place.raw, place.title, place.line, place.end_line, place.headings, place.label, place.day,
             place.category, place.properties, place.original,
-            known.confidence(decay.aging(place.properties), self._now()),
+            known.confidence(decay.aging(place.properties), now),
             round(one.score, 4),
             _cosine(one),
             {name: round(points, 4) for name, points in one.parts.items()},
@@ -315,11 +315,12 @@ class Searcher:
         """Give hits their texts."""
         texts = self.texts.read(hit.raw or hit.path for _, hit in hits)
         ranges = result.known.ranges([pair for block, _ in hits for pair in result.others(block)])
+        marker = snippet.Marker(result.words, self.keyword.tokens)
         for block, hit in hits:
             content = cut_lines(texts[hit.raw or hit.path], hit.line, hit.end_line)
             if content.strip() == "---":  # the note has nothing but properties
                 content = snippet.properties_as_text(hit.properties)
-            shown = snippet.snippet(content, result.words, self.keyword.tokens)
+            shown = marker.snippet(content)
             hit.content, hit.snippet, hit.marks = content, shown.text, shown.marks
             hit.more = [ranges[pair] for pair in result.others(block) if pair in ranges]
 

@@ -7,6 +7,7 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 from vaultmem.text.values import value
 from vaultmem.vault import files
@@ -32,44 +33,51 @@ class Snippet:
     marks: list[tuple[int, int]]
 
 
-def snippet(
-    text: str, wanted: set[str], stem: Callable[[str], list[str]], width: int = 240
-) -> Snippet:
-    """The window of at most `width` characters with most of the wanted tokens.
+class Marker:
+    """Finds the words of one query in texts. `wanted` are tokens as the analyzer gives them, `stem` is the analyzer: a
+    word is marked when one of its tokens is wanted."""
 
-    `wanted` are tokens as the analyzer gives them, `stem` is the analyzer: a word is marked when one of
-    its tokens is wanted.
-    """
-    flat = " ".join(text.split())
-    known: dict[str, bool] = {}
-    marks = []
-    for start, end in sorted(_likely(flat, wanted)):
-        word = flat[start:end].lower()
-        if word not in known:
-            known[word] = not wanted.isdisjoint(stem(word))
-        if known[word]:
-            marks.append((start, end))
-    return _window(flat, _merge_spans(marks), width)
+    def __init__(self, wanted: set[str], stem: Callable[[str], list[str]]) -> None:
+        self._wanted, self._stem = wanted, stem
+        self._beginnings = _beginnings_of(wanted)
+        self._known: dict[str, bool] = {}  # words that were looked at
+
+    def snippet(self, text: str, width: int = 240) -> Snippet:
+        """The window of at most `width` characters with most of the wanted tokens."""
+        flat, known = " ".join(text.split()), self._known
+        marks = []
+        for start, end in sorted(self._likely(flat)):
+            word = flat[start:end].lower()
+            if word not in known:
+                known[word] = not self._wanted.isdisjoint(self._stem(word))
+            if known[word]:
+                marks.append((start, end))
+        return _window(flat, _merge_spans(marks), width)
+
+    def _likely(self, flat: str) -> set[tuple[int, int]]:
+        """Where words stand that may have a wanted token: nearly all others are passed over quickly."""
+        low = flat.lower()
+        if flat.isascii():
+            return _starting(flat, low, self._beginnings, re.compile(_WORD))
+        plain = max(flat) < "\u3040" or not any("\u3040" <= each <= "\ud7af" for each in flat)
+        words = re.compile(_WORD if plain else _ANY_WORD)
+        if len(low) != len(flat):  # one of the few letters that become two: places would not fit
+            return {match.span() for match in words.finditer(flat)}
+        if plain:
+            beyond = _beyond_ascii(flat, words, _LETTERS_BEYOND_ASCII)
+            return _starting(flat, low, self._beginnings, words).union(beyond)
+        wanted = self._wanted
+        characters = {one for one in wanted if re.fullmatch(_CJK_CHARACTER, one)} | _DECOMPOSED
+        return {
+            *_starting(flat, low, _beginnings_of(wanted - characters), words),
+            *_beyond_ascii(flat, words, _LETTERS_BESIDE_CJK),
+            *((place, place + 1) for one in characters for place in _places(flat, one)),
+        }
 
 
-def _likely(flat: str, wanted: set[str]) -> set[tuple[int, int]]:
-    """Where words stand that may have a wanted token: nearly all others are passed over quickly."""
-    low = flat.lower()
-    if flat.isascii():
-        return set(_beginnings(flat, low, wanted, re.compile(_WORD)))
-    plain = max(flat) < "\u3040" or not any("\u3040" <= each <= "\ud7af" for each in flat)
-    words = re.compile(_WORD if plain else _ANY_WORD)
-    if len(low) != len(flat):  # one of the few letters that become two: places would not fit
-        return {match.span() for match in words.finditer(flat)}
-    if plain:
-        beyond = _beyond_ascii(flat, words, _LETTERS_BEYOND_ASCII)
-        return {*_beginnings(flat, low, wanted, words), *beyond}
-    characters = {token for token in wanted if re.fullmatch(_CJK_CHARACTER, token)} | _DECOMPOSED
-    return {
-        *_beginnings(flat, low, wanted - characters, words),
-        *_beyond_ascii(flat, words, _LETTERS_BESIDE_CJK),
-        *((place, place + 1) for one in characters for place in _places(flat, one)),
-    }
+def _beginnings_of(tokens: set[str]) -> set[str]:
+    """How words begin that may have one of these tokens, whatever their ending is."""
+    return {token[: max(1, len(token) - STEM_ENDING)] for token in tokens}
 
 
 def _places(flat: str, character: str) -> Iterator[int]:
@@ -79,20 +87,22 @@ def _places(flat: str, character: str) -> Iterator[int]:
         place = flat.find(character, place + 1)
 
 
-def _beginnings(
-    flat: str, low: str, wanted: set[str], words: re.Pattern[str]
-) -> Iterator[tuple[int, int]]:
-    """The words that begin like a wanted token, whatever their ending is."""
-    for start in {token[: max(1, len(token) - STEM_ENDING)] for token in wanted}:
+def _starting(
+    flat: str, low: str, beginnings: set[str], words: re.Pattern[str]
+) -> set[tuple[int, int]]:
+    """The words with one of these beginnings."""
+    spans: set[tuple[int, int]] = set()
+    for start in beginnings:
         place = low.find(start)
         while place >= 0:
             end = place + 1
             if (place == 0 or not _in_word(flat[place - 1])) and (
                 match := words.match(flat, place)
             ):
-                yield match.span()
+                spans.add(match.span())
                 end = match.end()
             place = low.find(start, end)
+    return spans
 
 
 def _beyond_ascii(flat: str, words: re.Pattern[str], beyond: str) -> Iterator[tuple[int, int]]:
@@ -194,11 +204,16 @@ def cut_lines(text: str, first: int, last: int) -> str:
 
 class NoteTexts:
     """The texts of notes as they are now. Recent ones are remembered while their files stay what they were: a search
-    in a process that lives long reads only what it has not just read.
+    in a process that lives long reads only what it has not just read. Those of several searchers take as much more, and
+    a lock.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(
+        self, folder: str, searchers: int = 1, lock: AbstractContextManager[object] | None = None
+    ) -> None:
         self._folder = folder
+        self._searchers = searchers
+        self._lock = lock or nullcontext()
         self._known: dict[str, tuple[Signature, str]] = {}  # the longest unused one comes first
         self._size = 0
 
@@ -212,27 +227,30 @@ class NoteTexts:
             }
 
     def _read(self, inside: files.Inside, path: str, seen: Signature | None) -> str:
-        known = self._known.pop(path, None)
-        if known and known[0] == seen:
-            self._known[path] = known
-            return known[1]
-        if known:
-            self._size -= len(known[1])
+        with self._lock:
+            known = self._known.pop(path, None)
+            if known and known[0] == seen:
+                self._known[path] = known
+                return known[1]
+            if known:
+                self._size -= len(known[1])
         try:
             text, _ = files.decode(files.content_of(inside.open(path), MAX_BYTES)[0])
         except (OSError, ValueError):
             return ""
         # Read after the look at its signature: if it changed between, the next look will tell.
         if seen and time.time_ns() - max(seen[3:]) > files.SETTLED_NS:
-            self._remember(path, seen, text)
+            with self._lock:
+                self._remember(path, seen, text)
         return text
 
     def _remember(self, path: str, seen: Signature, text: str) -> None:
-        if len(text) > MOST_LETTERS // 4:
-            return  # it would take the place of too many others
+        most = self._searchers * MOST_LETTERS
+        if len(text) > most // 4 or path in self._known:
+            return  # it would take the place of too many others, or another thread was first
         self._known[path] = seen, text
         self._size += len(text)
-        while len(self._known) > MOST_NOTES or self._size > MOST_LETTERS:
+        while len(self._known) > self._searchers * MOST_NOTES or self._size > most:
             _, oldest = self._known.pop(next(iter(self._known)))
             self._size -= len(oldest)
 

@@ -22,10 +22,13 @@ else:
         names = tuple(cls.__annotations__)
         wanted = frozenset(names)
         defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
+        least = len(names) - len(defaults)
 
         def __init__(self, *args, **named):  # noqa: N807 - becomes the method of the class
-            if len(args) == len(names) and not named:
-                self.__dict__.update(zip(names, args, strict=True))
+            if not named and least <= len(args) <= len(names):
+                if len(args) < len(names):
+                    self.__dict__.update(defaults)
+                self.__dict__.update(zip(names, args, strict=False))
                 return
             if not (args or defaults) and named.keys() == wanted:
                 self.__dict__.update(named)
