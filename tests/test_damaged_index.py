@@ -42,8 +42,10 @@ def indexed(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Path:
 def damage(vault: Path, part: str, how: str) -> None:
     found = [*generation(vault).glob(part)]
     assert found, part
-    for file in found:
-        file.write_bytes(DAMAGES[how](file.read_bytes()))
+    for file in found:  # by another file: threads of Tantivy may have the old one mapped, and would die of a shorter one
+        damaged = file.with_suffix(".damaged")
+        damaged.write_bytes(DAMAGES[how](file.read_bytes()))
+        damaged.replace(file)
     for beside in generation(vault).glob("catalog.db-*"):
         beside.unlink()
 
