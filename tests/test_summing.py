@@ -35,7 +35,6 @@ from vaultmem.memories.summaries import (
     LEVELS,
     NONE,
     STANDARD,
-    Spoken,
     aim,
     full_chunks,
     is_outdated,
@@ -148,13 +147,13 @@ def test_a_summary_is_shorter_than_what_it_sums_up(tokens: int) -> None:
 
 @given(st.lists(st.integers(0, 4000), max_size=60))
 def test_chunks_keep_the_order_and_are_full(sizes: list[int]) -> None:
-    turns = [Spoken(str(n), float(n), size) for n, size in enumerate(sizes)]
-    found = full_chunks(turns)
+    turns = [entry(USER, n, str(size)) for n, size in enumerate(sizes)]
+    found = full_chunks(turns, int)
     flat = [one for chunk in found for one in chunk]
     assert flat == turns[: len(flat)]
-    assert all(sum(one.tokens for one in chunk) >= CHUNK for chunk in found)
-    assert sum(one.tokens for one in turns[len(flat) :]) < CHUNK
-    assert all(sum(one.tokens for one in chunk[:-1]) < CHUNK for chunk in found)
+    assert all(sum(int(one.content) for one in chunk) >= CHUNK for chunk in found)
+    assert sum(int(one.content) for one in turns[len(flat) :]) < CHUNK
+    assert all(sum(int(one.content) for one in chunk[:-1]) < CHUNK for chunk in found)
 
 
 # Rounds

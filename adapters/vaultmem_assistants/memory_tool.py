@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from vaultmem.adapter import Value
-from vaultmem.errors import NoteChangedError, VaultmemError
+from vaultmem.errors import VaultmemError
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, Memory
@@ -255,9 +255,7 @@ class _Tool:
         if not changes:
             return
         who = header(self.params, why, self.session.now)._replace(by=self.by, kind="assistant")
-        outcome = self.session.carry_out(Plan("tool", tuple(changes)), who)
-        if outcome.skipped:
-            raise NoteChangedError(outcome.skipped[0][1])
+        self.session.make(Plan("tool", tuple(changes)), who)
 
     def _edit_marks(self, memory: Memory | None) -> dict[str, Value]:
         """Properties that say who edited: what an assistant has written into is no longer the person's word alone. What

@@ -159,9 +159,7 @@ def promote(session: Session, request: Arguments) -> Report:
     plan = plan._replace(changes=(*plan.changes, put_away(session, fact, who.by, memory_id)))
     if request.flag("dry_run"):
         return report_planned(session, plan)
-    outcome = session.carry_out(plan, who)
-    if outcome.skipped:
-        raise NoteChangedError(outcome.skipped[0][1])
+    session.make(plan, who)
     memory = result.same or next(
         (one for one in session.desk.collection.live() if one.id == memory_id), None
     )
@@ -188,9 +186,7 @@ def forget(session: Session, request: Arguments) -> Report:
     plan = Plan("forget", (*away, *draft.plan("forget").changes))
     if request.flag("dry_run"):
         return report_planned(session, plan)
-    outcome = session.carry_out(plan, who)
-    if outcome.skipped:
-        raise NoteChangedError(outcome.skipped[0][1])
+    session.make(plan, who)
     overviews.keep_index(session)  # the page of the conversation tells of it no more
     return {
         "id": one.id, "deleted": True, "title": title(one), "path": plan.changes[0].target,

@@ -40,7 +40,6 @@ from vaultmem.memories.summaries import (
     HIERARCHICAL,
     NONE,
     PART,
-    Spoken,
     covers,
     is_ours,
     links,
@@ -217,13 +216,9 @@ class _Round:
         return [one for one in self._turns if one.created > covered]
 
     def _add_chunks(self) -> None:
-        by_id = {one.id: one for one in self._turns}
-        spoken = [
-            Spoken(one.id, one.created, self._count(one.content)) for one in self._uncovered_turns()
-        ]
-        chunks = summaries.full_chunks(spoken)[:MOST_AT_ONCE]
+        chunks = summaries.full_chunks(self._uncovered_turns(), self._count)[:MOST_AT_ONCE]
         for number, chunk in enumerate(chunks, self._next("L1")):
-            self._write_part(f"L1/chunk_{number}", [by_id[one.id] for one in chunk])
+            self._write_part(f"L1/chunk_{number}", chunk)
 
     def _add_groups(self) -> None:
         numbers = {_number_of(one): one for one in self._level("L1")}
@@ -253,9 +248,8 @@ class _Round:
         texts = [one.content for one in parts] or [summaries.spoken(since)[-LATELY:]]
         new = [one.content for one in facts]
         question = summaries.final(level, before.content if before else "", new, texts, most)
-        known = [
-            one.content for one in self._facts
-        ]  # without a model all of them are weighed again
+        # Without a model all of them are weighed again.
+        known = [one.content for one in self._facts]
         words = [one.content for one in parts or self._turns]
         if level == BRIEF:
             text, by = self._ask(question), MODEL

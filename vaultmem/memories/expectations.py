@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import re
 
-from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, UsageError
+from vaultmem.errors import NoteNotFoundError, StateError, UsageError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import reads
 from vaultmem.memories.arguments import Arguments
@@ -114,9 +114,7 @@ def _write(
     if arguments.flag("dry_run"):
         return report_planned(session, plan)
     if plan.changes:
-        outcome = session.carry_out(plan, header(arguments, why, session.now))
-        if outcome.skipped:
-            raise NoteChangedError(outcome.skipped[0][1])
+        session.make(plan, header(arguments, why, session.now))
     return {**which._asdict(), "path": path, "changed": bool(plan.changes)}
 
 

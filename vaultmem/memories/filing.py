@@ -296,9 +296,8 @@ def _finish(session: Session, params: Arguments, plan: Plan, why: str) -> Report
     """Carry a plan out; or, if that was requested, only preview it. Raises NoteChangedError."""
     if params.flag("dry_run"):
         return report_planned(session, plan)
-    outcome = session.carry_out(plan, header(params, why, session.now)) if plan.changes else None
-    if outcome and outcome.skipped:
-        raise NoteChangedError(f"{outcome.skipped[0][1]}")
+    if plan.changes:
+        session.make(plan, header(params, why, session.now))
     return None
 
 

@@ -7,6 +7,7 @@ short. A tick keeps the memory: it loses its end and is marked as stable.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from vaultmem.memories import reads
 from vaultmem.memories.classify import file_all
@@ -21,13 +22,27 @@ _NOT_NOW = "9999-12-31"
 Row = Mapping[str, object]  # a finding, the "id" of the memory, and the day on which it "leaves"
 
 
+@dataclass
 class Settled:
-    """What became of the ticks, as carrying out any answer reports it."""
+    """What became of the answers, for a report: each entry names the item as "due"."""
 
-    def __init__(self) -> None:
-        self.done: list[object] = []
-        self.skipped: list[object] = []
-        self.changes: list[object] = []
+    done: list[object] = field(default_factory=list)
+    reopened: list[object] = field(default_factory=list)
+    skipped: list[object] = field(default_factory=list)
+    changes: list[object] = field(default_factory=list)  # of a dry run
+
+    def skip(self, id_: str, path: str, reason: str) -> None:
+        """What could not be done."""
+        self.skipped.append({"due": id_, "path": path, "reason": reason})
+
+    def add_changes(self, id_: str, report: dict[str, object]) -> None:
+        """What a dry run would change."""
+        self.changes += [{**one, "due": id_} for one in entries(report["changes"])]
+
+
+def entries(value: object) -> list[dict[str, str]]:
+    """What a report lists."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def notices(session: Session) -> dict[str, str]:
@@ -35,7 +50,7 @@ def notices(session: Session) -> dict[str, str]:
     ago, is kept first. What was snoozed is given notice again when it wakes."""
     now = session.local_time
     answers = session.desk.pending.answers(now)
-    keep(session, answers)
+    keep(session, answers, Settled())
     results: dict[str, str] = {}
     for row in _rows(session):
         answer = answers.get(leaving_id(row))
@@ -65,10 +80,11 @@ def give(
     reads.keep_findings(session.desk.ledger, kinds, rows, session.now)
 
 
-def keep(session: Session, answers: Mapping[str, Answer], *, dry_run: bool = False) -> Settled:
+def keep(
+    session: Session, answers: Mapping[str, Answer], settled: Settled, *, dry_run: bool = False
+) -> None:
     """Keep what was ticked."""
-    settled = Settled()
-    open_ = []
+    open_, done = [], len(settled.done)
     live = {one.id: one for one in session.desk.collection.live()}
     for row in _rows(session):
         id_ = leaving_id(row)
@@ -77,14 +93,11 @@ def keep(session: Session, answers: Mapping[str, Answer], *, dry_run: bool = Fal
         if answer is None or answer.state != DONE or memory is None:
             open_.append(row)
         elif dry_run:
-            changes = report_planned(session, _plan(session, memory))["changes"]
-            assert isinstance(changes, list)
-            settled.changes += [{**one, "due": id_} for one in changes]
+            settled.add_changes(id_, report_planned(session, _plan(session, memory)))
         elif not _carry_out(session, id_, memory, settled):
             open_.append(row)
-    if settled.done:
+    if len(settled.done) > done:
         reads.keep_findings(session.desk.ledger, LEAVING, map(dict, open_), session.now)
-    return settled
 
 
 def _carry_out(session: Session, id_: str, memory: Memory, settled: Settled) -> bool:
@@ -94,7 +107,7 @@ def _carry_out(session: Session, id_: str, memory: Memory, settled: Settled) -> 
     )
     if outcome.skipped:
         path, reason = outcome.skipped[0]
-        settled.skipped.append({"due": id_, "path": path, "reason": reason})
+        settled.skip(id_, path, reason)
         return False
     path = plan.changes[0].target if plan.changes else memory.path
     settled.done.append({"due": id_, "text": memory.title, "path": path, "action": "kept"})

@@ -83,9 +83,7 @@ def _items(form: str, value: Value) -> list[Value]:
 
 def _carry_out(session: Session, params: Arguments, plan: Plan, why: str) -> None:
     if plan.changes:
-        outcome = session.carry_out(plan, header(params, why[:200], session.now))
-        if outcome.skipped:
-            raise NoteChangedError(f"{outcome.skipped[0][1]}")
+        session.make(plan, header(params, why[:200], session.now))
 
 
 # --- Tasks

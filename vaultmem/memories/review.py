@@ -57,9 +57,7 @@ def accept(session: Session, params: Arguments) -> Report:
 
 
 def _make(session: Session, proposal: Proposal | Opinion, plan: Plan, who: Header) -> None:
-    outcome = session.carry_out(plan, who)
-    if outcome.skipped:
-        raise NoteChangedError(outcome.skipped[0][1])
+    session.make(plan, who)
     reads.decide(session.desk.ledger, proposal.id, ACCEPTED, session.now)
 
 

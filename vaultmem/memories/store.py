@@ -121,14 +121,12 @@ class MemoryStore:
         self.later: Callable[[Callable[[], None]], None] = lambda work: work()
         self.ledger = Ledger(state.path("ledger.db"))
         self.batches = Batches(state.path("batches"), self.vault, self.folder)
-        self.centroid: tuple[float, NDArray[np.float32] | None] | None = (
-            None  # when it was made, and it
-        )
+        # When it was made, and it.
+        self.centroid: tuple[float, NDArray[np.float32] | None] | None = None
         self.examples: Examples | None = None  # of the categories, embedded
         self.version = 0  # counts the changes that were seen
-        self.dreamt: dict[
-            int, tuple[int, date]
-        ] = {}  # by level, when there was nothing left to dream of
+        # By level, when there was nothing left to dream of.
+        self.dreamt: dict[int, tuple[int, date]] = {}
         self.listed = -1  # the version of which Memory.md tells
         self.recent: list[str] = []  # paths written last, which the index may not know yet
         self._told = on_write or self._index
@@ -376,8 +374,14 @@ class Session:
         memory = self.desk.collection.titled(title)
         return memory.id if memory else title
 
+    def make(self, plan: Plan, who: Header) -> None:
+        """Do what was planned, all of it. Raises NoteChangedError."""
+        outcome = self.carry_out(plan, who)
+        if outcome.skipped:
+            raise NoteChangedError(outcome.skipped[0][1])
+
     def carry_out(self, plan: Plan, who: Header) -> Outcome:
-        """Do what was planned."""
+        """Do what was planned, as far as it can still be done."""
         changes = [self._called(change) for change in plan.changes]
         outcome = self.desk.batches.apply(who, planned_writes(changes, self.desk.rules.page_style))
         if outcome.done:

@@ -10,7 +10,6 @@ from hashlib import sha256
 from itertools import islice
 
 from vaultmem.adapter.services import Message, Question
-from vaultmem.light import NamedTuple
 from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import ASSISTANT, SUMMARY, Entry
 from vaultmem.memories.importance import salience
@@ -54,14 +53,6 @@ _SESSION = (
 _ROOM = 1.5  # models count otherwise than we do, and a cut sentence helps nobody
 
 
-class Spoken(NamedTuple):
-    """One turn, as far as sums need to know it."""
-
-    id: str
-    created: float
-    tokens: int
-
-
 def level_of(tokens: int) -> str:
     """The level of a conversation of so many tokens."""
     return next((level for level in reversed(LEVELS[1:]) if tokens >= _FROM[level]), NONE)
@@ -77,16 +68,18 @@ def is_chunked(level: str) -> bool:
     return level in (DETAILED, HIERARCHICAL)
 
 
-def full_chunks(turns: Sequence[Spoken]) -> list[list[Spoken]]:
+def full_chunks(turns: Iterable[Entry], count: Callable[[str], int]) -> list[list[Entry]]:
     """The chunks that are full, in order, of turns that no chunk covers yet. The rest is for later: a chunk once summed
     up stays as it is, however long the conversation gets."""
-    chunks: list[list[Spoken]] = []
-    chunk: list[Spoken] = []
+    chunks: list[list[Entry]] = []
+    part: list[Entry] = []
+    tokens = 0
     for turn in turns:
-        chunk.append(turn)
-        if sum(each.tokens for each in chunk) >= CHUNK:
-            chunks.append(chunk)
-            chunk = []
+        part.append(turn)
+        tokens += count(turn.content)
+        if tokens >= CHUNK:
+            chunks.append(part)
+            part, tokens = [], 0
     return chunks
 
 

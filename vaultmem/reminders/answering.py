@@ -23,6 +23,7 @@ from vaultmem.memories.item_answers import (
     history_answers,
     is_closed,
 )
+from vaultmem.memories.leaving import entries
 from vaultmem.memories.reports import Report, header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.plugins import language
@@ -190,7 +191,7 @@ def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) 
     skipped: list[dict[str, str]] = []
     if state == OPEN:
         plan = carrying.restore_plan(session, id_)
-        changes += carrying.entries(report_planned(session, plan)["changes"]) if plan else []
+        changes += entries(report_planned(session, plan)["changes"]) if plan else []
     else:
         settled = carrying.settle(session, dry_run=True, more=answers)
         changes += carrying.entries_about(id_, settled.changes)
@@ -204,8 +205,8 @@ def _undo(session: Session, params: Arguments, target: _Target, commit: str) -> 
     what: dict[str, object] = {"commit": commit, "by": by, "dry_run": dry_run, "vanished": vanished}
     undone = past.undo(session, Arguments(what))
     if undone["refused"]:
-        raise NoteChangedError(carrying.entries(undone["refused"])[0]["reason"])
-    changes = [{**one, "action": RESTORE} for one in carrying.entries(undone["changes"])]
+        raise NoteChangedError(entries(undone["refused"])[0]["reason"])
+    changes = [{**one, "action": RESTORE} for one in entries(undone["changes"])]
     if dry_run:
         return {"dry_run": True, "changes": changes, "findings": [], "skipped": []}
     restored = changes[0]["target"] if changes else None

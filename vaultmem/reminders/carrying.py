@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import date
 
 from vaultmem import plugins
@@ -24,6 +23,7 @@ from vaultmem.memories.item_answers import (
     completion_id,
     is_closed,
 )
+from vaultmem.memories.leaving import Settled, entries
 from vaultmem.memories.model import Memory, category_of
 from vaultmem.memories.proposals import Proposal
 from vaultmem.memories.reports import Report, report_planned
@@ -40,25 +40,6 @@ from vaultmem.vault.batches import Header
 
 # The property of an archived reminder that says by which answer it was put away.
 ANSWERED = "answered"
-
-
-@dataclass
-class Settled:
-    """What became of the answers, for a report: each entry names the item as "due"."""
-
-    done: list[object] = field(default_factory=list)
-    reopened: list[object] = field(default_factory=list)
-    skipped: list[object] = field(default_factory=list)
-    changes: list[object] = field(default_factory=list)  # of a dry run
-
-    def add_changes(self, id_: str, report: dict[str, object]) -> None:
-        """What a dry run would change."""
-        self.changes += [{**one, "due": id_} for one in entries(report["changes"])]
-
-
-def entries(value: object) -> list[dict[str, str]]:
-    """What a report lists."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def entries_about(id_: str, value: object) -> list[dict[str, str]]:
@@ -88,10 +69,7 @@ def settle(
     work = _Work(session, answers, entry, dry_run=dry_run)
     work.carry_out_dues()
     work.move_on()
-    notices = leaving.keep(session, answers, dry_run=dry_run)
-    work.settled.done += notices.done
-    work.settled.skipped += notices.skipped
-    work.settled.changes += notices.changes
+    leaving.keep(session, answers, work.settled, dry_run=dry_run)
     work.promote_facts()
     work.decide_proposals()
     if work.entry is not None:
@@ -118,7 +96,7 @@ class _Work:
                 try:
                     self._settle(due, answer, mark)
                 except VaultmemError as error:
-                    self._skip(due.id, due.path, str(error))
+                    self.settled.skip(due.id, due.path, str(error))
 
     def move_on(self) -> None:
         """Give reminders that repeat the day of their next occurrence, once the one that counted is done or dropped."""
@@ -130,7 +108,7 @@ class _Work:
             try:
                 self._move_on(due, following, answer)
             except VaultmemError as error:
-                self._skip(due.id, due.path, str(error))
+                self.settled.skip(due.id, due.path, str(error))
 
     def _move_on(self, due: Due, following: Due, answer: Answer) -> None:
         memory = self._memory_of(due)
@@ -154,7 +132,7 @@ class _Work:
             try:
                 self._promote(fact)
             except VaultmemError as error:
-                self._skip(fact.question, fact.path, str(error))
+                self.settled.skip(fact.question, fact.path, str(error))
 
     def decide_proposals(self) -> None:
         """Change notes as the person has ticked it, and propose no more what they have dropped."""
@@ -165,7 +143,7 @@ class _Work:
                     self._session, proposal, self._answers, dry_run=self._dry_run
                 )
             except VaultmemError as error:
-                self._skip(id_, proposal.path, str(error))
+                self.settled.skip(id_, proposal.path, str(error))
                 continue
             if report is not None:
                 self._note_decision(id_, proposal, report)
@@ -180,9 +158,6 @@ class _Work:
         self.settled.done.append({"due": id_, "text": words, "path": path, "action": action})
         if action == "accepted":
             self._record([carried_out_id(proposal.id)], self._answers[id_], YOU, words)
-
-    def _skip(self, id_: str, path: str, reason: str) -> None:
-        self.settled.skipped.append({"due": id_, "path": path, "reason": reason})
 
     def _is_carried_out(self, answer: Answer, mark: str) -> bool:
         return mark in self._answers and self._answers[mark].at >= answer.at
@@ -265,7 +240,7 @@ class _Work:
         outcome = session.carry_out(plan, who)
         if outcome.skipped:
             self.entry = self.entry or (who if who.answers else None)
-            self._skip(due.id, due.path, outcome.skipped[0][1])
+            self.settled.skip(due.id, due.path, outcome.skipped[0][1])
             return
         self._record(carried_out_ids(due), answer, by, words)
         done = {"due": due.id, "text": words, "path": plan.changes[0].target, "action": plan.name}
@@ -367,8 +342,5 @@ def restore(session: Session, who: Header, id_: str) -> str | None:
     if plan is None:
         session.desk.batches.apply(who, [])
         return None
-    target = plan.changes[0].target
-    outcome = session.carry_out(plan, who)
-    if outcome.skipped:
-        raise NoteChangedError(outcome.skipped[0][1])
-    return target
+    session.make(plan, who)
+    return plan.changes[0].target
