@@ -19,7 +19,7 @@ from vaultmem.api.verbs import (
 WHICH = "its id, the beginning of one, its title or its path"
 _WHO_SEES = "who sees it: global (the default), agent:NAME, conversation:ID or user:ID"
 _LIMITS, _MEMORY, _STEPS = "text.values:", "memories.model:", "search.recall_candidate:STEPS"
-_TYPED = "commands.candidates:"  # what a shell completes of what is there
+_TYPED = "commands.completion:"  # what a shell completes of what is there
 
 
 def flag(name: str, text: str = "", **fields: object) -> Param:
