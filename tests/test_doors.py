@@ -29,7 +29,7 @@ from vaultmem import Vault, client, paths
 from vaultmem.agent.connection import Limits
 from vaultmem.api import rpc as codes
 from vaultmem.api.toolbox import Limiter
-from vaultmem.commands.parsing import parser
+from vaultmem.commands.option_parser import parser
 from vaultmem.commands.tool_calls import MOST_CALLS, reads_stdin
 from vaultmem.errors import UsageError
 

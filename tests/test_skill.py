@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.cli_run import ran, tree_hash
-from vaultmem.commands.parsing import parser
+from vaultmem.commands.option_parser import parser
 from vaultmem.index import minilm
 from vaultmem_assistants import context
 from vaultmem_assistants.programs import HARNESSES

@@ -19,7 +19,7 @@ from vaultmem import Vault, light
 # Each of these alone costs more than all that a keyword search does.
 HEAVY = {
     "numpy", "onnxruntime", "fastembed", "hnswlib", "yaml", "frontmatter", "tokenizers", "huggingface_hub", "loguru",
-    "dataclasses", "inspect", "asyncio", "importlib.metadata", "email", "platformdirs", "apscheduler", "watchdog",
+    "dataclasses", "inspect", "argparse", "gettext", "locale", "asyncio", "importlib.metadata", "email", "platformdirs", "apscheduler", "watchdog",
     "git", "requests", "httpx", "urllib.request", "ssl", "socket", "subprocess", "logging", "unittest", "tempfile",
     "concurrent.futures", "multiprocessing", "difflib", "shutil", "bz2", "lzma", "random", "vaultmem.index.sync", "vaultmem_obsidian", "vaultmem_logseq",
     "vaultmem.vault.dialects", "vaultmem.search.semantic", "vaultmem.index.vectors", "typing",

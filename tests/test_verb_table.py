@@ -8,8 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.cli_run import ran
+from tests.laws import examples
 from vaultmem import Vault
 from vaultmem.api import params
 from vaultmem.api.methods import Methods, method_name
@@ -27,6 +30,8 @@ from vaultmem.api.verbs import (
     resolve_command,
 )
 from vaultmem.commands import manual
+from vaultmem.commands.option_parser import parser
+from vaultmem.commands.parsing import options_first, read_plain, shared_options
 from vaultmem.errors import UsageError
 
 ROOT = Path(__file__).parents[1]
@@ -215,7 +220,7 @@ def test_no_option_is_declared_elsewhere() -> None:
         for path in (ROOT / "vaultmem").rglob("*.py")
         if "add_argument(" in path.read_text("utf-8")
     ]
-    assert found_in == ["vaultmem/commands/parsing.py"]
+    assert found_in == ["vaultmem/commands/option_parser.py"]
 
 
 def test_a_tool_takes_its_parameters_with_the_limits_of_its_verb() -> None:
@@ -231,3 +236,42 @@ def test_a_tool_takes_its_parameters_with_the_limits_of_its_verb() -> None:
             if each in own:
                 for key in ("minimum", "maximum", "pattern"):
                     assert schema.get(key) == own[each].get(key), (name, each, key)
+
+
+@st.composite
+def command_lines(draw: st.DrawFn) -> tuple[str, list[str]]:
+    """A command, and words that fit it, more or less."""
+    name = draw(st.sampled_from(sorted(commands())))
+    one = commands()[name]
+    options = [
+        spelling
+        for param in (*one.of(COMMAND), *shared_options(one)) if not param.place
+        for spelling in (param.long, param.flag, f"--no-{param.long[2:]}") if spelling
+    ]  # fmt: skip
+    values = st.sampled_from(["json", "text", "3", "0.5", "", "a b", "inbox", "-1", "-", "x=y"])
+    option = st.sampled_from(options)
+    words = st.one_of(
+        option.map(lambda name: [name]),
+        st.tuples(option, values).map(list),
+        st.tuples(option, values).map(lambda pair: ["=".join(pair)]),
+        st.lists(values, max_size=2),
+        st.sampled_from([["--"], ["--help"], ["--unknown"], ["-k3"]]),
+    )
+    return name, [word for part in draw(st.lists(words, max_size=4)) for word in part]
+
+
+@settings(max_examples=examples(3_000), deadline=None)
+@given(command_lines())
+def test_words_are_read_as_argparse_reads_them(typed: tuple[str, list[str]]) -> None:
+    name, words = typed[0], options_first(*typed)
+    plain = read_plain(commands()[name], words)
+    if plain is not None:
+        assert plain == vars(parser(name).parse_args(words)), (name, words)
+
+
+def test_what_people_type_is_read_without_argparse() -> None:
+    for name, *words in (
+        ["search", "lisbon", "flat", "--limit", "3", "--semantic", "--vault", "notes"], ["list", "--category=people", "--json"],
+        ["write", "tea", "--tags", "a,b", "--dry-run"], ["recall", "-k", "2", "what", "--budget=90", "--format", "json"],
+    ):  # fmt: skip
+        assert read_plain(commands()[name], options_first(name, words)) is not None, words

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from argparse import Namespace
 
 from vaultmem import client, paths
 from vaultmem import now as clock
@@ -17,6 +16,8 @@ from vaultmem_assistants.context import DAYS, context, fact_line, holding
 from vaultmem_assistants.programs import HARNESSES, answer
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from vaultmem.api import Vault
     from vaultmem.reminders.listing import Listed, Row
 

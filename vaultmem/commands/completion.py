@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import pairwise
@@ -16,10 +15,14 @@ from vaultmem.api.verbs import COMMAND, GROUPS, Param, Verb, commands, resolve, 
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.index.catalog import Catalog, below, spoken
 from vaultmem.index.state import State
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import ASSISTANTS
 from vaultmem.output import Output
 from vaultmem.text.values import ARCHIVE, ENTRIES
 from vaultmem.vault.places import page_path
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 _UPKEEP = ("maintain", "one step of the upkeep")
 _HELP = ("help", "what a command does")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import threading
-from argparse import Namespace
 from collections.abc import Callable
 from itertools import groupby
 
@@ -16,7 +15,8 @@ from vaultmem.api import rpc
 from vaultmem.api.rpc import Request, RequestError
 from vaultmem.api.verbs import JSON, Param, commands, find_verb
 from vaultmem.commands import tool_calls
-from vaultmem.commands.parsing import Parser, from_params, parse, parser, run
+from vaultmem.commands.option_parser import Parser, parser
+from vaultmem.commands.parsing import from_params, parse, run
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError, VaultmemError
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
@@ -24,6 +24,8 @@ from vaultmem.output import Captured, Output, Parts, Streams
 from vaultmem.progress import heard_by
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from vaultmem.agent.agent import Agent
     from vaultmem.api.toolbox import Toolbox, ToolService
 

@@ -7,7 +7,6 @@ import io
 import os
 import shlex
 import sys
-from argparse import Namespace
 from collections.abc import Iterable
 
 from vaultmem import paths
@@ -26,6 +25,7 @@ from vaultmem.output import Output
 from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from typing import Any
 
     Answer = dict[str, Any]

@@ -6,7 +6,6 @@ import os
 import shlex
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -23,6 +22,8 @@ from vaultmem.output import Output
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from vaultmem.index.state import State
 
 DOORS = "vaultmem.doors"  # entry points: a function of arguments and output each, which serves until it is stopped

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Sequence
 
 from vaultmem import screen
@@ -12,6 +11,8 @@ from vaultmem.output import Output
 from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from vaultmem.api import UnresolvedLink
 
 MOST_PLACES = 5

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from vaultmem import __version__, screen
 from vaultmem.api.verbs import COMMAND, GROUPS, Param, Verb, commands
-from vaultmem.commands.parsing import help_of, program
+from vaultmem.commands.option_parser import help_of
+from vaultmem.commands.parsing import program
 
 _HEAD = """\
 .TH VAULTMEM 1 "" "vaultmem {version}" "User Commands"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterator, Mapping
 
 from vaultmem import screen
@@ -21,6 +20,7 @@ from vaultmem.text.sanitize import one_line
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from typing import Any
 
     from vaultmem.adapter import Value

@@ -2,67 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
-import os
-import re
-import sys
-from argparse import Namespace
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import islice, pairwise
 
-from vaultmem import screen
 from vaultmem.api import params
 from vaultmem.api.params import LISTS
 from vaultmem.api.verbs import COMMAND, JSON, Param, Verb, find_verb, resolve, resolve_command
 from vaultmem.errors import UsageError
-from vaultmem.text.values import TYPE_CHECKING, lazy
+from vaultmem.light import TYPE_CHECKING
+from vaultmem.text.values import lazy
 
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from argparse import Namespace
 
+    from vaultmem.commands.option_parser import Parser
     from vaultmem.output import Output
+else:  # argparse is loaded for help and errors
+    from types import SimpleNamespace as Namespace
 
-_KINDS: dict[str, dict[str, Any]] = {
-    "flag": {"action": "store_true"}, "switch": {"action": argparse.BooleanOptionalAction},
-    "repeated": {"action": "append"}, "maybe": {"nargs": "?", "const": "-"}, "int": {"type": int},
-    "float": {"type": float},
-}  # fmt: skip
-_CHOICE = lazy(r"invalid choice: '([^']*)' \(choose from ([^)]*)\)")
 _OPTION = lazy(r"--[a-z][a-z-]*(?:=|\Z)|(-[a-z])\d*\Z")
-
-
-class Parser(argparse.ArgumentParser):
-    """Reports what is wrong in one line, in the format of the other errors."""
-
-    command = ""
-
-    def format_help(self) -> str:
-        """With the text below the options, which is read for help alone."""
-        self.epilog = _details(self.command)
-        return super().format_help()
-
-    def error(self, message: str) -> NoReturn:
-        """Not the usage and an exit, but an error like others, with what was meant."""
-        if wrong := _CHOICE.search(message):
-            from difflib import get_close_matches
-
-            known = re.findall(r"[\w-]+", wrong[2])
-            near = get_close_matches(wrong[1], known, 1)
-            message += f" (did you mean {near[0]}?)" if near else ""
-        raise UsageError(f"{message}; see {self.prog} --help")
-
-
-class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """One memory may be named in several words; that is no list of memories."""
-
-    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
-        if action.dest == "id" and action.nargs == "*":
-            return "ID" if action.required else "[ID]"
-        return super()._format_args(action, default_metavar)
-
-
-# --- parsers
 
 
 def program(name: str) -> str:
@@ -70,93 +29,17 @@ def program(name: str) -> str:
     return f"vaultmem maintain {name}" if find_verb(name).upkeep else f"vaultmem {name}"
 
 
-def parser(name: str, *, add_help: bool = True) -> Parser:
-    """The argument parser of one command."""
-    one = find_verb(name)
-    width = _width()
-    made = Parser(
-        prog=program(name),
-        description=screen.fold(one.summary[0].upper() + one.summary[1:] + ".", width),
-        formatter_class=lambda prog: _Formatter(prog, width=width),
-        allow_abbrev=False,
-        add_help=add_help,
-    )
-    made.command = name
-    _add_params(made, one)
-    shared = made.add_argument_group("shared options")
-    if not any(param.name == "vault" for param in one.params):
-        shared.add_argument("--vault", metavar="FOLDER", help="the folder that holds the notes")
-    shared.add_argument(
-        "--format",
-        choices=("text", "json", *resolve(one.formats)),
-        default="text",
-        help="text for people, json for programs",
-    )
-    shared.add_argument("--json", action="store_true", help="the same as --format json")
-    return made
-
-
-def _add_params(made: Parser, one: Verb) -> None:
-    groups: dict[str, Any] = {"": made, "hidden": made}
-    for param in one.of(COMMAND):
-        if param.section not in groups:
-            is_choice = param.section.startswith("(")
-            groups[param.section] = (
-                made.add_mutually_exclusive_group()
-                if is_choice
-                else made.add_argument_group(param.section)
-            )
-        names = [param.name] if param.place else [*filter(None, [param.flag]), param.long]
-        action = groups[param.section].add_argument(*names, **_argument(param))
-        if param.place == "*":
-            action.required = param.needed  # for its usage
-
-
-def _argument(param: Param) -> dict[str, Any]:
-    """A parameter as argparse takes it."""
-    how: dict[str, Any] = {"help": help_of(param)}
-    if param.metavar:
-        how["metavar"] = param.metavar
-    if param.choices and (not isinstance(param.choices, str) or param.place):
-        how["choices"] = tuple(resolve(param.choices))
-    if param.place:
-        several = {"nargs": param.place, "default": param.default}
-        return how if param.place == "1" else how | several
-    own = {"dest": param.name, "default": param.default, "required": param.needed}
-    return {**how, **own, **_KINDS.get(param.kind, {})}
-
-
-def help_of(param: Param) -> str | None:
-    """What the help says of a parameter."""
-    if param.section == "hidden":
-        return argparse.SUPPRESS
-    known = ", ".join(map(str, resolve(param.known))) if "{known}" in param.help else ""
-    text = param.help.replace("{default}", str(param.default)).replace("{known}", known)
-    return text or None
-
-
-def _details(name: str) -> str | None:
-    """The text below the options in the help of a command."""
-    import tomllib
-
-    with open(os.path.join(os.path.dirname(__file__), "details.toml"), "rb") as file:
-        details = tomllib.load(file)
-    text = str(details.get(find_verb(name).same_as or name, ""))
-    return screen.wrap_text(text, _width()) or None
-
-
-def _width() -> int:
-    """How wide help may be. Left to itself, argparse imports shutil to know, before anybody needs help."""
-    return min(screen.size(sys.stdout)[0], screen.MOST) - 2
-
-
-# --- arguments
-
-
 def parse(name: str, words: list[str], made: Parser | None = None) -> Namespace:
     """The arguments of a command in the words of a command line. Raises UsageError."""
     one = find_verb(name)
-    read = vars((made or parser(name)).parse_args(options_first(name, words)))
+    words = options_first(name, words)
+    read = read_plain(one, words)
+    if read is None:
+        if made is None:
+            from vaultmem.commands.option_parser import parser
+
+            made = parser(name)
+        read = vars(made.parse_args(words))
     typed: dict[str, object] = {}
     for param in one.of(COMMAND):
         value = read.get(param.name)
@@ -172,6 +55,84 @@ def parse(name: str, words: list[str], made: Parser | None = None) -> Namespace:
         return _namespace(name, typed, COMMAND, read)
     except UsageError as error:
         raise UsageError(f"{error}; see {program(name)} --help") from error
+
+
+def read_plain(one: Verb, words: list[str]) -> dict[str, object] | None:
+    """What argparse would read in the words, in a tenth of the time, by the names of the parameters. None where it has
+    to say what is wrong, or where it knows ways to write them that are rare."""
+    declared = (*one.of(COMMAND), *shared_options(one))
+    options = {name: param for param in declared if not param.place
+               for name in (param.long, param.flag) if name}  # fmt: skip
+    options |= {f"--no-{name[2:]}": own for name, own in options.items() if own.kind == "switch"}
+    places = [param for param in declared if param.place]
+    end = words.index("--") if places and "--" in words else len(words)
+    read = {param.name: param.default for param in declared}
+    try:
+        _read_options(read, options, words[:end])
+        _read_places(read, places, words[end + 1 :])
+    except ValueError:
+        return None
+    return read
+
+
+def _read_options(
+    read: dict[str, object], options: Mapping[str, Param], words: Sequence[str]
+) -> None:
+    rest, chosen = iter(words), dict[str, Param]()
+    for word in rest:
+        name, has_value, value = word.partition("=")
+        param = options.get(name)
+        if param is None or param.kind == "maybe":
+            raise ValueError
+        if param.section.startswith("(") and chosen.setdefault(param.section, param) is not param:
+            raise ValueError
+        if param.kind in ("flag", "switch"):
+            if has_value:
+                raise ValueError
+            read[param.name] = name in (param.long, param.flag)
+        else:
+            read[param.name] = _typed(param, value if has_value else next(rest, "-"), read)
+    if any(param.needed and read[param.name] is None for param in options.values()):
+        raise ValueError
+
+
+def _typed(param: Param, text: str, read: Mapping[str, object]) -> object:
+    value = {"int": int, "float": float}.get(param.kind, str)(text)
+    if text.startswith("-") or value not in (choices_of(param) or (value,)):
+        raise ValueError
+    if param.kind != "repeated":
+        return value
+    before = read[param.name]
+    return [*before, value] if isinstance(before, list) else [value]
+
+
+def _read_places(read: dict[str, object], places: Sequence[Param], words: list[str]) -> None:
+    """The words that belong to no option."""
+    for param in places:
+        several = param.place in ("*", "+")
+        least, most = param.place in ("1", "+"), len(words) if several else 1
+        if len(places) > 1 or param.choices or not least <= len(words) <= most:
+            raise ValueError
+        if words or (several and param.default is None):
+            read[param.name] = words if several else words[0]
+
+
+def shared_options(one: Verb) -> tuple[Param, ...]:
+    """The options that each command has."""
+    section, formats = "shared options", ("text", "json", *resolve(one.formats))
+    help_ = "the folder that holds the notes"
+    vault = Param("vault", help_, metavar="FOLDER", section=section)
+    return (
+        *([] if any(param.name == "vault" for param in one.params) else [vault]),
+        Param("format", "text for people, json for programs", default="text", choices=formats, section=section),
+        Param("json", "the same as --format json", kind="flag", default=False, section=section),
+    )  # fmt: skip
+
+
+def choices_of(param: Param) -> tuple[object, ...]:
+    """The only values that a parameter may have, where its parser checks that."""
+    is_checked = not isinstance(param.choices, str) or param.place
+    return tuple(resolve(param.choices)) if param.choices and is_checked else ()
 
 
 def from_params(name: str, arguments: Mapping[str, object]) -> Namespace:

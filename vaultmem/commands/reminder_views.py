@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from argparse import Namespace
 
 from vaultmem import now as clock
 from vaultmem import screen
@@ -14,6 +13,7 @@ from vaultmem.reminders import listing
 from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from typing import Any
 
     from vaultmem.reminders.listing import Listed, Row

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from argparse import Namespace
 from contextlib import contextmanager
 
 from vaultmem import now, screen
@@ -16,6 +15,7 @@ from vaultmem.output import Output
 from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Iterator
     from typing import Any
 

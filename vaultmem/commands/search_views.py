@@ -7,7 +7,6 @@ import json
 import os
 import re
 import sys
-from argparse import Namespace
 
 from vaultmem import now as clock
 from vaultmem import screen
@@ -21,6 +20,7 @@ from vaultmem.search.query import Answer, Ask, Filter, Hit
 from vaultmem.text.values import RECORDS, TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 

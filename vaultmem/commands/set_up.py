@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from argparse import Namespace
 from pathlib import Path
 
 from vaultmem import config, paths
@@ -12,8 +11,12 @@ from vaultmem.api import Embedded, Vault
 from vaultmem.commands.rendering import run_embed, run_sync, show_sync, warn
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.index import models, multilingual
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.output import Output
 from vaultmem.text.values import plural
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 TEMPLATE = """\
 # Settings of vaultmem for this vault. Only harmless keys count here; others belong into the user's own file.

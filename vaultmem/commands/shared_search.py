@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from argparse import Namespace
 from collections.abc import Iterator
 
 from vaultmem import config, paths
@@ -11,9 +10,13 @@ from vaultmem.config import Config
 from vaultmem.errors import UsageError
 from vaultmem.index.models import open_embedder
 from vaultmem.index.shared_index import LOCAL, Near, open_server
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import Viewer, viewer
 from vaultmem.output import Output
 from vaultmem.search.recall_text import block, entry
+
+if TYPE_CHECKING:
+    from argparse import Namespace
 
 MORE = 4  # times as many are looked at where an assistant may not see all
 _TEXTLESS = "vaultmem: no texts lie there; index.chroma.texts: on, where the vault is, lets other machines show them"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from argparse import Namespace
 from collections.abc import Iterable
 
 from vaultmem import config as settings
@@ -17,6 +16,8 @@ from vaultmem.output import Output, table
 from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from vaultmem.agent.jobs import Job
 
     Facts = dict[str, object]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import Namespace
 
 from vaultmem import screen
 from vaultmem.api import Vault
@@ -29,6 +28,7 @@ from vaultmem.text.values import TYPE_CHECKING, plural
 from vaultmem.vault.places import ARCHIVE, GENERATED
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from typing import Any
 
     Answer = dict[str, Any]

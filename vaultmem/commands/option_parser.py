@@ -1,0 +1,122 @@
+"""The argument parser of a command, made from the table of verbs: for help, for errors, and for words written in ways
+that `parsing` leaves to it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+
+from vaultmem import screen
+from vaultmem.api.verbs import COMMAND, Param, find_verb, resolve
+from vaultmem.commands.parsing import choices_of, program, shared_options
+from vaultmem.errors import UsageError
+from vaultmem.light import TYPE_CHECKING
+from vaultmem.text.values import lazy
+
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+_KINDS: dict[str, dict[str, Any]] = {
+    "flag": {"action": "store_true"}, "switch": {"action": argparse.BooleanOptionalAction},
+    "repeated": {"action": "append"}, "maybe": {"nargs": "?", "const": "-"}, "int": {"type": int},
+    "float": {"type": float},
+}  # fmt: skip
+_CHOICE = lazy(r"invalid choice: '([^']*)' \(choose from ([^)]*)\)")
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports what is wrong in one line, in the format of the other errors."""
+
+    command = ""
+
+    def format_help(self) -> str:
+        """With the text below the options, which is read for help alone."""
+        self.epilog = _details(self.command)
+        return super().format_help()
+
+    def error(self, message: str) -> NoReturn:
+        """Not the usage and an exit, but an error like others, with what was meant."""
+        if wrong := _CHOICE.search(message):
+            from difflib import get_close_matches
+
+            known = re.findall(r"[\w-]+", wrong[2])
+            near = get_close_matches(wrong[1], known, 1)
+            message += f" (did you mean {near[0]}?)" if near else ""
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """One memory may be named in several words; that is no list of memories."""
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        if action.dest == "id" and action.nargs == "*":
+            return "ID" if action.required else "[ID]"
+        return super()._format_args(action, default_metavar)
+
+
+def parser(name: str, *, add_help: bool = True) -> Parser:
+    """The argument parser of one command."""
+    width = _width()
+    one = find_verb(name)
+    made = Parser(
+        prog=program(name),
+        description=screen.fold(one.summary[0].upper() + one.summary[1:] + ".", width),
+        formatter_class=lambda prog: _Formatter(prog, width=width),
+        allow_abbrev=False,
+        add_help=add_help,
+    )
+    made.command = name
+    groups: dict[str, Any] = {"": made, "hidden": made}
+    for param in (*one.of(COMMAND), *shared_options(one)):
+        if param.section not in groups:
+            is_choice = param.section.startswith("(")
+            groups[param.section] = (
+                made.add_mutually_exclusive_group()
+                if is_choice
+                else made.add_argument_group(param.section)
+            )
+        names = [param.name] if param.place else [*filter(None, [param.flag]), param.long]
+        action = groups[param.section].add_argument(*names, **_argument(param))
+        if param.place == "*":
+            action.required = param.needed  # for its usage
+    return made
+
+
+def _argument(param: Param) -> dict[str, Any]:
+    """A parameter as argparse takes it."""
+    how: dict[str, Any] = {"help": help_of(param)}
+    if param.metavar:
+        how["metavar"] = param.metavar
+    if choices := choices_of(param):
+        how["choices"] = choices
+    if param.place:
+        several = {"nargs": param.place, "default": param.default}
+        return how if param.place == "1" else how | several
+    own = {"dest": param.name, "default": param.default, "required": param.needed}
+    return {**how, **own, **_KINDS.get(param.kind, {})}
+
+
+def help_of(param: Param) -> str | None:
+    """What the help says of a parameter."""
+    if param.section == "hidden":
+        return argparse.SUPPRESS
+    known = ", ".join(map(str, resolve(param.known))) if "{known}" in param.help else ""
+    text = param.help.replace("{default}", str(param.default)).replace("{known}", known)
+    return text or None
+
+
+def _details(name: str) -> str | None:
+    """The text below the options in the help of a command."""
+    import tomllib
+
+    with open(os.path.join(os.path.dirname(__file__), "details.toml"), "rb") as file:
+        details = tomllib.load(file)
+    text = str(details.get(find_verb(name).same_as or name, ""))
+    return screen.wrap_text(text, _width()) or None
+
+
+def _width() -> int:
+    """How wide help may be. Left to itself, argparse imports shutil to know, before anybody needs help."""
+    return min(screen.size(sys.stdout)[0], screen.MOST) - 2
