@@ -8,17 +8,28 @@ from datetime import date, datetime, timedelta
 from vaultmem import now as clock
 from vaultmem.adapter import Value
 from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import SCOPE
 from vaultmem.text.times import moment
 from vaultmem.text.values import lazy
+
+if TYPE_CHECKING:
+    import re
 
 Params = Mapping[str, object]
 MAX_CONTENT = 262_144  # bytes
 MAX_TEXT = 160_000  # bytes; as JSON, each may become six
 MAX_FIELD = 200  # characters
 CONTROL = lazy(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_BLANKS = {9: " ", 10: " "}
 _AHEAD = lazy(r"next|coming|下")  # no Friday of the past
 _NO_TAG = lazy(r"[\s,#\[\]\"']")
+
+
+def find_control(text: str) -> re.Match[str] | None:
+    """The first control character that no text of ours may have."""
+    is_plain = text.isascii() and text.translate(_BLANKS).isprintable()
+    return None if is_plain else CONTROL.search(text)
 
 
 def _quote(name: str) -> str:
@@ -35,7 +46,7 @@ class Arguments:
     def text(self, name: str, default: str = "") -> str:
         """A short text of one line."""
         text = self._string(name, default)
-        if len(text) > MAX_FIELD or "\n" in text or CONTROL.search(text):
+        if len(text) > MAX_FIELD or "\n" in text or find_control(text):
             kind = UsageError if name == "by" else VaultmemError  # a program names itself
             raise kind(
                 f"{self.spelled(name)} must be one line of at most {MAX_FIELD} characters without control characters"
@@ -102,8 +113,7 @@ class Arguments:
         text = self._string(name).replace("\r\n", "\n").replace("\r", "\n").strip("\n")
         if not text.strip():
             raise VaultmemError("the content is empty; give some text, or - to read it from stdin")
-        match = CONTROL.search(text)
-        if match:
+        if match := find_control(text):
             raise VaultmemError(
                 f"the content holds a control character (U+{ord(match[0]):04X} at character "
                 f"{match.start() + 1}); remove it and write again"
@@ -117,7 +127,7 @@ class Arguments:
         each = (tag.strip() for one in self._list(name) for tag in one.split(","))
         results = [tag.removeprefix("#") for tag in each if tag]
         for tag in results:
-            if _NO_TAG.search(tag) or tag.isdigit() or len(tag) > MAX_FIELD or CONTROL.search(tag):
+            if _NO_TAG.search(tag) or tag.isdigit() or len(tag) > MAX_FIELD or find_control(tag):
                 raise UsageError(
                     f"{tag[:40]!r} is no tag; one word, not digits alone, with - or / instead of blanks"
                 )

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
-from vaultmem.text.values import value
+from vaultmem.text.values import lazy, value
 from vaultmem.vault import files
 
-# re compiles (and keeps) a pattern when it is first used: those with CJK take 2 ms each, and most texts have none.
-_WORD = r"\w+"
-_CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_CJK_CHARACTER = f"[{_CJK}]"
-_ANY_WORD = rf"{_CJK_CHARACTER}|[^\W{_CJK}]+"
-_LETTERS_BEYOND_ASCII = r"[^\W\x00-\x7f]+"
-_LETTERS_BESIDE_CJK = rf"[^\W{_CJK}\x00-\x7f]+"
+_WORD = lazy(r"\w+")
+_LETTERS_BEYOND_ASCII = lazy(r"[^\W\x00-\x7f]+")
 _DECOMPOSED = set("\u309b\u309c\u309f\u30ff")  # all other CJK characters are their own token
 # A stemmer puts at most two other letters in the place of those it cuts off (dying, die), and never
 # changes the first one.
@@ -58,19 +52,20 @@ class Marker:
         """Where words stand that may have a wanted token: nearly all others are passed over quickly."""
         low = flat.lower()
         if flat.isascii():
-            return _starting(flat, low, self._beginnings, re.compile(_WORD))
-        plain = max(flat) < "\u3040" or not any("\u3040" <= each <= "\ud7af" for each in flat)
-        words = re.compile(_WORD if plain else _ANY_WORD)
+            return _starting(flat, low, self._beginnings)
+        # Each CJK character is a word of its own: taken out, for a pattern of them all takes 2 ms to compile.
+        has_cjk = max(flat) >= "\u3040" and any(map(_is_cjk, flat))
+        rest = "".join("\0" if _is_cjk(each) else each for each in flat) if has_cjk else flat
         if len(low) != len(flat):  # one of the few letters that become two: places would not fit
-            return {match.span() for match in words.finditer(flat)}
-        if plain:
-            beyond = _beyond_ascii(flat, words, _LETTERS_BEYOND_ASCII)
-            return _starting(flat, low, self._beginnings, words).union(beyond)
+            alone = {(at, at + 1) for at, each in enumerate(flat) if _is_cjk(each)}
+            return alone.union(match.span() for match in _WORD.finditer(rest))
+        if not has_cjk:
+            return _starting(flat, low, self._beginnings).union(_beyond_ascii(flat))
         wanted = self._wanted
-        characters = {one for one in wanted if re.fullmatch(_CJK_CHARACTER, one)} | _DECOMPOSED
+        characters = {one for one in wanted if len(one) == 1 and _is_cjk(one)} | _DECOMPOSED
         return {
-            *_starting(flat, low, _beginnings_of(wanted - characters), words),
-            *_beyond_ascii(flat, words, _LETTERS_BESIDE_CJK),
+            *_starting(rest, rest.lower(), _beginnings_of(wanted - characters)),
+            *_beyond_ascii(rest),
             *((place, place + 1) for one in characters for place in _places(flat, one)),
         }
 
@@ -87,9 +82,7 @@ def _places(flat: str, character: str) -> Iterator[int]:
         place = flat.find(character, place + 1)
 
 
-def _starting(
-    flat: str, low: str, beginnings: set[str], words: re.Pattern[str]
-) -> set[tuple[int, int]]:
+def _starting(flat: str, low: str, beginnings: set[str]) -> set[tuple[int, int]]:
     """The words with one of these beginnings."""
     spans: set[tuple[int, int]] = set()
     for start in beginnings:
@@ -97,7 +90,7 @@ def _starting(
         while place >= 0:
             end = place + 1
             if (place == 0 or not _in_word(flat[place - 1])) and (
-                match := words.match(flat, place)
+                match := _WORD.match(flat, place)
             ):
                 spans.add(match.span())
                 end = match.end()
@@ -105,25 +98,31 @@ def _starting(
     return spans
 
 
-def _beyond_ascii(flat: str, words: re.Pattern[str], beyond: str) -> Iterator[tuple[int, int]]:
+def _beyond_ascii(flat: str) -> Iterator[tuple[int, int]]:
     """The words with letters that the analyzer may fold to others."""
     end = 0
-    for letters in re.finditer(beyond, flat):
+    for letters in _LETTERS_BEYOND_ASCII.finditer(flat):
         if letters.start() < end:
             continue
         start = letters.start()
         while start > end and _in_word(flat[start - 1]):
             start -= 1
-        if match := words.match(flat, start):
+        if match := _WORD.match(flat, start):
             end = match.end()
             yield start, end
 
 
 def _in_word(character: str) -> bool:
-    """Whether a word goes on after this character: each CJK character is a word of its own."""
-    if character <= "\u303f":
-        return character.isalnum() or character == "_"
-    return character.isalnum() and not re.match(_CJK_CHARACTER, character)
+    """Whether a word goes on after this character."""
+    return character.isalnum() or character == "_"
+
+
+def _is_cjk(character: str) -> bool:
+    return (
+        "\u3040" <= character <= "\ud7af"
+        and not "\u3100" <= character <= "\u33ff"
+        and not "\ua000" <= character <= "\uabff"
+    )
 
 
 def _merge_spans(marks: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -8,12 +8,17 @@ enough for ten thousand of them to be held and compared one by one.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from operator import eq
 from zlib import crc32
 
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.text.values import lazy
+
+if TYPE_CHECKING:
+    import hashlib
 
 SIZE = 32  # values of a sketch
 _CAP = 20_000  # characters of a content that sketches and shingles are made of
@@ -52,9 +57,16 @@ def normal(content: str) -> str:
 
 def content_hash(content: str) -> str:
     """SHA-256 in hex of the content as far as it counts."""
-    import hashlib  # it loads OpenSSL
+    return _sha256()(normal(content).encode()).hexdigest()
 
-    return hashlib.sha256(normal(content).encode()).hexdigest()
+
+@cache
+def _sha256() -> Callable[[bytes], hashlib._Hash]:
+    """Python's own, for hashlib would load OpenSSL, a quarter of a bare start."""
+    for name in ("_sha2", "_sha256", "hashlib"):  # the first from Python 3.12 on, the second before
+        with suppress(ImportError):
+            return __import__(name).sha256  # type: ignore[no-any-return] # by name
+    raise ImportError("no SHA-256")
 
 
 def opening(content: str) -> str:

@@ -54,11 +54,12 @@ def _integer(text: str, radix: int) -> int | str:
 
 # --- The fast way in: lines whose meaning needs no parser; anything else is left to one.
 
-# Letters that libyaml takes in a plain text without a second thought (no control characters, no
-# exotic line breaks, no byte order mark).
+# Letters that libyaml does not take in a plain text without a second thought (control characters, exotic line breaks,
+# a byte order mark). None of them is printable.
 _ODD = r"\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff"
-_PLAIN = rf"(\w[^:#{_ODD}]*(?::(?=[\w/])[^:#{_ODD}]*)*)"
-_QUOTED = rf'"([^"\\{_ODD}]*)"|' + rf"'([^'{_ODD}]*)'"
+_ODD_LETTER = lazy(rf"(?!\n)[{_ODD}]")
+_PLAIN = r"(\w[^:#]*(?::(?=[\w/])[^:#]*)*)"
+_QUOTED = r'"([^"\\]*)"|' + r"'([^']*)'"
 _ITEM = r"\w[\w\-/.]*(?: +[\w\-/.]+)*"
 _FLOW = rf"(\[ *(?:{_ITEM}(?: *, *{_ITEM})*)? *\])"
 _ENTRY_LINE = lazy(rf"([^\W\d]\w*(?:[ -]\w+)*):(?: +(?:{_PLAIN}|{_QUOTED}|{_FLOW}))? *")
@@ -68,6 +69,8 @@ _LONGEST_KEY = 200
 
 def simple(block: str) -> dict[str, Value] | None:
     """Properties of a block of `key: value` lines and plain lists; None when a parser is needed."""
+    if not block.replace("\n", "").isprintable() and _ODD_LETTER.search(block):
+        return None
     properties: dict[str, Value] = {}
     items: list[Value] | None = None  # the list that the lines "- x" belong to
     indent, open_key = "", ""
