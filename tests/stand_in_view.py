@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.memories import decay
+from vaultmem.memories import model
 from vaultmem.memories.draft import Draft, Plan
 from vaultmem.memories.model import (
     ARCHIVE,
@@ -136,7 +136,7 @@ class StandInView:
 
     def confidence(self, memory: Memory) -> float:
         reinforced = seconds(memory.properties.get("last_reinforced_at"))
-        aging = decay.Aging(memory.decay_policy, memory.created, reinforced)
+        aging = model.Aging(memory.decay_policy, memory.created, reinforced)
         return aging.confidence(self.now.timestamp())
 
     def is_approved(self, memory: Memory) -> bool:

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem import Vault
-from vaultmem.memories import decay
-from vaultmem.memories.decay import Aging, policy, recency
+from vaultmem.memories import model
+from vaultmem.memories.model import Aging, policy, recency
 from vaultmem.search.query import Filter
 
 HOUR = 3600.0
@@ -79,25 +79,25 @@ NOW = 2_000 * DAY
 
 
 def test_each_read_makes_it_last_longer() -> None:
-    unread = decay.retrievability(NOW - 40 * DAY, [], NOW)
-    read = decay.retrievability(NOW - 40 * DAY, [NOW - 30 * DAY, NOW - 10 * DAY], NOW)
+    unread = model.retrievability(NOW - 40 * DAY, [], NOW)
+    read = model.retrievability(NOW - 40 * DAY, [NOW - 30 * DAY, NOW - 10 * DAY], NOW)
     assert 0.0 < unread < read < 1.0
-    assert decay.retrievability(NOW, [], NOW) == 1.0
+    assert model.retrievability(NOW, [], NOW) == 1.0
 
 
 @given(st.floats(0, 2_000), st.lists(st.floats(-100, 3_000), max_size=8), st.floats(0, 3_000))
 def test_it_is_a_share_whatever_the_times(created: float, reads: list[float], now: float) -> None:
-    found = decay.retrievability(created * DAY, [at * DAY for at in reads], now * DAY)
+    found = model.retrievability(created * DAY, [at * DAY for at in reads], now * DAY)
     assert 0.0 <= found <= 1.0
 
 
 def test_without_the_package_it_fades_as_a_reinforceable_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(decay, "is_installed", lambda: False)
+    monkeypatch.setattr(model, "has_fsrs", lambda: False)
     aging = Aging("fsrs", NOW - 15 * DAY, None, None, "a")
-    assert decay.fsrs_confidence(aging, (), NOW) == 0.5
-    assert decay.fsrs_confidence(Aging("fsrs", 0.0, NOW, None, "a"), (), NOW) == 1.0
+    assert model.fsrs_confidence(aging, (), NOW) == 0.5
+    assert model.fsrs_confidence(Aging("fsrs", 0.0, NOW, None, "a"), (), NOW) == 1.0
 
 
 def test_search_and_read_say_the_same(vault: Path) -> None:

@@ -47,7 +47,7 @@ PLANTED = [
         "tests/test_link_cases.py",
     ),
     (
-        "vaultmem/memories/decay.py",
+        "vaultmem/memories/model.py",
         "max(0.0, 1.0 - age_hours / half_life)",
         "1.0 - age_hours / half_life",
         "tests/test_decay.py",

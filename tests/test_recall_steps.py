@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.memories.decay import Aging
-from vaultmem.memories.model import TYPES
+from vaultmem.memories.model import TYPES, Aging
 from vaultmem.search import recall_candidate
 from vaultmem.search.cache import CatalogCache
 from vaultmem.search.recall_candidate import STEPS, Candidate, Wanted

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import logging
 import os
 import socket
 import ssl
@@ -22,12 +24,46 @@ from vaultmem.output import Output
 from vaultmem.text import times
 from vaultmem.text.values import plural
 from vaultmem_server import app, guard, serving
-from vaultmem_server.audit import Audit
 from vaultmem_server.link import Companion, JsonObject, Link, of_memories
 from vaultmem_server.metrics import Metrics
-from vaultmem_server.tokens import TokenStore
+from vaultmem_server.tokens import Caller, TokenStore
+
+log = logging.getLogger("vaultmem.http")
 
 _LOOK = 0.1  # seconds
+_MOST = 5_000_000  # bytes of the trail, after which it becomes audit.log.1, in place of an older one
+
+
+class Audit:
+    """The trail of what was written through the door: a line of JSON for each write, in a file of the user alone. A
+    full disk stops no request: it is in the log instead."""
+
+    def __init__(self, path: str = "", clock: Callable[[], float] = time.time) -> None:
+        self.path = path or os.path.join(paths.state_root(), "audit.log")
+        self._clock = clock
+
+    def write(self, caller: Caller, vault: str, what: str, status: int) -> None:
+        """A write was carried out, or refused."""
+        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._clock()))
+        token = caller.token.name
+        fields = {"time": when, "token": token, "client": caller.client, "from": caller.address}
+        fields |= {"vault": vault, "what": what, "status": str(status)}
+        line = f"{json.dumps(fields)}\n".encode()
+        try:
+            self._rotate()
+            paths.make_private(os.path.dirname(self.path))
+            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(handle, line)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            log.warning("the audit trail cannot be written: %s; %s", error, line.decode().strip())
+
+    def _rotate(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.getsize(self.path) > _MOST:
+                os.replace(self.path, f"{self.path}.1")
 
 
 @dataclass
@@ -46,15 +82,12 @@ class Door:
     last_request: float = field(default_factory=time.monotonic)
     has_chats: bool = False  # whether chats are passed on at /v1
     until_stop: bool = False  # whether `vaultmem stop` ends it
-    guarded: dict[str, int] = field(
-        default_factory=dict
-    )  # places of mounted packages that want a token -> most bytes
+    # Places of mounted packages that want a token -> most bytes; what such packages run while the door is open.
+    guarded: dict[str, int] = field(default_factory=dict)
     beside: list[Callable[[], contextlib.AbstractAsyncContextManager[None]]] = field(
         default_factory=list
-    )  # what such packages run while the door is open
-    left_out: dict[str, str] = field(
-        default_factory=dict
-    )  # packages that could not be mounted, and why
+    )
+    left_out: dict[str, str] = field(default_factory=dict)  # that could not be mounted, and why
     is_closing: bool = False  # streams end then: nothing else would stop while a page is open
 
     def __post_init__(self) -> None:

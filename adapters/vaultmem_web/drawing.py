@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import htpy as h
 
-from vaultmem.memories.decay import POLICIES, aging_of
+from vaultmem.memories.model import POLICIES, aging_of
 from vaultmem_web.data import Record
 from vaultmem_web.texts import Translator
 from vaultmem_web.views import url

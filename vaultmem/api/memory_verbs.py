@@ -61,7 +61,7 @@ SOURCE = Param("source", "where it comes from")
 ROLE = Param("personality", "the role the assistant plays")
 TYPE = Param("type", "what kind it is, in your own words")
 DECAY = Param(
-    "decay", "stable, contextual, reinforceable or fsrs; the category's own if left out", choices="memories.decay:POLICIES"
+    "decay", "stable, contextual, reinforceable or fsrs; the category's own if left out", choices="memories.model:POLICIES"
 )
 TITLE, REPLACES = (
     Param("title", "what to call it"),

@@ -14,7 +14,7 @@ from vaultmem.api import OFF, WORDS_ALONE, Vault
 from vaultmem.commands.rendering import embed_first, open_vault, params_of
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.memories.access import Viewer, viewer
-from vaultmem.memories.decay import policy
+from vaultmem.memories.model import policy
 from vaultmem.output import Output
 from vaultmem.search.query import Answer, Ask, Filter, Hit
 from vaultmem.text.values import RECORDS, TYPE_CHECKING, plural

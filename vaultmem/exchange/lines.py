@@ -20,8 +20,7 @@ from vaultmem.adapter import Value
 from vaultmem.errors import VaultmemError
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import SCOPE
-from vaultmem.memories.decay import POLICIES
-from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, MemoryRecord
+from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, POLICIES, MemoryRecord
 from vaultmem.text.times import seconds, stamp
 from vaultmem.vault.places import ARCHIVE, is_kept_free, portable
 

@@ -12,12 +12,11 @@ from vaultmem.memories.access import CONNECTED
 from vaultmem.memories.classify import READS, UNSURE, file_all, file_inbox, upgrade
 from vaultmem.memories.compress import Means, compress
 from vaultmem.memories.dated import found_reminders, stale_days
-from vaultmem.memories.decay import CAN_BE_REINFORCED
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.findings import across
 from vaultmem.memories.links import resolve
 from vaultmem.memories.merge import MERGED, merge
-from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
+from vaultmem.memories.model import CAN_BE_REINFORCED, CATEGORIES, INBOX, REMINDERS, Memory
 from vaultmem.memories.reads import Left
 from vaultmem.memories.supersede import supersede
 from vaultmem.text.times import format_duration, seconds, stamp

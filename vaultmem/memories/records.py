@@ -7,7 +7,7 @@ from datetime import datetime
 
 from vaultmem.adapter import Value
 from vaultmem.light import NamedTuple
-from vaultmem.memories import decay
+from vaultmem.memories import model
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory, MemoryRecord
 from vaultmem.memories.reads import ReadCount
 from vaultmem.text.times import seconds, stamp
@@ -20,7 +20,7 @@ class Known(NamedTuple):
     reads: Mapping[str, ReadCount]  # by id
     ids: Callable[[str], str]  # the id of the memory with that title, else the title
     now: float
-    half_life: float = decay.HALF_LIFE_HOURS
+    half_life: float = model.HALF_LIFE_HOURS
 
 
 class Wanted(NamedTuple):
@@ -54,16 +54,16 @@ def confidence(
     memory: Memory,
     reads: Mapping[str, ReadCount],
     now: float,
-    half_life: float = decay.HALF_LIFE_HOURS,
+    half_life: float = model.HALF_LIFE_HOURS,
 ) -> float:
     """How sure it still is, by its policy. With `fsrs`, reads and edits count as reviews."""
     policy = memory.decay_policy
     reinforced = seconds(memory.properties.get("last_reinforced_at"))
-    aging = decay.Aging(policy, memory.created, reinforced, memory.updated, memory.id)
-    if policy != decay.POLICY:
+    aging = model.Aging(policy, memory.created, reinforced, memory.updated, memory.id)
+    if policy != model.FSRS:
         return aging.confidence(now, half_life)
     known = reads.get(memory.id)
-    return decay.fsrs_confidence(aging, known.times if known else (), now)
+    return model.fsrs_confidence(aging, known.times if known else (), now)
 
 
 def record(memory: Memory, content: str, known: Known) -> MemoryRecord:
@@ -82,7 +82,7 @@ def record(memory: Memory, content: str, known: Known) -> MemoryRecord:
         "global": memory.properties.get("global") is True,
         "decay_policy": memory.decay_policy,
         "confidence": confidence(memory, known.reads, known.now, known.half_life),
-        "recency": decay.recency(memory.created, known.now),
+        "recency": model.recency(memory.created, known.now),
         "phase": memory.phase,
         "category": memory.category,
         "scope": memory.scope,

@@ -6,7 +6,7 @@ import os
 from functools import lru_cache
 
 from vaultmem import now as clock
-from vaultmem.memories import access, decay
+from vaultmem.memories import access, model
 from vaultmem.search import query as language
 from vaultmem.search import snippet
 from vaultmem.search.query import Ask, Hit
@@ -100,7 +100,7 @@ def _hit(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) 
     rules = _rules(searcher.folder, searcher.config.text("dialect"))
     page = pages.read(rules.page_style(path), text)
     own, content = page.properties, page.content.strip("\n")
-    mark, sure = _mark(own), decay.aging(own).confidence(clock.seconds(), searcher.half_life)
+    mark, sure = _mark(own), model.aging(own).confidence(clock.seconds(), searcher.half_life)
     hidden = sure < (ask.min_confidence or 0.0) or (own.get("compressed") and not ask.compressed)
     if page.error or not own.get("id") or not mark or hidden:
         return None
@@ -119,7 +119,7 @@ def _mark(own: Mapping[str, Value]) -> str:
     """Why it is in the archive; "" where somebody put it there."""
     if newer := own.get("replaced_by"):
         return f"replaced by {str(newer)[:8]}"
-    if own.get("by") in decay.FORGETTING:
+    if own.get("by") in model.FORGETTING:
         return f"archived {str(own.get('deleted_at') or '')[:10]}".rstrip()
     return ""
 

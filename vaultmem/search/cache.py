@@ -10,7 +10,7 @@ from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.index.catalog_read import ids
 from vaultmem.light import cast
-from vaultmem.memories import access, decay
+from vaultmem.memories import access, model
 from vaultmem.search import query as language
 from vaultmem.search.query import Filter
 from vaultmem.text.values import TYPE_CHECKING, encodable
@@ -181,7 +181,7 @@ class CatalogCache:
     it is for reading. A change in the middle does no harm: the next look at the version ends all this.
     """
 
-    half_life = decay.HALF_LIFE_HOURS
+    half_life = model.HALF_LIFE_HOURS
 
     def __init__(self, catalog: Catalog, version: object, folder: str, memory_folder: str) -> None:
         self.version = version
@@ -272,16 +272,16 @@ class CatalogCache:
             known = self._faded = end, {note for note, _ in row[:end]}
         return known[1]
 
-    def confidence(self, aging: decay.Aging, now: float) -> float:
+    def confidence(self, aging: model.Aging, now: float) -> float:
         """How sure one memory still is."""
         if aging.policy != LEARNING:
             return self._sinking(aging, now)
         return self._by_reads([aging], now)[aging.id]
 
-    def _sinking(self, aging: decay.Aging, now: float) -> float:
+    def _sinking(self, aging: model.Aging, now: float) -> float:
         return aging.confidence(now, self.half_life)
 
-    def _by_reads(self, agings: list[decay.Aging], now: float) -> dict[str, float]:
+    def _by_reads(self, agings: list[model.Aging], now: float) -> dict[str, float]:
         """The same for those whose policy learns from being read, by id. Few have it, and it takes long to load."""
         from vaultmem.index.state import State
         from vaultmem.memories import reads
@@ -289,18 +289,18 @@ class CatalogCache:
 
         known = reads.counts(Ledger(State(self._folder).path("ledger.db")))
         times = {each.id: known[each.id].times if each.id in known else () for each in agings}
-        return {each.id: decay.fsrs_confidence(each, times[each.id], now) for each in agings}
+        return {each.id: model.fsrs_confidence(each, times[each.id], now) for each in agings}
 
     @cached_property
-    def _oldest_first(self) -> list[tuple[int, decay.Aging]]:
+    def _oldest_first(self) -> list[tuple[int, model.Aging]]:
         results = [each for each in self._memories if each[1].policy != LEARNING]
         return sorted(results, key=lambda each: each[1].since)
 
     @cached_property
-    def _memories(self) -> list[tuple[int, decay.Aging]]:
+    def _memories(self) -> list[tuple[int, model.Aging]]:
         rows = catalog_read.aging_memories(self._catalog, self._memory_folder)
         agings = (
-            (note, decay.aging_of(decay.policy(policy), own_id, *times))
+            (note, model.aging_of(model.policy(policy), own_id, *times))
             for note, category, (own_id, policy, *times) in rows
         )
         return [each for each in agings if each[1].policy != "stable"]

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from vaultmem.light import NamedTuple
 from vaultmem.memories import access
 from vaultmem.memories.conversation import MEMORY
-from vaultmem.memories.decay import recency
-from vaultmem.memories.model import DEFAULT_SCOPE
+from vaultmem.memories.model import DEFAULT_SCOPE, recency
 from vaultmem.text import values
 
 BUDGET, TOP_K = 2000, 50

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from vaultmem.adapter import Value
 from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
-from vaultmem.memories import access, decay
+from vaultmem.memories import access, model
 from vaultmem.memories.access import is_private, says_private
 from vaultmem.memories.conversation import (
     ASSISTANT,
@@ -66,7 +66,7 @@ class _Read(NamedTuple):
     """A memory as its file says it."""
 
     candidate: Candidate
-    aging: decay.Aging
+    aging: model.Aging
     sessions: frozenset[str]  # the conversations it comes from
     replaced: bool
     expires: float | None  # when it ends by its own word
@@ -210,14 +210,14 @@ class Sources:
             archived=inner.startswith(f"{ARCHIVE}/"),
             until=seconds(own.get("until")) if own.get("replaced_by") else None,
             successor=str(own.get("replaced_by") or ""),
-            forgotten=own.get("by") in decay.FORGETTING and not own.get("replaced_by"),
+            forgotten=own.get("by") in model.FORGETTING and not own.get("replaced_by"),
             private=is_private(own),
             vouched=origin == access.Origin(),
             writer=origin.writer,
             outside=origin.outside,
             stored_reads=_reads_of(own),
         )  # fmt: skip
-        aging, ends = decay.aging(own), seconds(own.get("expires_at"))
+        aging, ends = model.aging(own), seconds(own.get("expires_at"))
         read = _Read(one, aging, cache.sessions(own), bool(own.get("replaced_by")), ends)
         return _entry(read, inner, own) if inner.startswith(f"{ENTRIES}/") else read
 

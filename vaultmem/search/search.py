@@ -11,7 +11,7 @@ from vaultmem.errors import ModelError, StateError
 from vaultmem.index import ORD_BITS, catalog_read, refuse_if_off
 from vaultmem.index.catalog import Catalog, spoken
 from vaultmem.index.state import State
-from vaultmem.memories import access, decay
+from vaultmem.memories import access, model
 from vaultmem.search import cache, rank, snippet
 from vaultmem.search import query as language
 from vaultmem.search.cache import CatalogCache, Pair
@@ -304,7 +304,7 @@ class Searcher:
         return Hit(
             place.path, place.raw, place.title, place.line, place.end_line, place.headings, place.label, place.day,
             place.category, place.properties, place.original,
-            known.confidence(decay.aging(place.properties), now),
+            known.confidence(model.aging(place.properties), now),
             round(one.score, 4),
             _cosine(one),
             {name: round(points, 4) for name, points in one.parts.items()},
