@@ -270,9 +270,8 @@ def settings() -> dict[str, str]:
         for name, value in os.environ.items()
         if name.startswith("VAULTMEM_") and name not in _NOT_SETTINGS
     }
-    zone = " ".join(
-        [*time.tzname, str(time.timezone)]
-    )  # not TZ: a service has none, and the same zone
+    # Not TZ: a service has none, and the same zone.
+    zone = " ".join([*time.tzname, str(time.timezone)])
     return {**own, "config": paths.config_file(), "zone": zone}
 
 

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
 NAME = "VAULTMEM_NOW"
 _own_zone = os.environ.get("TZ")
-_offset: tuple[str, float] = (
-    "",
-    0.0,
-)  # the setting that was read, and its distance from the real clock
+# The setting that was read, and its distance from the real clock.
+_offset: tuple[str, float] = ("", 0.0)
 
 
 def seconds() -> float:

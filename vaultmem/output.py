@@ -97,9 +97,8 @@ class Output:
         if not (self.colour and text and styles):
             return text
         codes = ";".join(_CODES[style] for style in styles)
-        return (
-            f"\x01{_MARK};{codes}\x02{text}\x01{_MARK};0\x02"  # _write makes these escape sequences
-        )
+        # _write makes these escape sequences.
+        return f"\x01{_MARK};{codes}\x02{text}\x01{_MARK};0\x02"
 
     def link(self, text: str, uri: str) -> str:
         """The text as a link, where the terminal has them."""

@@ -183,9 +183,8 @@ def page(text: str) -> bool:
         shown = subprocess.Popen(words, stdin=subprocess.PIPE, env=env)
     except OSError:
         return False
-    plain = re.sub(
-        "\033]8;;[^\033]*\033\\\\", "", text
-    )  # an old less prints such links as they are
+    # An old less prints such links as they are.
+    plain = re.sub("\033]8;;[^\033]*\033\\\\", "", text)
     try:
         shown.communicate(plain.encode("utf-8", "replace"))
     except KeyboardInterrupt:

@@ -27,10 +27,8 @@ if TYPE_CHECKING:
 
 MOST = 9_000  # characters as JSON writes them; harnesses cut at 10,000
 MOST_ITEMS = 8  # of each section
-MOST_FACTS, LEAST_OF_PERSON = (
-    12,
-    4,
-)  # lines of facts, and how many of them a project leaves to the person
+# Lines of facts, and how many of them a project leaves to the person.
+MOST_FACTS, LEAST_OF_PERSON = 12, 4
 DAYS = 7
 SECTIONS = {"today": "Today", "soon": f"The next {DAYS} days", "overdue": "Overdue"}
 

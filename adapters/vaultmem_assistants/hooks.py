@@ -165,9 +165,8 @@ def _without_last(text: str, harness: Harness, was: Sequence[str]) -> str:
     return remove_item(text, node, number)
 
 
-Way = list[
-    tuple[Node, int]
-]  # from the outermost value inward: in which one, and which of its items
+# From the outermost value inward: in which one, and which of its items.
+Way = list[tuple[Node, int]]
 
 
 def _ours(root: Node, harness: Harness) -> list[Way]:

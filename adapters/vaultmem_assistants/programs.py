@@ -89,9 +89,8 @@ class Harness:
     name: str
     title: str
     home: str  # its folder, below the person's own
-    variable: (
-        str  # of the environment, which puts that folder elsewhere; "" where none is documented
-    )
+    # Of the environment, which puts that folder elsewhere; "" where none is documented.
+    variable: str
     file: str  # in that folder
     event: str  # "" where the file is a plugin, which is all ours
     grouped: bool  # hooks lie in groups with a matcher: {"hooks": [...]}
@@ -189,9 +188,8 @@ HARNESSES = {
     )
 }  # fmt: skip
 
-EDITORS = (
-    "obsidian",
-)  # programs that a package of the entry points vaultmem.editors is connected with
+# Programs that a package of the entry points vaultmem.editors is connected with.
+EDITORS = ("obsidian",)
 NAMES = (*HARNESSES, *EDITORS)
 ASSISTANTS = tuple(HARNESSES.values())
 

@@ -20,9 +20,8 @@ class Done(NamedTuple):
     vault: str = ""
     name: str = ""  # of the assistant
     parts: tuple[str, ...] = ()  # of its integration, that were not there before
-    lines: tuple[
-        tuple[str, str], ...
-    ] = ()  # of the settings: before ("" where there was none), and now
+    # Of the settings: before ("" where there was none), and now.
+    lines: tuple[tuple[str, str], ...] = ()
 
 
 def _record_file() -> str:

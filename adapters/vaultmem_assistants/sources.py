@@ -15,9 +15,8 @@ _OTHERS = (  # what others wrote, and what is built of it
     "plugins|skills|node_modules|vendor|site-packages|third[_-]party|pods|deps|dist|build|target"
 )
 _PROJECT = re.compile(r"projects/([^/]+)/")
-_LONGEST = (
-    5_000  # characters of a file of the car agent or of FingerSaver, as memory-cli takes them
-)
+# Characters of a file of the car agent or of FingerSaver, as memory-cli takes them.
+_LONGEST = 5_000
 
 
 class Files:

@@ -47,9 +47,8 @@ _SMALL_WORDS = frozenset(
     "the user users is are was were has have had of an to in on at and or for with that this not no it its my me we "
     "our you your he she they named called".split()
 )
-_STATEMENT = lazy(
-    r"\S\s+\S|[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{4}"
-)  # says something of something
+# Says something of something.
+_STATEMENT = lazy(r"\S\s+\S|[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{4}")
 _QUESTION = lazy(
     r"[?？]\s*$|^(?:where|what|who|whom|whose|when|why|how|which)\b.{0,30}?\b(?:do|does|did|is|are|was|were|am|can|"
     r"could|should|would|will|have|has)\b",

@@ -15,9 +15,8 @@ from vaultmem_chat import turn_queue
 from vaultmem_chat.turn_queue import FOLDER, Turns
 
 LEARN = "vaultmem conversations learn"
-Finding = tuple[
-    str, str, str, list[str], str
-]  # how bad, what, what to do, where, and the command that mends it
+# How bad, what, what to do, where, and the command that mends it.
+Finding = tuple[str, str, str, list[str], str]
 
 
 def findings(vault: Vault) -> Iterator[Finding]:

@@ -93,9 +93,8 @@ class Decisions(NamedTuple):
     """What is to be done. Each text of `adds` is a new fact, word for word."""
 
     adds: tuple[str, ...]
-    updates: tuple[
-        tuple[str, str], ...
-    ]  # (id, the text that replaces it); several may get one text
+    # (id, the text that replaces it); several may get one text.
+    updates: tuple[tuple[str, str], ...]
     deletes: tuple[str, ...]  # ids
 
 

@@ -29,9 +29,8 @@ from vaultmem_languages.when_words import normalize
 ALL_DAY = time(9)
 _DAY = 24 * 60  # minutes
 _TOKEN = lazy(rf"[a-z]+|[0-9]+|@|[{when_chinese.STARTS}]")
-_INSIDE = frozenset(
-    "0123456789abcdefghijklmnopqrstuvwxyz_$€£¥#.:/\\-+=^~第"
-)  # of a number or a word
+# Of a number or a word.
+_INSIDE = frozenset("0123456789abcdefghijklmnopqrstuvwxyz_$€£¥#.:/\\-+=^~第")
 # A blank between figures and the Chinese word they count: 12 月 5 日, 每月 1 号.
 _GAP = lazy(
     r"(?<=[0-9]) (?=[号日月年点时分天周星礼个小刻季])"

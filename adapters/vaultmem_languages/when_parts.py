@@ -201,9 +201,8 @@ def _dates(first: Sense, second: Sense) -> Sense | None:
         return second
     if first.relative and not second.relative:  # tomorrow, 22 November; Friday, 4 December
         return second
-    beside = (
-        second.weekday is not None and first.weekday is None
-    )  # 4 December, Friday; 明天（周日）
+    # 4 December, Friday; 明天（周日）.
+    beside = second.weekday is not None and first.weekday is None
     return first if beside else None
 
 

@@ -26,9 +26,8 @@ _WRITTEN = re.compile(
     r"(?P<day>\d{4}-\d{1,2}-\d{1,2})(?:(?P<gap>[ \t]+)(?P<weekday>[^\W\d_]+\.?))?"
 )
 _CLOCK = re.compile(r"(?<=[ \t])\d{1,2}:\d{2}(?!\d)")
-_MIRROR = (
-    "mirror/markdown/"  # of a graph that Logseq keeps in a database: written by it, never read
-)
+# Of a graph that Logseq keeps in a database: written by it, never read.
+_MIRROR = "mirror/markdown/"
 _MOST_TURNS = 100_000  # of a task that repeats every day since the year 1900
 
 

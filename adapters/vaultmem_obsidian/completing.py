@@ -31,11 +31,8 @@ if TYPE_CHECKING:
 
 _BODY = re.compile(r"\A---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-_MOVING = (
-    "due",
-    "scheduled",
-    "start",
-)  # what the next one is counted from: the first that is there
+# What the next one is counted from: the first that is there.
+_MOVING = ("due", "scheduled", "start")
 _LEFT_OUT = ("id", "dependsOn", "created", "completed", "cancelled_on")  # of the next one
 _MARKED = {"🆔": "id", "⛔": "dependsOn"}
 

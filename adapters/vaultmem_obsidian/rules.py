@@ -67,9 +67,8 @@ class ObsidianRules:
         return bool(patterns) and any(each.search(path, 0, COMPARED) for each in patterns)
 
     def parse(self, path: str, text: str, front: FrontMatter) -> Note:
-        if not (
-            text or front.properties
-        ):  # a name that is tried out: nothing to read, and so no reader
+        if not (text or front.properties):
+            # A name that is tried out: nothing to read, and so no reader.
             title = path.rpartition("/")[2][:-3]
             return Note(title, journal=journal_day(path, self.settings.day_formats))
         from vaultmem_obsidian.note import read_note

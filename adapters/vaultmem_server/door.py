@@ -31,7 +31,7 @@ from vaultmem_server.tokens import Caller, TokenStore
 log = logging.getLogger("vaultmem.http")
 
 _LOOK = 0.1  # seconds
-_MOST = 5_000_000  # bytes of the trail, after which it becomes audit.log.1, in place of an older one
+_MOST = 5_000_000  # bytes of the trail; then it becomes audit.log.1, in place of an older one
 
 
 class Audit:

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader
 
 FOLDER = "import"  # of the state folder, where a file waits to be imported
-TAKEN = (
-    ".taken"  # added to the name of the file in which it is written how many lines were taken in
-)
+# Added to the name of the file in which it is written how many lines were taken in.
+TAKEN = ".taken"
 BATCH, BATCH_BYTES = 500, 8_000_000  # of memories and of their files that one undo takes back
 MOST_LISTED = 1_000  # lines in the report
 _NAME = re.compile(r"[0-9a-f]{32}\.jsonl")
@@ -173,9 +172,8 @@ def _bytes(session: Session, memory: Exchanged, style: str) -> bytes:
         properties = {"id": memory.id, **properties}
         properties |= {key: now for key in ("created_at", "updated_at") if key not in properties}
         if memory.links:
-            properties["links"] = [
-                f"[[{safe(own)}]]" for own in memory.links
-            ]  # until all are there
+            # Until all are there.
+            properties["links"] = [f"[[{safe(own)}]]" for own in memory.links]
     return pages.compose(style, properties, memory.content)
 
 

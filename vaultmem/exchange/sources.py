@@ -231,9 +231,8 @@ class Tree:
         self._only = os.path.basename(real) if os.path.isfile(real) else ""
         self.root = os.path.dirname(real) if self._only else real
         self._apart = apart
-        self._within: dict[str, str] = {
-            "": ""
-        }  # the folder apart that each folder lies in, "" for none
+        # The folder apart that each folder lies in, "" for none.
+        self._within: dict[str, str] = {"": ""}
         self._met: dict[str, str] = {}  # those that were met, and why they are not read
 
     def files(self, wanted: Wanted, below: str = "") -> Iterator[Entry | Passed]:

@@ -78,9 +78,8 @@ def names(raw: Value) -> tuple[str, ...]:
 
 _NOTE = re.compile(r"\.(?:md|markdown)$", re.IGNORECASE)
 _TEXT = re.compile(r"\.(?:md|markdown|txt|text)$", re.IGNORECASE)
-_MEMORIES = (
-    "vaultmem"  # the memory folder of a vault that vaultmem keeps, if nobody has named another
-)
+# The memory folder of a vault that vaultmem keeps, if nobody has named another.
+_MEMORIES = "vaultmem"
 _KNOWN_VAULTS = (  # where Obsidian lists its vaults
     ".config/obsidian", "Library/Application Support/obsidian", ".var/app/md.obsidian.Obsidian/config/obsidian",
     "snap/obsidian/current/.config/obsidian",

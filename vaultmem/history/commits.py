@@ -47,9 +47,8 @@ class Record(NamedTuple):
     why: str
     files: tuple[FileChange, ...]
     is_ours: bool = True  # False: what a person did in an editor, or another machine, seen later
-    contents: tuple[
-        str, ...
-    ] = ()  # the ids of what its files hold after it, see repository.short_id
+    # The ids of what its files hold after it, see repository.short_id.
+    contents: tuple[str, ...] = ()
     undoes: tuple[str, ...] = ()  # commits, or ids of contents, that it takes back
     answers: tuple[Answered, ...] = ()
 
@@ -231,9 +230,8 @@ class Files(NamedTuple):
 
     blobs: Mapping[str, str]  # paths and Git's ids
     read: Read  # the bytes at a path
-    held: Callable[
-        [Sequence[str]], Mapping[str, bytes]
-    ]  # of ids, the bytes of those that are stored
+    # Of ids, the bytes of those that are stored.
+    held: Callable[[Sequence[str]], Mapping[str, bytes]]
 
 
 class Intake:

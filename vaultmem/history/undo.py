@@ -28,9 +28,8 @@ class Means(NamedTuple):
     folder: str  # of the memories
     read: Callable[[str], bytes | None]  # what a file holds now; None: there is none
     merge: Callable[[bytes, bytes, bytes], bytes | None]  # base, ours, theirs; see History.merged()
-    archived: Callable[
-        [bytes], bytes
-    ]  # a memory's bytes with the properties of one that was deleted
+    # A memory's bytes with the properties of one that was deleted.
+    archived: Callable[[bytes], bytes]
     same: Callable[[bytes, bytes], bool] = lambda _, __: True  # whether both are the same memory
     # where in the memory folder an entry of a conversation goes; "" for anything else
     put_away: Callable[[str], str] = lambda _: ""

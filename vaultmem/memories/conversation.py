@@ -159,10 +159,8 @@ def derived_id(*parts: str) -> str:
 # Sessions: which turns belong together, which are old enough to be compressed, which have to make room.
 
 TOKENS = 160  # of the summary of a session
-MOST_WORTH, ASKING = (
-    20,
-    3,
-)  # words: who says more than these tells no more; what a question tells less
+# Words: who says more than these tells no more; what a question tells less.
+MOST_WORTH, ASKING = 20, 3
 NOTHING = "Nothing to remember was said."  # of one with nothing but greetings
 
 

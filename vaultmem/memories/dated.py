@@ -171,9 +171,8 @@ def _is_all(sentence: _Sentence, text: str) -> bool:
 def _sentences(draft: Draft, memory: Memory, text: str) -> Iterator[_Sentence]:
     now, since = draft.view.now, draft.written_at(memory)
     bare = _DATED.sub("", text)
-    text = (
-        bare if language().absolute(bare, since) == text else text
-    )  # without what stale_days has put in
+    # Without what stale_days has put in.
+    text = bare if language().absolute(bare, since) == text else text
     for _ in range(MOST):
         moment = language().reminder(text, since)
         if moment is None:

@@ -34,13 +34,11 @@ class Change(NamedTuple):
     target: str  # where it will be
     properties: Mapping[str, Value]
     content: str | None
-    expected: (
-        str | None
-    )  # the content's hash that the plan saw: when it is another one by then, nothing is done
+    # The content's hash that the plan saw: when it is another one by then, nothing is done.
+    expected: str | None
     why: str  # one line for a person
-    raw: bytes | None = (
-        None  # the whole file instead, for a note that is no memory; `expected` is its digest then
-    )
+    # The whole file instead, for a note that is no memory; `expected` is its digest then.
+    raw: bytes | None = None
     # What the plan saw of the properties it sets, and made them of.
     seen: Mapping[str, Value] = {}
 

@@ -298,9 +298,8 @@ class Runs:
         started, before, ticks = self._now(), self.of(name), time.monotonic()
         try:
             self._ledger.begin(name, started)
-        except (
-            StateError
-        ) as error:  # not begun; it has had its turn all the same, or came again at once
+        except StateError as error:
+            # Not begun; it has had its turn all the same, or came again at once.
             ok, result = False, str(error)
         else:
             ok, result = _outcome(name, work)

@@ -159,9 +159,8 @@ def slips(name: str, title: str) -> int | None:
     short, long = sorted((spelling(name), spelling(title)), key=len)
     if short == long:
         return 0 if len(short) > 1 else None
-    if _HAN.search(
-        name + title
-    ):  # never another character in the place of one: that is another word
+    if _HAN.search(name + title):
+        # Never another character in the place of one: that is another word.
         is_one_more = len(short) > SHORT_CJK and any(
             long[:at] + long[at + 1 :] == short and sign not in _TELLING
             for at, sign in enumerate(long)

@@ -33,10 +33,8 @@ from vaultmem.text.values import lazy
 
 LONGEST = 20_000  # characters that are looked at
 _FEW = 24  # words, of which it is worth asking in which order they stand
-_PREFIX, _PART = (
-    4,
-    0.6,
-)  # characters, and share of the shorter word, that two forms of one word begin with
+# Characters, and share of the shorter word, that two forms of one word begin with.
+_PREFIX, _PART = 4, 0.6
 _STRETCH = 3  # words that stand in the place of others
 _USUAL = 0.8  # the cosine of two statements that may be the same
 _HANS = lazy(f"[{HAN}]+")

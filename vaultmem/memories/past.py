@@ -224,9 +224,8 @@ def _chosen(session: Session, params: Arguments) -> list[list[Record]]:
     if not is_last and since is None:
         raise UsageError("--by NAME needs --since WHEN, such as 2h or 2026-11-22")
     done = past.log(limit=ALL if is_last else MOST, by=name or None, since=since)
-    results = [
-        [one for one in done if one.is_ours]
-    ]  # what people do in their editor, they undo there
+    # What people do in their editor, they undo there.
+    results = [[one for one in done if one.is_ours]]
     if is_last:
         results = _last(session, done, redo=params.flag("redo"))
     if not any(results):
@@ -271,9 +270,8 @@ def _last_elsewhere(
     if not marks:
         return []
     last, commit = max(marks, key=lambda pair: pair[0].at)
-    if own and last.at < stamp(
-        own[0].at
-    ):  # within one second what was seen here later is the later one
+    if own and last.at < stamp(own[0].at):
+        # Within one second what was seen here later is the later one.
         return []
     batch = tuple(
         mark.id for mark, one in marks if one == commit and (mark.at, mark.by) == (last.at, last.by)

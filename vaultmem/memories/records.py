@@ -26,9 +26,8 @@ class Known(NamedTuple):
 class Wanted(NamedTuple):
     """What a list is narrowed to; "" means anything. `since` and `until` are local days, inclusive."""
 
-    fields: Mapping[
-        str, str
-    ]  # phase, category, scope and what is text in the front matter; none of them is ""
+    # Phase, category, scope and what is text in the front matter; none of them is "".
+    fields: Mapping[str, str]
     everywhere: bool  # only global ones
     tags: tuple[str, ...]
     since: str

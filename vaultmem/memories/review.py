@@ -77,9 +77,8 @@ def _follow_rules(session: Session) -> None:
     rules = reads.rules(session.desk.ledger)
     for one in _open(session):
         if isinstance(one, Proposal) and rules.get(one.kind) == ALWAYS:
-            with contextlib.suppress(
-                VaultmemError
-            ):  # its note has changed: the next dream looks again
+            with contextlib.suppress(VaultmemError):
+                # Its note has changed: the next dream looks again.
                 who = Header("dream", "job", f"always {one.kind}: {one.said}"[:200], session.now)
                 _make(session, one, _plan(session, one), who)
 

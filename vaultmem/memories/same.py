@@ -91,9 +91,8 @@ _HAN = lazy(f"[{HAN}]")
 class Particulars(NamedTuple):
     """What a text names."""
 
-    names: frozenset[
-        str
-    ]  # numbers, words with a capital or a digit, days; Chinese characters, which may be a name
+    # Numbers, words with a capital or a digit, days; Chinese characters, which may be a name.
+    names: frozenset[str]
     words: frozenset[str]
     denials: int
 

@@ -156,9 +156,8 @@ def new_memory(
     if tags := params.tags():
         properties["tags"] = list(tags)
     properties.update({name: value for name in _TEXTS if (value := params.text(name))})
-    if by := params.text(
-        "by"
-    ):  # assistants read what an assistant wrote once a person has approved it
+    if by := params.text("by"):
+        # Assistants read what an assistant wrote once a person has approved it.
         properties.setdefault("agent", by)
     if params.flag("everywhere"):
         properties["global"] = True

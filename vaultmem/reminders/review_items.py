@@ -122,10 +122,8 @@ class Review:
         kinds = self._kinds
         turns = chain.from_iterable(zip_longest(*(kinds[kind] for kind in _ASKED)))
         questions = [one for one in turns if one is not None]
-        asked, rest = (
-            questions[:MOST_QUESTIONS],
-            questions[MOST_QUESTIONS:],
-        )  # an answer brings up the next
+        # An answer brings up the next.
+        asked, rest = questions[:MOST_QUESTIONS], questions[MOST_QUESTIONS:]
         rest += [each for kind, some in kinds.items() if kind not in PERSONAL for each in some]
         lost = _summarize_many(kinds[LOST], _COUNTED[LOST])
         shown = [*kinds["vanished"], *kinds[HALTED], *lost, *kinds["leaving"], *asked]

@@ -16,9 +16,8 @@ from vaultmem.text.values import lazy
 JOINER = "\u200d"
 _FLAGS = range(0x1F1E6, 0x1F200)
 _SKINS = range(0x1F3FB, 0x1F400)
-_LATE_JAMO = range(
-    0x1160, 0x1200
-)  # vowels and finals, which stand in the square of the letter before
+# Vowels and finals, which stand in the square of the letter before.
+_LATE_JAMO = range(0x1160, 0x1200)
 _WIDE = ("W", "F")
 
 

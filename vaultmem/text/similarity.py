@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 SIZE = 32  # values of a sketch
 _CAP = 20_000  # characters of a content that sketches and shingles are made of
 _OPENING = 100
-_BAND = (
-    3  # values in a key: 10 keys, of which texts with J = 0.7 share one with 1-(1-0.7^3)^10 = 98 %
-)
+# Values in a key: 10 keys, of which texts with J = 0.7 share one with 1-(1-0.7^3)^10 = 98 %.
+_BAND = 3
 _BITS = 256
 _RUN = 3  # units in a shingle
 # Scripts without blanks between words, and Hangul, whose words end in particles: a unit a character.

@@ -12,10 +12,8 @@ if TYPE_CHECKING:
     from datetime import date, datetime
 
 
-_FIRST, _LAST = (
-    -62_135_000_000.0,
-    253_402_000_000.0,
-)  # a day within what calendars know, in any zone
+# A day within what calendars know, in any zone.
+_FIRST, _LAST = -62_135_000_000.0, 253_402_000_000.0
 
 
 def stamp(seconds: float) -> str:

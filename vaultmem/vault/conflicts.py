@@ -125,9 +125,8 @@ class _Text:
         lines = [line.strip() for line in text[:_SAMPLE].splitlines()]
         end = lines.index("---", 1) + 1 if lines[:1] == ["---"] and "---" in lines[1:] else 0
         self.body = [line for line in lines[end:] if line and not line.startswith("#")][:_LINES]
-        self.marks: dict[
-            str, list[str]
-        ] = {}  # what tells this note from others, by where it stands
+        # What tells this note from others, by where it stands.
+        self.marks: dict[str, list[str]] = {}
         for line in lines[:end]:
             key, _, value = line.partition(":")
             if key in _IDS:

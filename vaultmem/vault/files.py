@@ -20,9 +20,8 @@ from vaultmem.vault.walk import has_one_spelling, nfc, small
 _FILE = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-MOST_OPEN = (
-    64  # folders; a process may have 256 files open on some systems, and eight searches at once
-)
+# Folders; a process may have 256 files open on some systems, and eight searches at once.
+MOST_OPEN = 64
 _BY_FOLDER = os.open in os.supports_dir_fd
 
 

@@ -276,9 +276,8 @@ class _Builder:
         value: Value = frame.items if frame.mapping is None else frame.mapping
         if frame.anchor is not None:
             self.anchors[frame.anchor] = (value, self.weight - frame.weight + 1)
-        if _index(event.end_mark) > _index(
-            event.start_mark
-        ):  # a bracket; a block ends with nothing
+        if _index(event.end_mark) > _index(event.start_mark):
+            # A bracket; a block ends with nothing.
             self.end = _index(event.end_mark)
         self._put(value)
 

@@ -21,9 +21,8 @@ ARCHIVE, ENTRIES, GENERATED = values.ARCHIVE, values.ENTRIES, values.GENERATED
 EXPECTATIONS = GENERATED[3]
 SYNC = values.SYNC  # the logs by which machines agree
 RECORDS = values.RECORDS
-ARCHIVED_NOTES = (
-    f"{ARCHIVE}/notes"  # what a person's own notes keep their paths in, when they are put away
-)
+# What a person's own notes keep their paths in, when they are put away.
+ARCHIVED_NOTES = f"{ARCHIVE}/notes"
 
 
 CHAT = "Chat"  # how the name of the page of a conversation begins

@@ -33,10 +33,8 @@ if TYPE_CHECKING:
 
 PATH = "/embeddings"
 AT_ONCE, LETTERS = 32, 60_000  # texts and characters of one request
-LONGEST, SHORTEST = (
-    8_000,
-    200,
-)  # characters of a text; below the second it is not cut for being too long
+# Characters of a text; below the second it is not cut for being too long.
+LONGEST, SHORTEST = 8_000, 200
 TOO_LONG = (400, 413, 422)  # how services say so
 QUESTION = 5.0  # seconds for the vector of a question: somebody waits for it
 REST = 30.0  # seconds before the next request to a service that failed

@@ -58,9 +58,8 @@ class Parts(NamedTuple):
     place: str  # where memory is put: turn or start
     conversation: str  # of requests that name none
     client: str = ""  # the assistant in whose name memories are recalled; "" for the person
-    holder: str = (
-        ""  # whose conversations these are, where several ask: another one's cannot be named
-    )
+    # Whose conversations these are, where several ask: another one's cannot be named.
+    holder: str = ""
 
 
 class Tee:
