@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.errors import FrontMatterError
+from vaultmem.vault import pages
 from vaultmem.vault.frontmatter import locate, split
 from vaultmem.vault.frontmatter_edit import remove_property, set_property
+
+
+def edited(note: bytes, key: str, value: object) -> bytes:
+    """A file of bytes with one property set, or removed for None."""
+    return pages.edit("frontmatter", note, {key: value}, None)  # type: ignore[dict-item]
+
 
 NOTE = """---
 # first words
@@ -88,7 +95,8 @@ def changed_lines(before: str, after: str) -> tuple[list[str], list[str]]:
 def test_set(key: str, value: object, old: list[str], new: list[str]) -> None:
     after = set_property(NOTE, key, value)  # type: ignore[arg-type]
     assert changed_lines(NOTE, after) == (old, new)
-    assert set_property(NOTE.encode(), key, value) == after.encode()  # type: ignore[arg-type]
+    wanted = remove_property(NOTE, key) if value is None else after
+    assert edited(NOTE.encode(), key, value) == wanted.encode()
 
 
 @pytest.mark.parametrize(
@@ -115,7 +123,7 @@ def test_remove(key: str, gone: list[str]) -> None:
 
 def test_remove_without_front_matter() -> None:
     assert remove_property("# x\n", "a") == "# x\n"
-    assert remove_property(b"", "a") == b""
+    assert edited(b"", "a", None) == b""
 
 
 @pytest.mark.parametrize(
@@ -215,10 +223,14 @@ def test_removed_shapes(before: str, key: str, after: str) -> None:
     ],
 )
 def test_refused(note: str | bytes) -> None:
-    data = note if isinstance(note, bytes) else note.encode()
-    with pytest.raises(FrontMatterError) as refusal:
-        set_property(data, "a", "new")
-    assert "\n" not in str(refusal.value)
+    for data in (note, note.encode()) if isinstance(note, str) else (note,):
+        with pytest.raises(FrontMatterError) as refusal:
+            _ = (
+                set_property(data, "a", "new")
+                if isinstance(data, str)
+                else edited(data, "a", "new")
+            )
+        assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -238,9 +250,9 @@ def test_refused_names() -> None:
 
 def test_bytes_that_are_not_utf8_stay_as_they_are() -> None:
     note = b"---\na: 1\n---\ncaf\xe9 \xff\x00\n"
-    assert set_property(note, "a", 2) == b"---\na: 2\n---\ncaf\xe9 \xff\x00\n"
+    assert edited(note, "a", 2) == b"---\na: 2\n---\ncaf\xe9 \xff\x00\n"
     wide = "\ufeff---\na: 1\n---\nx".encode("utf-16-le")
-    assert set_property(wide, "a", "é") == "\ufeff---\na: é\n---\nx".encode("utf-16-le")
+    assert edited(wide, "a", "é") == "\ufeff---\na: é\n---\nx".encode("utf-16-le")
 
 
 # --- The law, over notes put together from known entries
@@ -350,4 +362,4 @@ def test_law_of_any_key_in_any_text(key: str, value: object, text: str) -> None:
 @given(st.binary(max_size=60), st.sampled_from(["a", "k"]), VALUES)
 def test_no_bytes_are_lost(body: bytes, key: str, value: object) -> None:
     note = b"---\na: 1\n---\n" + body
-    assert set_property(note, key, value).endswith(b"---\n" + body)  # type: ignore[arg-type]
+    assert edited(note, key, value).endswith(b"---\n" + body)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.batch_place import AFTER, BEFORE, Place, everything, new, old
+from tests.batch_place import AFTER, BEFORE, Place, everything
 from tests.kill_points import kill_everywhere, killed_after, killed_at, moments
 from tests.laws import WHOLE, points
 from vaultmem.vault.recovery import is_torn
@@ -144,61 +141,6 @@ def test_a_damaged_record_is_put_aside(place: Place) -> None:
         assert place.notes() == BEFORE
         assert place.batches.heal() == []
         assert place.batches.waiting() == []
-
-
-# --- What a kill of an older version has left in its journal
-
-
-def old_record(place: Place, head: dict[str, object], old: bytes = b"", new: bytes = b"") -> Path:
-    """A record as versions before 0.2.0 kept it."""
-    journal = place.state / "journal"
-    journal.mkdir(parents=True, exist_ok=True)
-    whole = {"target": str(place.vault / "m/a.md"), "temp": "", "fresh": False, "source": ""} | head
-    line = json.dumps(whole | {"old": len(old), "new": len(new)}).encode() + b"\n"
-    record = journal / "1-1.record"
-    record.write_bytes(line + old + new)
-    return record
-
-
-def test_an_old_record_is_finished(place: Place) -> None:
-    note, temp = place.vault / "m/a.md", place.vault / "m/.vaultmem-1-1.tmp"
-    temp.write_bytes(b"half")
-    record = old_record(place, {"temp": str(temp)}, old("a"))
-    assert place.batches.heal() == []
-    assert not temp.exists()
-    old_record(place, {}, old("a"), new("a"))
-    note.write_bytes(new("a")[:9] + old("a")[9:])
-    assert "undone" in place.batches.heal()[0]
-    assert note.read_bytes() == old("a")
-    old_record(place, {"fresh": True}, b"", new("a"))
-    note.write_bytes(new("a")[:9])
-    assert "completed" in place.batches.heal()[0]
-    assert note.read_bytes() == new("a")
-    note.write_bytes(b"")
-    old_record(place, {"source": str(place.vault / "m/b.md")})
-    assert "completed" in place.batches.heal()[0]
-    assert note.read_bytes() == old("b")
-    assert not (place.vault / "m/b.md").exists()
-    assert not record.exists()
-
-
-def test_an_old_record_waits_or_is_kept(place: Place) -> None:
-    record = old_record(place, {"target": str(place.vault / "gone/a.md")}, b"old", b"new")
-    assert place.batches.heal() == []
-    assert record.exists()
-    record = old_record(place, {}, b"old", b"new")
-    with record.open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        assert place.batches.heal() == [], "its writer lives"
-    assert "changed since" in place.batches.heal()[0]
-    assert record.with_name("1-1.record.kept").read_bytes().endswith(b"oldnew")
-    for data in (b"", b"{}", b"\xff", b"[]\n", b'{"target": 1'):
-        record.write_bytes(data)
-        assert "put aside" in place.batches.heal()[0]
-    record.with_name("1-2.record.part").write_bytes(b"x")
-    assert place.batches.heal() == []
-    assert os.listdir(record.parent) == ["1-1.record.kept"]
-    assert place.notes() == BEFORE
 
 
 @given(st.binary(max_size=30), st.binary(max_size=30), st.integers(0, 30))

@@ -16,8 +16,7 @@ from vaultmem.vault.frontmatter import Block, Document, Span, UnreadableError, l
 from vaultmem.vault.yaml_lines import format_flow, format_lines, format_value, item_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import AnyStr
+    from collections.abc import Sequence
 
     from vaultmem.adapter import Value
 
@@ -113,35 +112,12 @@ def _after_line(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def set_property(note: AnyStr, key: str, value: Value) -> AnyStr:
+def set_property(text: str, key: str, value: Value) -> str:
     """The note with one top-level property set; the same note when it has that value already.
 
     A key is found as written, else without regard to case when only one answers, and keeps its
     spelling. Raises FrontMatterError when the properties cannot be read or the edit is not safe.
     """
-    return _edit(note, lambda text: _set(text, key, value))
-
-
-def remove_property(note: AnyStr, key: str) -> AnyStr:
-    """The note without the lines of one property; the same note when it has none of that name."""
-    return _edit(note, lambda text: _remove(text, key))
-
-
-def _edit(note: AnyStr, edit: Callable[[str], str]) -> AnyStr:
-    """Apply an edit of text to text or bytes; bytes that are no text come back as they were."""
-    if isinstance(note, str):
-        return edit(note)
-    encoding = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}.get(note[:2], "utf-8")
-    errors = "surrogateescape" if encoding == "utf-8" else "strict"
-    try:
-        return edit(note.decode(encoding, errors)).encode(encoding, errors)
-    except UnicodeError as error:
-        raise FrontMatterError(
-            "the note is not valid text; repair its encoding in your editor first"
-        ) from error
-
-
-def _set(text: str, key: str, value: Value) -> str:
     if not key:
         raise FrontMatterError("a property needs a name")
     block = locate(text)
@@ -175,7 +151,8 @@ def _set(text: str, key: str, value: Value) -> str:
     return _check(changed, expected)
 
 
-def _remove(text: str, key: str) -> str:
+def remove_property(text: str, key: str) -> str:
+    """The note without the lines of one property; the same note when it has none of that name."""
     block = locate(text)
     if block is None:
         return text

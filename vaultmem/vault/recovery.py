@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 
@@ -205,73 +204,3 @@ def is_torn(data: bytes, old: bytes, new: bytes) -> bool:
     differ = (at for at, (a, b) in enumerate(zip(data, new, strict=False)) if a != b)
     same = next(differ, min(len(data), len(new)))
     return data[same:] == old[same:]
-
-
-# Before 0.2.0 single writes had records of their own, in the folder "journal".
-
-_RECORD, _PART = ".record", ".part"
-
-
-def finish_journal(folder: str) -> list[str]:
-    """Finish or undo what a kill of an older version has left; says in one line each what was done.
-
-    A note that was half written gets its old bytes back. A note that somebody has changed since is left alone, and
-    its old bytes are kept. Records of an absent vault, and of a writer that still lives, stay.
-    """
-    messages: list[str] = []
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    for name in names:
-        if name.endswith((_RECORD, _PART)):
-            record = f"{folder}/{name}"
-            try:
-                with open(record, "rb") as file:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    messages += _finish_record(record, b"" if name.endswith(_PART) else file.read())
-            except BlockingIOError:
-                continue
-            except (ValueError, KeyError, TypeError, AttributeError):
-                os.replace(record, record + KEPT)
-                messages.append(f"{record}{KEPT}: a damaged record was put aside")
-            except OSError as error:
-                messages.append(f"{record}: cannot be recovered: {error.strerror}")
-    return messages
-
-
-def _finish_record(record: str, data: bytes) -> list[str]:
-    if record.endswith(_PART):
-        os.unlink(record)
-        return []
-    line, _, rest = data.partition(b"\n")
-    head = json.loads(line)
-    target, temp, source = head["target"], head["temp"], head.get("source", "")
-    old, new = rest[: head["old"]], rest[head["old"] :]
-    if len(new) != head["new"]:
-        raise ValueError("a record of the wrong length")
-    if not os.path.isdir(os.path.dirname(target)):
-        return []
-    if os.path.basename(temp).startswith(TEMP_PREFIX):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temp)
-    held = None
-    if os.path.exists(target):
-        with open(target, "rb") as file:
-            held = file.read()
-    messages = []
-    if source and held == b"" and os.path.exists(source):
-        os.replace(source, target)
-        messages.append(f"{target}: a move was cut off; completed")
-    elif (
-        new
-        and held is not None
-        and held not in (new, None if head["fresh"] else old)
-        and is_torn(held, old, new)
-    ):
-        write_in_place(target, new if head["fresh"] else old)
-        messages.append(
-            f"{target}: a write was cut off; {'completed' if head['fresh'] else 'undone'}"
-        )
-    elif new and not head["fresh"] and held not in (old, new):
-        os.replace(record, record + KEPT)
-        return [f"{target}: changed since a write was cut off; old text in {record}{KEPT}"]
-    os.unlink(record)
-    return messages
