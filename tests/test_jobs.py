@@ -210,15 +210,15 @@ def test_listing_before_and_after(notes: Path) -> None:
     settings = config.load(str(notes))
     ledger = jobs.ledger(str(notes))
     first = jobs.listing(settings, ledger, NOW)
-    assert [one.name for one in first] == [*jobs.JOBS]
-    assert first[0].next_run == NOW + 300
-    assert all(one.last_run is one.ok is one.last_result is None for one in first)
+    assert [one["name"] for one in first] == [*jobs.JOBS]
+    assert first[0]["next_run"] == NOW + 300
+    assert all(one["last_run"] is one["ok"] is one["last_result"] is None for one in first)
     ledger.begin("reconcile", NOW)
     ledger.end(Run("reconcile", NOW, None, NOW, True, "fine", 2.0, NOW))
     one = jobs.listing(settings, ledger, NOW + 100)[0]
-    assert (one.next_run, one.last_run, one.last_result) == (NOW + 300, NOW, "fine")
-    assert (one.ok, one.last_ok, one.seconds) == (True, NOW, 2.0)
-    assert jobs.listing(settings, ledger, NOW + 900)[0].next_run == NOW + 900
+    assert (one["next_run"], one["last_run"], one["last_result"]) == (NOW + 300, NOW, "fine")
+    assert (one["ok"], one["last_ok"], one["seconds"]) == (True, NOW, 2.0)
+    assert jobs.listing(settings, ledger, NOW + 900)[0]["next_run"] == NOW + 900
 
 
 def test_listing_of_a_running_scheduler(notes: Path) -> None:
@@ -229,12 +229,14 @@ def test_listing_of_a_running_scheduler(notes: Path) -> None:
     scheduler.start()
     try:
         scheduler.run_now("tidy")
-        listed = {one.name: one for one in jobs.listing(settings, scheduler, NOW)}
+        listed = {one["name"]: one for one in jobs.listing(settings, scheduler, NOW)}
     finally:
         scheduler.stop()
-    assert listed["tidy"].last_result == "tidy done"
-    assert listed["tidy"].ok
-    assert all(one.next_run and not one.running and not one.waiting_for for one in listed.values())
+    assert listed["tidy"]["last_result"] == "tidy done"
+    assert listed["tidy"]["ok"]
+    assert all(
+        one["next_run"] and not one["running"] and not one["waiting_for"] for one in listed.values()
+    )
 
 
 def test_the_nearest_name_is_told() -> None:

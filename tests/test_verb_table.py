@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,12 @@ def signature(one: Param) -> str:
     return f"{one.name}: {kind} | None = None"
 
 
+def answer_type(verb: Verb) -> str:
+    """What the function of a verb of the core returns, where that is a type of its own."""
+    type_ = str(resolve(verb.run).__annotations__["return"])
+    return type_ if type_.isidentifier() and type_ != "JsonObject" else "dict[str, Any]"
+
+
 def stub(name: str, verb: Verb) -> str:
     """The method of a verb in methods.pyi."""
     own = [one for one in verb.of(PYTHON) if one.doors != "agent"]
@@ -66,7 +74,7 @@ def stub(name: str, verb: Verb) -> str:
     given = ["self", *map(signature, first)]
     rest = [signature(one) for one in own if one not in first and one not in lists]
     star = [f"*{one.name}: str" for one in lists] or (["*"] if rest else [])
-    gives = verb.gives.partition(": ")[2] or verb.gives or "dict[str, Any]"
+    gives = verb.gives.partition(": ")[2] or verb.gives or answer_type(verb)
     listed = ", ".join([*given, *star, *rest])
     return f"    def {method_name(name, verb)}({listed}) -> {gives}: ...\n"
 
@@ -75,12 +83,21 @@ def test_the_stub_of_the_methods_is_made_from_the_table() -> None:
     head = (
         "# Made from the table of verbs; UPDATE_GOLDEN=1 pytest tests/test_verb_table.py writes it.\n"
         "from collections.abc import Iterable, Mapping\nfrom typing import Any\n\n"
-        "from vaultmem.api.verbs import Verb\nfrom vaultmem.memories.model import MemoryRecord\n\n"
-        "def method_name(name: str, verb: Verb) -> str: ...\n\n"
+    )
+    body = (
+        "\ndef method_name(name: str, verb: Verb) -> str: ...\n\n"
         "class Methods:\n    def ask(self, verb: str, **params: object) -> Any: ...\n"
     )
-    lines = [stub(name, verb) for name, verb in memory_verbs().items() if method_name(name, verb)]
-    kept(ROOT / "vaultmem" / "api" / "methods.pyi", head + "".join(lines))
+    verbs = {name: verb for name, verb in memory_verbs().items() if method_name(name, verb)}
+    text = "".join(stub(name, verb) for name, verb in verbs.items())
+    places = {
+        name: value.__module__
+        for module in [one for name, one in sys.modules.items() if name.startswith("vaultmem.")]
+        for name, value in vars(module).items()
+        if isinstance(value, type) and re.search(rf"-> (?:list\[)?{name}\b", text)
+    } | {"MemoryRecord": "vaultmem.memories.model", "Verb": "vaultmem.api.verbs"}
+    imports = sorted(f"from {module} import {name}\n" for name, module in places.items())
+    kept(ROOT / "vaultmem" / "api" / "methods.pyi", "".join([head, *imports, body, text]))
 
 
 def row(one: Param) -> str:

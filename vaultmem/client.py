@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Protocol, TextIO
 
+    from vaultmem.adapter import JsonObject
     from vaultmem.progress import Progress
 
     class Writable(Protocol):
@@ -69,7 +70,7 @@ NOBODY = Nobody()
 
 
 def call(
-    vault: str, method: str, params: dict[str, object], *, timeout: float | None = FIRST_BYTE,
+    vault: str, method: str, params: JsonObject, *, timeout: float | None = FIRST_BYTE,
     progress: Progress | None = None,
 ) -> object:  # fmt: skip
     """The result of a method, or NOBODY when no agent listens. `timeout` is the longest silence to bear, in
@@ -147,7 +148,7 @@ def _result(lines: Iterator[str], progress: Progress | None) -> object:
     raise ValueError("it ended too soon")
 
 
-def _follow(progress: Progress, state: dict[str, object], stage: str, done: int) -> tuple[str, int]:
+def _follow(progress: Progress, state: JsonObject, stage: str, done: int) -> tuple[str, int]:
     """Pass on a line of progress; the stage and the count it is at."""
     name, now = str(state.get("stage")), _number(state, "done")
     if name != stage or now < done:
@@ -157,7 +158,7 @@ def _follow(progress: Progress, state: dict[str, object], stage: str, done: int)
     return name, now
 
 
-def _number(fields: dict[str, object], name: str) -> int:
+def _number(fields: JsonObject, name: str) -> int:
     number = fields.get(name)
     return number if isinstance(number, int) else 0
 
@@ -182,10 +183,8 @@ def run_in_agent(
 ) -> object:
     """The reply to a command that the agent carries out, for print_reply(). NOBODY when there is no agent. Raises
     AgentError."""
-    request = _request(command, words)
-    if stdin is not None:
-        request["given"] = stdin
-    return call(vault_of(words), "run", request, timeout=timeout)
+    given = {} if stdin is None else {"given": stdin}
+    return call(vault_of(words), "run", {**_request(command, words), **given}, timeout=timeout)
 
 
 def print_reply(reply: object) -> int | None:
@@ -242,7 +241,7 @@ def vault_of(words: list[str]) -> str:
     return paths.choose_vault(chosen, None)
 
 
-def _request(command: str, words: list[str]) -> dict[str, object]:
+def _request(command: str, words: list[str]) -> JsonObject:
     terminal = is_terminal(sys.stdout)
     return {
         "command": command,
@@ -256,7 +255,7 @@ def _request(command: str, words: list[str]) -> dict[str, object]:
     }
 
 
-def _terminal_state() -> dict[str, object]:
+def _terminal_state() -> JsonObject:
     """What the terminal is like."""
     from vaultmem import screen
 

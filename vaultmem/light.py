@@ -3,16 +3,30 @@ to make each NamedTuple, of which a command may have eighty. Type checkers see t
 
 from __future__ import annotations
 
-__all__ = ["TYPE_CHECKING", "NamedTuple", "Protocol", "cast"]
+__all__ = ["TYPE_CHECKING", "NamedTuple", "NotRequired", "Protocol", "TypedDict", "cast", "final"]
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from typing import NamedTuple, Protocol, cast
+    from typing import NamedTuple, NotRequired, Protocol, TypedDict, cast, final
 else:
     from collections import _tuplegetter, namedtuple
 
     Protocol = object
+    NotRequired = None  # stands in annotations only
+
+    class TypedDict:
+        """Its classes make plain dicts."""
+
+        def __init_subclass__(cls, **_options):
+            pass
+
+        def __new__(cls, *_of_a_class, **fields):
+            return fields
+
+    def final(one):
+        """What is given."""
+        return one
 
     def cast(_kind, one):
         """What is given, which a type checker takes for `kind`."""

@@ -13,12 +13,12 @@ import os
 import re
 from collections.abc import Callable, Sequence
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import JsonObject, Value
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, Memory
-from vaultmem.memories.reports import Report, header
+from vaultmem.memories.reports import header
 from vaultmem.memories.store import Session
 from vaultmem.text import secrets
 from vaultmem.text.times import stamp
@@ -45,12 +45,12 @@ _AROUND = 2  # lines before and behind a change in the answer
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
-def view(session: Session, params: Arguments) -> Report:
+def view(session: Session, params: Arguments) -> JsonObject:
     """A file with line numbers, or a folder."""
     return {"text": _Tool(session, params).view()}
 
 
-def change(session: Session, params: Arguments) -> Report:
+def change(session: Session, params: Arguments) -> JsonObject:
     """create, str_replace, insert, delete or rename; "text" is the answer to the model."""
     tool = _Tool(session, params)
     commands: dict[str, Callable[[], str]] = {

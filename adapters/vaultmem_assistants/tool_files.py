@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import Properties
 from vaultmem.errors import VaultmemError
 from vaultmem.memories import access
 from vaultmem.memories.store import Session
@@ -204,14 +204,14 @@ class Folder:
         return self._session.desk.rules.page_style(path) if path.lower().endswith(".md") else ""
 
 
-def compose_file(style: str, properties: Mapping[str, Value], content: str) -> bytes:
+def compose_file(style: str, properties: Properties, content: str) -> bytes:
     """A new file with this text."""
     if style == pages.OUTLINE:
         return pages.compose(style, properties, content)
     return _with_text(pages.compose(style, properties, ""), content)
 
 
-def edited(style: str, data: bytes, sets: Mapping[str, Value], content: str) -> bytes:
+def edited(style: str, data: bytes, sets: Properties, content: str) -> bytes:
     """A file with another text, and with these properties."""
     if style == pages.OUTLINE:
         return pages.edit(style, data, sets, content)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from vaultmem import now as clock
 from vaultmem.client import is_terminal
@@ -19,11 +20,9 @@ from vaultmem.commands.rendering import (
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.memories.conversation import FACTS, SUMMARIES, TURNS
 from vaultmem.output import Output, table
-from vaultmem.text.values import TYPE_CHECKING, plural
+from vaultmem.text.values import plural
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from vaultmem_chat.learning import Learned
 
 MOST_READ = 1_048_576  # bytes of stdin
@@ -88,7 +87,7 @@ def _show(args: Namespace, output: Output) -> None:
 def _promote(args: Namespace, output: Output) -> None:
     how = {"category": args.category, "by": args.by, "dry_run": args.dry_run}
     with vault_of(args, output) as vault:
-        report: dict[str, Any] = vault.ask("promote-fact", id=args.name, **how)
+        report = vault.ask("promote-fact", id=args.name, **how)
     if args.dry_run:
         show_report(report, output)
     else:
@@ -97,7 +96,8 @@ def _promote(args: Namespace, output: Output) -> None:
 
 def _forget(args: Namespace, output: Output) -> None:
     with vault_of(args, output) as vault:
-        report = vault.forget(args.name, derived=args.derived, by=args.by, dry_run=args.dry_run)
+        how = {"derived": args.derived, "by": args.by, "dry_run": args.dry_run}
+        report = vault.ask("forget", id=args.name, **how)
     if args.dry_run:
         show_report(report, output)
     else:

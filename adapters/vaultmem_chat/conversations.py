@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import JsonObject, Value
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories import overviews, transcript
 from vaultmem.memories.access import is_private
@@ -24,7 +24,7 @@ from vaultmem.memories.conversation import (
 from vaultmem.memories.draft import Plan
 from vaultmem.memories.model import DEFAULT_SCOPE
 from vaultmem.memories.provenance import drawn_from, sentence_in, turn_of
-from vaultmem.memories.reports import Report, header, report_planned
+from vaultmem.memories.reports import header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.memories.summaries import is_edited, is_outdated
 from vaultmem.memories.supersede import replace
@@ -41,7 +41,7 @@ KINDS = {MEMORY: FACTS, USER: TURNS, ASSISTANT: TURNS, SUMMARY: SUMMARIES}
 MOST = 1_000_000
 
 
-def entries(desk: MemoryStore, _: Reader, request: Arguments) -> Report:
+def entries(desk: MemoryStore, _: Reader, request: Arguments) -> JsonObject:
     """The entries of one conversation, the oldest first; the newest of them where there is a limit."""
     conversation = conversation_of(request)
     kinds = request.texts("kinds")
@@ -59,7 +59,7 @@ def entries(desk: MemoryStore, _: Reader, request: Arguments) -> Report:
     return {"conversation_id": conversation, "entries": listed, "count": len(listed)}
 
 
-def conversations(desk: MemoryStore, _: Reader, request: Arguments) -> Report:  # noqa: ARG001 - every verb has the same form
+def conversations(desk: MemoryStore, _: Reader, request: Arguments) -> JsonObject:  # noqa: ARG001 - every verb has the same form
     """All conversations, the one that spoke last first."""
     result: dict[tuple[str, str], list[Entry]] = {}
     troubles: list[list[str]] = []
@@ -72,7 +72,7 @@ def conversations(desk: MemoryStore, _: Reader, request: Arguments) -> Report:  
     return {"conversations": listed, "count": len(listed), "troubles": troubles}
 
 
-def _totals(folder: str, conversation: str, result: list[Entry]) -> Report:
+def _totals(folder: str, conversation: str, result: list[Entry]) -> JsonObject:
     living = [one for one in result if not one.deleted]
     counts = {
         kind: sum(KINDS[one.role] == kind for one in living) for kind in (TURNS, FACTS, SUMMARIES)
@@ -84,7 +84,7 @@ def _totals(folder: str, conversation: str, result: list[Entry]) -> Report:
     }  # fmt: skip
 
 
-def _with_state(one: Entry, every: Sequence[Entry]) -> Report:
+def _with_state(one: Entry, every: Sequence[Entry]) -> JsonObject:
     """An entry as JSON; the summary of all says whether it still may be told, a fact of which turn it is, and of which
     sentence."""
     turn = turn_of(one, every) if one.role == MEMORY else None
@@ -96,7 +96,7 @@ def _with_state(one: Entry, every: Sequence[Entry]) -> Report:
     return {**record(one), "outdated": is_outdated(one, every)}
 
 
-def record(one: Entry) -> Report:
+def record(one: Entry) -> JsonObject:
     """An entry as JSON."""
     return {
         "id": one.id, "path": one.path, "title": title(one), "conversation_id": one.conversation, "role": one.role,
@@ -121,7 +121,7 @@ def title(one: Entry) -> str:
     return value if isinstance(value, str) and value else file_name(one.path)
 
 
-def promote(session: Session, request: Arguments) -> Report:
+def promote(session: Session, request: Arguments) -> JsonObject:
     """Make a fact of a conversation a memory of the vault, for everybody, when a person says so."""
     fact = _living(session, request)
     if fact.role != MEMORY:
@@ -171,7 +171,7 @@ def promote(session: Session, request: Arguments) -> Report:
     }  # fmt: skip
 
 
-def forget(session: Session, request: Arguments) -> Report:
+def forget(session: Session, request: Arguments) -> JsonObject:
     """Put an entry away, and with it the summaries in which it is told on; they are made again without it. With
     `derived` also the facts and memories that were made of it."""
     one = _living(session, request)

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import JsonObject, Properties, Value
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.exchange.lines import checked_properties
 from vaultmem.memories import conversation as talk
 from vaultmem.memories.arguments import CONTROL, MAX_TEXT, Arguments
 from vaultmem.memories.conversation import ASSISTANT, ROLES, SUMMARY, Entry
 from vaultmem.memories.draft import CREATE, EDIT, TO_ARCHIVE, Change, Plan
-from vaultmem.memories.reports import Report, header, report_planned
+from vaultmem.memories.reports import header, report_planned
 from vaultmem.memories.store import Session
 from vaultmem.memories.summaries import is_edited
 from vaultmem.text import secrets
@@ -48,7 +48,7 @@ class _New(NamedTuple):
     created: float
     name: str  # of a summary, with its level
     of: tuple[str, ...]  # ids of the entries that it follows from
-    properties: Mapping[str, Value]
+    properties: Properties
 
     def own_hash(self) -> dict[str, Value]:
         """How we wrote a summary or an answer, to know it from what a person has made of it."""
@@ -57,7 +57,7 @@ class _New(NamedTuple):
         return {"content_hash": content_hash(self.content)} if is_ours else {}
 
 
-def converse(session: Session, params: Arguments) -> Report:
+def converse(session: Session, params: Arguments) -> JsonObject:
     """Write new entries, put others away, and set properties of others. Raises where an entry is none of this
     conversation's, and then nothing is done."""
     batch = _Batch(session, params)
@@ -273,7 +273,7 @@ class _Batch:
         if id_ not in self._lists[kind]:
             self._lists[kind].append(id_)
 
-    def carry_out(self) -> Report:
+    def carry_out(self) -> JsonObject:
         """Do it, or say what would be done."""
         plan = Plan("converse", tuple(self._changes.values()))
         if self._params.flag("dry_run"):
@@ -287,7 +287,7 @@ class _Batch:
                 self._skipped.append([change.id, reason])
         return {"dry_run": False, **self._report(outcome.number)}
 
-    def _report(self, batch: int | None) -> Report:
+    def _report(self, batch: int | None) -> JsonObject:
         return {
             "conversation_id": self._conversation, **self._lists, "skipped": self._skipped,
             "redacted": self._redacted, "batch": batch,

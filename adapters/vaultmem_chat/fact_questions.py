@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import pairwise
 
-from vaultmem.adapter.services import Message, Question, list_schema
+from vaultmem.adapter.services import Message, Question, object_schema
 from vaultmem.text.scripts import typed_part
 from vaultmem.text.similarity import normal
 from vaultmem.text.values import lazy
@@ -19,7 +19,15 @@ from vaultmem_chat.llm.replies import parse_json, shape
 MOST = 3  # facts of one message
 MOST_ITEMS = 50  # of an answer that are looked at
 LONGEST = 300  # characters of a fact
-SCHEMA = list_schema("facts", {"type": "string", "maxLength": LONGEST}, MOST)
+SCHEMA = object_schema(
+    {
+        "facts": {
+            "type": "array",
+            "items": {"type": "string", "maxLength": LONGEST},
+            "maxItems": MOST,
+        }
+    }
+)
 _HAN = lazy(r"[\u4e00-\u9fff]")
 _EXAMPLES: tuple[tuple[str, list[str]], ...] = (
     ("Thanks! My sister Zelmira keeps bees, can bees get cold?", ["The user's sister Zelmira keeps bees"]),

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from vaultmem import now as clock
-from vaultmem.adapter.services import Facts
+from vaultmem.adapter import JsonObject
 from vaultmem.api import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.text.values import plural
@@ -72,13 +72,13 @@ def _entries(vault: Vault) -> Iterator[Finding]:
         yield "note", what, "each line says what to do", places, ""
 
 
-def facts(state: str) -> dict[str, object]:
+def facts(state: str) -> JsonObject:
     """Turns that are not remembered yet, and how recall went in the proxy."""
     turns = Turns(os.path.join(state, FOLDER)).count()
     return {"turns_waiting": turns, "proxy": turn_queue.read_counts(state)}
 
 
-def rows(facts: Facts) -> list[tuple[str, str]]:
+def rows(facts: JsonObject) -> list[tuple[str, str]]:
     """The same for a person, as far as there is something to say."""
     from vaultmem.commands.status_views import ago, number, part
 

@@ -7,9 +7,9 @@ import re
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from vaultmem.adapter import Value
+    from vaultmem.adapter import Properties, Value
 
 LINE = re.compile(r"[ \t]*+([^\s:`\[\](){}#]++)::(?:[ \t]++(.*\S)|)[ \t]*+")
 _PAGE = r"\[\[((?:[^\[\]]|\[(?!\[)|\](?!\]))++)\]\]"
@@ -108,7 +108,7 @@ class YamlProperty(NamedTuple):
     has_references: bool
 
 
-def yaml_properties(block: str, parsed: Mapping[str, Value]) -> list[YamlProperty]:
+def yaml_properties(block: str, parsed: Properties) -> list[YamlProperty]:
     """The properties of a YAML block: as parsed, or line by line where YAML cannot be read.
 
     Logseq itself reads lines only; lists work here because people expect them to.

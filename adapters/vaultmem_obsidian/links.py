@@ -7,13 +7,13 @@ from bisect import bisect_right
 from functools import lru_cache
 from urllib.parse import unquote
 
-from vaultmem.adapter import Link
+from vaultmem.adapter import Link, Properties
 from vaultmem.adapter.scan import blanks, line_at
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem_obsidian.settings import compose, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from vaultmem.adapter import FrontMatter, Value
 
@@ -264,7 +264,7 @@ def merge_tags(tags: Iterable[str]) -> tuple[str, ...]:
     return tuple(first.values())
 
 
-def property_tags(properties: Mapping[str, Value]) -> list[str]:
+def property_tags(properties: Properties) -> list[str]:
     """The tags in `tags` or `tag`: a list, or text with commas or blanks (R-TAG-4)."""
     results: list[str] = []
     for value in _values(properties, ("tags", "tag")):
@@ -273,7 +273,7 @@ def property_tags(properties: Mapping[str, Value]) -> list[str]:
     return results
 
 
-def property_aliases(properties: Mapping[str, Value]) -> tuple[str, ...]:
+def property_aliases(properties: Properties) -> tuple[str, ...]:
     """The names in `aliases` or `alias`: a list, or text with commas (R-ALIAS-2)."""
     results: list[str] = []
     for value in _values(properties, ("aliases", "alias")):
@@ -282,7 +282,7 @@ def property_aliases(properties: Mapping[str, Value]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in results if name))
 
 
-def _values(properties: Mapping[str, Value], keys: tuple[str, ...]) -> list[Value]:
+def _values(properties: Properties, keys: tuple[str, ...]) -> list[Value]:
     return [value for key, value in properties.items() if str(key).strip().lower() in keys]
 
 

@@ -25,6 +25,7 @@ from vaultmem_server.metrics import CONTENT_TYPE
 from vaultmem_server.tokens import ADMIN, READ, WRITE, Caller
 
 if TYPE_CHECKING:
+    from vaultmem.adapter.services import Schema
     from vaultmem_server.door import Door
 
 API = "/api/v1"
@@ -241,16 +242,12 @@ def description(verbs: Mapping[str, Verb]) -> JsonObject:
     }
 
 
-def _answer(about: str, schema: JsonObject) -> JsonObject:
+def _answer(about: str, schema: Schema) -> JsonObject:
     return {"description": about, "content": {"application/json": {"schema": schema}}}
 
 
-def _plain(schema: JsonObject) -> JsonObject:
+def _plain(schema: Schema) -> Schema:
     """Without our own mark of what a verb checks itself."""
-    properties = schema["properties"]
-    assert isinstance(properties, dict)
-    plain = {
-        name: {key: value for key, value in one.items() if key != "unchecked"}
-        for name, one in properties.items()
-    }
-    return {**schema, "properties": plain}
+    for one in schema["properties"].values():
+        one.pop("unchecked", None)
+    return schema

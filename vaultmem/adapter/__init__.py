@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
+Properties = Mapping[str, Value]  # of a note
+JsonObject = Mapping[str, object]  # who reads a field looks at what it is
 
 
 class FrontMatter(NamedTuple):
     """The YAML block at the top of a note, read as YAML 1.2."""
 
-    properties: Mapping[str, Value]  # empty when there is none or it cannot be read
+    properties: Properties  # empty when there is none or it cannot be read
     error: str | None  # why it cannot be read, in one line
     body: int  # offset in the text of the first character after the closing line; 0 without a block
 

@@ -9,14 +9,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from vaultmem.light import NamedTuple, Protocol
+from vaultmem.adapter import JsonObject
+from vaultmem.light import NamedTuple, Protocol, TypedDict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vaultmem.api import Vault
     from vaultmem.index.embed import TextEmbedder
 
-Facts = dict[str, object]
+
+Schema = TypedDict("Schema", {
+    "type": "str | list[str]", "description": str, "pattern": str, "items": "Schema", "enum": Sequence[object],
+    "properties": "Mapping[str, Schema]", "required": list[str], "additionalProperties": bool, "minimum": float,
+    "maximum": float, "minLength": int, "maxLength": int, "maxItems": int, "default": object,
+    "unchecked": bool,  # of ours: the verb checks it itself
+}, total=False)  # fmt: skip
+"""The part of JSON Schema that tools and questions use."""
 
 
 class Message(NamedTuple):
@@ -32,7 +40,7 @@ class Question(NamedTuple):
     purpose: str  # facts, reconcile, summary, ...: for logs and for the budget of calls
     messages: tuple[Message, ...]
     # The JSON Schema of the answer; None: the answer is plain text.
-    schema: Mapping[str, object] | None = None
+    schema: Schema | None = None
     most_tokens: int = 512  # of the answer
 
 
@@ -83,10 +91,10 @@ class Health(Protocol):
         """What is wrong: how bad (error, warning, note), what, what to do about it, where, and the command
         that mends it as it stands. Changes nothing."""
 
-    def facts(self, state: str) -> dict[str, object]:
+    def facts(self, state: str) -> JsonObject:
         """What belongs into the status of a vault, by name, out of its state folder. Quick."""
 
-    def rows(self, facts: Facts) -> list[tuple[str, str]]:
+    def rows(self, facts: JsonObject) -> list[tuple[str, str]]:
         """The same for a person, in rows of a name and a text."""
 
 
@@ -108,16 +116,15 @@ class Assistant(Protocol):
 # The form of our questions and their answers: an object with one list
 
 
-def list_schema(name: str, item: Mapping[str, object], most: int | None = None) -> dict[str, object]:  # fmt: skip
-    """The schema that all our questions have: an object with one list. `item` is the schema of an item, or the
-    properties of one, all of which are required."""
-    if "type" not in item:
-        item = object_schema(item)
-    limit = {} if most is None else {"maxItems": most}
-    return object_schema({name: {"type": "array", "items": item, **limit}})
+def list_schema(name: str, properties: Mapping[str, Schema], most: int | None = None) -> Schema:
+    """An object with one list, of objects that have all of these properties and no others."""
+    several: Schema = {"type": "array", "items": object_schema(properties)}
+    if most is not None:
+        several["maxItems"] = most
+    return object_schema({name: several})
 
 
-def object_schema(properties: Mapping[str, object]) -> dict[str, object]:
+def object_schema(properties: Mapping[str, Schema]) -> Schema:
     """An object that has all of these properties and no others."""
     return {
         "type": "object",

@@ -33,7 +33,10 @@ from vaultmem.text.values import plural
 from vaultmem.vault.dialects import Rulebook
 
 if TYPE_CHECKING:
-    from vaultmem.agent.jobs import Surroundings
+    from vaultmem.adapter import JsonObject
+    from vaultmem.agent.health import AgentStatus, ModelState
+    from vaultmem.agent.jobs import JobState, Surroundings
+    from vaultmem.agent.log import LastError
     from vaultmem.agent.scheduler import Scheduler
     from vaultmem.agent.watching import Watching
 
@@ -57,13 +60,12 @@ class Settings(NamedTuple):
     config: Config
 
 
-LastError = Callable[[], dict[str, object] | None]
-
-
 class Agent:
     """Keeps one vault's index true and answers requests. The caller holds the lock of `state`."""
 
-    def __init__(self, state: State, in_force: Settings, last_error: LastError) -> None:
+    def __init__(
+        self, state: State, in_force: Settings, last_error: Callable[[], LastError | None]
+    ) -> None:
         self.folder = folder = state.vault
         self.config = config = in_force.config
         self._settings = in_force
@@ -232,8 +234,8 @@ class Agent:
         self.reconciler.wrote(paths)
 
     def _hears_all(self) -> bool:
-        watching = self._watching.as_dict() if self._watching else {}
-        return bool(watching.get("alive") and watching.get("whole"))
+        watching = self._watching and self._watching.as_dict()
+        return bool(watching and watching["alive"] and watching["whole"])
 
     def _on_replace(self) -> None:
         self._pool.replaced()
@@ -256,7 +258,7 @@ class Agent:
 
     def sync(
         self, *, rebuild: bool, confirm_removals: bool, embed: bool, progress: Progress
-    ) -> dict[str, object]:
+    ) -> JsonObject:
         """Compare the whole vault now, or only embed what is waiting."""
         if embed:
             done = self.embed_now(progress)
@@ -264,14 +266,14 @@ class Agent:
         report = self.sync_now(progress, rebuild=rebuild, confirmed=confirm_removals)
         return report._asdict()
 
-    def memory(self, vault: Vault, verb: str, params: dict[str, object]) -> object:
+    def memory(self, vault: Vault, verb: str, params: JsonObject) -> object:
         """Carry out a verb of memories."""
         answer = self._memories.ask(vault, verb, params)
         if not only_reads(verb):
             self.changes.count("memories")
         return answer
 
-    def run_job(self, name: str) -> dict[str, object]:
+    def run_job(self, name: str) -> JobState:
         """Run a job now."""
         from vaultmem.agent.jobs import find_job
 
@@ -290,16 +292,14 @@ class Agent:
             self._reminders.changed()  # jobs give notice and ask on the page
             self.changes.count("jobs")
 
-    def jobs(self) -> list[dict[str, object]]:
+    def jobs(self) -> list[JobState]:
         """The jobs with their next and last runs."""
         from vaultmem.agent.jobs import listing
 
-        if self._scheduler is None:
-            return []
-        listed = listing(self.config, self._scheduler, clock.seconds())
-        return [job._asdict() for job in listed]
+        now = clock.seconds()
+        return listing(self.config, self._scheduler, now) if self._scheduler is not None else []
 
-    def status(self) -> dict[str, object]:
+    def status(self) -> AgentStatus:
         """How the agent is."""
         counters = self._server.counters() if self._server else None
         now = time.time()
@@ -316,7 +316,7 @@ class Agent:
             "embedding": self.embedding.as_dict(),
             "model": self._model(),
             "memory_bytes": machine.resident_bytes(),
-            "watching": self._watching.as_dict() if self._watching else None,
+            "watching": None if self._watching is None else self._watching.as_dict(),
             "idle": bool(self._surroundings and self._surroundings.idle()),
             "jobs": self.jobs(),
             "reminders": self._reminders.status(),
@@ -325,7 +325,7 @@ class Agent:
             "last_error": self._last_error(),
         }
 
-    def _model(self) -> dict[str, object]:
+    def _model(self) -> ModelState:
         opened = self._pool.shared.opened()
         return {
             "name": opened.model.name if opened else self.config.text("embedding.model"),

@@ -15,10 +15,14 @@ from collections.abc import Callable, Iterator
 from vaultmem.api import rpc as codes
 from vaultmem.api.rpc import Request, RequestError, parse
 from vaultmem.errors import VaultmemError
-from vaultmem.light import Protocol
+from vaultmem.light import TYPE_CHECKING, Protocol
 from vaultmem.output import json_text
 from vaultmem.progress import Progress, Silent
 from vaultmem.text.values import value
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
+    from vaultmem.agent.events import Stage
 
 log = logging.getLogger("vaultmem.server")
 
@@ -67,7 +71,7 @@ class Connection:
         self.began: float | None = None
         self._link, self._desk, self._limits = link, desk, desk.limits
         self._id: object = None  # of the request
-        self._marks: dict[str, object] = {}  # of JSON-RPC, where the request has them
+        self._marks: JsonObject = {}  # of JSON-RPC, where the request has them
         self._wants_reply = True
         self._peer = _process_of(link)
         self._sending = threading.Lock()
@@ -158,14 +162,14 @@ class Connection:
         wanted = message.get("progress") is True
         return Request(method, params, self._progress() if wanted else Silent(), self._peer)
 
-    def _head(self) -> dict[str, object]:
+    def _head(self) -> JsonObject:
         """What every reply begins with."""
         return {**self._marks, "id": self._id}
 
     def _progress(self) -> Progress:
         id_ = self._id
 
-        def tell(state: dict[str, object]) -> None:
+        def tell(state: Stage) -> None:
             with contextlib.suppress(OSError):  # a long job goes on without its listener
                 self._send(json_text({"id": id_, "progress": state}))
 
@@ -224,7 +228,7 @@ class Connection:
 class LineProgress:
     """A Progress that tells how far it is in lines, not too many of them."""
 
-    def __init__(self, tell: Callable[[dict[str, object]], None], gap: float) -> None:
+    def __init__(self, tell: Callable[[Stage], None], gap: float) -> None:
         self._tell, self._gap = tell, gap
         self._name, self._total, self._done = "", 0, 0
         self._last = -math.inf
@@ -258,7 +262,7 @@ def _encode(line: str) -> bytes:
         return json.dumps(json.loads(line)).encode("ascii") + b"\n"
 
 
-def _parse(line: bytes) -> dict[str, object]:
+def _parse(line: bytes) -> JsonObject:
     try:
         message = parse(line.decode("utf-8"))
     except UnicodeDecodeError:

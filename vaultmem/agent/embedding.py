@@ -15,6 +15,7 @@ from vaultmem.errors import EmbeddingServiceError, ModelError, StateError, Vault
 from vaultmem.index.catalog import Catalog, spoken
 from vaultmem.index.embed import first_line
 from vaultmem.index.state import State
+from vaultmem.light import TypedDict
 from vaultmem.progress import Progress
 from vaultmem.text.values import plural
 from vaultmem.vault.dialects import Rulebook
@@ -29,6 +30,14 @@ _TELLS_EVERY = 0.2
 MODEL = "the agent loads the model for the next search"
 VECTORS = "the agent is about to have the first vectors"
 ALL: frozenset[int] = frozenset()
+
+
+class EmbedState(TypedDict):
+    """How embedding goes; blocks."""
+
+    waiting: int
+    done: int
+    running: bool
 
 
 class EmbeddingQueue(threading.Thread):
@@ -97,7 +106,7 @@ class EmbeddingQueue(threading.Thread):
                     self._something.notify_all()
             return MODEL if meaning is None or not meaning.is_loaded() else VECTORS
 
-    def as_dict(self) -> dict[str, object]:
+    def as_dict(self) -> EmbedState:
         """How embedding goes, as data."""
         return {"waiting": self.waiting(), "done": self.embedded, "running": self._working}
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from vaultmem.light import TypedDict
 from vaultmem.progress import Progress
 
 END, RESTART = int(signal.SIGTERM), int(signal.SIGHUP)
@@ -96,6 +97,14 @@ class Changes:
 # What the agent is doing now, for status and for those who wait.
 
 
+class Stage(TypedDict):
+    """How far it is, as data."""
+
+    stage: str
+    done: int
+    total: int
+
+
 class StageProgress:
     """A Progress that remembers; read from other threads."""
 
@@ -114,8 +123,8 @@ class StageProgress:
         """Nothing is being done."""
         self.name, self.total, self.done = "", 0, 0
 
-    def as_dict(self) -> dict[str, object] | None:
-        """The stage as data; None when nothing is being done."""
+    def as_dict(self) -> Stage | None:
+        """The stage; None when nothing is being done."""
         name, done, total = self.name, self.done, self.total
         return {"stage": name, "done": done, "total": total} if name else None
 

@@ -17,8 +17,17 @@ from vaultmem.doctor import Finding
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index.catalog import Catalog, spoken
 from vaultmem.index.state import State
+from vaultmem.light import TYPE_CHECKING, TypedDict
 from vaultmem.reminders.notify import notification_findings
 from vaultmem.text.values import plural, value
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
+    from vaultmem.agent.embedding import EmbedState
+    from vaultmem.agent.events import Stage
+    from vaultmem.agent.jobs import JobState
+    from vaultmem.agent.reminders import ReminderState
+    from vaultmem.agent.watching import WatchState
 
 DAY = 86_400
 RECENT = 2 * DAY
@@ -28,12 +37,44 @@ BUSY = 2.0  # waiting processes for each processor
 _WATCHES = "/proc/sys/fs/inotify/max_user_watches"
 
 
+class ModelState(TypedDict):
+    """The model, and why it cannot be used."""
+
+    name: str
+    loaded: bool
+    trouble: str | None
+
+
+class AgentStatus(TypedDict, total=False):
+    """How an agent is, as it says itself; one of another version may say less."""
+
+    pid: int
+    version: str
+    socket: str
+    started: int
+    uptime: int
+    current: bool
+    indexing: Stage | None
+    waiting: int
+    vanished: str | None
+    embedding: EmbedState
+    model: ModelState
+    memory_bytes: int | None
+    watching: WatchState | None
+    idle: bool
+    jobs: list[JobState]
+    reminders: ReminderState
+    requests: int
+    connections: int
+    last_error: log.LastError | None
+
+
 @value
 class Seen:
     """What the rules below judge: the vault, its agent's status (None: none answers), the moment."""
 
     vault: Vault
-    agent: dict[str, object] | None
+    agent: AgentStatus | None
     now: float
     readable: bool = True  # the index
 
@@ -62,7 +103,7 @@ def examine(vault: Vault, *, readable: bool) -> list[Finding]:
     return [finding for rule in rules for finding in rule(seen)]
 
 
-def _status(vault: Vault) -> dict[str, object] | None:
+def _status(vault: Vault) -> AgentStatus | None:
     try:
         return vault.agent()
     except VaultmemError:  # it hangs, or ends at this moment
@@ -89,12 +130,15 @@ def _version(seen: Seen) -> Iterator[Finding]:
 
 
 def _watching(seen: Seen) -> Iterator[Finding]:
-    watching = _part(seen.agent, "watching")
-    trouble = str(watching.get("trouble") or "no reason is known")
-    if watching.get("alive") is False:
+    agent = seen.agent or {}
+    watching = agent.get("watching")
+    if not watching:
+        return
+    trouble = watching["trouble"] or "no reason is known"
+    if not watching["alive"]:
         what = f"the agent does not see that notes change ({trouble}); it looks every few minutes"
         yield Finding("warning", what, RESTART, [], RESTART)
-    elif watching.get("whole") is False:
+    elif not watching["whole"]:
         what = f"the agent does not watch all folders ({trouble}); it looks there every few minutes"
         yield Finding("warning", what, _more_watches(), [])
 
@@ -109,21 +153,21 @@ def _more_watches(wanted: int = 524_288) -> str:
 
 
 def _work(seen: Seen) -> Iterator[Finding]:
-    if vanished := (seen.agent or {}).get("vanished"):
+    agent = seen.agent or {}
+    if vanished := agent.get("vanished"):
         advice = (
             "mount the drive or bring the notes back; "
             "if they are meant to be gone: vaultmem sync --confirm-removals"
         )
         yield Finding("error", f"the agent has stopped reading: {vanished}", advice, [])
-    size = (seen.agent or {}).get("memory_bytes")
-    if isinstance(size, int) and size > MUCH_MEMORY:
+    size = agent.get("memory_bytes") or 0
+    if size > MUCH_MEMORY:
         what = f"the agent uses {size / 1e9:.1f} GB of memory"
         yield Finding("warning", what, RESTART, [], RESTART)
-    jobs = (seen.agent or {}).get("jobs")
-    for job in jobs if isinstance(jobs, list) else ():
-        if isinstance(job, dict) and job.get("ok") is False:
-            what = f"the job {job.get('name')} failed: {job.get('last_result')}"
-            command = f"vaultmem jobs run {job.get('name')}"
+    for job in agent.get("jobs", []):
+        if job["ok"] is False:
+            what = f"the job {job['name']} failed: {job['last_result']}"
+            command = f"vaultmem jobs run {job['name']}"
             yield Finding("warning", what, command, [], command)
 
 
@@ -133,18 +177,18 @@ def _reminders(seen: Seen) -> Iterator[Finding]:
         for what, advice in notification_findings(seen.vault.config, seen.vault.state):
             yield Finding("note", what, advice, [])
         return
-    troubles = _part(seen.agent, "reminders").get("troubles")
-    for trouble in troubles if isinstance(troubles, list) else ():
-        what, _, advice = str(trouble).partition("; ")
+    reminders = seen.agent.get("reminders")
+    for trouble in reminders["troubles"] if reminders else ():
+        what, _, advice = trouble.partition("; ")
         yield Finding("warning", f"reminders: {what}", advice or "vaultmem restart", [])
 
 
 def _last_error(seen: Seen) -> Iterator[Finding]:
     error = log.last_error_line(seen.state)
-    last = _part(seen.agent, "last_error")
-    at = last.get("time")
-    if last.get("level") == "error" and isinstance(at, (int, float)):
-        error = (float(at), str(last.get("message")))
+    agent = seen.agent or {}
+    last = agent.get("last_error")
+    if last and last["level"] == "error":
+        error = last["time"], last["message"]
     if error is None or seen.now - error[0] > RECENT:
         return
     hours = max(0, int((seen.now - error[0]) // 3600))
@@ -197,7 +241,9 @@ def _service(seen: Seen) -> Iterator[Finding]:
 
 def _load(seen: Seen) -> Iterator[Finding]:
     load = os.getloadavg()[0] / (os.cpu_count() or 1)
-    if seen.agent and load > BUSY and _part(seen.agent, "embedding").get("waiting"):
+    agent = seen.agent or {}
+    embedding = agent.get("embedding")
+    if embedding and load > BUSY and embedding["waiting"]:
         what = f"the computer is busy ({load:.0f} processes for each processor), so embedding takes long"
         yield Finding("note", what, "nothing to do; vaultmem status tells how far it is", [])
     limit = _watch_limit()
@@ -209,7 +255,7 @@ def _load(seen: Seen) -> Iterator[Finding]:
         yield Finding("warning", what, _more_watches(max(524_288, folders * 2)), [])
 
 
-def freshness(state: State) -> dict[str, object]:
+def freshness(state: State) -> JsonObject:
     """When the index was last compared with the notes, in seconds since 1970, and how recalls of the proxy ended."""
     synced = None
     generation = state.generation()
@@ -246,8 +292,3 @@ def _age(seen: Seen) -> Iterator[Finding]:
             "vaultmem start, or vaultmem service install to have it at every login",
             [],
         )
-
-
-def _part(facts: dict[str, object] | None, name: str) -> dict[str, object]:
-    part = (facts or {}).get(name)
-    return part if isinstance(part, dict) else {}

@@ -12,8 +12,8 @@ from vaultmem.config import Config
 from vaultmem.errors import DamagedError, ModelError, VaultmemError
 from vaultmem.index.catalog import spoken
 from vaultmem.index.state import State
-from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.memories.ledger import Ledger, Runs
+from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
+from vaultmem.memories.ledger import Ledger, Run, Runs
 from vaultmem.schedule import next_time
 from vaultmem.search.query import Ask
 from vaultmem.search.search import Searcher
@@ -22,9 +22,8 @@ from vaultmem.text.times import Planned, Waits
 from vaultmem.text.values import plural
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from vaultmem.agent.scheduler import Scheduler
+    from vaultmem.memories.reports import PlanReport
 
 LOOKS = 10  # at an index that changes all the time, before it is believed
 LOOK_AGAIN = 0.5  # seconds
@@ -47,7 +46,7 @@ class Job(NamedTuple):
     idle: bool
 
 
-class JobState(NamedTuple):
+class JobState(TypedDict):
     """A job as `vaultmem jobs` lists it. Times are seconds since the epoch."""
 
     name: str
@@ -98,20 +97,18 @@ def _archiving(verb: str) -> Callable[[Vault], str]:
     """A job that asks first where it would archive too much."""
 
     def run(vault: Vault) -> str:
-        report = vault.ask(verb, unattended=True)
-        assert isinstance(report, dict)
-        return _summarize_report(report)
+        return _summarize_report(vault.ask(verb, unattended=True))
 
     return run
 
 
-def _summarize_report(report: dict[str, Any]) -> str:
+def _summarize_report(report: PlanReport) -> str:
     """The report of a job on memories, in one line."""
     changed = len(report["changes"])
     parts = [f"{changed:,} changed" if changed else "nothing to change"]
-    for name, label in (("skipped", "being edited"), ("findings", "to review")):
-        if report[name]:
-            parts.append(f"{len(report[name]):,} {label}")
+    for rows, label in ((report["skipped"], "being edited"), (report["findings"], "to review")):
+        if rows:
+            parts.append(f"{len(rows):,} {label}")
     if report["left"]:
         parts.append(f"{report['left']:,} left for the next run")
     if helped := report.get("model"):
@@ -299,7 +296,7 @@ def listing(config: Config, known: Ledger | Runs | Scheduler, now: float) -> lis
     from vaultmem.agent import scheduler  # brings asyncio along
 
     runs = known.runs()
-    listed = []
+    listed: list[JobState] = []
     for job in JOBS.values():
         schedule = config.text(job.setting)
         run = runs.get(job.name)
@@ -309,8 +306,10 @@ def listing(config: Config, known: Ledger | Runs | Scheduler, now: float) -> lis
             status = scheduler.Status(
                 next_time(schedule, run and run.counted_from, now), None, running=False
             )
-        facts = (run.last_run, run.result, run.ok, run.last_ok, run.seconds) if run else (None,) * 5
-        listed.append(
-            JobState(job.name, job.meaning, schedule, status.next_run, *facts, *status[1:])
-        )
+        last = run or Run(job.name, now)
+        listed.append(JobState(
+            name=job.name, meaning=job.meaning, schedule=schedule, next_run=status.next_run, last_run=last.last_run,
+            last_result=last.result, ok=last.ok, last_ok=last.last_ok, seconds=last.seconds,
+            waiting_for=status.waiting_for, running=status.running,
+        ))  # fmt: skip
     return listed

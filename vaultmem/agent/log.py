@@ -18,6 +18,7 @@ import traceback
 from typing import TextIO
 
 from vaultmem.errors import VaultmemError
+from vaultmem.light import TypedDict
 from vaultmem.paths import make_private
 
 FORMS = ("text", "json")
@@ -129,12 +130,20 @@ class _Stderr(logging.StreamHandler[TextIO]):
             self.stream.flush()
 
 
+class LastError(TypedDict):
+    """A warning or an error."""
+
+    time: float  # seconds since 1970
+    level: str
+    message: str
+
+
 class LastTrouble(logging.Handler):
     """Keeps the last warning or error, for `vaultmem status`."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.last: dict[str, object] | None = None
+        self.last: LastError | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep it."""
@@ -159,8 +168,8 @@ class Log:
             self._handlers.append(stream)
 
     @property
-    def last_error(self) -> dict[str, object] | None:
-        """time (seconds since 1970), level and message, or None."""
+    def last_error(self) -> LastError | None:
+        """The last, if there was one."""
         return self._trouble.last
 
     def __enter__(self) -> Log:

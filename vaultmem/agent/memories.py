@@ -12,10 +12,10 @@ from vaultmem.config import Config
 from vaultmem.errors import VaultmemError
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.memories.arguments import Params
 from vaultmem.reminders.desk import Desk
 
 if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
     from vaultmem.api.rpc import Opened
 
 log = logging.getLogger("vaultmem.memories")
@@ -45,7 +45,7 @@ class Memories(threading.Thread):
         self._stopping = False
         self._trouble: str | None = None
 
-    def ask(self, vault: Opened, verb: str, params: Params) -> object:
+    def ask(self, vault: Opened, verb: str, params: JsonObject) -> object:
         """Carry out a verb."""
         if not self._is_sure():
             self.desk.touched_all()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vaultmem.agent.agent import Agent
+    from vaultmem.agent.health import AgentStatus
     from vaultmem.index.sync import Report
     from vaultmem.search.related import Related, Why
     from vaultmem.search.semantic import Meaning
@@ -367,6 +368,6 @@ class AgentVault(Vault):
         self._lent(meaning=True)
         return super().related(note, limit=limit)
 
-    def agent(self) -> dict[str, object] | None:
+    def agent(self) -> AgentStatus | None:
         """How the agent is."""
         return self._agent.status()

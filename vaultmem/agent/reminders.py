@@ -12,6 +12,7 @@ from datetime import date, datetime, timedelta
 from vaultmem import now as clock
 from vaultmem.api import Vault
 from vaultmem.errors import VaultmemError
+from vaultmem.light import TypedDict
 from vaultmem.reminders.pending import Pending, Refreshed
 from vaultmem.schedule import LocalZone
 
@@ -26,6 +27,13 @@ EXCHANGE = 300.0  # seconds until other machines are told of reads, and heard, t
 UNREACHED = 600.0  # until what could not be done or shown is tried again
 
 Lend = Callable[[], AbstractContextManager[Vault]]
+
+
+class ReminderState(TypedDict):
+    """How reminding goes."""
+
+    next: str | None
+    troubles: list[str]
 
 
 class Reminders(threading.Thread):
@@ -78,7 +86,7 @@ class Reminders(threading.Thread):
             self._stopping = True
             self._wake.notify()
 
-    def status(self) -> dict[str, object]:
+    def status(self) -> ReminderState:
         """How reminding goes, as data."""
         coming = self._next
         following = coming.astimezone(LocalZone()).isoformat(timespec="minutes") if coming else None

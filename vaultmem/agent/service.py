@@ -211,7 +211,7 @@ def _launchd(vault: str) -> Service:
 
 def render_plist(name: str, command: list[str], environment: dict[str, str], out: str) -> bytes:
     """The property list of a launchd agent."""
-    made: dict[str, object] = {
+    made = {
         "Label": name,
         "ProgramArguments": command,
         "EnvironmentVariables": environment,

@@ -7,6 +7,7 @@ import os
 import threading
 
 from vaultmem.agent.reconciler import Reconciler
+from vaultmem.light import TypedDict
 from vaultmem.vault.watch import Watcher
 
 log = logging.getLogger("vaultmem.watch")
@@ -15,6 +16,14 @@ GIT_QUIET = 1.0  # a checkout touches thousands of files; compare when it is ove
 BLIND_EVERY = 30.0  # seconds between looks at everything while changes are not (wholly) noticed
 GONE_EVERY = 5.0  # and between looks whether a vault that went has come back
 HEALTHY_EVERY = 30.0
+
+
+class WatchState(TypedDict):
+    """How watching goes."""
+
+    alive: bool
+    whole: bool
+    trouble: str | None
 
 
 class Watching(threading.Thread):
@@ -48,7 +57,7 @@ class Watching(threading.Thread):
         self._stopping = True
         self._news.set()
 
-    def as_dict(self) -> dict[str, object]:
+    def as_dict(self) -> WatchState:
         """How watching goes, as data."""
         return {"alive": self._alive, "whole": self._whole, "trouble": self.trouble}
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from vaultmem.api.methods import Methods
 from vaultmem.errors import ModelError
-from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, BinaryIO, TypedDict, Unpack
 
     from vaultmem.config import Config
+    from vaultmem.exchange.gathering import IngestReport
+    from vaultmem.exchange.importing import ImportReport
     from vaultmem.index.state import State
-    from vaultmem.memories.model_help import Caller
+    from vaultmem.memories.reports import PlanReport
     from vaultmem.progress import Progress
     from vaultmem.search.search import Searcher
     from vaultmem.search.semantic import Meaning
@@ -79,7 +81,7 @@ class MemoryVault(Methods):
 
     create, get = Methods.write, Methods.read
 
-    def ingest(self, source: str, path: str | None = None, **how: Unpack[Taking]) -> Report:
+    def ingest(self, source: str, path: str | None = None, **how: Unpack[Taking]) -> IngestReport:
         """Import what another program keeps: claude, codex, gemini, car-agent, fingersaver, obsidian, logseq,
         text, the name of an installed source, or all. `path` is its folder, where it is not the usual one; `limit` is
         how many memories to write at most. What is there already, or was imported before, is known and left alone;
@@ -93,7 +95,7 @@ class MemoryVault(Methods):
     def dream(
         self, level: int = 1, *, dry_run: bool = False, limit: int | None = None, by: str | None = None,
         only_news: bool = False,
-    ) -> Report:  # fmt: skip
+    ) -> PlanReport:  # fmt: skip
         """Run maintenance: 1 files memories, 2 also merges and links, 3 also sums up old sessions, looks across
         them and at the user's notes, for which it only proposes (see proposals()). With `only_news` it does nothing
         when nothing has changed since a dream of that level that had nothing more to do, and asks on the page of
@@ -101,22 +103,17 @@ class MemoryVault(Methods):
         asks it what rules cannot decide, which gives more proposals; "model" tells of that."""
         from vaultmem.memories.model_help import dream
 
-        given: dict[str, object] = {"level": level, "limit": limit, "by": by}
-        return dream(self._caller(), {**given, "dry_run": dry_run, "only_news": only_news})
+        given = {"level": level, "limit": limit, "by": by, "dry_run": dry_run}
+        return dream(self, {**given, "only_news": only_news})
 
     def compress(
         self, *, dry_run: bool = False, limit: int | None = None, by: str | None = None
-    ) -> Report:
+    ) -> PlanReport:
         """Sum up the oldest sessions among the memories when there are more than conversations.compress_after; in the
         words of the language model, where one is set. The originals are kept, and recalled only when asked for."""
         from vaultmem.memories.model_help import compress
 
-        return compress(self._caller(), {"dry_run": dry_run, "limit": limit, "by": by})
-
-    def _caller(self) -> Caller:
-        from vaultmem.memories.model_help import Caller
-
-        return Caller(self.ask, self.release, self.config)
+        return compress(self, {"dry_run": dry_run, "limit": limit, "by": by})
 
     # What is pending
 
@@ -199,13 +196,13 @@ class MemoryVault(Methods):
         memories or memory-cli. `told` is called with the number of unreadable files."""
         from vaultmem.exchange.export import write_lines
 
-        return write_lines(self.ask, told or (lambda _: None), **which)
+        return write_lines(self, told or (lambda _: None), **which)
 
     def import_lines(
         self, source: BinaryIO, *, progress: Progress | None = None, **how: object
-    ) -> Report:
+    ) -> ImportReport:
         """Import memories from a file of lines; `on_conflict` (skip, newer, both), `shape`, `by`, `dry_run`. The
         report has "new", "changed" and "known" (counts), "kept" and "failed" (each with "line" and "reason")."""
         from vaultmem.exchange.export import import_file
 
-        return import_file(self.ask, self.state, source, progress, **how)
+        return import_file(self, source, progress, **how)

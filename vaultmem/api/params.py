@@ -12,16 +12,18 @@ from functools import cache
 
 from vaultmem.api.verbs import JSON, PYTHON, Exposed, Param, Verb, every, resolve, verb
 from vaultmem.errors import UsageError
-from vaultmem.text.values import lazy
+from vaultmem.text.values import TYPE_CHECKING, lazy
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
+    from vaultmem.adapter.services import Schema
 
 # Where the request of this thread came in: messages spell parameters as it does.
 door: ContextVar[str] = ContextVar("door", default=PYTHON)
 
-Schema = Mapping[str, object]
 Spell = Callable[[str], str]
 LISTS = ("texts", "repeated", "records")
 DATE = r"^(\d{4}(-\d\d(-\d\d)?)?)?$"  # a day, a month or a year
-UNCHECKED = "unchecked"  # marks a property that its verb checks itself
 _JSON_TYPES = {
     "text": "string", "line": "string", "long": "string", "maybe": "string", "date": "string", "flag": "boolean",
     "switch": "boolean", "int": "integer", "float": "number", "texts": "array", "repeated": "array", "records": "array",
@@ -43,38 +45,45 @@ _UNLISTED = {"minimum", "maximum", "default", "pattern"}  # a list of tools cost
 # --- schemas
 
 
-def property_of(param: Param, about: str = "") -> dict[str, object]:
+def property_of(param: Param, about: str = "") -> Schema:
     """One parameter as JSON Schema, described by `about`."""
-    is_any = param.kind not in _JSON_TYPES
-    made: dict[str, object] = {UNCHECKED: True} if is_any else {"type": _JSON_TYPES[param.kind]}
+    kind = _JSON_TYPES.get(param.kind)
+    made: Schema = {"type": kind} if kind else {"unchecked": True}
     if about:
         made["description"] = about
     if param.kind == "date":
         made["pattern"] = DATE
     choices = [*resolve(param.choices)]
     if param.kind in LISTS:
-        items: dict[str, object] = {"type": "object" if param.kind == "records" else "string"}
-        made["items"] = {**items, "enum": choices} if choices else items
+        made["items"] = {"type": "object" if param.kind == "records" else "string"}
+        if choices:
+            made["items"]["enum"] = choices
     elif choices:
         made["enum"] = choices
-    limits = {"minimum": param.least, "maximum": resolve(param.most), "default": param.default}
-    return {**made, **{name: value for name, value in limits.items() if value is not None}}
+    if param.least is not None:
+        made["minimum"] = param.least
+    if param.most is not None:
+        made["maximum"] = resolve(param.most)
+    if param.default is not None:
+        made["default"] = param.default
+    return made
 
 
-def object_of(params: Iterable[Param], about: Mapping[str, str] | None = None) -> dict[str, object]:
+def object_of(params: Iterable[Param], about: Mapping[str, str] | None = None) -> Schema:
     """Parameters as JSON Schema, by their names in JSON."""
     each = {one.outside: one for one in params}
-    made: dict[str, object] = {
+    made: Schema = {
         "type": "object",
         "properties": {
             name: property_of(one, (about or {}).get(name, "")) for name, one in each.items()
         },
     }
-    needed = [name for name, one in each.items() if one.needed]
-    return {**made, "required": needed} if needed else made
+    if needed := [name for name, one in each.items() if one.needed]:
+        made["required"] = needed
+    return made
 
 
-def of_tool(verb: Verb, tool: Exposed) -> dict[str, object]:
+def of_tool(verb: Verb, tool: Exposed) -> Schema:
     """The schema of the tool that a verb is exposed as."""
     own = {one.outside: one for one in verb.params}
     chosen = [one if isinstance(one, Param) else own[name] for name, one in tool.params.items()]
@@ -82,17 +91,15 @@ def of_tool(verb: Verb, tool: Exposed) -> dict[str, object]:
     return object_of(chosen, about)
 
 
-def compact_schema(schema: Schema, quiet: Collection[str]) -> dict[str, object]:
+def compact_schema(schema: Schema, quiet: Collection[str]) -> JsonObject:
     """The schema as a list of tools has it, shorter than the one that arguments are checked by: without `quiet`
     parameters, limits, and choices that a description names."""
-    properties = _mapping(schema.get("properties"))
-    shorter = {
-        name: _shorten(_mapping(one)) for name, one in properties.items() if name not in quiet
-    }
+    properties = schema.get("properties", {})
+    shorter = {name: _shorten(one) for name, one in properties.items() if name not in quiet}
     return {**schema, "properties": shorter} if properties else {**schema}
 
 
-def _shorten(schema: Schema) -> dict[str, object]:
+def _shorten(schema: Schema) -> JsonObject:
     hidden = {*_UNLISTED, *(("enum",) if "description" in schema else ())}
     return {name: value for name, value in schema.items() if name not in hidden}
 
@@ -116,7 +123,7 @@ def of_verb(name: str, at: str = JSON) -> Mapping[str, Param]:
 
 
 @cache
-def _declarations(name: str, at: str) -> tuple[dict[str, Param], dict[str, object]]:
+def _declarations(name: str, at: str) -> tuple[dict[str, Param], Schema]:
     declared = verb(name)
     if declared is None or not declared.run:
         runnable = (known for known, one in every().items() if one.run)
@@ -130,14 +137,12 @@ def lenient(param: Param) -> Param:
     return param.but(needed=False, kind="any") if param.kind in ("long", "any") else param
 
 
-def check(name: str, arguments: Mapping[str, object], at: str = JSON) -> dict[str, object]:
+def check(name: str, arguments: JsonObject, at: str = JSON) -> JsonObject:
     """The arguments of a memory verb by their names in Python, with defaults. Raises UsageError."""
     return check_by(*_declarations(name, at), arguments)
 
 
-def check_by(
-    params: Mapping[str, Param], schema: Schema, arguments: Mapping[str, object]
-) -> dict[str, object]:
+def check_by(params: Mapping[str, Param], schema: Schema, arguments: JsonObject) -> JsonObject:
     """The same for parameters by their names in JSON, with their schema."""
     names = {one.name: one.outside for one in params.values()}
     plain: dict[str, object] = {}
@@ -179,18 +184,17 @@ def _in_json(name: str) -> str:
     return f'"{name}"'
 
 
-def check_object(schema: Schema, arguments: object, spell: Spell = _in_json) -> dict[str, object]:
+def check_object(schema: Schema, arguments: object, spell: Spell = _in_json) -> JsonObject:
     """The arguments with defaults, if they fit. Raises UsageError that names the parameter as `spell` does. An unknown
     parameter is an error, other than in the standard: to hear of a typing error is worth more."""
     if not isinstance(arguments, dict):
         raise UsageError(f"the arguments must be an object, not {_kind(arguments)}")
-    properties = _mapping(schema.get("properties"))
+    properties = schema.get("properties", {})
     own = {str(name): value for name, value in arguments.items() if value is not None}
     own = {_own_name(name, properties, own): value for name, value in own.items()}
     if not schema.get("additionalProperties"):
         _check_known(properties, own, spell)
-    needed = schema.get("required")
-    for name in needed if isinstance(needed, list) else []:
+    for name in schema.get("required", ()):
         if name not in own:
             near = nearest(name, [each[:_MOST_NAME] for each in own])
             meant = f'; did you mean it by "{near}"?' if near else ""
@@ -198,12 +202,12 @@ def check_object(schema: Schema, arguments: object, spell: Spell = _in_json) -> 
         if isinstance(own[name], str) and not str(own[name]).strip():
             raise UsageError(f"{spell(name)} is empty")
     for name, value in own.items():
-        _check(spell(name[:_MOST_NAME]), _mapping(properties.get(name)), value)
-    defaults = {name: _mapping(one).get("default") for name, one in properties.items()}
+        _check(spell(name[:_MOST_NAME]), properties.get(name, {}), value)
+    defaults = {name: one.get("default") for name, one in properties.items()}
     return {**{name: value for name, value in defaults.items() if value is not None}, **own}
 
 
-def _own_name(name: str, properties: Schema, arguments: Mapping[str, object]) -> str:
+def _own_name(name: str, properties: Collection[str], arguments: Collection[str]) -> str:
     """The name here of a parameter that has another one elsewhere."""
     ours = _SAME_AS.get(name, name)
     if name in properties or ours not in properties:
@@ -213,7 +217,7 @@ def _own_name(name: str, properties: Schema, arguments: Mapping[str, object]) ->
     return ours
 
 
-def _check_known(properties: Schema, arguments: Mapping[str, object], spell: Spell) -> None:
+def _check_known(properties: Collection[str], arguments: Iterable[str], spell: Spell) -> None:
     for name in (one for one in arguments if one not in properties):
         near = nearest(name, properties)
         known = f"known: {', '.join(properties) or 'none'}"
@@ -223,12 +227,12 @@ def _check_known(properties: Schema, arguments: Mapping[str, object], spell: Spe
 
 def _check(where: str, schema: Schema, value: object) -> None:
     wanted = schema.get("type")
-    if schema.get(UNCHECKED):
+    if schema.get("unchecked"):
         return
     if isinstance(wanted, str) and not _is(wanted, value):
         raise UsageError(f"{where} must be {_NAMES.get(wanted, wanted)}, not {_kind(value)}")
     choices = schema.get("enum")
-    if isinstance(choices, list) and value not in choices:
+    if choices is not None and value not in choices:
         near = nearest(str(value), [str(one) for one in choices])
         meant = f"; did you mean {near}?" if near else ""
         raise UsageError(f"{where} must be one of {', '.join(map(str, choices))}{meant}")
@@ -236,7 +240,7 @@ def _check(where: str, schema: Schema, value: object) -> None:
         _check_text(where, schema, value)
     elif isinstance(value, list):
         for number, one in enumerate(value):
-            _check(f"{where}[{number}]", _mapping(schema.get("items")), one)
+            _check(f"{where}[{number}]", schema.get("items", {}), one)
     elif isinstance(value, (int, float)):
         _check_number(where, schema, value)
 
@@ -251,17 +255,14 @@ def _check_text(where: str, schema: Schema, value: str) -> None:
         if day_range(value) is None:
             wanted = "a day, YYYY-MM-DD, YYYY-MM or YYYY"
             raise UsageError(f"{where} must be {wanted}, not {value[:_MOST_NAME]!r}")
-    if isinstance(least, int) and len(value.strip()) < least:
+    if least is not None and len(value.strip()) < least:
         raise UsageError(f"{where} is empty" if least == 1 else f"{where} needs {least} characters")
-    if isinstance(most, int) and len(value) > most:
+    if most is not None and len(value) > most:
         raise UsageError(f"{where} may have {most:,} characters, and has {len(value):,}")
 
 
 def _check_number(where: str, schema: Schema, value: float) -> None:
-    least, most = (
-        limit if isinstance(limit := schema.get(name), (int, float)) else None
-        for name in ("minimum", "maximum")
-    )
+    least, most = schema.get("minimum"), schema.get("maximum")
     if (least is None or value >= least) and (most is None or value <= most):
         return
     if least is None or most is None:
@@ -280,10 +281,6 @@ def _is(wanted: str, value: object) -> bool:
 
 def _kind(value: object) -> str:
     return next((_NAMES[kind] for kind in _PYTHON_TYPES if _is(kind, value)), "null")
-
-
-def _mapping(value: object) -> Schema:
-    return value if isinstance(value, dict) else {}
 
 
 # --- the name that was meant

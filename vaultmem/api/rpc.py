@@ -25,15 +25,29 @@ from vaultmem.text.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol
+    from typing import Any, Protocol
 
+    from vaultmem.adapter import JsonObject
     from vaultmem.config import Config
     from vaultmem.index.state import State
-    from vaultmem.memories.arguments import Arguments, Params
+    from vaultmem.memories.arguments import Arguments
     from vaultmem.memories.store import MemoryStore
     from vaultmem.search.related import Related
     from vaultmem.search.search import Searcher
     from vaultmem.search.semantic import Meaning
+
+    class Verbs(Protocol):
+        """A vault, as far as its verbs are concerned (see vaultmem.api.Vault)."""
+
+        path: str
+        config: Config
+        state: State
+
+        def ask(self, verb: str, **params: object) -> Any:
+            """The answer of a verb."""
+
+        def release(self) -> None:
+            """Release what others may wait for."""
 
     class Opened(Protocol):
         """A vault with its index, as far as it is needed here (see vaultmem.api.Vault)."""
@@ -90,7 +104,7 @@ class Request:
     """A request. `progress` sends lines to the client if it wants them, else it is silent."""
 
     method: str
-    params: dict[str, object]
+    params: JsonObject
     progress: Progress
     peer: str = ""  # the process at the other end, where the system tells
 
@@ -142,7 +156,7 @@ def code_of(error: Exception) -> int:
     return code if isinstance(code, int) else FAILED
 
 
-def as_json(error: Exception) -> dict[str, object]:
+def as_json(error: Exception) -> JsonObject:
     """An error as JSON-RPC has it."""
     return {"code": code_of(error), "message": one_line(error)}
 
@@ -150,7 +164,7 @@ def as_json(error: Exception) -> dict[str, object]:
 # --- verbs of memories
 
 
-def ask(vault: Opened, state: State, config: Config, name: str, params: Params) -> object:
+def ask(vault: Opened, state: State, config: Config, name: str, params: JsonObject) -> object:
     """The answer of a verb. Raises VaultmemError in one clear line."""
     _check_size(name, params)
     deadline = time.monotonic() + WAIT
@@ -166,7 +180,7 @@ def ask(vault: Opened, state: State, config: Config, name: str, params: Params) 
             time.sleep(PAUSE)  # an agent that is just starting will answer soon; a sync will end
 
 
-def carry_out(desk: MemoryStore, reader: Reader, name: str, params: Params) -> object:
+def carry_out(desk: MemoryStore, reader: Reader, name: str, params: JsonObject) -> object:
     """The answer of a verb, ready for JSON, from an open desk. Raises VaultmemError in one clear line."""
     from vaultmem.memories import access
 
@@ -192,13 +206,13 @@ def takes(name: str, param: str) -> bool:
     return one is not None and any(each.name == param for each in one.params)
 
 
-def _check(name: str, params: Params) -> Arguments:
+def _check(name: str, params: JsonObject) -> Arguments:
     from vaultmem.memories.arguments import Arguments
 
     return Arguments(declared.check(name, params), declared.speller(declared.of_verb(name)))
 
 
-def _check_size(name: str, params: Params) -> None:
+def _check_size(name: str, params: JsonObject) -> None:
     """The agent takes no request of a megabyte, and could not say what is too large in it."""
     if any(isinstance(one, str) and len(one) > LARGE for one in params.values()):
         arguments = _check(name, params)
@@ -208,9 +222,9 @@ def _check_size(name: str, params: Params) -> None:
             arguments.whole_text("text")
 
 
-def _by_agent(folder: str, name: str, params: Params) -> object:
+def _by_agent(folder: str, name: str, params: JsonObject) -> object:
     own = {key: one for key, one in params.items() if one is not None}
-    request: dict[str, object] = {"verb": name, "params": own, "door": declared.door.get()}
+    request = {"verb": name, "params": own, "door": declared.door.get()}
     one = verb(name)
     heard = listener()
     shown = None if isinstance(heard, Silent) else heard
@@ -229,7 +243,7 @@ def _by_agent(folder: str, name: str, params: Params) -> object:
         raise _KINDS.get(error.code, VaultmemError)(str(error)) from error
 
 
-def _here(vault: Opened, state: State, config: Config, name: str, params: Params) -> object:
+def _here(vault: Opened, state: State, config: Config, name: str, params: JsonObject) -> object:
     from vaultmem.reminders.desk import Desk
 
     reader = Reader(vault)

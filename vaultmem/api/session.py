@@ -12,6 +12,7 @@ from vaultmem.errors import VaultmemError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
     from vaultmem.api import Vault
     from vaultmem.api.toolbox import Toolbox
 
@@ -128,7 +129,7 @@ class Session:
         self._is_new = True
         return self.context
 
-    def call(self, name: str, arguments: Mapping[str, object] | None = None) -> Outcome:
+    def call(self, name: str, arguments: JsonObject | None = None) -> Outcome:
         """Call a tool; errors as Toolbox.call()."""
         call = Call(name, arguments or {}, self.client, self.context)
         outcome = self.toolbox.call(self.vault, call)

@@ -16,6 +16,8 @@ from vaultmem.memories.access import Viewer, viewer
 from vaultmem.text.sanitize import one_line
 
 if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
+    from vaultmem.adapter.services import Schema
     from vaultmem.api import Vault
 
 ASSISTANT = "assistant"  # a client without a name
@@ -71,7 +73,7 @@ class Call(NamedTuple):
     """One call. `arguments` fit the schema; `context` is what the session recalled at its start."""
 
     name: str
-    arguments: Mapping[str, object]
+    arguments: JsonObject
     client: str = ASSISTANT
     context: str = ""
     peer: str = ""  # the process at the other end of a socket
@@ -105,9 +107,9 @@ class Outcome(NamedTuple):
     """The answer of a tool: text for a model, and the ids and places in it as data for programs."""
 
     text: str
-    data: Mapping[str, object]
+    data: JsonObject
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> JsonObject:
         """As the socket and the command line return it."""
         return {"text": self.text, "data": self.data}
 
@@ -127,12 +129,12 @@ class Tool(NamedTuple):
     name: str
     title: str  # for people, where the name does not say it; or ""
     description: str
-    schema: params.Schema
+    schema: Schema
     annotations: Annotations
     run: Run
     quiet: tuple[str, ...] = ()  # parameters that are accepted and not listed: few need them
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> JsonObject:
         """The tool as the protocols list it."""
         return {
             "name": self.name,

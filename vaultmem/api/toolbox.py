@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 
 from vaultmem import plugins
@@ -28,9 +28,10 @@ from vaultmem.api.tool import (
 )
 from vaultmem.api.verbs import JSON, own
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
     from vaultmem.api import Vault
 
     Before = Callable[[Call], Block | None]
@@ -76,7 +77,7 @@ class Toolbox:
         """All tools, ours first."""
         return list(self._tools.values())
 
-    def listed(self) -> list[dict[str, object]]:
+    def listed(self) -> list[JsonObject]:
         """All tools as JSON."""
         return [tool.to_json() for tool in self._tools.values()]
 
@@ -167,7 +168,7 @@ class Toolbox:
             return None
 
 
-def _check(tool: Tool, arguments: Mapping[str, object]) -> dict[str, object]:
+def _check(tool: Tool, arguments: JsonObject) -> JsonObject:
     fitting = params.check_object(tool.schema, arguments)
     if _size(fitting.values()) > MOST:
         raise UsageError(f"the arguments have more than {MOST:,} characters")
@@ -206,7 +207,7 @@ def _bound(outcome: Outcome) -> Outcome:
 
 
 def _failure(client: str, tool: str, error: Exception, hook: str = "") -> Event:
-    data: dict[str, object] = {"error": f"{type(error).__name__}: {rpc.one_line(error)}"}
+    data = {"error": f"{type(error).__name__}: {rpc.one_line(error)}"}
     return Event(session.ERROR, client, tool, {**data, "hook": hook} if hook else data)
 
 
@@ -329,7 +330,7 @@ class ToolService:
         known = self.toolbox.tools()
         return [one for one in known if one.annotations.read_only or not self._reads_only]
 
-    def call(self, name: str, arguments: Mapping[str, object], client: str) -> Outcome:
+    def call(self, name: str, arguments: JsonObject, client: str) -> Outcome:
         """Call a tool; errors as Toolbox.call()."""
         if self._reads_only and name not in (tool.name for tool in self.tools()):
             raise BlockedError(f"{name[:40]} changes notes, and this client may only read them")
@@ -341,7 +342,7 @@ class ToolService:
         """The `<memory>` block for a query. It counts as a call."""
         return self.call("memory_recall", {"query": query[: session.MOST_QUERY]}, client)
 
-    def answer(self, method: str, arguments: Mapping[str, object]) -> object:
+    def answer(self, method: str, arguments: JsonObject) -> object:
         """The methods `tools/list`, `tools/call`, `prompt` and the names of tools."""
         if method == "tools/list":
             return {"tools": self.toolbox.listed()}
@@ -362,7 +363,7 @@ class ToolService:
         return self.call(name, own or {}, client).to_json()
 
 
-def _text(arguments: Mapping[str, object], name: str) -> str:
+def _text(arguments: JsonObject, name: str) -> str:
     value = arguments.get(name)
     if not isinstance(value, str) or not value.strip():
         raise UsageError(f'"{name}" must be text')

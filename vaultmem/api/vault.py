@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from vaultmem.adapter import Note
+    from vaultmem.agent.health import AgentStatus
     from vaultmem.index.sync import Report
     from vaultmem.progress import Progress
     from vaultmem.search.related import Mention, Related, Why
@@ -370,13 +371,13 @@ class Vault(MemoryVault):
         # What is said in a chat is no task yet.
         return [each for each in every if not in_conversation(each[0], folder)]
 
-    def agent(self) -> dict[str, object] | None:
+    def agent(self) -> AgentStatus | None:
         """How the sync agent of this vault is (its pid, what it does, its queues and jobs); None when
         none is running."""
         from vaultmem import client
 
         status = client.call(self.path, "agent", {})
-        return status if isinstance(status, dict) else None
+        return status if isinstance(status, dict) else None  # type: ignore[return-value] # as agents say
 
     def counts(self) -> dict[str, int]:
         """How many notes, blocks, links, tags, tasks and so on there are."""

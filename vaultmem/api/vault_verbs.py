@@ -135,7 +135,7 @@ VERBS = {
         ),
         command="upkeep_views:review",
     ),
-    "proposals": Verb("", NONE, (), run="memories.review:proposals", writes=False, slow=True, gives="proposals: list[dict[str, Any]]",
+    "proposals": Verb("", NONE, (), run="memories.review:proposals", writes=False, slow=True, gives="proposals: list[ShownProposal]",
                       returns="what dreams and models propose, each with its evidence and a diff"),
     "accept": Verb("", NONE, (_PROPOSAL, *WRITES), run="memories.review:accept", slow=True, returns="makes a proposed change"),
     "rule": Verb(
@@ -170,7 +170,7 @@ VERBS = {
             BY.but(help="what this assistant, job or person did"),
             flag("conversations", "also what conversations did: their turns, what was learned from them, summaries"), SINCE,
         ),
-        run="memories.past:history", writes=False, slow=True, command="upkeep_views:history", gives="history: list[dict[str, Any]]",
+        run="memories.past:history", writes=False, slow=True, command="upkeep_views:history", gives="history: list[CommitReport]",
         returns='entries, the newest first: "commit", "at", "by", "machine" (another one where it was done), "kind", "why", "files"',
     ),
     "diff": Verb(

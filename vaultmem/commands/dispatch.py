@@ -26,11 +26,11 @@ from vaultmem.progress import heard_by
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from vaultmem.adapter import JsonObject
     from vaultmem.agent.agent import Agent
     from vaultmem.api.toolbox import Toolbox, ToolService
 
 Answer = Callable[[Request], object]
-Params = dict[str, object]
 Texts = list[tuple[str, str]]  # the name of a stream, and a text
 MOST_COLUMNS = 10_000
 
@@ -103,7 +103,7 @@ class _Dispatcher:
 
     def _memory(self, request: Request) -> object:
         """A verb of memories with its parameters; "memory.job" is for those that may take long."""
-        own: Params = {**_check(request, *_MEMORY)}
+        own: JsonObject = {**_check(request, *_MEMORY)}
         params = own.get("params", {})
         if not isinstance(params, dict):
             raise RequestError(rpc.WRONG_PARAMS, '"params" must be an object')
@@ -237,7 +237,7 @@ def _refusal(why: str) -> RequestError:
     return RequestError(rpc.UNKNOWN_METHOD, f"ask yourself: {why}")
 
 
-def _output(parts: Texts, params: Params, wanted: str) -> Output:
+def _output(parts: Texts, params: JsonObject, wanted: str) -> Output:
     """An Output into parts, for the terminal of the caller."""
     terminal, colour, links = (params.get(one) is True for one in ("terminal", "colour", "links"))
     columns = params.get("columns")
@@ -246,12 +246,11 @@ def _output(parts: Texts, params: Params, wanted: str) -> Output:
     return Output(wanted, Streams(out, err, terminal, colour, columns, links))
 
 
-def _reply(code: int, parts: Texts, params: Params) -> Params:
+def _reply(code: int, parts: Texts, params: JsonObject) -> JsonObject:
     """The result of `run`; for a terminal also how the two streams took turns."""
-    reply: Params = {"code": code}
-    for name in ("out", "err"):
-        reply[name] = "".join(text for stream, text in parts if stream == name)
-    if params.get("terminal") is True:
-        turns = groupby(parts, key=lambda part: part[0])
-        reply["turns"] = [(name, sum(len(text) for _, text in turn)) for name, turn in turns]
-    return reply
+    out, err = ("".join(text for stream, text in parts if stream == one) for one in ("out", "err"))
+    reply: JsonObject = {"code": code, "out": out, "err": err}
+    if params.get("terminal") is not True:
+        return reply
+    turns = groupby(parts, key=lambda part: part[0])
+    return {**reply, "turns": [(name, sum(len(text) for _, text in turn)) for name, turn in turns]}

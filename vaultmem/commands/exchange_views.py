@@ -26,9 +26,9 @@ from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from typing import Any
 
-    Answer = dict[str, Any]
+    from vaultmem.exchange.gathering import IngestReport
+    from vaultmem.exchange.importing import ImportReport
 
 MOST_ROWS = 20  # files or lines with their reasons
 _OF_TEXTS = ("scope", "agent", "project", "memory_type", "session_id", "tags")
@@ -77,7 +77,7 @@ def _advice(args: Namespace) -> str:
     return f"name the file or folder with --path: vaultmem ingest --source {source} --path {shlex.quote(name)}{each}"
 
 
-def _show_ingested(report: Answer, output: Output) -> None:
+def _show_ingested(report: IngestReport, output: Output) -> None:
     """What is new on stdout; what is not, and why, beside it."""
     for remark in report["remarks"]:
         output.remark(f"vaultmem: {remark}")
@@ -162,19 +162,18 @@ def import_lines(args: Namespace, output: Output) -> int:
     return 1 if report["failures"] else 0
 
 
-def _show_imported(report: Answer, output: Output) -> None:
+def _show_imported(report: ImportReport, output: Output) -> None:
     if output.as_json:
         output.data(report)
     else:
-        would = would_be(report)
-        names = {"new": "new", "changed": "replaced", "known": "there already"}
-        counts = (f"{report[name]:,} {what}" for name, what in names.items())
-        output.line(f"{would}imported: {', '.join(counts)}")
-    for name, what in (("kept", "left as it is"), ("failed", "not imported")):
-        for one in report[name][:MOST_ROWS]:
+        would = would_be(dry_run=report["dry_run"])
+        counts = f"{report['new']:,} new, {report['changed']:,} replaced, {report['known']:,} there already"
+        output.line(f"{would}imported: {counts}")
+    for rows, what in ((report["kept"], "left as it is"), (report["failed"], "not imported")):
+        for one in rows[:MOST_ROWS]:
             output.remark(f"vaultmem: line {one['line']}: {what}: {one['reason']}")
-        if len(report[name]) > MOST_ROWS:
-            output.remark(f"vaultmem: and {plural(len(report[name]) - MOST_ROWS, 'line')} more")
+        if len(rows) > MOST_ROWS:
+            output.remark(f"vaultmem: and {plural(len(rows) - MOST_ROWS, 'line')} more")
 
 
 # --- export

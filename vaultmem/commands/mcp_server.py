@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import argparse
     import typing
 
+    from vaultmem.adapter import JsonObject
     from vaultmem.api.mcp import Protocol
     from vaultmem.output import Output
 
@@ -278,7 +279,7 @@ class Service:
                 os.write(self._answered[1], b"!")
 
 
-def _object(line: bytes) -> dict[str, object]:
+def _object(line: bytes) -> JsonObject:
     import json
 
     try:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from vaultmem import screen
 from vaultmem.commands.rendering import (
     count_of,
+    params_of,
     place,
     run,
     short,
@@ -15,18 +16,17 @@ from vaultmem.commands.rendering import (
     vault_of,
 )
 from vaultmem.errors import UsageError
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.output import Output, json_text, table
 from vaultmem.text.sanitize import one_line
-from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from typing import Any
 
     from vaultmem.adapter import Value
+    from vaultmem.commands.rendering import Answer
     from vaultmem.memories.model import MemoryRecord
-
-    Answer = dict[str, Any]
 
 _FIELDS = (
     "id", "path", "category", "scope", "tags", "source", "agent", "personality", "project", "type", "memory_type",
@@ -172,12 +172,10 @@ def upgrade(args: Namespace, output: Output) -> int:
     if args.id and args.limit is not None:
         raise UsageError("--limit goes without an ID")
     with vault_of(args, output) as vault:
-        if not args.id:
-            answer = vault.promote(dry_run=args.dry_run, limit=args.limit, by=args.by)
+        if args.id:
+            answer = vault.ask("upgrade", **params_of("upgrade", args))
         else:
-            answer = vault.upgrade(
-                args.id, category=args.category, by=args.by, dry_run=args.dry_run
-            )
+            answer = vault.promote(dry_run=args.dry_run, limit=args.limit, by=args.by)
     if not args.id or args.dry_run:
         show_report(answer, output)
     else:

@@ -16,6 +16,8 @@ from vaultmem.text.values import lazy
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from vaultmem.adapter import JsonObject
+    from vaultmem.adapter.services import Schema
     from vaultmem.commands.option_parser import Parser
     from vaultmem.output import Output
 else:  # argparse is loaded for help and errors
@@ -96,7 +98,7 @@ def _read_options(
         raise ValueError
 
 
-def _typed(param: Param, text: str, read: Mapping[str, object]) -> object:
+def _typed(param: Param, text: str, read: JsonObject) -> object:
     value = {"int": int, "float": float}.get(param.kind, str)(text)
     if text.startswith("-") or value not in (choices_of(param) or (value,)):
         raise ValueError
@@ -135,15 +137,13 @@ def choices_of(param: Param) -> tuple[object, ...]:
     return tuple(resolve(param.choices)) if param.choices and is_checked else ()
 
 
-def from_params(name: str, arguments: Mapping[str, object]) -> Namespace:
+def from_params(name: str, arguments: JsonObject) -> Namespace:
     """The arguments of a command in the parameters of a request. Raises UsageError."""
     outside = {key.replace("-", "_"): value for key, value in arguments.items()}
     return _namespace(name, outside, JSON, {"format": "json"})
 
 
-def _namespace(
-    name: str, arguments: Mapping[str, object], at: str, read: Mapping[str, object]
-) -> Namespace:
+def _namespace(name: str, arguments: JsonObject, at: str, read: JsonObject) -> Namespace:
     known, schema = _declared(name, at)
     with params.at_door(at):
         checked = params.check_by(known, schema, arguments)
@@ -155,7 +155,7 @@ def _namespace(
 
 
 @cache
-def _declared(name: str, at: str) -> tuple[dict[str, Param], dict[str, object]]:
+def _declared(name: str, at: str) -> tuple[dict[str, Param], Schema]:
     """The parameters that a command has at a door, and their schema."""
     known = {param.outside: param for param in find_verb(name).of(at)}
     as_typed = _untyped_param if at == COMMAND else params.lenient

@@ -14,11 +14,9 @@ from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from typing import Any
 
+    from vaultmem.commands.rendering import Answer
     from vaultmem.reminders.listing import Listed, Row
-
-    Answer = dict[str, Any]
 
 MOST_ROWS = 20
 TWO_LINES = 48  # columns: with less room than that, text and place stand below each other

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from vaultmem.api import Embedded, Vault
     from vaultmem.index.sync import Report
+    from vaultmem.memories.reports import ChangeReport, PlanReport
 
     Answer = dict[str, Any]
 
@@ -214,13 +215,14 @@ def show_done(done: str, record: Answer, output: Output) -> None:
         output.line(f"{done}: {place(record, output)}")
 
 
-def show_report(report: Answer, output: Output) -> None:
+def show_report(report: PlanReport, output: Output) -> None:
     """What a job, or a dry run of any verb, would change or has changed; and what it noticed."""
     if output.as_json:
         output.data(report)
         return
+    would = would_be(dry_run=report["dry_run"])
     for change in report["changes"]:
-        output.line(would_be(report) + _change_line(change, output))
+        output.line(would + _change_line(change, output))
         show_diff(change.get("diff"), output)
     if report["findings"]:
         output.line(output.paint("to review", "bold"))
@@ -232,12 +234,12 @@ def show_report(report: Answer, output: Output) -> None:
     _show_counts(report, output)
 
 
-def would_be(report: Answer) -> str:
+def would_be(*, dry_run: bool) -> str:
     """What stands before what is done, where it is only said."""
-    return "would be " if report["dry_run"] else ""
+    return "would be " if dry_run else ""
 
 
-def _change_line(change: Answer, output: Output) -> str:
+def _change_line(change: ChangeReport, output: Output) -> str:
     folder, _, name = change["target"].rpartition("/")
     category = folder.rpartition("/")[2]
     done = _DONE.get(change["action"], change["action"])
@@ -248,15 +250,15 @@ def _change_line(change: Answer, output: Output) -> str:
     return f"{done}: {output.paint(name.removesuffix('.md'), 'bold')}{tail}"
 
 
-def _show_counts(report: Answer, output: Output) -> None:
+def _show_counts(report: PlanReport, output: Output) -> None:
     done = {**_DONE, "move": "filed"}
-    would = would_be(report)
+    would = would_be(dry_run=report["dry_run"])
     counts = [f"{n:,} {would}{done.get(action, action)}" for action, n in report["counts"].items()]
     if report.get("hidden"):
         counts.append(f"{plural(report['hidden'], 'record')} {would}hidden from the editor")
-    for name, what in (("skipped", "left alone"), ("findings", "to review")):
-        if report[name]:
-            counts.append(f"{len(report[name]):,} {what}")
+    for rows, what in ((report["skipped"], "left alone"), (report["findings"], "to review")):
+        if rows:
+            counts.append(f"{len(rows):,} {what}")
     head = f"{report['job']}, nothing was done yet" if report["dry_run"] else report["job"]
     remarks = [f"{head}: {', '.join(counts) or 'nothing to change'}"]
     remarks += [f"left alone: {one['path']}: {one['reason']}" for one in report["skipped"]]

@@ -12,21 +12,25 @@ from vaultmem.api import Vault
 from vaultmem.client import NO_ANSWER, UNKNOWN_METHOD, AgentError, call
 from vaultmem.commands.rendering import warn
 from vaultmem.errors import ModelError, UsageError, VaultmemError
+from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict, cast
 from vaultmem.output import Output, table
-from vaultmem.text.values import TYPE_CHECKING, plural
+from vaultmem.text.values import plural
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from typing import Any
 
-    from vaultmem.agent.jobs import Job
+    from vaultmem.adapter import JsonObject
+    from vaultmem.agent.health import AgentStatus, ModelState
+    from vaultmem.agent.jobs import Job, JobState
+    from vaultmem.reminders.approving import Overview
 
-    Facts = dict[str, object]
     Rows = list[tuple[str, str]]
 
 UNHEALTHY = "unhealthy"
 SHOWN = 20  # places of a finding
 ANSWER = 5.0  # seconds; an agent that is silent for longer is as good as none
-_NO_MEMORIES: Facts = {
+_NO_MEMORIES: Overview = {
     "memory_count": 0, "archived": 0, "phases": {}, "categories": {}, "scopes": {}, "history": None,
 }  # fmt: skip
 _STYLES = {"error": "red", "warning": "yellow", "note": "cyan"}
@@ -38,23 +42,23 @@ def status(args: Namespace, output: Output) -> int:
     packages = plugins.health()
     with args.vault if isinstance(args.vault, Vault) else Vault(args.vault) as vault:
         agent, problem = _agent(vault)
-        index = _index_facts(vault) if vault.is_indexed() else {"status": "not indexed"}
+        index = _index(vault) if vault.is_indexed() else None
         memories = _NO_MEMORIES  # without a memory folder nothing more is loaded
         if os.path.isdir(os.path.join(vault.path, vault.config.text("memory_folder"))):
             memories = vault.overview()
-        facts: Facts = {
-            **index, "vault": vault.path, "state": vault.state.folder, "memory_count": memories["memory_count"],
-            "memories": memories, "agent": agent,
+        facts: JsonObject = {
+            **(_to_json(index, vault) if index else {"status": "not indexed"}), "vault": vault.path,
+            "state": vault.state.folder, "memory_count": memories["memory_count"], "memories": memories, "agent": agent,
         }  # fmt: skip
         for package in packages:
-            facts |= package.facts(vault.state.folder)
+            facts = {**facts, **package.facts(vault.state.folder)}
         if output.as_json:
             output.data(facts)
             if problem:
                 output.remark(f"vaultmem: {problem}")
-            return _exit_code(facts)
-        if "synced" in facts:
-            _show_index(facts, vault, output)
+            return _exit_code(index)
+        if index:
+            _show_index(index, vault, output)
         else:
             advice = "the agent is at it" if agent else "run vaultmem sync"
             output.line(f"{vault.path} is not indexed yet; {advice}")
@@ -66,14 +70,34 @@ def status(args: Namespace, output: Output) -> int:
         ],
         output,
     )
-    return _exit_code(facts)
+    return _exit_code(index)
 
 
-def _exit_code(facts: Facts) -> int:
-    return int(facts["status"] == UNHEALTHY)
+class _Index(NamedTuple):
+    """How the index is."""
+
+    synced: int | None
+    size: int  # bytes, as of the vectors
+    vectors: int
+    embedded: int
+    embeddable: int
+    problem: str | None
+    shared: _Shared | None
 
 
-def _agent(vault: Vault) -> tuple[Facts | None, str]:
+class _Shared(TypedDict):
+    """How the index is that this vault shares with others."""
+
+    backend: str
+    problem: str | None
+    waiting: int
+
+
+def _exit_code(index: _Index | None) -> int:
+    return int(bool(index and index.shared and index.shared["problem"]))
+
+
+def _agent(vault: Vault) -> tuple[AgentStatus | None, str]:
     """The agent's own status, and why it gives none although it runs."""
     try:
         return vault.agent(), ""
@@ -81,28 +105,26 @@ def _agent(vault: Vault) -> tuple[Facts | None, str]:
         return None, f"{error}; vaultmem restart ends the agent and starts another"
 
 
-def _index_facts(vault: Vault) -> Facts:
+def _index(vault: Vault) -> _Index:
     synced = vault.searcher().catalog.meta("synced")
-    embedded, embeddable, problem = vault.embedded()
-    shared = _shared_index(vault)
+    size, vectors = vault.state.generation() or "", vault.state.path("vec")
+    return _Index(
+        None if synced is None else int(synced), folder_bytes(size), folder_bytes(vectors), *vault.embedded(),
+        _shared_index(vault),
+    )  # fmt: skip
+
+
+def _to_json(index: _Index, vault: Vault) -> JsonObject:
     return {
-        "status": UNHEALTHY if shared and shared["problem"] else "healthy",
-        "vault": vault.path,
-        "state": vault.state.folder,
-        "synced": None if synced is None else int(synced),
-        "index_bytes": folder_bytes(vault.state.generation() or ""),
-        "vector_bytes": folder_bytes(vault.state.path("vec")),
-        **vault.counts(),
-        "embedded": embedded,
-        "embeddable": embeddable,
-        "model": vault.config["embedding.model"],
-        "model_trouble": problem,
-        **({"shared_index": shared} if shared else {}),
-    }
+        "status": UNHEALTHY if _exit_code(index) else "healthy", "vault": vault.path, "state": vault.state.folder,
+        "synced": index.synced, "index_bytes": index.size, "vector_bytes": index.vectors, **vault.counts(),
+        "embedded": index.embedded, "embeddable": index.embeddable, "model": vault.config["embedding.model"],
+        "model_trouble": index.problem, **({"shared_index": index.shared} if index.shared else {}),
+    }  # fmt: skip
 
 
-def _shared_index(vault: Vault) -> Facts | None:
-    """How the index is that this vault shares with others; None where it has none."""
+def _shared_index(vault: Vault) -> _Shared | None:
+    """None where the vault has none."""
     backend = vault.config.text("index.backend")
     if backend == "local":
         return None
@@ -110,7 +132,7 @@ def _shared_index(vault: Vault) -> Facts | None:
         health = vault.searcher().meaning().health()
     except ModelError as error:
         return {"backend": backend, "problem": str(error), "waiting": 0}
-    return {"backend": backend, **health._asdict()} if health else None
+    return health and {"backend": backend, "problem": health.problem, "waiting": health.waiting}
 
 
 def folder_bytes(folder: str) -> int:
@@ -125,21 +147,21 @@ def folder_bytes(folder: str) -> int:
     return total
 
 
-def _show_index(facts: Facts, vault: Vault, output: Output) -> None:
-    synced = facts["synced"]
-    age = ago(clock.seconds() - synced) if isinstance(synced, int) else "never"
-    blocks = f"{facts['embedded']:,} of {facts['embeddable']:,} blocks, model {facts['model']}"
-    sizes = f"{_megabytes(facts['index_bytes'])}, vectors {_megabytes(facts['vector_bytes'])}"
+def _show_index(index: _Index, vault: Vault, output: Output) -> None:
+    age = "never" if index.synced is None else ago(clock.seconds() - index.synced)
+    model = vault.config["embedding.model"]
+    blocks = f"{index.embedded:,} of {index.embeddable:,} blocks, model {model}"
+    sizes = f"{_megabytes(index.size)}, vectors {_megabytes(index.vectors)}"
     output.line(output.paint(vault.path, "bold"))
     rows = [("synced", age)]
     rows += [(name.replace("_", " "), f"{count:,}") for name, count in vault.counts().items()]
     _show_rows(
         [*rows, ("embedded", blocks), ("index", sizes), ("state", vault.state.folder)], output
     )
-    if facts["model_trouble"]:
-        output.line(f"  {facts['model_trouble']}")
-    if shared := part(facts, "shared_index"):
-        waiting = plural(int(number(shared, "waiting")), "block")
+    if index.problem:
+        output.line(f"  {index.problem}")
+    if shared := index.shared:
+        waiting = plural(shared["waiting"], "block")
         _show_rows([("shared index", f"{shared['backend']}, {waiting} waiting")], output)
         if shared["problem"]:
             output.line(f"  {shared['problem']}")
@@ -150,84 +172,76 @@ def _show_rows(rows: Iterable[tuple[str, str]], output: Output) -> None:
         output.line(row)
 
 
-def _memory_rows(memories: Facts) -> Rows:
+def _memory_rows(memories: Overview) -> Rows:
     """The memories, and why they have no history, if so."""
-    inbox = int(number(part(memories, "phases"), "inbox"))
+    inbox = memories["phases"].get("inbox", 0)
     in_inbox = f" ({inbox:,} in the inbox)" if inbox else ""
-    archived = f", {number(memories, 'archived'):,.0f} archived" if memories["archived"] else ""
-    rows = [("memories", f"{number(memories, 'memory_count'):,.0f}{in_inbox}{archived}")]
-    return [*rows, ("history", str(memories["history"]))] if memories["history"] else rows
+    archived = f", {memories['archived']:,} archived" if memories["archived"] else ""
+    rows = [("memories", f"{memories['memory_count']:,}{in_inbox}{archived}")]
+    return [*rows, ("history", memories["history"])] if memories["history"] else rows
 
 
-def agent_rows(agent: Facts | None, problem: str = "") -> Rows:
+def agent_rows(agent: AgentStatus | None, problem: str = "") -> Rows:
     """The agent: that it is well in one line, problems in a line each."""
     if problem:
         return [("agent", problem)]
     if agent is None:
         return [("agent", "none runs; vaultmem start keeps the index fresh")]
-    age = span(number(agent, "uptime"))
+    age = span(agent.get("uptime", 0))
     rows = [("agent", f"running (pid {agent.get('pid')}), up {age}, {_activity(agent)}")]
-    if agent.get("memory_bytes"):
-        rows.append(("memory", f"{_megabytes(agent['memory_bytes'])}, {_model(agent)}"))
-    watching = part(agent, "watching")
-    if watching.get("trouble") or watching.get("alive") is False:
-        rows.append(("watching", str(watching.get("trouble") or "not at the moment")))
-    if jobs := _records(agent, "jobs"):
-        failed = [str(job.get("name")) for job in jobs if job.get("ok") is False]
+    size, model = agent.get("memory_bytes"), agent.get("model")
+    if size and model:
+        rows.append(("memory", f"{_megabytes(size)}, {_model(model)}"))
+    watching = agent.get("watching")
+    if watching and (watching["trouble"] or not watching["alive"]):
+        rows.append(("watching", watching["trouble"] or "not at the moment"))
+    if jobs := agent.get("jobs"):
+        failed = [job["name"] for job in jobs if job["ok"] is False]
         names = f", failed: {', '.join(failed)} (vaultmem jobs)" if failed else ""
         rows.append(("jobs", f"{len(jobs)}{names}"))
-    reminders = part(agent, "reminders")
-    if reminders.get("next"):
-        rows.append(("next reminder", str(reminders["next"]).replace("T", " ")))
-    problems = reminders.get("troubles")
-    rows += [("reminders", str(one)) for one in (problems if isinstance(problems, list) else [])]
-    if last := part(agent, "last_error"):
-        when = ago(clock.seconds() - number(last, "time"))
-        rows.append((f"last {last.get('level')}", f"{when}: {last.get('message')}"))
+    if reminders := agent.get("reminders"):
+        if reminders["next"]:
+            rows.append(("next reminder", reminders["next"].replace("T", " ")))
+        rows += [("reminders", one) for one in reminders["troubles"]]
+    if last := agent.get("last_error"):
+        when = ago(clock.seconds() - last["time"])
+        rows.append((f"last {last['level']}", f"{when}: {last['message']}"))
     return rows
 
 
-def _activity(agent: Facts) -> str:
-    if agent.get("vanished"):
-        return f"waiting: {agent['vanished']}"
-    indexing, paths_left = part(agent, "indexing"), number(agent, "waiting")
-    if indexing:
-        of = f" of {number(indexing, 'total'):,.0f}" if indexing.get("total") else ""
-        text = f"{indexing.get('stage')} {number(indexing, 'done'):,.0f}{of}"
-    elif paths_left:
-        text = f"{plural(int(paths_left), 'path')} to read"
+def _activity(agent: AgentStatus) -> str:
+    if vanished := agent.get("vanished"):
+        return f"waiting: {vanished}"
+    if indexing := agent.get("indexing"):
+        of = f" of {indexing['total']:,}" if indexing["total"] else ""
+        text = f"{indexing['stage']} {indexing['done']:,}{of}"
+    elif paths_left := agent.get("waiting"):
+        text = f"{plural(paths_left, 'path')} to read"
     else:
         text = "index is current" if agent.get("current", True) else "looking for changes"
-    blocks = number(part(agent, "embedding"), "waiting")
-    return f"{text}, {plural(int(blocks), 'block')} to embed" if blocks else text
+    embedding = agent.get("embedding")
+    blocks = embedding["waiting"] if embedding else 0
+    return f"{text}, {plural(blocks, 'block')} to embed" if blocks else text
 
 
-def _model(agent: Facts) -> str:
-    model = part(agent, "model")
-    if model.get("trouble"):
-        return str(model["trouble"])
-    return f"model {model.get('name')} {'loaded' if model.get('loaded') else 'not loaded'}"
+def _model(model: ModelState) -> str:
+    return model["trouble"] or f"model {model['name']} {'' if model['loaded'] else 'not '}loaded"
 
 
-def part(facts: Facts, name: str) -> Facts:
+def part(facts: JsonObject, name: str) -> JsonObject:
     """An object in the facts; an empty one where there is none."""
     result = facts.get(name)
     return result if isinstance(result, dict) else {}
 
 
-def _records(facts: Facts, name: str) -> list[Facts]:
-    value = facts.get(name)
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def number(facts: Facts, name: str) -> float:
+def number(facts: JsonObject, name: str) -> float:
     """A number in the facts, 0 where there is none."""
     result = facts.get(name)
     return result if isinstance(result, (int, float)) else 0
 
 
-def _megabytes(size: object) -> str:
-    return f"{size / 1e6:.1f} MB" if isinstance(size, int) else "?"
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
 
 
 def ago(seconds: float) -> str:
@@ -302,12 +316,13 @@ def _list_jobs(args: Namespace, output: Output) -> int:
 
     vault = settings.choose_vault(args.vault)
     reply = _ask(vault, "jobs", {}, timeout=ANSWER)
-    pid = _ask(vault, "ping", {}, timeout=ANSWER).get("pid") if reply else None
-    listed = reply.get("jobs")
+    pid = _ask(vault, "ping", {}, timeout=ANSWER)["pid"] if reply else None
     ledger = agent_jobs.ledger(vault)
-    if not isinstance(listed, list):
-        config, pid = settings.load(vault), None
-        listed = [one._asdict() for one in agent_jobs.listing(config, ledger, clock.seconds())]
+    listed: list[JobState] = (
+        reply["jobs"]
+        if reply
+        else agent_jobs.listing(settings.load(vault), ledger, clock.seconds())
+    )
     if output.as_json:
         output.data({"jobs": listed, "count": len(listed), "agent": pid})
         return 0
@@ -321,30 +336,26 @@ def _list_jobs(args: Namespace, output: Output) -> int:
     return 0
 
 
-def _job_row(job: Facts, now: float) -> tuple[str, ...]:
+def _job_row(job: JobState, now: float) -> tuple[str, ...]:
     last, coming = job["last_run"], job["next_run"]
-    result = str(job["last_result"] or "")
+    result = job["last_result"] or ""
     if job["ok"] is False:
         result = f"failed: {result}"
     if job["waiting_for"]:
         result = f"waiting: {job['waiting_for']}" + (f" ({result})" if result else "")
     ahead = _distance(coming, now, "in {}", "now") if coming is not None else "never"
     before = _distance(now, last, "{} ago", "just now") if last is not None else "never"
-    return (
-        str(job["name"]), str(job["schedule"]), "running" if job["running"] else ahead, before, result
-    )  # fmt: skip
+    return job["name"], job["schedule"], "running" if job["running"] else ahead, before, result
 
 
-def _distance(later: object, earlier: object, words: str, at_once: str) -> str:
+def _distance(later: float, earlier: float, words: str, at_once: str) -> str:
     from vaultmem.text.times import format_duration
 
-    if not isinstance(later, (int, float)) or not isinstance(earlier, (int, float)):
-        return ""
     seconds = later - earlier
     return words.format(format_duration(seconds)) if seconds >= 1 else at_once
 
 
-def _ask(vault: str, method: str, params: Facts, timeout: float | None) -> Facts:
+def _ask(vault: str, method: str, params: JsonObject, timeout: float | None) -> dict[str, Any]:
     """The agent's reply; nothing when there is none, or one of another version."""
     try:
         reply = call(vault, method, params, timeout=timeout)
@@ -357,18 +368,18 @@ def _ask(vault: str, method: str, params: Facts, timeout: float | None) -> Facts
 
 def _run_job(args: Namespace, job: Job, output: Output) -> int:
     vault = settings.choose_vault(args.vault)
-    done = _ask(vault, "jobs.run", {"name": job.name}, timeout=None)
-    done = done or _run_here(vault, job, output)
+    reply = _ask(vault, "jobs.run", {"name": job.name}, timeout=None)
+    done = cast("JobState", reply) if reply else _run_here(vault, job, output)
     if output.as_json:
         output.data(done)
-        return 0 if done.get("ok") else 1
-    if not done.get("ok"):
-        raise VaultmemError(f"the job {job.name} failed: {done.get('last_result')}")
-    output.line(f"{job.name}: {done.get('last_result')}")
+        return 0 if done["ok"] else 1
+    if not done["ok"]:
+        raise VaultmemError(f"the job {job.name} failed: {done['last_result']}")
+    output.line(f"{job.name}: {done['last_result']}")
     return 0
 
 
-def _run_here(folder: str, job: Job, output: Output) -> Facts:
+def _run_here(folder: str, job: Job, output: Output) -> JobState:
     """Run a job in this process, as the agent would, and record its run for it."""
     from vaultmem.agent import jobs as agent_jobs
     from vaultmem.memories.ledger import Runs
@@ -379,4 +390,4 @@ def _run_here(folder: str, job: Job, output: Output) -> Facts:
         runs.remember([job.name])
         runs.carry_out(job.name, lambda: job.run(vault))
         listed = agent_jobs.listing(vault.config, runs, clock.seconds())
-    return next(one for one in listed if one.name == job.name)._asdict()
+    return next(one for one in listed if one["name"] == job.name)

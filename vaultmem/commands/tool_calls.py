@@ -15,20 +15,19 @@ from vaultmem import client
 TYPE_CHECKING = False  # as in text.values, without the price of another file
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from typing import Protocol
 
+    from vaultmem.adapter import JsonObject
     from vaultmem.api import Vault
     from vaultmem.api.rpc import RequestError
     from vaultmem.api.toolbox import ToolService
     from vaultmem.output import Output
 
-    Call = Mapping[str, object]
-
     class Answers(Protocol):
         """Answers the methods of the tools."""
 
-        def answer(self, method: str, arguments: Mapping[str, object]) -> object:
+        def answer(self, method: str, arguments: JsonObject) -> object:
             """The result of a method. Raises VaultmemError."""
 
 
@@ -120,7 +119,7 @@ def run_here(args: Namespace, output: Output, tools: Answers, stdin: str | None)
 
 
 def run(args: Namespace, output: Output) -> int:
-    """Call the tools; a call that fails does not keep the others from their turn."""
+    """JsonObject the tools; a call that fails does not keep the others from their turn."""
     calls = list(_calls(args, None))
     tools = _Tools(args, output)
     try:
@@ -130,7 +129,7 @@ def run(args: Namespace, output: Output) -> int:
 
 
 def _carry_out(
-    args: Namespace, output: Output, tools: Answers, calls: list[Call | RequestError]
+    args: Namespace, output: Output, tools: Answers, calls: list[JsonObject | RequestError]
 ) -> int:
     if args.list_tools:
         _list(tools, output)
@@ -148,7 +147,7 @@ def _wants_stdin(args: Namespace) -> bool:
     return not args.list_tools and args.prompt in (None, _STDIN)
 
 
-def _calls(args: Namespace, stdin: str | None) -> Iterator[Call | RequestError]:
+def _calls(args: Namespace, stdin: str | None) -> Iterator[JsonObject | RequestError]:
     """The calls; `stdin` is its text, if it was read already."""
     from vaultmem.api.rpc import RequestError
     from vaultmem.errors import UsageError
@@ -218,7 +217,7 @@ def _list(tools: Answers, output: Output) -> None:
         output.line(f"  {tool['description']}")
 
 
-def _result(tools: Answers, one: Call | RequestError, name: str) -> dict[str, object]:
+def _result(tools: Answers, one: JsonObject | RequestError, name: str) -> JsonObject:
     """The result of one call in any of its shapes."""
     from vaultmem.api.rpc import RequestError, as_json
     from vaultmem.errors import VaultmemError
@@ -236,7 +235,7 @@ def _result(tools: Answers, one: Call | RequestError, name: str) -> dict[str, ob
     return {**head, "name": named, "ok": True, **own}
 
 
-def _request(one: Call, name: str) -> tuple[str, dict[str, object]]:
+def _request(one: JsonObject, name: str) -> tuple[str, JsonObject]:
     """The method and its parameters: of {"name", "params"}, {"method", "params"} or {"prompt"}."""
     arguments = one.get("params", one.get("arguments"))
     if "prompt" in one and "name" not in one:
@@ -250,7 +249,7 @@ def _request(one: Call, name: str) -> tuple[str, dict[str, object]]:
     return "tools/call", {"name": tool, "arguments": arguments, "client": name}
 
 
-def _show(result: dict[str, object], output: Output) -> None:
+def _show(result: JsonObject, output: Output) -> None:
     error = result.get("error")
     if isinstance(error, dict):
         name = f"{result['name']}: " if result["name"] else ""
@@ -268,7 +267,7 @@ class _Tools:
         self._own: ToolService | None = None
         self._folder = client.vault_of(["--vault", args.vault] if args.vault else [])
 
-    def answer(self, method: str, arguments: Mapping[str, object]) -> object:
+    def answer(self, method: str, arguments: JsonObject) -> object:
         """The result of a method. Raises VaultmemError."""
         if self._own is None:
             try:

@@ -29,9 +29,10 @@ from vaultmem.vault.places import ARCHIVE, GENERATED
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from typing import Any
 
-    Answer = dict[str, Any]
+    from vaultmem.commands.rendering import Answer
+    from vaultmem.memories.reports import CommitReport, PlanReport, Skipped, UndoReport
+    from vaultmem.memories.review import ShownProposal
 
 FEW = 100  # entries of the history, in which those of conversations are looked for
 MOST_PROPERTIES = 65_536  # bytes in which the properties of a note end
@@ -79,7 +80,7 @@ def _has_id(path: str) -> bool:
         return True  # the doctor reports it
 
 
-def show_job(answer: Answer, _args: Namespace, output: Output) -> None:
+def show_job(answer: PlanReport, _args: Namespace, output: Output) -> None:
     """Jobs: what they changed."""
     show_report(answer, output)
 
@@ -112,7 +113,7 @@ def expect(args: Namespace, output: Output) -> int:
 
 def _change_expectation(args: Namespace, output: Output) -> int:
     with vault_of(args, output) as vault:
-        report = vault.expect(**params_of("expect", args))
+        report = vault.ask("expect", **params_of("expect", args))
     if output.as_json or args.dry_run:
         show_report(report, output)
         return 0
@@ -180,8 +181,8 @@ def _rule(vault: Vault, made: dict[str, str], args: Namespace, output: Output) -
             output.line(f"{'would be ' if args.dry_run else ''}{says}: {kind}")
 
 
-def _find(proposals: list[Answer], id_: str) -> Answer:
-    fitting = [one for one in proposals if str(one["id"]).startswith(id_.lower())]
+def _find(proposals: list[ShownProposal], id_: str) -> ShownProposal:
+    fitting = [one for one in proposals if one["id"].startswith(id_.lower())]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
@@ -189,7 +190,7 @@ def _find(proposals: list[Answer], id_: str) -> Answer:
     raise NoteNotFoundError(f"no proposal has the id {id_!r}; vaultmem review --list shows them")
 
 
-def _decide(vault: Vault, one: Answer, args: Namespace, output: Output) -> None:
+def _decide(vault: Vault, one: ShownProposal, args: Namespace, output: Output) -> None:
     if args.dry_run and not output.as_json:
         _show_proposal(one, output)
         return
@@ -203,21 +204,23 @@ def _decide(vault: Vault, one: Answer, args: Namespace, output: Output) -> None:
         output.line(f"{'accepted' if args.accept else 'rejected'}: {one['said']}")
 
 
-def _proposal_line(one: Answer, output: Output) -> str:
+def _proposal_line(one: ShownProposal, output: Output) -> str:
     line = f":{one['line']}" if one.get("line") else ""
     where = output.paint(f"{one['path']}{line}", "cyan")
     reason = f" ({one['reason']})" if one.get("reason") else ""
     return f"{output.paint(one['id'], 'yellow')}  {one['kind']}  {where}  {one['said']}{reason}"
 
 
-def _show_proposal(one: Answer, output: Output) -> None:
+def _show_proposal(one: ShownProposal, output: Output) -> None:
     output.line(_proposal_line(one, output))
     for each in one["evidence"]:
         output.line(f"    {each}")
     show_diff(one.get("diff"), output)
 
 
-def _go_through(vault: Vault, proposals: list[Answer], args: Namespace, output: Output) -> None:
+def _go_through(
+    vault: Vault, proposals: list[ShownProposal], args: Namespace, output: Output
+) -> None:
     if not proposals:
         output.remark("vaultmem: nothing to review; vaultmem dream --level 3 looks for something")
     for number, one in enumerate(proposals, 1):
@@ -293,8 +296,8 @@ def _has_conversations(vault: Vault, since: str | None) -> bool:
     return any(is_talk(one["by"]) for one in entries)
 
 
-def _entry_line(one: Answer, output: Output) -> str:
-    files = one.get("files") or ()
+def _entry_line(one: CommitReport, output: Output) -> str:
+    files = one.get("files", ())
     many = f"  {output.paint(plural(len(files), 'file'), 'dim')}" if len(files) > 1 else ""
     commit, by = output.paint(short(one["commit"]), "yellow"), output.paint(one["by"], "cyan")
     machine = f" on {one['machine']}" if one.get("machine") else ""
@@ -305,21 +308,21 @@ def _entry_line(one: Answer, output: Output) -> str:
     return f"{ahead}{why}{many}"
 
 
-def _by_hand(one: Answer) -> str:
+def _by_hand(one: CommitReport) -> str:
     """The file of an entry of what somebody did without vaultmem, if it is one."""
     from vaultmem.history.commits import OUTSIDE
 
-    files: list[dict[str, Any]] = one.get("files") or []
+    files = one.get("files", [])
     if len(files) != 1 or not one["why"].endswith(OUTSIDE):
         return ""
     names = dict.fromkeys(filter(None, (files[0]["path"], files[0]["target"])))
     return f": {one_line(' → '.join(names))}"
 
 
-def show_difference(answer: Answer, _args: Namespace, output: Output) -> None:
+def show_difference(answer: CommitReport, _args: Namespace, output: Output) -> None:
     """diff: an entry of the history, and its unified diff."""
     output.remark(f"vaultmem: {_entry_line(answer, output)}")
-    show_diff(answer["diff"], output)
+    show_diff(answer.get("diff"), output)
 
 
 def undo(args: Namespace, output: Output) -> int:
@@ -337,7 +340,7 @@ def undo(args: Namespace, output: Output) -> int:
     return 1 if report["refused"] and not report["changes"] else 0
 
 
-def _show_undone(report: Answer, output: Output) -> None:
+def _show_undone(report: UndoReport, output: Output) -> None:
     refused, changes, answers = report["refused"], report["changes"], report["answers"]
     if refused and not (changes or answers):
         before = report["before"]
@@ -346,11 +349,12 @@ def _show_undone(report: Answer, output: Output) -> None:
     if not (changes or answers):
         output.remark("vaultmem: already undone: nothing was changed")
         return
-    would, done = would_be(report), "redone" if report["redone"] else "undone"
+    would, done = would_be(dry_run=report["dry_run"]), "redone" if report["redone"] else "undone"
     for one in report["undone"]:
         output.line(f"{would}{done}: {_entry_line(one, output)}")
-    for one in answers:
-        output.line(f"  {output.paint(one['id'], 'yellow')} {would}{one['state']}: {one['text']}")
+    for answer in answers:
+        id_ = output.paint(answer["id"], "yellow")
+        output.line(f"  {id_} {would}{answer['state']}: {answer['text']}")
     for change in changes:
         before, after = change["path"], change["target"]
         move = str(after) if before in (None, after) else f"{before} → {after}"
@@ -363,11 +367,11 @@ def _show_undone(report: Answer, output: Output) -> None:
     back = "undo --last takes it back" if report["redone"] else "undo --redo does it again"
     then = "" if report["dry_run"] else f"vaultmem {back}"
     output.remark(f"vaultmem: {'; '.join(filter(None, (many, then)))}")
-    for one in refused:
-        output.remark(f"vaultmem: not {done}: {_reason(one)}")
+    for skipped in refused:
+        output.remark(f"vaultmem: not {done}: {_reason(skipped)}")
 
 
-def _reason(refused: Answer) -> str:
+def _reason(refused: Skipped) -> str:
     """The reason with the path, once."""
     path, reason = refused["path"], refused["reason"]
     return reason if path in reason else f"{path}: {reason}"

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.exchange.importing import FOLDER, TAKEN
+from vaultmem.exchange.importing import FOLDER, TAKEN, ImportReport
 from vaultmem.exchange.lines import (
     JSONL,
     WRITERS,
@@ -23,10 +23,9 @@ from vaultmem.exchange.lines import (
     memory,
     parse_line,
 )
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.model import Memory
-from vaultmem.memories.reports import Report
 from vaultmem.memories.store import Session
 from vaultmem.paths import make_private
 from vaultmem.text.times import seconds
@@ -34,7 +33,7 @@ from vaultmem.vault import pages
 from vaultmem.vault.files import decode
 
 if TYPE_CHECKING:
-    from vaultmem.index.state import State
+    from vaultmem.api.rpc import Verbs
     from vaultmem.progress import Progress
 
 
@@ -50,9 +49,16 @@ class _Place(NamedTuple):
     path: str
 
 
-def export(session: Session, params: Arguments) -> Report:
-    """The lines `after` a place ("[]" for the first ones): "lines", "next" (None at the end), and of how many files
-    nothing can be told, "left_out"."""
+class Page(TypedDict):
+    """Some lines."""
+
+    lines: list[str]
+    next: str | None  # where the next page begins; None at the end
+    left_out: int  # files of which nothing can be told
+
+
+def export(session: Session, params: Arguments) -> Page:
+    """The lines `after` a place ("[]" for the first ones)."""
     shape = params.text("shape") or JSONL
     after = _after(params)
     lines: list[str] = []
@@ -131,34 +137,34 @@ def _comes_back(line: str, style: str, data: bytes) -> bool:
 
 # Memories out of a vault and into another, as a command or a program asks for it: lines go by pages, files wait in
 
-Ask = Callable[..., dict[str, object]]
 _PART = 1 << 20
 _LOOK_EVERY = 0.2  # seconds
 
 
-def write_lines(ask: Ask, on_unreadable: Callable[[int], None], **which: object) -> Iterator[str]:
+def write_lines(
+    vault: Verbs, on_unreadable: Callable[[int], None], **which: object
+) -> Iterator[str]:
     """All lines that are wanted, without their ends. `on_unreadable` hears how many files cannot be exported."""
     after: object = "[]"
     while after is not None:
-        page = ask("export", after=after, **which)
-        lines, after = page["lines"], page["next"]
-        assert isinstance(lines, list)
-        yield from lines
-        left_out = page["left_out"]
-        if isinstance(left_out, int) and left_out:
+        page: Page = vault.ask("export", after=after, **which)
+        yield from page["lines"]
+        after = page["next"]
+        if left_out := page["left_out"]:
             on_unreadable(left_out)
 
 
 def import_file(
-    ask: Ask, state: State, source: BinaryIO, progress: Progress | None = None, **how: object
-) -> dict[str, object]:
+    vault: Verbs, source: BinaryIO, progress: Progress | None = None, **how: object
+) -> ImportReport:
     """Take in what can be read of a file. A copy waits in the state folder, where the sync agent finds it."""
-    folder = make_private(state.path(FOLDER))
+    folder = make_private(vault.state.path(FOLDER))
     place = os.path.join(folder, f"{uuid.uuid4().hex}.jsonl")
     try:
         lines = _copy(source, place)
         with _watch(progress, lines, place + TAKEN):
-            return ask("import", file=os.path.basename(place), **how)
+            report: ImportReport = vault.ask("import", file=os.path.basename(place), **how)
+            return report
     except OSError as error:
         raise VaultmemError(f"what is to be imported cannot be read: {error.strerror}") from error
     finally:

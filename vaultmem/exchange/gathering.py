@@ -11,29 +11,20 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, TypedDict
 
 from vaultmem.adapter import Value
-from vaultmem.config import Config
 from vaultmem.exchange.sources import Found, Passed, Place, chosen
-from vaultmem.light import NamedTuple, Protocol
+from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
 from vaultmem.progress import Progress, Silent
 from vaultmem.text import secrets
+
+if TYPE_CHECKING:
+    from vaultmem.api.rpc import Verbs
 
 _MOST_ITEMS = 200  # of a batch: what a kill can undo of the work
 _MOST_JSON = 500_000  # characters of a batch; the agent takes no line of a megabyte
 _LONGEST_PART = 60_000  # characters of an item: in JSON each may become six
 _MOST_OF_PROPERTIES = 20_000  # characters
-
-
-class Door(Protocol):
-    """What is needed of a vault."""
-
-    path: str
-    config: Config
-
-    def ask(self, verb: str, **params: object) -> Any:
-        """The report of a verb."""
 
 
 class Wish(NamedTuple):
@@ -56,6 +47,19 @@ class FileReport(TypedDict, total=False):
     rest: int  # memories that the file would make, and there was no room for
     redacted: list[str]
     cut: str
+
+
+class IngestReport(TypedDict):
+    """What became of all; `left` files are for the next run."""
+
+    job: str
+    source: str
+    dry_run: bool
+    places: list[str]
+    counts: dict[str, int]
+    files: list[FileReport]
+    left: int
+    remarks: list[str]
 
 
 class Piece(NamedTuple):
@@ -118,8 +122,8 @@ def batches(pieces: Iterator[Piece]) -> Iterator[list[Piece]]:
 
 
 def ingest(
-    vault: Door, source: str, path: str | None, wish: Wish, progress: Progress | None = None
-) -> dict[str, Any]:
+    vault: Verbs, source: str, path: str | None, wish: Wish, progress: Progress | None = None
+) -> IngestReport:
     """Take in what one source, or all, have; the report."""
     home = os.environ.get("HOME") or os.path.expanduser("~")
     selection = chosen(source, path, vault.path, home, vault.config.text)
@@ -136,7 +140,7 @@ def ingest(
 class _Run:
     """One run, and what became of each file."""
 
-    def __init__(self, vault: Door, wish: Wish, progress: Progress) -> None:
+    def __init__(self, vault: Verbs, wish: Wish, progress: Progress) -> None:
         self._vault, self._wish, self._progress = vault, wish, progress
         self.files: list[FileReport] = []
         self.left: set[tuple[str, str]] = set()  # files that are not taken in, or not wholly

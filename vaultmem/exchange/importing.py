@@ -7,17 +7,17 @@ import contextlib
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import Properties, Value
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.exchange.lines import JSONL, Exchanged, Line, checked_content, in_archive, lines_of
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.item_answers import is_approved
 from vaultmem.memories.model import ARCHIVE, CATEGORIES, DEFAULT_SCOPE, INBOX, Memory, category_of
-from vaultmem.memories.reports import Report, header, report_done, report_planned
+from vaultmem.memories.reports import ChangeReport, PlanReport, header, report_done, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.reminders.approving import take_back
 from vaultmem.text.similarity import content_hash
@@ -49,13 +49,20 @@ class Arrival(NamedTuple):
     hash: str
     scope: str
     updated: float
-    properties: Mapping[str, Value]
+    properties: Properties
     is_foreign: bool  # of another program, which knows nothing of places
 
     @property
     def name(self) -> str:
         """The name of its file."""
         return file_name(self.path)
+
+
+class Unwritten(TypedDict):
+    """The same in a report."""
+
+    line: int
+    reason: str
 
 
 class _Outcome(NamedTuple):
@@ -78,10 +85,10 @@ class _Run:
         self.known: list[_Outcome] = []
         self.kept: list[_Outcome] = []  # conflicts that were left as they are
         self.failed: list[_Outcome] = []
-        self.reports: list[Report] = []
+        self.reports: list[PlanReport] = []
 
 
-def import_lines(desk: MemoryStore, reader: Reader, params: Arguments) -> Report:
+def import_lines(desk: MemoryStore, reader: Reader, params: Arguments) -> ImportReport:
     """Take in a file that waits in the state folder. The report has "new", "changed" and "known" (counts), "kept" and
     "failed" (each with "line" and "reason"), and "changes". Others get their turn between two batches."""
     name, writes = params.needed("file"), not params.flag("dry_run")
@@ -340,13 +347,23 @@ def _link(session: Session, run: _Run) -> None:
         session.carry_out(Plan("import", tuple(changes)), who)
 
 
-def _report(run: _Run) -> Report:
-    changes: list[object] = []
-    for report in run.reports:
-        result = report["changes"]
-        assert isinstance(result, list)
-        changes += result
-    actions = [change["action"] for change in changes if isinstance(change, dict)]
+class ImportReport(TypedDict):
+    """What became of an import."""
+
+    job: str
+    dry_run: bool
+    changes: list[ChangeReport]
+    new: int
+    changed: int
+    known: int
+    kept: list[Unwritten]
+    failed: list[Unwritten]
+    failures: int
+
+
+def _report(run: _Run) -> ImportReport:
+    changes = [change for report in run.reports for change in report["changes"]]
+    actions = [change["action"] for change in changes]
     return {
         "job": "import", "dry_run": run.params.flag("dry_run"), "changes": changes, "new": actions.count(CREATE),
         "changed": len(actions) - actions.count(CREATE), "known": len(run.known), "kept": _to_json(run.kept),
@@ -354,5 +371,5 @@ def _report(run: _Run) -> Report:
     }  # fmt: skip
 
 
-def _to_json(result: list[_Outcome]) -> list[dict[str, object]]:
-    return [each._asdict() for each in result[:MOST_LISTED]]
+def _to_json(result: list[_Outcome]) -> list[Unwritten]:
+    return [{"line": each.line, "reason": each.reason} for each in result[:MOST_LISTED]]

@@ -9,20 +9,23 @@ from collections.abc import Callable, Mapping
 
 from vaultmem.exchange import items
 from vaultmem.exchange.items import Item, item_of, without_editor_markup
-from vaultmem.light import NamedTuple
+from vaultmem.light import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict, cast
 from vaultmem.memories import importance
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import Draft, New
 from vaultmem.memories.ledger import take, taken_hashes
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory
 from vaultmem.memories.records import is_visible_to
-from vaultmem.memories.reports import Report, header, report_done, report_planned
+from vaultmem.memories.reports import PlanReport, header, report_done, report_planned
 from vaultmem.memories.same import particulars
 from vaultmem.memories.store import Session
 from vaultmem.memories.writing import Existing, look, new_memory
 from vaultmem.text import secrets, similarity, titles
 from vaultmem.text.times import seconds, stamp
 from vaultmem.vault.blocks import MAX_TOKENS, count_tokens
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject, Value
 
 TEXT = "text"  # the source of texts, which are cut as those on stdin are
 HASH = "source_hash"
@@ -52,7 +55,25 @@ class Part(NamedTuple):
 Known = Callable[[str], Part | None]  # what a text is taken for that was seen elsewhere
 
 
-def ingest_text(session: Session, params: Arguments) -> Report:
+class PartReport(TypedDict):
+    """What became of a part of a text."""
+
+    result: str  # new, known or skipped
+    text: str  # its beginning
+    id: NotRequired[str]
+    reason: NotRequired[str]
+    importance: NotRequired[float | None]
+    memory_type: NotRequired[Value]
+
+
+class TextReport(PlanReport):
+    """What became of a text."""
+
+    parts: list[PartReport]
+    redacted: list[str]
+
+
+def ingest_text(session: Session, params: Arguments) -> TextReport:
     """Write what is worth it of a text; the report tells of each part whether it is new, known or left out. What looks
     like a secret is taken out of it first."""
     clean = secrets.redact_with_kinds(without_editor_markup(params.whole_text("text")))
@@ -62,14 +83,18 @@ def ingest_text(session: Session, params: Arguments) -> Report:
         if part.new is not None:
             create(draft, part.new, part.text, session.now)
     plan = draft.plan("ingest")
-    about = {"parts": [_part_report(part) for part in parts], "redacted": list(clean.kinds)}
     if params.flag("dry_run"):
-        return {**report_planned(session, plan), **about}
-    who = header(params, f"ingest: {len(plan.changes)} memories of {len(parts)} parts", session.now)
-    return {**report_done(plan, session.carry_out(plan, who)), **about}
+        report = report_planned(session, plan)
+    else:
+        why = f"ingest: {len(plan.changes)} memories of {len(parts)} parts"
+        outcome = session.carry_out(plan, header(params, why, session.now))
+        report = report_done(plan, outcome)
+    return cast(
+        "TextReport", {**report, "parts": [*map(_part_report, parts)], "redacted": [*clean.kinds]}
+    )
 
 
-def _part_report(part: Part) -> dict[str, object]:
+def _part_report(part: Part) -> PartReport:
     begins = " ".join(part.text.split())[:_MOST_PRINTED]
     if part.known:
         return {"result": "known", "id": part.known, "text": begins}
@@ -241,7 +266,7 @@ def hash_of(text: str) -> str:
     return similarity.content_hash(text)[:_HASH_LENGTH]
 
 
-def take_in(session: Session, params: Arguments) -> Report:
+def take_in(session: Session, params: Arguments) -> JsonObject:
     """Take in what is new of the items of one source; "results" tells of each what became of it, in their order. At
     most `limit` memories are written: what is too many of an item ("rest") waits for another time, and all behind it.
     """
@@ -326,7 +351,7 @@ def _add_origin(part: Part, item: Item, *, first: bool) -> Part:
 
 def _item_report(
     result: _Result, places: Mapping[str, str], failed: Mapping[str, str]
-) -> dict[str, object]:
+) -> JsonObject:
     """An item as JSON: "new" if any of its parts is, "known" if all that matters of it is."""
     written = [part.new.id for part in result.parts if part.new is not None]
     lost = [failed[places[id_]] for id_ in written if places[id_] in failed]

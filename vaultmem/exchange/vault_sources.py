@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import Properties, Value
 from vaultmem.errors import VaultmemError
 from vaultmem.exchange.lines import json_line
 from vaultmem.exchange.sources import NOTHING, Apart, Found, Passed, Text, Tree
@@ -44,7 +44,7 @@ def marked(path: str, text: str, kind: str) -> Found:
     )  # fmt: skip
 
 
-def text_of_properties(title: str, properties: Mapping[str, Value]) -> str:
+def text_of_properties(title: str, properties: Properties) -> str:
     """A page with properties and no text, as text: its title, its description, all else line by line; "" where they say
     nothing but when it was made or how it looks."""
     fields = {

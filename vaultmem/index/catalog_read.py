@@ -13,6 +13,8 @@ MOST_LIKE = 10_000  # letters of a pattern; SQLite takes 50,000 bytes
 if TYPE_CHECKING:
     from typing import Any
 
+    from vaultmem.adapter import Value
+
     PlaceRow = list[Any]  # as it comes out of JSON
 
 
@@ -32,7 +34,7 @@ class BlockPlace:
     day: str | None
     category: str | None
     dialect: str
-    properties: dict[str, object]
+    properties: dict[str, Value]
     original: str | None  # the note of which this is a sync conflict copy
 
 

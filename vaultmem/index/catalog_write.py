@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
-from vaultmem.adapter import Link, Note, Task
+from vaultmem.adapter import Link, Note, Properties, Task
 from vaultmem.index import ASKS
 from vaultmem.index.catalog import Catalog
 from vaultmem.light import NamedTuple
@@ -152,7 +152,7 @@ class Batch:
 _encoded = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
-def _json(value: Mapping[str, object]) -> str | None:
+def _json(value: Properties) -> str | None:
     return _encoded(value) if value else None
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from vaultmem.text.values import EVERYBODY, lazy, value
+from vaultmem.text.values import EVERYBODY, TYPE_CHECKING, lazy, value
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import Properties
 
 SCOPE = lazy(r"global|(?:agent|conversation|user):[^\s:][^\n]{0,199}")
 _AGENT, _NAMED = "agent:", ("conversation:", "user:")
@@ -54,7 +57,7 @@ def viewer(by: str, scopes: Iterable[str] = ()) -> Viewer:
     return Viewer(by, frozenset(one for one in scopes if one.startswith(_NAMED)))
 
 
-def hidden(properties: Mapping[str, object], to: Viewer, *, memory: bool) -> str:
+def hidden(properties: Properties, to: Viewer, *, memory: bool) -> str:
     """Why `to` may not see a note with these properties; "" when it may. The person may see everything."""
     if not to.name:
         return ""
@@ -69,7 +72,7 @@ def reason(scope: str, to: Viewer, *, private: bool) -> str:
     return "" if to.sees(scope) else OTHER_SCOPE
 
 
-def scope_of(properties: Mapping[str, object], *, memory: bool) -> str:
+def scope_of(properties: Properties, *, memory: bool) -> str:
     """The scope of a note. In a memory an unknown word hides it from all assistants; in any other note it is the
     person's own word and limits nothing."""
     from vaultmem.vault.places import key_of  # a start-up hook does without
@@ -95,7 +98,7 @@ def is_same(one: str, other: str) -> bool:
     return one == other or canonical_name(one) == canonical_name(other)
 
 
-def origin(properties: Mapping[str, object]) -> Origin:
+def origin(properties: Properties) -> Origin:
     """The origin of a memory, by its properties in our spelling. The name of an assistant as its source means the
     writer, and nothing of the web."""
     source, writer = properties.get("source"), str(properties.get("agent") or "")
@@ -159,7 +162,7 @@ _HEAD = 4_000  # characters
 _LINE = lazy(r"^[ \t\"']*private[ \t\"']*::?[ \t]*(\S*)", re.IGNORECASE | re.MULTILINE)
 
 
-def is_private(properties: Mapping[str, object]) -> bool:
+def is_private(properties: Properties) -> bool:
     """Whether its property `private` is set, in whatever letters; who writes anything but no there means it."""
     return any(
         key.strip().lower() == "private" and str(value).strip().lower() not in _NO

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import combinations
 
-from vaultmem.adapter import CAP, Statement
+from vaultmem.adapter import CAP, JsonObject, Statement
 from vaultmem.adapter.services import Message, Question, json_lines, list_schema, records, short_id
 from vaultmem.errors import NoteChangedError, NoteNotFoundError
-from vaultmem.light import NamedTuple
+from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
 from vaultmem.memories import paraphrase, reads
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
@@ -22,15 +22,16 @@ from vaultmem.memories.classify import UNSURE, due, times_of
 from vaultmem.memories.draft import Plan, is_own
 from vaultmem.memories.merge import join
 from vaultmem.memories.model import REMINDERS, Memory
-from vaultmem.memories.proposals import Proposal
 from vaultmem.memories.reads import ASKED, MODEL, OPEN
-from vaultmem.memories.reports import Report
 from vaultmem.memories.same import is_of_one_writer, kin, may_join
 from vaultmem.memories.store import YOU, Session
 from vaultmem.plugins import language
 from vaultmem.text import secrets
 from vaultmem.text.sanitize import one_line, quote_text
 from vaultmem.vault.places import CATEGORIES, INBOX
+
+if TYPE_CHECKING:
+    from vaultmem.memories.reports import ProposalRow
 
 NEAR = 0.75  # cosine from which two memories may say the same
 MOST_OF_A_TOPIC = 6  # memories on one thing that are compared with each other, the newest
@@ -43,16 +44,24 @@ ByPath = Mapping[str, Memory]
 # Questions
 
 
-def doubts(session: Session, _: Arguments) -> Report:
-    """The doubts for one question: "doubts", each with "id", "memories" (ids), "texts" and "days". Texts are without
-    secrets, and cut."""
+class Asked(TypedDict):
+    """What a model is asked about."""
+
+    id: str
+    memories: list[str]  # ids
+    texts: list[str]
+    days: list[str]
+
+
+def doubts(session: Session, _: Arguments) -> dict[str, list[Asked]]:
+    """The "doubts" for one question. Texts are without secrets, and cut."""
     known = {one.id for one in reads.kept_proposals(session.desk.ledger)}
     memories = {one.path: one for one in _by_id(session).values()}
     contents = {path: _content(session, one) for path, one in memories.items()}
     groups = [*_pairs(session, memories, contents), *_unsure(session, memories, contents)]
     fresh = [group for group in groups if doubt_id(group) not in known]
     fresh.sort(key=lambda group: _order(contents, group))
-    described = []
+    described: list[Asked] = []
     for group in fresh[:BATCH]:
         texts = [secrets.redact(contents[one.path])[0].strip() for one in group]
         moments = (datetime.fromtimestamp(one.updated).astimezone() for one in group)
@@ -99,7 +108,7 @@ def _content(session: Session, memory: Memory) -> str:
 def _unsure(session: Session, memories: ByPath, contents: Mapping[str, str]) -> list[Group]:
     """What is still where a dream has filed it without being sure."""
     findings = reads.findings(session.desk.ledger)
-    paths = [str(each["subject"]) for each in findings if each["kind"] == UNSURE]
+    paths = [each["subject"] for each in findings if each["kind"] == UNSURE]
     return [(memories[path],) for path in paths if contents.get(path, "").strip()]
 
 
@@ -176,12 +185,12 @@ class Opinion(NamedTuple):
         return f"a model says that it no longer holds, because of “{other}”"
 
 
-def advise(session: Session, params: Arguments) -> Report:
+def advise(session: Session, params: Arguments) -> JsonObject:
     """Store the answers of a model: "answers", each with "id", "memories", "choice", "reason". No memory is changed.
     The numbers of new and of open proposals."""
     by_id = _by_id(session)
     model = one_line(params.told("model"), 80) if params.told("model") else ""
-    rows: dict[str, tuple[str, dict[str, object]]] = {}
+    rows: dict[str, tuple[str, ProposalRow]] = {}
     for answer in params.records("answers"):
         ids, choice = texts_of(answer, "memories"), str(answer.get("choice", ""))
         group = tuple(by_id[one] for one in ids if one in by_id)
@@ -190,7 +199,7 @@ def advise(session: Session, params: Arguments) -> Report:
             continue  # it says something else by now
         kind = CLASSIFY if len(group) == 1 else MERGE if choice == SAME else CONTRADICTION
         reason = answer.get("reason")
-        fields: dict[str, object] = {
+        fields: ProposalRow = {
             "kind": kind, "memories": list(ids), "hashes": [one.hash for one in group], "choice": choice,
             "reason": one_line(reason, REASON) if isinstance(reason, str) and reason.strip() else "",
             "model": model, "category": group[0].category,
@@ -242,22 +251,20 @@ def opinions(session: Session) -> list[Opinion]:
 def _opinion(session: Session, row: reads.Kept, by_id: dict[str, Memory]) -> Opinion | None:
     """A proposal with its memories; None when they have changed since the question."""
     group = _restore_group(row, by_id)
-    kind, choice, reason, model = (
-        str(row.fields.get(key, "")) for key in ("kind", "choice", "reason", "model")
-    )
+    kind, choice = row.fields["kind"], row.fields["choice"]
     if not group or not _can_be_done(session, kind, group):
         return None
     if kind == CLASSIFY and group[0].category != row.fields.get("category"):
         return None  # filed elsewhere by now
     if kind == CONTRADICTION:
         group = tuple(sorted(group, key=lambda one: one.id == choice))
-    return Opinion(row.id, kind, group, choice, reason, model)
+    return Opinion(row.id, kind, group, choice, row.fields["reason"], row.fields["model"])
 
 
 def _restore_group(row: reads.Kept, by_id: dict[str, Memory]) -> Group:
-    ids, hashes = texts_of(row.fields, "memories"), texts_of(row.fields, "hashes")
+    ids, hashes = row.fields.get("memories", []), row.fields.get("hashes", [])
     group = tuple(by_id[one] for one in ids if one in by_id)
-    return group if len(group) == len(ids) and tuple(one.hash for one in group) == hashes else ()
+    return group if len(group) == len(ids) and [one.hash for one in group] == hashes else ()
 
 
 def forget_stale(session: Session) -> None:
@@ -295,19 +302,18 @@ def plan(session: Session, opinion: Opinion) -> Plan:
     return made
 
 
-def to_json(session: Session, opinion: Opinion, target: str) -> Report:
-    """A proposal of a model as JSON; `target` is the path that the memory would have."""
+def to_row(session: Session, opinion: Opinion, target: str) -> ProposalRow:
+    """A proposal of a model, as it is shown; `target` is the path that the memory would have."""
     model = f"a model ({opinion.model})" if opinion.model else "a model"
     says = f"{model}: “{opinion.reason}”" if opinion.reason else f"{model} gave no reason"
     texts = [
         f"{each.path}: “{quote_text(session.view.content(each))}”" for each in opinion.memories
     ]
-    evidence = (says, *texts)
-    proposal = Proposal(
-        opinion.id, opinion.kind, opinion.path, 0, opinion.said, evidence, "", target
-    )
-    ids = [each.id for each in opinion.memories]
-    return {**proposal._asdict(), "who": MODEL, "reason": opinion.reason, "memories": ids}
+    return {
+        "id": opinion.id, "kind": opinion.kind, "path": opinion.path, "line": 0, "said": opinion.said,
+        "evidence": [says, *texts], "old": "", "new": target, "column": 0,
+        "who": MODEL, "reason": opinion.reason, "memories": [each.id for each in opinion.memories],
+    }  # fmt: skip
 
 
 # The one question. What a model answers is advice.
@@ -358,12 +364,11 @@ def question(doubts: Sequence[Doubt]) -> Question:
     """One call for all of these, each with a short id. Only texts and days are sent."""
     items = [{"id": at, **_item(one)} for at, one in enumerate(doubts)]
     messages = (Message("system", _TASK), Message("user", json_lines(items)))
-    answer: dict[str, object] = {
+    schema = list_schema("answers", {
         "id": {"type": "integer", "minimum": 0, "maximum": max(0, len(doubts) - 1)},
         "choice": {"type": "string", "enum": [*FILES, *_PAIR, NONE]},
         "reason": {"type": "string", "maxLength": REASON},
-    }
-    schema = list_schema("answers", answer, len(doubts))
+    }, len(doubts))  # fmt: skip
     return Question("advice", messages, schema, 150 + 90 * len(doubts))
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 
 from vaultmem import now as clock
-from vaultmem.adapter import Value
+from vaultmem.adapter import JsonObject, Value
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import SCOPE
@@ -16,7 +16,6 @@ from vaultmem.text.values import lazy
 if TYPE_CHECKING:
     import re
 
-Params = Mapping[str, object]
 MAX_CONTENT = 262_144  # bytes
 MAX_TEXT = 160_000  # bytes; as JSON, each may become six
 MAX_FIELD = 200  # characters
@@ -39,7 +38,7 @@ def _quote(name: str) -> str:
 class Arguments:
     """The parameters of one request. Every method raises VaultmemError or UsageError in one clear line."""
 
-    def __init__(self, params: Params, spelled: Callable[[str], str] = _quote) -> None:
+    def __init__(self, params: JsonObject, spelled: Callable[[str], str] = _quote) -> None:
         self.spelled = spelled  # how a parameter is called at the door where it came in
         self._params = {name: value for name, value in params.items() if value is not None}
 
@@ -145,7 +144,7 @@ class Arguments:
             raise UsageError(f"{self.spelled(name)} must be text, or a list of texts")
         return [*texts]
 
-    def records(self, name: str) -> tuple[Mapping[str, object], ...]:
+    def records(self, name: str) -> tuple[JsonObject, ...]:
         """A list of objects, which the verb itself looks into."""
         value = self._params.get(name, ())
         assert isinstance(value, (list, tuple))

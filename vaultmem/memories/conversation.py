@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import Properties, Value
 from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol
 from vaultmem.text.titles import conversation_problem
 from vaultmem.text.values import lazy
@@ -39,7 +39,7 @@ class Entry(NamedTuple):
     content: str
     created: float
     updated: float
-    properties: Mapping[str, Value]
+    properties: Properties
     deleted: bool = False
 
 
@@ -92,7 +92,7 @@ def role_in(inner: str) -> str:
     return {FACTS: MEMORY, SUMMARIES: SUMMARY}.get(parts[0], "") if parts else ""
 
 
-def entry_of(inner: str, properties: Mapping[str, Value]) -> tuple[str, str]:
+def entry_of(inner: str, properties: Properties) -> tuple[str, str]:
     """The conversation and the role of an entry at a path in the memory folder; "" for what is unknown."""
     parts = inner.split("/")
     if len(parts) < 3:

@@ -4,9 +4,9 @@ something become reminders."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from vaultmem.adapter import Moment, Value
+from vaultmem.adapter import Moment, Properties, Value
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import DREAM
 from vaultmem.memories.classify import due, is_plain, times_of
@@ -157,7 +157,7 @@ def _is_open(memory: Memory, looked: set[str] | None) -> bool:
     return looked is None or not is_known(memory, looked)
 
 
-def _what(memory: Memory, properties: Mapping[str, Value], own_hash: str) -> _What:
+def _what(memory: Memory, properties: Properties, own_hash: str) -> _What:
     times = (properties.get(key) for key in ("remind", "repeat"))
     return own_hash, *times, memory.scope, *(memory.text(key) for key in _INHERITED)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from vaultmem.adapter import Value
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.adapter import Properties, Value
+from vaultmem.light import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
 from vaultmem.memories.access import DREAM
 from vaultmem.memories.model import ARCHIVE as ARCHIVE_FOLDER
 from vaultmem.memories.model import INBOX, REMINDERS, Memory, link_targets
@@ -32,7 +32,7 @@ class Change(NamedTuple):
     id: str
     path: str | None  # where it is now; None for a new one
     target: str  # where it will be
-    properties: Mapping[str, Value]
+    properties: Properties
     content: str | None
     # The content's hash that the plan saw: when it is another one by then, nothing is done.
     expected: str | None
@@ -50,6 +50,18 @@ class Finding(NamedTuple):
     subject: str  # the path of the memory or note
     said: str  # one line for a person
     others: tuple[str, ...] = ()  # paths that are the evidence
+
+
+class FindingRow(TypedDict):
+    """A finding as it is stored and reported."""
+
+    kind: str
+    subject: str
+    said: NotRequired[str]
+    others: NotRequired[list[str]]
+    at: NotRequired[float]  # when it was noticed, of what a person is asked
+    id: NotRequired[str]  # of the memory, where that is announced to leave, and on which day
+    leaves: NotRequired[str]
 
 
 class Plan(NamedTuple):
@@ -74,7 +86,7 @@ class New(NamedTuple):
     title: str  # safe and free, see text.titles
     category: str
     content: str
-    properties: Mapping[str, Value]
+    properties: Properties
 
 
 class _State:
@@ -238,7 +250,7 @@ class Draft:
         """Say what will not be changed."""
         self.findings.append(finding)
 
-    def _count(self, before: Mapping[str, Value], values: Mapping[str, Value]) -> None:
+    def _count(self, before: Properties, values: Properties) -> None:
         if any(before.get(key) != value for key, value in values.items()):
             self.revision += 1
 
@@ -283,7 +295,7 @@ class Draft:
         return folded in self._targets or self.view.exists(path)
 
 
-def _with(memory: Memory, properties: Mapping[str, Value], values: Mapping[str, Value]) -> Memory:
+def _with(memory: Memory, properties: Properties, values: Properties) -> Memory:
     """A memory with other properties, and what follows from those that were given. The others say nothing here:
     a copied file has another's id, and its folder may have overruled its category."""
     tags = values.get("tags", list(memory.tags))
@@ -300,7 +312,7 @@ def _with(memory: Memory, properties: Mapping[str, Value], values: Mapping[str, 
     )
 
 
-def _moment(values: Mapping[str, Value], key: str, otherwise: float) -> float:
+def _moment(values: Properties, key: str, otherwise: float) -> float:
     result = seconds(values.get(key))
     return otherwise if result is None else result
 

@@ -10,8 +10,8 @@ from vaultmem.errors import NoteNotFoundError, StateError, UsageError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import reads
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.draft import CREATE, EDIT, LOST, Change, Plan
-from vaultmem.memories.reports import Report, header, report_planned
+from vaultmem.memories.draft import CREATE, EDIT, LOST, Change, FindingRow, Plan
+from vaultmem.memories.reports import header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.text.sanitize import quote_text
 from vaultmem.vault import pages
@@ -19,6 +19,7 @@ from vaultmem.vault.files import decode, digest
 from vaultmem.vault.places import EXPECTATIONS as NAME
 
 if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
     from vaultmem.api.rpc import Reader
 
 CHECKED = "checked"  # the kind of a finding: what the last check was made of
@@ -60,14 +61,14 @@ def read(text: str) -> list[Expectation]:
     return list(dict.fromkeys(found))[:MOST]
 
 
-def expectations(desk: MemoryStore, _reader: Reader, _arguments: Arguments) -> Report:
+def expectations(desk: MemoryStore, _reader: Reader, _arguments: Arguments) -> JsonObject:
     """All of them, in the order of the page; and what the last check was made of."""
     checked = [one for one in _findings(desk) if one["kind"] == CHECKED]
     rows = [one._asdict() for one in read(_content(desk)[1])]
     return {"expectations": rows, "checked": checked[0]["subject"] if checked else ""}
 
 
-def expect(session: Session, arguments: Arguments) -> Report:
+def expect(session: Session, arguments: Arguments) -> JsonObject:
     """Keep an expectation, or with `remove` keep all of a question no longer."""
     question = arguments.text("question")
     data, content = _content(session.desk)
@@ -83,7 +84,7 @@ def expect(session: Session, arguments: Arguments) -> Report:
     return _write(session, arguments, (data, after), f"expect: {question}", new)
 
 
-def _remove(session: Session, arguments: Arguments, data: bytes | None, content: str) -> Report:
+def _remove(session: Session, arguments: Arguments, data: bytes | None, content: str) -> JsonObject:
     wanted = _fold(arguments.needed("question"))
     lines = content.splitlines(keepends=True)
     gone = [line for line in lines if any(_fold(one.question) == wanted for one in read(line))]
@@ -100,7 +101,7 @@ def _write(
     page: tuple[bytes | None, str],
     why: str,
     which: Expectation,
-) -> Report:
+) -> JsonObject:
     path, (data, content) = _path(session.desk), page
     form = session.desk.rules.page_style(path)
     composed = None if data is None else pages.edit(form, data, {}, content)
@@ -118,10 +119,10 @@ def _write(
     return {**which._asdict(), "path": path, "changed": bool(plan.changes)}
 
 
-def keep_lost(desk: MemoryStore, _reader: Reader, arguments: Arguments) -> Report:
+def keep_lost(desk: MemoryStore, _reader: Reader, arguments: Arguments) -> JsonObject:
     """Remember what failed a check, and since when, for the page of pending items; and what the check was made of."""
     known = {one["subject"]: one["at"] for one in _findings(desk)}
-    rows: list[Report] = []
+    rows: list[FindingRow] = []
     for one in arguments.records("lost"):
         said = f"{quote_text(str(one['question']))} does not find {quote_text(str(one['answer']))}"
         at = known.get(said, desk.now())
@@ -132,7 +133,7 @@ def keep_lost(desk: MemoryStore, _reader: Reader, arguments: Arguments) -> Repor
     return {"lost": len(rows) - 1}
 
 
-def _findings(desk: MemoryStore) -> list[Report]:
+def _findings(desk: MemoryStore) -> list[FindingRow]:
     return [one for one in reads.findings(desk.ledger) if one["kind"] in (LOST, CHECKED)]
 
 

@@ -6,7 +6,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import JsonObject, Value
 from vaultmem.errors import (
     NoteChangedError,
     NoteNotFoundError,
@@ -14,18 +14,18 @@ from vaultmem.errors import (
     UsageError,
     VaultmemError,
 )
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import access, reads
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.collection import deleted_error
 from vaultmem.memories.draft import CREATE, RESTORE, Change, Plan
 from vaultmem.memories.model import INBOX, Memory, category_of
 from vaultmem.memories.records import FILTERS, Known, Wanted, chosen, record
-from vaultmem.memories.reports import Report, header, report_planned
+from vaultmem.memories.reports import header, report_planned
 from vaultmem.memories.store import Session
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
-from vaultmem.text.values import TYPE_CHECKING
 from vaultmem.vault.places import file_name
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _NO_REINFORCING = {
 }
 
 
-def read(session: Session, params: Arguments) -> dict[str, object]:
+def read(session: Session, params: Arguments) -> JsonObject:
     """One memory; each read is counted, unless the caller says otherwise."""
     if params.flag("provenance") and session.viewer.name:
         raise UsageError("only you see who recalled a memory; leave --by out")
@@ -81,7 +81,7 @@ def _hint(session: Session, text: str) -> NoteNotFoundError | None:
     return None
 
 
-def list_memories(session: Session, params: Arguments) -> dict[str, object]:
+def list_memories(session: Session, params: Arguments) -> JsonObject:
     """Memories, the newest first."""
     fields = {name: params.scope() if name == "scope" else params.text(name) for name in FILTERS}
     wanted = Wanted(
@@ -143,7 +143,7 @@ def _attribution(session: Session, memory: Memory) -> dict[str, str]:
     return {"attribution": one_line(texts)}
 
 
-def delete(session: Session, params: Arguments) -> Report:
+def delete(session: Session, params: Arguments) -> JsonObject:
     """Move a memory to the archive."""
     memory = session.find(params.needed("id"))
     who = header(params, f"delete {memory.title}", session.now)
@@ -155,7 +155,7 @@ def delete(session: Session, params: Arguments) -> Report:
     }  # fmt: skip
 
 
-def restore(session: Session, params: Arguments) -> Report:
+def restore(session: Session, params: Arguments) -> JsonObject:
     """Bring a memory back from the archive."""
     try:
         memory = session.find(params.needed("id"), archived=True)
@@ -186,13 +186,13 @@ def restore(session: Session, params: Arguments) -> Report:
     return _restore(session, params, change)
 
 
-def _restore(session: Session, params: Arguments, change: Change) -> Report:
+def _restore(session: Session, params: Arguments, change: Change) -> JsonObject:
     title = file_name(change.target)
     plan = Plan("restore", (change,))
     return _finish(session, params, plan, f"restore {title}") or _record_at(session, change.target)
 
 
-def edit(session: Session, params: Arguments) -> Report:
+def edit(session: Session, params: Arguments) -> JsonObject:
     """Give a memory another text. With `seen`, the content_hash of the text that the person had before them, only where
     it has not changed since."""
     memory = session.find(params.needed("id"))
@@ -207,7 +207,7 @@ def edit(session: Session, params: Arguments) -> Report:
     return _edit(session, params, plan, memory, f"edit {memory.title}")
 
 
-def tag(session: Session, params: Arguments) -> Report:
+def tag(session: Session, params: Arguments) -> JsonObject:
     """Add and remove tags."""
     memory = session.find(params.needed("id"))
     if not params.tags("add") and not params.tags("remove"):
@@ -222,7 +222,7 @@ def tag(session: Session, params: Arguments) -> Report:
     return _edit(session, params, draft.plan("tag"), memory, f"tag {memory.title}")
 
 
-def upgrade(session: Session, params: Arguments) -> Report:
+def upgrade(session: Session, params: Arguments) -> JsonObject:
     """From the inbox to a category: the requested one, else the likeliest."""
     memory = session.find(params.needed("id"))
     value = params.text("category")
@@ -243,17 +243,17 @@ def upgrade(session: Session, params: Arguments) -> Report:
     return _edit(session, params, draft.plan("upgrade"), memory, f"upgrade {memory.title}")
 
 
-def link(session: Session, params: Arguments) -> Report:
+def link(session: Session, params: Arguments) -> JsonObject:
     """Link two memories, both ways."""
     return _link_both(session, params, linked=True)
 
 
-def unlink(session: Session, params: Arguments) -> Report:
+def unlink(session: Session, params: Arguments) -> JsonObject:
     """Take the links between two memories away."""
     return _link_both(session, params, linked=False)
 
 
-def _link_both(session: Session, params: Arguments, *, linked: bool) -> Report:
+def _link_both(session: Session, params: Arguments, *, linked: bool) -> JsonObject:
     one, other = session.find(params.needed("id")), session.find(params.needed("other"))
     if one.path == other.path:
         raise VaultmemError("a memory cannot be linked with itself")
@@ -267,7 +267,7 @@ def _link_both(session: Session, params: Arguments, *, linked: bool) -> Report:
     }  # fmt: skip
 
 
-def reinforce(session: Session, params: Arguments) -> Report:
+def reinforce(session: Session, params: Arguments) -> JsonObject:
     """Reset the decay of a memory."""
     memory = session.find(params.needed("id"))
     refused = _NO_REINFORCING.get(memory.decay_policy)
@@ -285,14 +285,14 @@ def reinforce(session: Session, params: Arguments) -> Report:
     }  # fmt: skip
 
 
-def _edit(session: Session, params: Arguments, plan: Plan, memory: Memory, why: str) -> Report:
+def _edit(session: Session, params: Arguments, plan: Plan, memory: Memory, why: str) -> JsonObject:
     target = plan.changes[0].target if plan.changes else memory.path
     return _finish(session, params, plan, why) or {
         **_record_at(session, target), "changed": bool(plan.changes),
     }  # fmt: skip
 
 
-def _finish(session: Session, params: Arguments, plan: Plan, why: str) -> Report | None:
+def _finish(session: Session, params: Arguments, plan: Plan, why: str) -> JsonObject | None:
     """Carry a plan out; or, if that was requested, only preview it. Raises NoteChangedError."""
     if params.flag("dry_run"):
         return report_planned(session, plan)
@@ -301,7 +301,7 @@ def _finish(session: Session, params: Arguments, plan: Plan, why: str) -> Report
     return None
 
 
-def _record_at(session: Session, path: str) -> Report:
+def _record_at(session: Session, path: str) -> JsonObject:
     memory = session.desk.collection.at(path)
     if memory is None:
         raise NoteChangedError(f"{path} was removed as soon as it was written")

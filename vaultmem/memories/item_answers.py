@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import Properties, Value
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import DREAM, is_connected
 from vaultmem.vault.places import key_of
 
 if TYPE_CHECKING:
     from vaultmem.history.commits import Record
+    from vaultmem.memories.draft import FindingRow
+    from vaultmem.memories.reports import Skipped
     from vaultmem.memories.store import Session
     from vaultmem.vault.batches import Answered, Header
 
@@ -103,14 +105,14 @@ def completion_id(path: str) -> str:
     return item_id(path, "complete")
 
 
-def halted_id(finding: Mapping[str, object]) -> str:
+def halted_id(finding: FindingRow) -> str:
     """Of what a job asks before it goes on."""
-    return item_id(str(finding["subject"]), f"halted\0{finding['at']}")
+    return item_id(finding["subject"], f"halted\0{finding['at']}")
 
 
-def leaving_id(finding: Mapping[str, object]) -> str:
+def leaving_id(finding: FindingRow) -> str:
     """Of the notice that a memory leaves."""
-    return item_id(str(finding["id"]), f"leaving\0{finding['leaves']}")
+    return item_id(finding["id"], f"leaving\0{finding['leaves']}")
 
 
 # --- What may be believed
@@ -128,7 +130,7 @@ def is_refused(id_: str, answers: Answers) -> bool:
     return answer is not None and answer.state == DROPPED
 
 
-def is_foreign(path: str, properties: Mapping[str, Value], folder: str) -> bool:
+def is_foreign(path: str, properties: Properties, folder: str) -> bool:
     """Whether the words of a note are those of others. Those of an assistant that says its name are not: the person has
     connected it."""
     if not path.startswith(folder + "/"):
@@ -145,7 +147,7 @@ def is_foreign(path: str, properties: Mapping[str, Value], folder: str) -> bool:
     )
 
 
-def author_of(properties: Mapping[str, Value]) -> str:
+def author_of(properties: Properties) -> str:
     """The assistant that wrote a memory; "" for the person."""
     agents = [
         value for key, value in properties.items() if key_of(key).lower() == "agent" and value
@@ -158,7 +160,7 @@ def is_named(agent: Value) -> bool:
     return isinstance(agent, str) and bool(agent.strip()) and is_connected(agent.strip())
 
 
-def memory_id(path: str, properties: Mapping[str, Value], folder: str) -> str:
+def memory_id(path: str, properties: Properties, folder: str) -> str:
     """The id of a memory; "" for any other note."""
     found = properties.get("id")
     return found if isinstance(found, str) and found and path.startswith(folder + "/") else ""
@@ -183,12 +185,12 @@ def history_answers(known: Answers, answers: Iterable[Answer]) -> tuple[Answered
 
 def answers_before(
     session: Session, commits: list[Record]
-) -> tuple[tuple[Answered, ...], list[dict[str, str]]]:
+) -> tuple[tuple[Answered, ...], list[Skipped]]:
     """The answers to pending items as they were before; those that were answered again since stay."""
     known = session.desk.pending.record.answers()
     now = {one.id: (one.state, one.until) for one in known.values()}
     back: list[Answered] = []
-    refused = []
+    refused: list[Skipped] = []
     for one in (each for commit in commits for each in reversed(commit.answers)):
         if now.get(one.id, (OPEN, "")) == (one.after, one.after_until):
             back.append(one.reversed())

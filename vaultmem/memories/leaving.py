@@ -7,42 +7,47 @@ short. A tick keeps the memory: it loses its end and is marked as stable.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
+from vaultmem.light import NotRequired, TypedDict
 from vaultmem.memories import reads
 from vaultmem.memories.classify import file_all
-from vaultmem.memories.draft import LEAVING, NOTICE, Plan
+from vaultmem.memories.draft import LEAVING, NOTICE, FindingRow, Plan
 from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, is_asleep, leaving_id
 from vaultmem.memories.model import INBOX, Memory
-from vaultmem.memories.reports import report_planned
+from vaultmem.memories.reports import ChangeReport, PlanReport, report_planned
 from vaultmem.memories.store import YOU, Session
 from vaultmem.vault.batches import Header
 
 _NOT_NOW = "9999-12-31"
-Row = Mapping[str, object]  # a finding, the "id" of the memory, and the day on which it "leaves"
 
 
-@dataclass
+class ItemReport(TypedDict):
+    """What became of an answer; `due` is the item."""
+
+    due: str
+    path: str
+    text: NotRequired[str]
+    action: NotRequired[str]  # what was done
+    next: NotRequired[str]  # when it comes round again
+    reason: NotRequired[str]  # why nothing was done
+
+
 class Settled:
-    """What became of the answers, for a report: each entry names the item as "due"."""
+    """What became of the answers, for a report."""
 
-    done: list[object] = field(default_factory=list)
-    reopened: list[object] = field(default_factory=list)
-    skipped: list[object] = field(default_factory=list)
-    changes: list[object] = field(default_factory=list)  # of a dry run
+    def __init__(self) -> None:
+        self.done: list[ItemReport] = []
+        self.reopened: list[ItemReport] = []
+        self.skipped: list[ItemReport] = []
+        self.changes: list[ChangeReport] = []  # of a dry run
 
     def skip(self, id_: str, path: str, reason: str) -> None:
         """What could not be done."""
         self.skipped.append({"due": id_, "path": path, "reason": reason})
 
-    def add_changes(self, id_: str, report: dict[str, object]) -> None:
+    def add_changes(self, id_: str, report: PlanReport) -> None:
         """What a dry run would change."""
-        self.changes += [{**one, "due": id_} for one in entries(report["changes"])]
-
-
-def entries(value: object) -> list[dict[str, str]]:
-    """What a report lists."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+        self.changes += [{**one, "due": id_} for one in report["changes"]]
 
 
 def notices(session: Session) -> dict[str, str]:
@@ -56,26 +61,26 @@ def notices(session: Session) -> dict[str, str]:
         answer = answers.get(leaving_id(row))
         state = answer.state if answer else ""
         if state == DONE or is_asleep(answer, now.isoformat()[:16]):
-            results[str(row["id"])] = _NOT_NOW
+            results[row["id"]] = _NOT_NOW
         elif state != SNOOZED:
-            results[str(row["id"])] = str(row["leaves"])
+            results[row["id"]] = row["leaves"]
     return results
 
 
 def give(
-    session: Session, job: str, values: Mapping[str, str], items: Iterable[Mapping[str, object]]
+    session: Session, job: str, values: Mapping[str, str], items: Iterable[FindingRow]
 ) -> None:
     """Give notice of what a job has found to leave soon, and forget its notices that are past."""
     kinds = LEAVING if job == "consolidate" else {job} & {*LEAVING}  # it takes their steps, too
     if not kinds:
         return
-    known = {str(row["id"]): row for row in _rows(session) if row["id"] in values}
+    known = {row["id"]: row for row in _rows(session) if row["id"] in values}
     day = (session.local_time + NOTICE).date().isoformat()
-    rows = []
+    rows: list[FindingRow] = []
     for each in items:
-        memory = session.desk.collection.at(str(each["subject"]))
+        memory = session.desk.collection.at(each["subject"])
         if each["kind"] in LEAVING and memory is not None:
-            leaves = known.get(memory.id, {}).get("leaves", day)
+            leaves = known[memory.id]["leaves"] if memory.id in known else day
             rows.append({**each, "id": memory.id, "leaves": leaves})
     reads.keep_findings(session.desk.ledger, kinds, rows, session.now)
 
@@ -89,7 +94,7 @@ def keep(
     for row in _rows(session):
         id_ = leaving_id(row)
         answer = answers.get(id_)
-        memory = live.get(str(row["id"]))
+        memory = live.get(row["id"])
         if answer is None or answer.state != DONE or memory is None:
             open_.append(row)
         elif dry_run:
@@ -97,7 +102,7 @@ def keep(
         elif not _carry_out(session, id_, memory, settled):
             open_.append(row)
     if len(settled.done) > done:
-        reads.keep_findings(session.desk.ledger, LEAVING, map(dict, open_), session.now)
+        reads.keep_findings(session.desk.ledger, LEAVING, open_, session.now)
 
 
 def _carry_out(session: Session, id_: str, memory: Memory, settled: Settled) -> bool:
@@ -122,5 +127,5 @@ def _plan(session: Session, memory: Memory) -> Plan:
     return draft.plan("keep")
 
 
-def _rows(session: Session) -> list[Row]:
+def _rows(session: Session) -> list[FindingRow]:
     return [one for one in reads.findings(session.desk.ledger) if one["kind"] in LEAVING]

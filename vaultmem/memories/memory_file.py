@@ -8,10 +8,10 @@ import os
 import sqlite3
 import stat as modes
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import Properties, Value
 from vaultmem.errors import StateError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory, link_targets
@@ -143,7 +143,7 @@ def provisional(path: str, number: int = 1) -> str:
     return str(uuid.uuid5(uuid.UUID(NAMESPACE), path if number == 1 else f"{path}#{number}"))
 
 
-def compact(properties: Mapping[str, Value]) -> dict[str, Value]:
+def compact(properties: Properties) -> dict[str, Value]:
     """Properties of which thousands may be kept: equal values of many memories are stored once."""
     return {sys.intern(key): _compact(value) for key, value in properties.items()}
 
@@ -209,7 +209,7 @@ def _id(given_id: Value) -> str | None:
     return text if text.isprintable() and 0 < len(text) <= _LONGEST_ID else None
 
 
-def _scope(properties: Mapping[str, Value]) -> str:
+def _scope(properties: Properties) -> str:
     """As written, even where it makes no sense: what cannot be named may not be seen."""
     value = properties.get("scope")
     return value.strip() or DEFAULT_SCOPE if isinstance(value, str) else DEFAULT_SCOPE

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 
-from vaultmem.adapter import Value
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.adapter import Properties
+from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
 from vaultmem.text.times import seconds
 from vaultmem.text.values import EVERYBODY, lazy, value
 from vaultmem.vault.places import (
@@ -51,7 +51,7 @@ class Memory(NamedTuple):
     tags: tuple[str, ...]
     created: float
     updated: float
-    properties: Mapping[str, Value]  # by our spelling of the keys; those of a person among them
+    properties: Properties  # by our spelling of the keys; those of a person among them
     hash: str  # SHA-256 of the content, see text.similarity.content_hash
     opening: str  # see text.similarity.opening
     sketch: tuple[int, ...]  # see text.similarity.sketch

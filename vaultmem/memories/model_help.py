@@ -4,73 +4,61 @@ one question afterwards. The vault is not locked meanwhile; without a model the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
 
 from vaultmem import plugins
 from vaultmem.adapter.services import Model
-from vaultmem.config import Config
 from vaultmem.errors import LlmError, VaultmemError
-from vaultmem.light import NamedTuple
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import advice, summaries
-from vaultmem.memories.advice import FIRST, SECOND, Doubt, texts_of
+from vaultmem.memories.advice import FIRST, SECOND, Asked, Doubt
 from vaultmem.memories.conversation import TOKENS
 from vaultmem.memories.dream import DEEP
-from vaultmem.memories.reports import Report
+from vaultmem.memories.reports import PlanReport, Tally
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
+    from vaultmem.api.rpc import Verbs
 
 log = logging.getLogger("vaultmem.memories")
 
 
-class Caller(NamedTuple):
-    """A vault, as far as jobs with a model need it."""
-
-    ask: Callable[..., Report]
-    release: Callable[[], None]  # gives back what others may wait for
-    config: Config
-
-    @property
-    def has_model(self) -> bool:
-        """Whether the settings name one."""
-        return bool(self.config.text("llm.base_url"))
-
-
-@dataclass
-class Tally:
-    """What a model did during a job, for its report."""
-
-    asked: int = 0
-    summaries: int = 0
-    proposed: int = 0
-    trouble: str = ""
-
-
-def dream(vault: Caller, params: Report) -> Report:
+def dream(vault: Verbs, params: JsonObject) -> PlanReport:
     """Dream; a deep one with the help of the model, if there is one."""
-    if params.get("level") != DEEP or params.get("dry_run") or not vault.has_model:
-        return vault.ask("dream", **params)
+    report: PlanReport
+    if params.get("level") != DEEP or not _may_help(vault, params):
+        report = vault.ask("dream", **params)
+        return report
     assistant = _Assistant(vault)
     texts = assistant.summaries(only_news=bool(params.get("only_news")))
     report = vault.ask("dream", **params, summaries=texts)
     if "proposals" in report:  # else there was nothing new
         assistant.advise(report)
-    return {**report, "model": asdict(assistant.tally)}
+    report["model"] = assistant.tally
+    return report
 
 
-def compress(vault: Caller, params: Report) -> Report:
+def _may_help(vault: Verbs, params: JsonObject) -> bool:
+    return bool(vault.config.text("llm.base_url")) and not params.get("dry_run")
+
+
+def compress(vault: Verbs, params: JsonObject) -> PlanReport:
     """Sum up old sessions; in the words of the model, if there is one."""
-    if params.get("dry_run") or not vault.has_model:
-        return vault.ask("compress", **params)
+    report: PlanReport
+    if not _may_help(vault, params):
+        report = vault.ask("compress", **params)
+        return report
     assistant = _Assistant(vault)
     report = vault.ask("compress", **params, summaries=assistant.summaries(only_news=False))
-    return {**report, "model": asdict(assistant.tally)}
+    report["model"] = assistant.tally
+    return report
 
 
 class _Assistant:
     """The model during one job, until its first failure."""
 
-    def __init__(self, vault: Caller) -> None:
+    def __init__(self, vault: Verbs) -> None:
         self._vault = vault
-        self.tally = Tally()
+        self.tally: Tally = {"asked": 0, "summaries": 0, "proposed": 0, "trouble": ""}
         try:
             self._model = plugins.models().open_model(vault.config)
         except LlmError as error:
@@ -79,51 +67,49 @@ class _Assistant:
 
     def _give_up(self, error: VaultmemError) -> None:
         log.info("a model was of no help: %s", error)
-        self.tally.trouble = self.tally.trouble or str(error)
+        self.tally["trouble"] = self.tally["trouble"] or str(error)
 
-    def summaries(self, *, only_news: bool) -> list[Report]:
+    def summaries(self, *, only_news: bool) -> list[dict[str, str]]:
         """Summaries of as many old sessions as there may be calls, by "id"; "" where their own sentences must do."""
         most = self._vault.config.number("llm.calls")
         sessions = self._vault.ask("old-sessions", limit=most, only_news=only_news)["sessions"]
-        assert isinstance(sessions, list)
         self._vault.release()
         return [{"id": one["id"], "text": self._summary(one["texts"])} for one in sessions]
 
     def _summary(self, texts: list[str]) -> str:
-        if self._model is None or self.tally.trouble or not texts:
+        if self._model is None or self.tally["trouble"] or not texts:
             return ""
-        self.tally.asked += 1
+        self.tally["asked"] += 1
         try:
             answer = self._model.ask(summaries.remembered_part(texts, TOKENS))
         except LlmError as error:
             self._give_up(error)
             return ""
         text = summaries.summary_text(answer) if isinstance(answer, str) else ""
-        self.tally.summaries += bool(text)
+        self.tally["summaries"] += bool(text)
         return text
 
-    def advise(self, report: Report) -> None:
+    def advise(self, report: PlanReport) -> None:
         """Ask the one question; the report counts the advice among the proposals. What does not fit into it is asked
         by the next dream."""
-        if self._model is None or self.tally.trouble:
+        if self._model is None or self.tally["trouble"]:
             return
         name = self._vault.config.text("llm.model")
         try:
             doubts = self._vault.ask("doubts")["doubts"]
-            assert isinstance(doubts, list)
             self._vault.release()
             if doubts:
                 answers = self._answers(self._model, doubts, name)
                 result = self._vault.ask("advise", answers=answers, model=name)
-                self.tally.proposed = int(str(result["proposed"]))
-                report["proposals"] = int(str(report["proposals"])) + self.tally.proposed
+                self.tally["proposed"] = result["proposed"]
+                report["proposals"] += result["proposed"]
         except VaultmemError as error:  # the dream itself is done
             self._give_up(error)
 
-    def _answers(self, model: Model, doubts: list[Report], name: str) -> list[Report]:
+    def _answers(self, model: Model, doubts: list[Asked], name: str) -> list[JsonObject]:
         """An answer for each doubt. Of a pair the choice is the id of the memory that holds."""
-        described = [Doubt(texts_of(one, "texts"), texts_of(one, "days")) for one in doubts]
-        self.tally.asked += 1
+        described = [Doubt(tuple(one["texts"]), tuple(one["days"])) for one in doubts]
+        self.tally["asked"] += 1
         advices = advice.read(model.ask(advice.question(described)), described)
         if not advices:
             raise LlmError(f"{name} did not answer as it was asked")
@@ -132,7 +118,7 @@ class _Assistant:
         return [_answer(one, by_place.get(at, nothing)) for at, one in enumerate(doubts)]
 
 
-def _answer(doubt: Report, opinion: advice.Advice) -> Report:
-    ids = texts_of(doubt, "memories")
+def _answer(doubt: Asked, opinion: advice.Advice) -> JsonObject:
+    ids = doubt["memories"]
     choice = ids[opinion.choice == SECOND] if opinion.choice in (FIRST, SECOND) else opinion.choice
     return {"id": doubt["id"], "memories": ids, "choice": choice, "reason": opinion.reason}

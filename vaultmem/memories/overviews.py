@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta
 from vaultmem.errors import VaultmemError
 from vaultmem.history.commits import FileChange
 from vaultmem.history.commits import Record as Commit
-from vaultmem.light import NamedTuple
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import generated, transcript
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
@@ -21,7 +21,6 @@ from vaultmem.memories.draft import CREATE, EDIT, MOVE, RESTORE, TO_ARCHIVE
 from vaultmem.memories.item_answers import author_of
 from vaultmem.memories.model import CATEGORIES, INBOX, Memory
 from vaultmem.memories.past import LONGEST_WHY, UNDO, is_said
-from vaultmem.memories.reports import Report
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.text.sanitize import LONGEST, one_line, quote_text
 from vaultmem.text.times import stamp
@@ -29,6 +28,9 @@ from vaultmem.text.values import plural
 from vaultmem.vault import write
 from vaultmem.vault.places import ARCHIVE as ARCHIVE_FOLDER
 from vaultmem.vault.places import GENERATED, file_name
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
 
 CHANGES, INDEX = GENERATED[1], GENERATED[4]
 WEEKS = 8
@@ -261,7 +263,7 @@ def _rows(category: str, memories: Sequence[Memory]) -> list[str]:
     return lines
 
 
-def refresh(session: Session, _: Arguments) -> Report:
+def refresh(session: Session, _: Arguments) -> JsonObject:
     """Bring the page up to date, if memories have changed; whether that was needed."""
     return {"written": keep_index(session)}
 

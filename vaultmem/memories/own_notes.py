@@ -6,7 +6,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable
 
-from vaultmem.adapter import Completion, Task, Value
+from vaultmem.adapter import Completion, JsonObject, Task, Value
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError
 from vaultmem.index import catalog_read
 from vaultmem.light import NamedTuple
@@ -14,7 +14,7 @@ from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, Change, Plan
 from vaultmem.memories.item_answers import DONE, OPEN
 from vaultmem.memories.model import key_of
-from vaultmem.memories.reports import Report, header, report_planned
+from vaultmem.memories.reports import header, report_planned
 from vaultmem.memories.store import Session
 from vaultmem.text import recurrence
 from vaultmem.text.sanitize import one_line
@@ -31,7 +31,7 @@ _MOST_NAMED = 5
 # --- Properties
 
 
-def set_property(session: Session, params: Arguments) -> Report:
+def set_property(session: Session, params: Arguments) -> JsonObject:
     """Set a property of a note, or with "add" give its list one more item."""
     if not params.has("value"):
         raise UsageError("give a value; vaultmem unset removes the property")
@@ -41,7 +41,7 @@ def set_property(session: Session, params: Arguments) -> Report:
     return _edit(session, params, lambda _: value)
 
 
-def unset(session: Session, params: Arguments) -> Report:
+def unset(session: Session, params: Arguments) -> JsonObject:
     """Remove a property from a note, or one item from its list."""
     if not params.has("value"):
         return _edit(session, params, lambda _: None)
@@ -49,7 +49,7 @@ def unset(session: Session, params: Arguments) -> Report:
     return _edit(session, params, lambda was: [one for one in was if one != value] or None)
 
 
-def _edit(session: Session, params: Arguments, new: Callable[[list[Value]], Value]) -> Report:
+def _edit(session: Session, params: Arguments, new: Callable[[list[Value]], Value]) -> JsonObject:
     """The property becomes what `new` makes of its items."""
     path, key = path_of(session, params.needed("note")), params.needed("key")
     data = session.desk.bytes_of(path) or b""
@@ -95,13 +95,13 @@ def place(session: Session, text: str) -> tuple[str, int] | None:
     return (path_of(session, match[1]), int(match[2])) if match else None
 
 
-def tick(session: Session, params: Arguments, path: str, line: int) -> Report:
+def tick(session: Session, params: Arguments, path: str, line: int) -> JsonObject:
     """Tick the task on a line of a note. The report is like that of an answer."""
     standing = find_task(session, path, lambda task: task.line == line)
     if standing is None:
         raise NoteNotFoundError(f"{path}:{line} is no task; vaultmem tasks lists what is open")
     text = one_line(standing.task.text)
-    report: Report = {
+    report: JsonObject = {
         "id": f"{path}:{line}", "state": DONE, "text": text, "until": None, "was": OPEN, "changed": True,
         "carried_out": [], "skipped": [], "asks": None,
     }  # fmt: skip

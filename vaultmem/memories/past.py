@@ -6,7 +6,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import JsonObject, Value
 from vaultmem.errors import (
     FrontMatterError,
     LockedError,
@@ -26,7 +26,7 @@ from vaultmem.memories.collection import chosen
 from vaultmem.memories.conversation import is_talk, put_away
 from vaultmem.memories.memory_file import Reader
 from vaultmem.memories.model import Memory
-from vaultmem.memories.reports import Report, diff_of, header
+from vaultmem.memories.reports import diff_of, header, in_short
 from vaultmem.memories.store import Session
 from vaultmem.text.times import stamp
 from vaultmem.vault import pages
@@ -35,6 +35,7 @@ from vaultmem.vault.files import decode
 from vaultmem.vault.places import ARCHIVE, in_conversation
 
 if TYPE_CHECKING:
+    from vaultmem.memories.reports import ChangeReport, CommitReport, Skipped, UndoReport
     from vaultmem.synclog.log_entries import Written
 
 log = logging.getLogger("vaultmem.memories")
@@ -44,7 +45,7 @@ ALL = 10_000  # that are searched for some of them
 UNDO, REDO, LONGEST_WHY = "undo: ", "redo: ", 200  # how such entries begin, and their characters
 
 
-def history(session: Session, params: Arguments) -> Report:
+def history(session: Session, params: Arguments) -> JsonObject:
     """What was done, the newest first; of one memory, if one is named. The turns of conversations are left out unless
     requested: they would be most of it."""
     catch_up(session)
@@ -57,7 +58,7 @@ def history(session: Session, params: Arguments) -> Report:
     return {"history": [_commit_to_json(one, elsewhere) for one in commits], "count": len(commits)}
 
 
-def diff(session: Session, params: Arguments) -> Report:
+def diff(session: Session, params: Arguments) -> CommitReport:
     """What one commit changed."""
     catch_up(session)
     history_ = session.desk.history
@@ -66,7 +67,7 @@ def diff(session: Session, params: Arguments) -> Report:
     return {**_commit_to_json(history_.show(commit), elsewhere), "diff": history_.diff(commit)}
 
 
-def undo(session: Session, params: Arguments) -> Report:
+def undo(session: Session, params: Arguments) -> UndoReport:
     """Take commits back, the newest first: exact bytes where nothing was changed since, else merged, else
     refused with the reason. What nothing is left of is passed over by --last."""
     _remember(session)
@@ -77,21 +78,27 @@ def undo(session: Session, params: Arguments) -> Report:
         if taking.writes or taking.refused or taking.answers:
             break
     elsewhere = session.desk.pending.record.written_elsewhere()
-    kept = ("commit", "by", "why", "at", "machine")
-    report: Report = {
-        "undone": [{key: _commit_to_json(one, elsewhere)[key] for key in kept} for one in commits],
+    report: UndoReport = {
+        "undone": [in_short(_commit_to_json(one, elsewhere)) for one in commits],
         "redone": params.flag("redo"),
         "dry_run": params.flag("dry_run"),
         "answers": [{"id": one.id, "state": one.after, "text": one.text} for one in taking.answers],
         "refused": taking.refused,
         # What --last would take back had this not been refused.
         "before": next((one[0].commit for one in candidates), None),
+        "changes": [],
     }
     if params.flag("dry_run"):
-        return report | {"changes": [_preview(session, one) for one in taking.writes]}
+        report["changes"] = [_preview(session, one) for one in taking.writes]
+        return report
     undoes = tuple(name for one in commits for name in _names(one, elsewhere))
     who = who._replace(why=taking.why, undoes=undoes, answers=taking.answers)
-    return report | _carry_out(session, who, taking, params.told("vanished"))
+    outcome = _carry_out(session, who, taking, params.told("vanished"))
+    report["changes"] = [{"path": one.path, "target": one.target, "why": one.why} for one in outcome.done]  # fmt: skip
+    report["refused"] += [{"path": path, "reason": reason} for path, reason in outcome.skipped]
+    if taking.writes and not outcome.done:
+        report["answers"] = []
+    return report
 
 
 class _Taking(NamedTuple):
@@ -101,7 +108,7 @@ class _Taking(NamedTuple):
     why: str
     writes: list[PlannedWrite]
     answers: tuple[Answered, ...]
-    refused: list[dict[str, str]]
+    refused: list[Skipped]
 
 
 def _taking(session: Session, commits: list[Record], by: str) -> _Taking:
@@ -121,26 +128,22 @@ def _taking(session: Session, commits: list[Record], by: str) -> _Taking:
         put_away,
     )
     writes, not_possible = undoing.planned_writes(undone, means, why[:LONGEST_WHY])
-    refused = [{"path": path, "reason": reason} for path, reason in not_possible]
+    refused: list[Skipped] = [{"path": path, "reason": reason} for path, reason in not_possible]
     answers, later = item_answers.answers_before(session, commits)
     return _Taking(commits, why[:LONGEST_WHY], writes, answers, [*refused, *later])
 
 
-def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) -> Report:
+def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) -> Outcome:
     outcome = session.desk.batches.apply(who, taking.writes)
     if outcome.done:
         session.desk.written(outcome)
-    is_done = bool(outcome.done) or not taking.writes
-    if is_done:
+    if outcome.done or not taking.writes:
         item_answers.keep_answers(session, who)
         session.desk.remember()
         if any(one.kind == "job" for one in taking.commits):
             _keep_undone(session, outcome)
         _refresh_pages(session, vanished)
-    refused = [{"path": path, "reason": reason} for path, reason in outcome.skipped]
-    changes = [{"path": step.path, "target": step.target, "why": step.why} for step in outcome.done]
-    none: Report = {} if is_done else {"answers": []}
-    return {"changes": changes, "refused": [*taking.refused, *refused], **none}
+    return outcome
 
 
 def _refresh_pages(session: Session, vanished: str) -> None:
@@ -184,10 +187,10 @@ def _keep_undone(session: Session, outcome: Outcome) -> None:
     reads.leave_undone(session.desk.ledger, rows, session.now)
 
 
-def _preview(session: Session, one: PlannedWrite) -> dict[str, object]:
+def _preview(session: Session, one: PlannedWrite) -> ChangeReport:
     old = None if one.path is None else session.desk.bytes_of(one.path)
-    text = diff_of(one.path, one.target, old or b"", one.render(old))
-    return {"path": one.path, "target": one.target, "why": one.why, "diff": text}
+    diff = diff_of(one.path, one.target, old or b"", one.render(old))
+    return {"path": one.path, "target": one.target, "why": one.why, "diff": diff}
 
 
 def catch_up(session: Session) -> None:
@@ -323,7 +326,7 @@ def _path(session: Session, text: str) -> str:
         raise
 
 
-def _commit_to_json(record: Record, elsewhere: Mapping[str, Written]) -> dict[str, object]:
+def _commit_to_json(record: Record, elsewhere: Mapping[str, Written]) -> CommitReport:
     """A commit. What came from another machine has the name of that; and who did it there, where it is all theirs."""
     known = () if record.is_ours else record.contents
     marks = [elsewhere[id_] for id_ in known if id_ in elsewhere]

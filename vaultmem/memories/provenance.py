@@ -6,14 +6,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import reads
 from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER, Entry
 from vaultmem.memories.model import Memory, link_targets
-from vaultmem.memories.reports import Report
 from vaultmem.memories.store import Session
 from vaultmem.text.similarity import topic_words
 from vaultmem.vault.files import decode
 from vaultmem.vault.places import file_name
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
 
 LEAST = 1 / 3  # of the words of a content, that stand in its sentence
 _SENTENCE = re.compile(r"(?:[^.!?。！？\n]|[.!?](?=\S))+[.!?。！？]*")
@@ -21,7 +24,7 @@ _NOTE = re.compile(r"\[\[([^\[\]|#]+)[^\[\]]*\]\]|(.+\.md)(?::\d+)?", re.IGNOREC
 _ENTRY = "__"  # in the name of every entry's file
 
 
-def provenance(session: Session, memory: Memory) -> Report:
+def provenance(session: Session, memory: Memory) -> JsonObject:
     """All of it; for the person alone, since it says who reads what."""
     older = [
         {"id": one.id, "title": one.title, "path": one.path}
@@ -77,7 +80,7 @@ def _sources(memory: Memory) -> list[str]:
     return [own] if own else [name for name in memory.linked if _ENTRY in name]
 
 
-def _turn_behind(session: Session, memory: Memory) -> Report | None:
+def _turn_behind(session: Session, memory: Memory) -> JsonObject | None:
     names = _sources(memory)
     entry = next((one for name in names for one in session.desk.talks.find(name)), None)
     if entry is None:
@@ -87,7 +90,7 @@ def _turn_behind(session: Session, memory: Memory) -> Report | None:
     return _with_sentence(place, turn.content, session, memory)
 
 
-def _note_behind(session: Session, memory: Memory) -> Report | None:
+def _note_behind(session: Session, memory: Memory) -> JsonObject | None:
     match = _NOTE.fullmatch((memory.text("source_path") or memory.text("source")).strip())
     if match is None:
         return None
@@ -99,7 +102,9 @@ def _note_behind(session: Session, memory: Memory) -> Report | None:
     return _with_sentence({"path": path}, decode(data)[0], session, memory)
 
 
-def _with_sentence(place: dict[str, str], text: str, session: Session, memory: Memory) -> Report:
+def _with_sentence(
+    place: dict[str, str], text: str, session: Session, memory: Memory
+) -> JsonObject:
     content = session.desk.collection.content(memory)
     sentence, line = sentence_in(text, content) or ("", 0)
     return {**place, "sentence": sentence, "line": line}

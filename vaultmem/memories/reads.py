@@ -11,6 +11,10 @@ from vaultmem.memories.ledger import Ledger
 
 if TYPE_CHECKING:
     import sqlite3
+    from typing import Any
+
+    from vaultmem.memories.draft import FindingRow
+    from vaultmem.memories.reports import ProposalRow
 
 
 TIMES = 30  # of the last reads, for policies that learn from them
@@ -293,7 +297,7 @@ class Kept(NamedTuple):
     id: str
     at: float
     state: str
-    fields: dict[str, object]
+    fields: ProposalRow
 
     @property
     def is_of_model(self) -> bool:
@@ -306,7 +310,7 @@ def kept_proposals(ledger: Ledger) -> list[Kept]:
     return ledger.rows("SELECT id, at, state, fields FROM proposals ORDER BY id", _row_to_kept)
 
 
-def replace_open(ledger: Ledger, made: Mapping[str, dict[str, object]], now: float) -> int:
+def replace_open(ledger: Ledger, made: Mapping[str, ProposalRow], now: float) -> int:
     """What dreams propose from now on; how many of them are new. What was accepted or rejected is not proposed
     again, and what dreams would not propose any more is forgotten. What a model proposed stays."""
     with ledger.writing(now) as db:
@@ -327,7 +331,7 @@ def replace_open(ledger: Ledger, made: Mapping[str, dict[str, object]], now: flo
     return len(fresh)
 
 
-def advise(ledger: Ledger, made: Mapping[str, tuple[str, dict[str, object]]], now: float) -> None:
+def advise(ledger: Ledger, made: Mapping[str, tuple[str, ProposalRow]], now: float) -> None:
     """What a model was consulted about, by id, with the state and the fields. Known rows stay as they are."""
     rows = [
         (id_, now, state, json.dumps({**fields, "who": MODEL}, ensure_ascii=False))
@@ -361,7 +365,7 @@ def take_decisions(ledger: Ledger, made: Iterable[tuple[str, float, str]], now: 
 
 
 def keep_findings(
-    ledger: Ledger, kinds: Iterable[str], findings: Iterable[dict[str, object]], now: float
+    ledger: Ledger, kinds: Iterable[str], findings: Iterable[FindingRow], now: float
 ) -> None:
     """What a job has noticed takes the place of what was known of these kinds."""
     rows = [
@@ -372,13 +376,15 @@ def keep_findings(
         db.executemany("INSERT INTO findings VALUES (?, ?, ?)", rows)
 
 
-def findings(ledger: Ledger) -> list[dict[str, object]]:
+def findings(ledger: Ledger) -> list[FindingRow]:
     """What jobs noticed last, by kind and subject."""
-    return ledger.rows("SELECT fields FROM findings ORDER BY kind, subject, fields", _fields)
+    return ledger.rows(
+        "SELECT fields FROM findings ORDER BY kind, subject, fields", lambda row: _fields(row[0])
+    )
 
 
-def _fields(row: tuple[object, ...]) -> dict[str, object]:
-    fields = json.loads(str(row[0]))
+def _fields(text: object) -> Any:
+    fields = json.loads(str(text))
     if not isinstance(fields, dict):
         raise ValueError("neither a proposal nor a finding")  # noqa: TRY004 - damage, not a wrong call
     return fields
@@ -386,4 +392,4 @@ def _fields(row: tuple[object, ...]) -> dict[str, object]:
 
 def _row_to_kept(row: tuple[object, ...]) -> Kept:
     id_, at, state, fields = row
-    return Kept(str(id_), float(str(at)), str(state), _fields((fields,)))
+    return Kept(str(id_), float(str(at)), str(state), _fields(fields))

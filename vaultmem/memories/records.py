@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import Properties, Value
 from vaultmem.light import NamedTuple
 from vaultmem.memories import model
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory, MemoryRecord
@@ -125,7 +125,7 @@ def _summarized_sessions(memories: Sequence[Memory]) -> frozenset[str]:
     return frozenset(str(own[key]) for own in sums for key in _SESSIONS if own.get(key))
 
 
-def is_hidden(properties: Mapping[str, object], summed: frozenset[str]) -> bool:
+def is_hidden(properties: Properties, summed: frozenset[str]) -> bool:
     """Whether a summary stands for the memory with these properties."""
     sessions = (str(properties.get(key)) for key in _SESSIONS)
     return properties.get("compressed") is True and any(one in summed for one in sessions)

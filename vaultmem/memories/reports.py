@@ -5,15 +5,115 @@ from __future__ import annotations
 from collections import Counter
 
 from vaultmem.errors import VaultmemError
+from vaultmem.light import NotRequired, TypedDict
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.draft import Change, Finding, Plan
+from vaultmem.memories.draft import Change, Finding, FindingRow, Plan
 from vaultmem.memories.store import YOU, Session, rendering
 from vaultmem.vault.batches import Header, Outcome
 from vaultmem.vault.files import decode
 
-Report = dict[str, object]
 MOST_DIFFS = 200  # of a dry run; what comes after is listed without its text
 NOTHING = Outcome(None, (), ())
+
+
+class ChangeReport(TypedDict):
+    """A change of one file."""
+
+    action: NotRequired[str]  # as the id, not of an undo
+    id: NotRequired[str]
+    path: str | None
+    target: str
+    why: str
+    diff: NotRequired[str | None]  # of one that is not made yet
+    due: NotRequired[str]  # the item that asks for it
+
+
+class Skipped(TypedDict):
+    """A file that was not changed."""
+
+    path: str
+    reason: str
+
+
+class PlanReport(TypedDict):
+    """What a plan would do, or has done."""
+
+    job: str
+    dry_run: bool
+    changes: list[ChangeReport]
+    counts: dict[str, int]
+    findings: list[FindingRow]
+    skipped: list[Skipped]
+    left: int
+    # Of maintenance:
+    level: NotRequired[int]
+    aside: NotRequired[int]  # files that a person is typing in
+    hidden: NotRequired[int]
+    proposals: NotRequired[int]  # that are open
+    model: NotRequired[Tally]
+
+
+class Tally(TypedDict):
+    """What a language model did during a job."""
+
+    asked: int
+    summaries: int
+    proposed: int
+    trouble: str
+
+
+class ProposalRow(TypedDict, total=False):
+    """A proposal as it is stored and shown: with the fields of Proposal, or those of an answer of a model."""
+
+    id: str
+    kind: str
+    path: str
+    line: int
+    said: str
+    evidence: list[str]
+    old: str
+    new: str
+    column: int
+    # of a model
+    who: str
+    memories: list[str]
+    hashes: list[str]
+    choice: str
+    reason: str
+    model: str
+    category: str
+
+
+class CommitReport(TypedDict):
+    """An entry of the history."""
+
+    commit: str
+    at: str
+    by: str
+    machine: str
+    kind: NotRequired[str]
+    why: str
+    files: NotRequired[list[dict[str, str | None]]]
+    diff: NotRequired[str]
+
+
+def in_short(one: CommitReport) -> CommitReport:
+    """The entry without its files."""
+    return {
+        "commit": one["commit"], "by": one["by"], "why": one["why"], "at": one["at"], "machine": one["machine"],
+    }  # fmt: skip
+
+
+class UndoReport(TypedDict):
+    """What was undone, or would be."""
+
+    undone: list[CommitReport]  # in short
+    redone: bool
+    dry_run: bool
+    answers: list[dict[str, str]]
+    refused: list[Skipped]
+    before: str | None
+    changes: list[ChangeReport]
 
 
 def header(params: Arguments, why: str, now: float) -> Header:
@@ -22,16 +122,16 @@ def header(params: Arguments, why: str, now: float) -> Header:
     return Header(name or YOU, "assistant" if name else "person", why, now)
 
 
-def report_planned(session: Session, plan: Plan) -> Report:
+def report_planned(session: Session, plan: Plan) -> PlanReport:
     """A plan that is not carried out, with its diffs."""
-    changes = [
-        {**_change_to_json(change), "diff": diff(session, change) if at < MOST_DIFFS else None}
-        for at, change in enumerate(plan.changes)
-    ]
-    return {**to_json(plan, NOTHING), "dry_run": True, "changes": changes}
+    report = to_json(plan, NOTHING)
+    report["dry_run"] = True
+    for at, (row, change) in enumerate(zip(report["changes"], plan.changes, strict=True)):
+        row["diff"] = diff(session, change) if at < MOST_DIFFS else None
+    return report
 
 
-def report_done(plan: Plan, outcome: Outcome) -> Report:
+def report_done(plan: Plan, outcome: Outcome) -> PlanReport:
     """A plan that was carried out, as far as it was."""
     return to_json(settled_plan(plan, outcome), outcome)
 
@@ -51,7 +151,7 @@ def settled_plan(plan: Plan, outcome: Outcome) -> Plan:
     return plan._replace(changes=changes, findings=findings)
 
 
-def to_json(plan: Plan, outcome: Outcome) -> Report:
+def to_json(plan: Plan, outcome: Outcome) -> PlanReport:
     """A plan that is settled."""
     return {
         "job": plan.name,
@@ -64,13 +164,15 @@ def to_json(plan: Plan, outcome: Outcome) -> Report:
     }
 
 
-def finding_to_json(finding: Finding) -> Report:
+def finding_to_json(one: Finding) -> FindingRow:
     """A finding as JSON."""
-    return {**finding._asdict(), "others": list(finding.others)}
+    return {"kind": one.kind, "subject": one.subject, "said": one.said, "others": [*one.others]}
 
 
-def _change_to_json(change: Change) -> Report:
-    return {name: getattr(change, name) for name in ("action", "id", "path", "target", "why")}
+def _change_to_json(one: Change) -> ChangeReport:
+    return {
+        "action": one.action, "id": one.id, "path": one.path, "target": one.target, "why": one.why,
+    }  # fmt: skip
 
 
 def _counts(changes: tuple[Change, ...]) -> dict[str, int]:

@@ -7,7 +7,7 @@ import codecs
 import contextlib
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.light import cast
+from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict, final
 from vaultmem.memories import advice, reads
 from vaultmem.memories import proposals as finder
 from vaultmem.memories.advice import Opinion
@@ -15,37 +15,53 @@ from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.proposals import DUPLICATE, Proposal, edit
 from vaultmem.memories.reads import ACCEPTED, ALWAYS, ASK, NEVER, OPEN, REJECTED
-from vaultmem.memories.reports import Report, diff, header, report_planned
+from vaultmem.memories.reports import PlanReport, ProposalRow, diff, header, report_planned
 from vaultmem.memories.store import Session
 from vaultmem.text.titles import free_path
 from vaultmem.vault.batches import Header
 from vaultmem.vault.files import digest
 from vaultmem.vault.places import ARCHIVED_NOTES
 
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
+
 MOST_DIFFS = 20  # files that a proposal is shown with
+
+
+class ShownProposal(ProposalRow):
+    """A proposal with what it would change."""
+
+    diff: str
 
 
 def propose(session: Session) -> int:
     """Look for proposals, and store them for review; the number of those that are open now."""
-    made = {
-        each.id: {**each._asdict(), "evidence": list(each.evidence)}
-        for each in finder.collect(session)
-        if _to_json(session, each)
-    }
+    made = {each.id: to_row(each) for each in finder.collect(session) if _to_json(session, each)}
     reads.replace_open(session.desk.ledger, made, session.now)
     advice.forget_stale(session)
     _follow_rules(session)
     return len(_open_as_json(session))
 
 
-def proposals(session: Session, _: Arguments) -> Report:
+def proposals(session: Session, _: Arguments) -> JsonObject:
     """The open proposals, each with what it would change; and the rules for kinds of them."""
     rows = _open_as_json(session)
     rules = reads.rules(session.desk.ledger)
     return {"proposals": rows, "count": len(rows), "rules": rules, "kinds": list(finder.KINDS)}
 
 
-def accept(session: Session, params: Arguments) -> Report:
+@final
+class Decision(TypedDict):
+    """What became of a proposal."""
+
+    id: str
+    path: str
+    said: str
+    accepted: NotRequired[bool]
+    rejected: NotRequired[bool]
+
+
+def accept(session: Session, params: Arguments) -> PlanReport | Decision:
     """Make a proposed change. It is in the history, and can be undone."""
     proposal = _find(session, params)
     plan = _plan(session, proposal)
@@ -61,7 +77,7 @@ def _make(session: Session, proposal: Proposal | Opinion, plan: Plan, who: Heade
     reads.decide(session.desk.ledger, proposal.id, ACCEPTED, session.now)
 
 
-def rule(session: Session, params: Arguments) -> Report:
+def rule(session: Session, params: Arguments) -> JsonObject:
     """What dreams do with all their proposals of a kind from now on: make them always, never show them, or ask."""
     if params.text("by"):
         raise UsageError("only you can make rules for what is proposed; leave --by out")
@@ -83,7 +99,7 @@ def _follow_rules(session: Session) -> None:
                 _make(session, one, _plan(session, one), who)
 
 
-def reject(session: Session, params: Arguments) -> Report:
+def reject(session: Session, params: Arguments) -> Decision:
     """Never propose it again."""
     proposal = _find(session, params)
     if not params.flag("dry_run"):
@@ -100,27 +116,36 @@ def _open(session: Session) -> list[Proposal | Opinion]:
     return [*of_notes, *advice.opinions(session)]
 
 
-def from_row(fields: dict[str, object]) -> Proposal:
+def from_row(row: ProposalRow) -> Proposal:
     """A proposal as it was stored."""
-    known = {name: fields[name] for name in Proposal._fields if name in fields}
-    evidence = cast("list[str]", fields.get("evidence", []))
-    return Proposal(**{**known, "evidence": tuple(evidence)})  # type: ignore[arg-type] # as we wrote them
+    return Proposal(
+        row["id"], row["kind"], row["path"], row["line"], row["said"], tuple(row["evidence"]), row["old"],
+        row["new"], row.get("column", 0),
+    )  # fmt: skip
 
 
-def _open_as_json(session: Session) -> list[Report]:
+def to_row(one: Proposal) -> ProposalRow:
+    """As it is stored and shown."""
+    return {
+        "id": one.id, "kind": one.kind, "path": one.path, "line": one.line, "said": one.said,
+        "evidence": [*one.evidence], "old": one.old, "new": one.new, "column": one.column,
+    }  # fmt: skip
+
+
+def _open_as_json(session: Session) -> list[ShownProposal]:
     """What is open, without what cannot be done because a note has changed, until the next dream looks again."""
     return [report for each in _open(session) if (report := _to_json(session, each))]
 
 
-def _to_json(session: Session, proposal: Proposal | Opinion) -> Report | None:
+def _to_json(session: Session, proposal: Proposal | Opinion) -> ShownProposal | None:
     with contextlib.suppress(VaultmemError):
         changes = _plan(session, proposal).changes[:MOST_DIFFS]
-        if isinstance(proposal, Opinion):
-            fields = advice.to_json(session, proposal, changes[0].target)
-        else:
-            fields = proposal._asdict()
-        text = "".join(_diff(session, change) for change in changes)
-        return {**fields, "evidence": list(cast("tuple[str]", fields["evidence"])), "diff": text}
+        row = (
+            advice.to_row(session, proposal, changes[0].target)
+            if isinstance(proposal, Opinion)
+            else to_row(proposal)
+        )
+        return {**row, "diff": "".join(_diff(session, change) for change in changes)}
     return None
 
 

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import Properties
 from vaultmem.light import NamedTuple
 from vaultmem.memories import access, paraphrase
 from vaultmem.memories.draft import Draft
@@ -382,7 +382,7 @@ def _older(draft: Draft, new: Memory, groups: list[list[Memory]]) -> list[Memory
     return sorted(remaining, key=lambda old: (old.path not in near, -old.created, old.path))[:MOST]
 
 
-def may_replace(old: Memory, new: Mapping[str, Value], trust: str = access.CONNECTED) -> bool:
+def may_replace(old: Memory, new: Properties, trust: str = access.CONNECTED) -> bool:
     """Whether one with these properties may replace an older one: the same scope, no two projects, and words that are
     told to everybody, so that nobody is told nothing in its place."""
     projects = {old.text("project"), str(new.get("project") or "")} - {""}

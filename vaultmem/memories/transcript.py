@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import JsonObject, Value
 from vaultmem.light import NamedTuple
 from vaultmem.memories import generated, links, reads
 from vaultmem.memories.access import is_private
@@ -194,7 +194,7 @@ def _comment(entries: Sequence[Entry]) -> str:
     return "\n".join(["<!-- vaultmem", *(line.translate(_ESCAPES) for line in lines), "-->"])
 
 
-def _row(one: Entry, ids: Mapping[str, str]) -> dict[str, object]:
+def _row(one: Entry, ids: Mapping[str, str]) -> JsonObject:
     own: dict[str, object] = {
         "id": one.id, "role": one.role, "created_at": fine_stamp(one.created),
         "hash": content_hash(_fact(one) if one.role == MEMORY else _unquoted(_quote(one.content)))[:_HASH],

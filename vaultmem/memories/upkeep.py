@@ -8,7 +8,7 @@ from datetime import datetime
 
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index import minilm
-from vaultmem.light import NamedTuple
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import classify, leaving, links, overviews, reads, review
 from vaultmem.memories import compress as summing
 from vaultmem.memories import dream as steps
@@ -19,7 +19,7 @@ from vaultmem.memories.dream import DEEP, LIGHT, MEDIUM, Options, leave_unquiet
 from vaultmem.memories.merge import MERGED
 from vaultmem.memories.reports import (
     NOTHING,
-    Report,
+    PlanReport,
     finding_to_json,
     report_planned,
     settled_plan,
@@ -32,6 +32,9 @@ from vaultmem.text.times import duration_seconds
 from vaultmem.text.values import plural
 from vaultmem.vault.batches import Header
 
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
+
 Step = Callable[[Draft, Options], None]
 
 
@@ -39,19 +42,22 @@ class Done(NamedTuple):
     """A plan after the run: with the paths of now; and its report."""
 
     plan: Plan
-    report: Report
+    report: PlanReport
 
 
-def dream(session: Session, params: Arguments) -> Report:
+def dream(session: Session, params: Arguments) -> PlanReport:
     """Maintenance of a level: 1 files memories, 2 also merges and links, 3 also looks across them."""
     level, name = params.whole("level"), f"dream {params.whole('level')}"
     desk, day, dry_run = session.desk, session.view.now.date(), params.flag("dry_run")
     if _is_old_news(session, params, level):
-        return {**to_json(Plan(name), NOTHING), "level": level}
+        report = to_json(Plan(name), NOTHING)
+        report["level"] = level
+        return report
     hidden = hide(session, _limit(session, params), dry_run=dry_run)
     done = _run(session, params, name, lambda draft, options: steps.dream(draft, level, options))
     report, plan = done.report, done.plan
-    report |= {"hidden": hidden} if hidden else {}
+    if hidden:
+        report["hidden"] = hidden
     if not dry_run:
         _keep_findings(session, level, plan.findings)
         if level == DEEP:
@@ -60,7 +66,8 @@ def dream(session: Session, params: Arguments) -> Report:
     report["findings"] = [finding_to_json(one) for one in notable]
     if not dry_run and not hidden and not report["changes"] and not plan.left:
         desk.dreamt[level] = (desk.version, day)
-    return {**report, "level": level}
+    report["level"] = level
+    return report
 
 
 def _limit(session: Session, params: Arguments) -> int:
@@ -90,23 +97,23 @@ def _keep_findings(session: Session, level: int, findings: tuple[Finding, ...]) 
     older = [
         one
         for one in reads.findings(ledger)
-        if one["kind"] == UNSURE and one["subject"] not in subjects and at(str(one["subject"]))
+        if one["kind"] == UNSURE and one["subject"] not in subjects and at(one["subject"])
     ]
     rows = [*map(finding_to_json, findings), *older]
     reads.keep_findings(ledger, kinds, rows, session.now)
 
 
-def expire(session: Session, params: Arguments) -> Report:
+def expire(session: Session, params: Arguments) -> PlanReport:
     """Archive what has been in the inbox for too long, and what ends by its own word."""
     return _run(session, params, "expire", steps.expire).report
 
 
-def decay(session: Session, params: Arguments) -> Report:
+def decay(session: Session, params: Arguments) -> PlanReport:
     """Archive what has faded and was never read."""
     return _run(session, params, "decay", steps.decay).report
 
 
-def promote(session: Session, params: Arguments) -> Report:
+def promote(session: Session, params: Arguments) -> PlanReport:
     """File what is read again and again."""
 
     def step(draft: Draft, options: Options) -> None:
@@ -115,18 +122,18 @@ def promote(session: Session, params: Arguments) -> Report:
     return _run(session, params, "upgrade", step).report
 
 
-def resolve_links(session: Session, params: Arguments) -> Report:
+def resolve_links(session: Session, params: Arguments) -> PlanReport:
     """Link memories both ways where one names another in its text."""
     return _run(session, params, "resolve-links", lambda draft, _: links.resolve(draft)).report
 
 
-def compress(session: Session, params: Arguments) -> Report:
+def compress(session: Session, params: Arguments) -> PlanReport:
     """Sum up old sessions."""
     means = _means(session, params)
     return _run(session, params, "compress", lambda draft, _: summing.compress(draft, means)).report
 
 
-def consolidate(session: Session, params: Arguments) -> Report:
+def consolidate(session: Session, params: Arguments) -> PlanReport:
     """Expire, decay, upgrade and merge, once."""
     report = _run(session, params, "consolidate", steps.consolidate).report
     if not params.flag("dry_run") and not session.desk.history.trouble():
@@ -134,7 +141,7 @@ def consolidate(session: Session, params: Arguments) -> Report:
     return report
 
 
-def old_sessions(session: Session, params: Arguments) -> Report:
+def old_sessions(session: Session, params: Arguments) -> JsonObject:
     """What is to be summed up now: "id" of the summary, and "texts", without secrets; [] of what is private."""
     if _is_old_news(session, params, DEEP):
         return {"sessions": []}
@@ -181,9 +188,10 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> Done:
     options = _options(session, params)
     step(_draft(session, draft, options), options)
     plan = draft.plan(name)
-    aside = {"aside": len(draft.at_work)}
     if dry_run:
-        return Done(plan, {**report_planned(session, plan), **aside})
+        report = report_planned(session, plan)
+        report["aside"] = len(draft.at_work)
+        return Done(plan, report)
     if is_unattended:
         check(session, job, plan)
     assistant = params.text("by")
@@ -195,7 +203,9 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> Done:
         leaving.give(session, name, notices, map(finding_to_json, plan.findings))
     overviews.keep_changes(session)
     overviews.keep_index(session)
-    return Done(plan, {**to_json(plan, outcome), **aside})
+    report = to_json(plan, outcome)
+    report["aside"] = len(draft.at_work)
+    return Done(plan, report)
 
 
 def _draft(session: Session, draft: Draft, options: Options) -> Draft:
@@ -267,7 +277,7 @@ def _confirm(session: Session, subject: str, doubt: str, last: float) -> None:
         if mine and not is_confirmed:
             reads.keep_findings(ledger, [HALTED], others, session.now)
         return
-    if mine is None or float(str(mine["at"])) < last:
+    if mine is None or mine["at"] < last:
         mine = {"kind": HALTED, "subject": subject, "said": doubt, "at": session.now}
         reads.keep_findings(ledger, [HALTED], [*others, mine], session.now)
     elif is_confirmed:

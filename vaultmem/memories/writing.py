@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import JsonObject, Properties, Value
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access, importance, supersede
@@ -56,9 +56,7 @@ class Against(NamedTuple):
     sure: bool  # the new one takes its place
 
 
-def write(
-    session: Session, params: Arguments, times: Mapping[str, Value] | None = None
-) -> dict[str, object]:
+def write(session: Session, params: Arguments, times: Properties | None = None) -> JsonObject:
     """Write a memory, unless the very same text is there in that scope. `times` are the properties of a reminder; the
     report on one that is there already has its own."""
     content, secret_kinds = _without_secrets(params)
@@ -142,7 +140,7 @@ def new_memory(
     params: Arguments,
     content: str,
     existing: Existing,
-    times: Mapping[str, Value] | None = None,
+    times: Properties | None = None,
 ) -> New:
     """A memory as it is going to be written; its title is the requested one, or ""."""
     category = REMINDERS if times else params.text("category") or INBOX
@@ -200,7 +198,7 @@ def _end(session: Session, params: Arguments) -> float:
     return at
 
 
-def _reminds_alike(memory: Memory, times: Mapping[str, Value]) -> bool:
+def _reminds_alike(memory: Memory, times: Properties) -> bool:
     """Whether it reminds at these times. A repeating one does from either day on if its rule leads from the earlier
     to the later: it may have moved on since it was set, but every month on the 1st is not every month on the 15th."""
     repeat, at, own = (
@@ -231,7 +229,7 @@ def look(
     scope: str,
     *,
     contradictions: bool = True,
-    times: Mapping[str, Value] | None = None,
+    times: Properties | None = None,
 ) -> Existing:
     """What exists already. Of duplicates, those count that the writer and its scope can see, and of a reminder
     those that remind at the same `times`."""
@@ -343,7 +341,7 @@ def _centroid(session: Session, desk: MemoryStore) -> NDArray[np.float32] | None
     return made
 
 
-def _report(session: Session, memory: Memory, existing: Existing) -> dict[str, object]:
+def _report(session: Session, memory: Memory, existing: Existing) -> JsonObject:
     same = [
         {
             "id": each.id,
@@ -365,7 +363,7 @@ def may_merge(session: Session, one: Memory, other: Memory) -> bool:
     )
 
 
-def _clashes(existing: Existing) -> dict[str, object]:
+def _clashes(existing: Existing) -> JsonObject:
     similar: Sequence[dict[str, object]] = [
         {"id": memory.id, "title": memory.title, "path": memory.path, "similarity": round(near, 2)}
         for memory, near in existing.similar

@@ -23,8 +23,7 @@ from vaultmem.memories.item_answers import (
     history_answers,
     is_closed,
 )
-from vaultmem.memories.leaving import entries
-from vaultmem.memories.reports import Report, header, report_planned
+from vaultmem.memories.reports import ChangeReport, header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.plugins import language
 from vaultmem.reminders import carrying
@@ -37,7 +36,9 @@ from vaultmem.text.times import stamp
 from vaultmem.vault.batches import Header
 
 if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
     from vaultmem.api.rpc import Reader
+    from vaultmem.memories.leaving import ItemReport
 
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 _A_YEAR = 366  # days
@@ -49,7 +50,7 @@ _MOST_NAMED = 5
 # --- Without a turn at the desk: a look, and the desktop, need not wait for a dream
 
 
-def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> dict[str, object]:
+def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     """All pending items, each with its id, section, words, time and source; the chores that these only count; and,
     on request, the facts for an assistant that starts."""
     catalog, now, vanished = _catalog(reader), _now(desk), params.told("vanished")
@@ -65,7 +66,7 @@ def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> dict[str, o
     }
 
 
-def notify(desk: MemoryStore, reader: Reader, params: Arguments) -> dict[str, object]:
+def notify(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     """Take the answers from the page, write it, and notify of what is due."""
     catalog, now, waiting = _catalog(reader), _now(desk), desk.pending
     dry_run, vanished = params.flag("dry_run"), params.told("vanished")
@@ -115,13 +116,13 @@ class _Target(NamedTuple):
     last: Answer | None  # the last answer so far
 
 
-def settle(session: Session, params: Arguments) -> Report:
+def settle(session: Session, params: Arguments) -> JsonObject:
     """Carry out what the answers ask for, wherever they came from. Once more, it does nothing."""
     session.desk.pending.check_vault(params.told("vanished"))
     return dict(vars(carrying.settle(session, dry_run=params.flag("dry_run"))))
 
 
-def answer(session: Session, params: Arguments) -> Report:
+def answer(session: Session, params: Arguments) -> JsonObject:
     """Take an answer, and carry out what it asks for. An item that is closed stays as it is."""
     state, name = params.needed("state"), params.needed("id")
     now = session.local_time
@@ -140,7 +141,7 @@ def answer(session: Session, params: Arguments) -> Report:
     last = record.answers().get(series) if series else target.last
     before = last.state if last else OPEN
     changed = before not in (DONE, DROPPED) if state != OPEN else before != OPEN
-    report: Report = {
+    report: JsonObject = {
         "id": target.id,
         "state": state if changed else before,
         "text": text,
@@ -154,12 +155,12 @@ def answer(session: Session, params: Arguments) -> Report:
     if series:  # its end is recorded under its own id
         answers = [answers[0]._replace(id=series), *(answers if state == OPEN else [])]
     if state == OPEN and (entry := entry_of_answer(session, answers[0].id, before)):
-        return report | _undo(session, params, target, entry)
+        return {**report, **_undo(session, params, target, entry)}
     if params.flag("dry_run"):
-        return _dry_run(session, target.id, state, answers) | report
+        return {**_dry_run(session, target.id, state, answers), **report}
     who = who._replace(answers=history_answers(record.answers(), answers))
     record.add(answers, [], session.now)
-    return report | _carry_out(session, params, target, who)
+    return {**report, **_carry_out(session, params, target, who)}
 
 
 def _series(session: Session, target: _Target, state: str, params: Arguments) -> str:
@@ -185,46 +186,48 @@ def _unanswered_due(session: Session, id_: str) -> Due | None:
     return next((due for due in (*dues, *earlier) if due.id == id_), None)
 
 
-def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) -> Report:
+def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) -> JsonObject:
     """What the answer would change in files."""
-    changes: list[dict[str, str]] = []
-    skipped: list[dict[str, str]] = []
+    changes: list[ChangeReport] = []
+    skipped: list[ItemReport] = []
     if state == OPEN:
         plan = carrying.restore_plan(session, id_)
-        changes += entries(report_planned(session, plan)["changes"]) if plan else []
+        changes = report_planned(session, plan)["changes"] if plan else []
     else:
         settled = carrying.settle(session, dry_run=True, more=answers)
-        changes += carrying.entries_about(id_, settled.changes)
-        skipped += carrying.entries_about(id_, settled.skipped)
+        changes = carrying.about(id_, settled.changes)
+        skipped = carrying.about(id_, settled.skipped)
     return {"dry_run": True, "changes": changes, "findings": [], "skipped": skipped}
 
 
-def _undo(session: Session, params: Arguments, target: _Target, commit: str) -> Report:
+def _undo(session: Session, params: Arguments, target: _Target, commit: str) -> JsonObject:
     """Take an answer back with all that it led to, as its entry of the history has it."""
     by, dry_run, vanished = params.text("by"), params.flag("dry_run"), params.told("vanished")
-    what: dict[str, object] = {"commit": commit, "by": by, "dry_run": dry_run, "vanished": vanished}
+    what = {"commit": commit, "by": by, "dry_run": dry_run, "vanished": vanished}
     undone = past.undo(session, Arguments(what))
     if undone["refused"]:
-        raise NoteChangedError(entries(undone["refused"])[0]["reason"])
-    changes = [{**one, "action": RESTORE} for one in entries(undone["changes"])]
+        raise NoteChangedError(undone["refused"][0]["reason"])
+    changes = [{**one, "action": RESTORE} for one in undone["changes"]]
     if dry_run:
         return {"dry_run": True, "changes": changes, "findings": [], "skipped": []}
     restored = changes[0]["target"] if changes else None
     return {"restored": restored, "gone": target.due is None and not restored}
 
 
-def _carry_out(session: Session, params: Arguments, target: _Target, who: Header) -> Report:
+def _carry_out(session: Session, params: Arguments, target: _Target, who: Header) -> JsonObject:
     """What follows from an answer that is on record."""
-    more: Report = {}
+    more: JsonObject
     state = params.needed("state")
     if state == OPEN:
-        more["restored"] = carrying.restore(session, who, target.id)
-        more["gone"] = target.due is None and not more["restored"]
+        restored = carrying.restore(session, who, target.id)
+        more = {"restored": restored, "gone": target.due is None and not restored}
     else:
         settled = carrying.settle(session, entry=who)
-        more["carried_out"] = carrying.entries_about(target.id, settled.done)
-        more["skipped"] = carrying.entries_about(target.id, settled.skipped)
-        more["asks"] = _question(session, target) if state == DONE else None
+        more = {
+            "carried_out": carrying.about(target.id, settled.done),
+            "skipped": carrying.about(target.id, settled.skipped),
+            "asks": _question(session, target) if state == DONE else None,
+        }
     if searcher := session.reader.searcher():
         session.desk.pending.refresh(searcher.catalog, session.local_time, params.told("vanished"))
     return more

@@ -8,29 +8,28 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.light import TYPE_CHECKING, TypedDict
 from vaultmem.memories import reads
 from vaultmem.memories.access import Viewer, attribution, origin
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.item_answers import DONE, OPEN, Answer, approval_id, is_approved
 from vaultmem.memories.model import Memory
-from vaultmem.memories.reports import Report
 from vaultmem.memories.store import YOU, MemoryStore, Session
 from vaultmem.reminders import carrying, person_facts
 from vaultmem.reminders.person_facts import Learned
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
-from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vaultmem.api.rpc import Reader
-    from vaultmem.exchange.gathering import Door
+    from vaultmem.adapter import JsonObject, Properties
+    from vaultmem.api.rpc import Reader, Verbs
 
 
 SHORTEST_ID = 4  # characters of an id that can mean a fact
 _FOREIGN = ("agent", "source", "url")
 
 
-def approve(session: Session, params: Arguments) -> Report:
+def approve(session: Session, params: Arguments) -> JsonObject:
     """Approve one memory, or all of one writer or source; or take that back."""
     if params.text("by"):
         raise UsageError("only you can approve what assistants may read; leave --by out")
@@ -69,21 +68,21 @@ def _fact(session: Session, text: str) -> Learned | None:
     return results[0] if len({one.question for one in results}) == 1 else None
 
 
-def _remember(session: Session, fact: Learned, *, dry_run: bool) -> Report:
+def _remember(session: Session, fact: Learned, *, dry_run: bool) -> JsonObject:
     """Make it a memory, as a tick on the page does."""
     word = Answer(fact.question, DONE, stamp(session.now), YOU, "", one_line(fact.content))
     if not dry_run:
         session.desk.pending.record.add([word], [], session.now)
     settled = carrying.settle(session, dry_run=dry_run, more=[word])
-    for one in carrying.entries_about(fact.question, settled.skipped):
+    for one in carrying.about(fact.question, settled.skipped):
         raise VaultmemError(f"{fact.path}: {one['reason']}")
-    made = carrying.entries_about(fact.question, settled.done)
+    made = carrying.about(fact.question, settled.done)
     path = made[0]["path"] if made else fact.path
     memory = {"id": fact.id, "title": one_line(fact.content), "path": path}
     return {"approved": 1, "taken_back": 0, "memories": [memory], "dry_run": dry_run}
 
 
-def approved_ids(desk: MemoryStore, reader: Reader, params: Arguments) -> Report:  # noqa: ARG001 - the form of verbs that run apart
+def approved_ids(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:  # noqa: ARG001 - the form of verbs that run apart
     """Which of these ids the person has approved."""
     answers = desk.pending.record.answers()
     return {"approved": [one for one in params.texts("ids") if is_approved(one, answers)]}
@@ -122,7 +121,7 @@ def _is_foreign(memory: Memory) -> bool:
 # The authors of search results, where these are neither the viewer's own words nor approved by the person.
 
 
-def attributions(vault: Door, items: Iterable[Mapping[str, object]], to: Viewer) -> dict[str, str]:
+def attributions(vault: Verbs, items: Iterable[Properties], to: Viewer) -> dict[str, str]:
     """The notes on the authors of memories with these properties, by their ids. Most have none, and cost no request."""
     texts = {str(own["id"]): attribution(origin(own), to) for own in items if own.get("id")}
     wanted = {id_: one_line(one) for id_, one in texts.items() if one}
@@ -137,23 +136,34 @@ def attributions(vault: Door, items: Iterable[Mapping[str, object]], to: Viewer)
 WAITING = ("contradiction", "fading")  # a person may want to do something about it
 
 
-def waiting(session: Session, params: Arguments) -> dict[str, object]:  # noqa: ARG001 - every verb has the same form
+def waiting(session: Session, params: Arguments) -> JsonObject:  # noqa: ARG001 - every verb has the same form
     """What dreams noticed and left to a person, as far as it still is so; and how many proposals are open."""
     collection = session.desk.collection
     results = []
     for each in reads.findings(session.desk.ledger):
-        memory = collection.at(str(each["subject"]))
+        memory = collection.at(each["subject"])
         if each["kind"] in WAITING and memory is not None and not memory.archived:
             results.append({**each, "id": memory.id})
     rules = reads.rules(session.desk.ledger)
     open_ = sum(
-        one.state == reads.OPEN and rules.get(str(one.fields.get("kind"))) != reads.NEVER
+        one.state == reads.OPEN and rules.get(one.fields.get("kind", "")) != reads.NEVER
         for one in reads.kept_proposals(session.desk.ledger)
     )
     return {"findings": results, "proposals": open_, "troubles": collection.troubles()}
 
 
-def overview(session: Session, params: Arguments) -> dict[str, object]:  # noqa: ARG001 - every verb has the same form
+class Overview(TypedDict):
+    """How many memories there are; `history` says why they have none, if so."""
+
+    memory_count: int
+    archived: int
+    phases: dict[str, int]
+    categories: dict[str, int]
+    scopes: dict[str, int]
+    history: str | None
+
+
+def overview(session: Session, params: Arguments) -> Overview:  # noqa: ARG001 - every verb has the same form
     """Counts by phase, category and scope."""
     collection = session.desk.collection
     live = collection.live()

@@ -8,8 +8,9 @@ from contextlib import suppress
 from datetime import date
 
 from vaultmem import plugins
-from vaultmem.adapter import Task, Value
+from vaultmem.adapter import JsonObject, Task, Value
 from vaultmem.errors import NoteChangedError, VaultmemError
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import leaving, own_notes
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import RESTORE, Change, Plan
@@ -23,10 +24,10 @@ from vaultmem.memories.item_answers import (
     completion_id,
     is_closed,
 )
-from vaultmem.memories.leaving import Settled, entries
+from vaultmem.memories.leaving import ItemReport, Settled
 from vaultmem.memories.model import Memory, category_of
 from vaultmem.memories.proposals import Proposal
-from vaultmem.memories.reports import Report, report_planned
+from vaultmem.memories.reports import ChangeReport, PlanReport, report_planned
 from vaultmem.memories.store import YOU, Session
 from vaultmem.reminders import review_sources
 from vaultmem.reminders.due import REMINDER, TASK, Due, series_id
@@ -38,13 +39,20 @@ from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
 from vaultmem.vault.batches import Header
 
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    from vaultmem.memories.review import Decision
+
+    T = TypeVar("T", ItemReport, ChangeReport)
+
 # The property of an archived reminder that says by which answer it was put away.
 ANSWERED = "answered"
 
 
-def entries_about(id_: str, value: object) -> list[dict[str, str]]:
+def about(id_: str, reports: Iterable[T]) -> list[T]:
     """What of this is about an item, or about the question whether to tick it in its note."""
-    return [one for one in entries(value) if id_ in (one["due"], completion_id(one["path"]))]
+    return [one for one in reports if id_ in (one["due"], completion_id(one["path"] or ""))]
 
 
 def dues(session: Session, answers: Answers | None = None) -> list[Due]:
@@ -148,10 +156,10 @@ class _Work:
             if report is not None:
                 self._note_decision(id_, proposal, report)
 
-    def _note_decision(self, id_: str, proposal: Proposal, report: dict[str, object]) -> None:
-        if self._dry_run:
-            if "changes" in report:
-                self.settled.add_changes(id_, report)
+    def _note_decision(self, id_: str, proposal: Proposal, report: PlanReport | Decision) -> None:
+        if "changes" in report:
+            self.settled.add_changes(id_, report)
+        if "changes" in report or self._dry_run:
             return
         action = "accepted" if report.get("accepted") else "rejected"
         words, path = one_line(proposal.said), report["path"]
@@ -243,8 +251,9 @@ class _Work:
             self.settled.skip(due.id, due.path, outcome.skipped[0][1])
             return
         self._record(carried_out_ids(due), answer, by, words)
-        done = {"due": due.id, "text": words, "path": plan.changes[0].target, "action": plan.name}
-        self.settled.done.append({**done, "next": next_at})
+        self.settled.done.append({
+            "due": due.id, "text": words, "path": plan.changes[0].target, "action": plan.name, "next": next_at,
+        })  # fmt: skip
 
     def _promote(self, fact: Learned) -> None:
         mark, words = carried_out_id(fact.id), one_line(fact.content)
@@ -256,8 +265,9 @@ class _Work:
         if self._dry_run:
             self.settled.add_changes(fact.question, made)
             return
-        about = {"due": fact.question, "text": words, "path": made["path"], "action": "remember"}
-        self.settled.done.append(about)
+        self.settled.done.append({
+            "due": fact.question, "text": words, "path": made["path"], "action": "remember",
+        })  # fmt: skip
         self._record([mark], answer, YOU, words)
 
     def _reopen(self, id_: str, ids: Iterable[str], words: str, path: str) -> None:
@@ -275,10 +285,10 @@ class _Work:
         self._session.desk.pending.record.add(answers, [], self._session.now)
 
 
-def _promote_fact(session: Session, id_: str, *, dry_run: bool) -> Report:
+def _promote_fact(session: Session, id_: str, *, dry_run: bool) -> Any:
     """Make a fact of a conversation a memory because the person has ticked it."""
     name = "promote-fact"
-    run: Callable[..., Report] = plugins.resolve(plugins.load("vaultmem.verbs", name)[name].run)
+    run: Callable[..., JsonObject] = plugins.resolve(plugins.load("vaultmem.verbs", name)[name].run)
     return run(session, Arguments({"id": id_, "dry_run": dry_run}))
 
 

@@ -16,10 +16,9 @@ from vaultmem.text.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any, Protocol, TypedDict
+    from typing import Any, TypedDict
 
-    from vaultmem.config import Config
-    from vaultmem.index.state import State
+    from vaultmem.api.rpc import Verbs
 
     class Row(TypedDict):
         """An item for anybody: its words are one line, and nothing in them is markup."""
@@ -46,16 +45,6 @@ if TYPE_CHECKING:
         scope: str  # who may see it
         project: str  # "" for the person
         ends: str
-
-    class Opened(Protocol):
-        """A vault, as far as it is needed here (see vaultmem.api.Vault)."""
-
-        path: str
-        config: Config
-        state: State
-
-        def ask(self, verb: str, **params: object) -> Any:
-            """What a verb of memories says."""
 
 
 NAME = "pending.json"
@@ -167,7 +156,7 @@ def _read(path: str) -> dict[str, Any]:
 # --- Gathered
 
 
-def gather(vault: Opened, now: float, days: int = DAYS, *, keep: bool = False) -> Listed:
+def gather(vault: Verbs, now: float, days: int = DAYS, *, keep: bool = False) -> Listed:
     """What is pending, by asking the index; with `keep`, the next one need not ask again. Raises VaultmemError."""
     before = _stats(_files(vault)) if keep else {}
     surroundings = _surroundings(vault.path, now)
@@ -208,7 +197,7 @@ def to_row(item: Mapping[str, Any]) -> Row:
     }
 
 
-def _files(vault: Opened) -> list[str]:
+def _files(vault: Verbs) -> list[str]:
     """All that what is pending is read from. Copies of the page that a sync makes are seen by the folders they are
     in."""
     from vaultmem.text.values import GENERATED, SYNC

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from vaultmem.config import Config
     from vaultmem.index.catalog import Catalog
     from vaultmem.index.state import State
+    from vaultmem.memories.draft import FindingRow
     from vaultmem.memories.ledger import Ledger
     from vaultmem.reminders.listing import Fact
     from vaultmem.reminders.ticks import Ack
@@ -136,7 +137,7 @@ class Pending:
         dues = self.dues(catalog, now, answers)
         return items.unchanged_until(dues, answers, now.isoformat()[:16])
 
-    def is_confirmed(self, finding: Mapping[str, object]) -> bool:
+    def is_confirmed(self, finding: FindingRow) -> bool:
         """Whether a person has ticked the question of a job that waits."""
         answer = self.record.answers().get(halted_id(finding))
         return answer is not None and answer.state == DONE

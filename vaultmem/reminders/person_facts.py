@@ -7,12 +7,12 @@ import json
 import math
 import os
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import Properties, Value
 from vaultmem.errors import DamagedError
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.light import TYPE_CHECKING, NamedTuple
@@ -132,13 +132,13 @@ def _rank(one: _Scored) -> tuple[float, str]:
     return -one.score, one.note.path
 
 
-def _score(own: Mapping[str, object], uses: int) -> float:
+def _score(own: Properties, uses: int) -> float:
     """When it was written, in days; a memory that is used more counts as newer."""
     return (seconds(own.get("created_at")) or 0.0) / 86_400 + _DOUBLED * math.log2(1 + max(0, uses))
 
 
 def _fact(
-    context: Context, inner: str, title: str, own: Mapping[str, object], answers: Answers
+    context: Context, inner: str, title: str, own: Properties, answers: Answers
 ) -> Fact | None:
     """A memory as assistants see it; None for one that they do not."""
     id_, project = str(own.get("id") or ""), own.get("project")

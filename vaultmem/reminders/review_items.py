@@ -14,7 +14,7 @@ from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.light import NamedTuple
 from vaultmem.memories import reads
 from vaultmem.memories.access import is_private, scope_of
-from vaultmem.memories.draft import HALTED, LEAVING, LOST
+from vaultmem.memories.draft import HALTED, LEAVING, LOST, FindingRow
 from vaultmem.memories.item_answers import (
     Answers,
     approval_id,
@@ -215,7 +215,7 @@ class Review:
     # --- Memories
 
     @cached_property
-    def _findings(self) -> list[dict[str, object]]:
+    def _findings(self) -> list[FindingRow]:
         """What dreams and jobs noticed."""
         try:
             return reads.findings(self._context.ledger)
@@ -226,7 +226,7 @@ class Review:
     def _memories(self) -> list[_Memory]:
         """Memories that live and have an id: those of the inbox, those of how to do things, and those with findings."""
         folder = self._context.folder
-        wanted = json.dumps([str(each.get("subject")) for each in self._findings])
+        wanted = json.dumps([each["subject"] for each in self._findings])
         rows = self._context.catalog.db.execute(_MEMORIES, (*below(folder), wanted)).fetchall()
         memories = []
         for path, title, dialect, properties in rows:

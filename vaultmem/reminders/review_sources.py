@@ -26,7 +26,8 @@ from vaultmem.vault.places import GENERATED, SYNC
 
 if TYPE_CHECKING:
     from vaultmem.memories.ledger import Ledger
-    from vaultmem.memories.reports import Report
+    from vaultmem.memories.reports import PlanReport
+    from vaultmem.memories.review import Decision
     from vaultmem.memories.store import Session
     from vaultmem.reminders.review_items import Context
 
@@ -96,7 +97,7 @@ def _in_words(proposal: Proposal, text: str) -> str:
 
 def decide(
     session: Session, proposal: Proposal, answers: Mapping[str, Answer], *, dry_run: bool
-) -> Report | None:
+) -> PlanReport | Decision | None:
     """Do with an open proposal what its tick asks for; the report, or None where nothing is to be done. What another
     machine has carried out is not done once more: that would take back an undo there."""
     answer = answers.get(question_id(proposal.id))

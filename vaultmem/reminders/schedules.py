@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, tzinfo
 from functools import partial
 
-from vaultmem.adapter import Moment, Phrase, Value
+from vaultmem.adapter import Moment, Phrase, Properties, Value
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.plugins import language
@@ -221,7 +221,7 @@ class Own(NamedTuple):
     reminder: bool  # it is a memory that reminds
 
 
-def of_properties(place: Place, properties: Mapping[str, Value], own: Own) -> Iterator[Schedule]:
+def of_properties(place: Place, properties: Properties, own: Own) -> Iterator[Schedule]:
     """What the properties of a note ask for."""
     folded = {key.lower(): value for key, value in properties.items()}
     if _is_closed(folded) or is_template(place.path):
@@ -260,7 +260,7 @@ def rule_of(words: str, now: datetime) -> str:
     return (phrase.moment and not phrase.rest and phrase.moment.repeat) or ""
 
 
-def is_generated(properties: Mapping[str, Value]) -> bool:
+def is_generated(properties: Properties) -> bool:
     """Whether we have written the note: a copy of pending.md, or the page of another machine with other settings.
     What it lists is due where it comes from; read as tasks, it would bring itself forth again and again."""
     mark = properties.get("generated")
@@ -311,7 +311,7 @@ def _iso_moment(match: re.Match[str], zone: tzinfo | None) -> str:
     return f"{local:%Y-%m-%dT%H:%M}" if clock else day
 
 
-def _is_closed(folded: Mapping[str, Value]) -> bool:
+def _is_closed(folded: Properties) -> bool:
     status = folded.get("status")
     states = status if isinstance(status, list) else [status]
     if any(isinstance(each, str) and each.strip().lower() in _CLOSED for each in states):
@@ -319,7 +319,7 @@ def _is_closed(folded: Mapping[str, Value]) -> bool:
     return any(folded.get(key) not in (None, False, "", "false") for key in ("done", "completed"))
 
 
-def _days_of_writing(path: str, folded: Mapping[str, Value]) -> set[str]:
+def _days_of_writing(path: str, folded: Properties) -> set[str]:
     """The days that tell when a note was written, not what it is about."""
     values = [folded.get(key) for key in _WRITTEN_KEYS]
     days = {each[:10] for each in values if isinstance(each, str)}

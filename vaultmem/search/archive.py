@@ -6,17 +6,17 @@ import os
 from functools import lru_cache
 
 from vaultmem import now as clock
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import access, model
 from vaultmem.search import query as language
 from vaultmem.search import snippet
 from vaultmem.search.query import Ask, Hit
-from vaultmem.text.values import TYPE_CHECKING
 from vaultmem.vault.places import category_of, file_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from vaultmem.adapter import Value
+    from vaultmem.adapter import Properties
     from vaultmem.search.query import Filter, Query, Term
     from vaultmem.search.search import Searcher
     from vaultmem.vault.dialects import Rulebook
@@ -115,7 +115,7 @@ def _hit(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) 
     )  # fmt: skip
 
 
-def _mark(own: Mapping[str, Value]) -> str:
+def _mark(own: Properties) -> str:
     """Why it is in the archive; "" where somebody put it there."""
     if newer := own.get("replaced_by"):
         return f"replaced by {str(newer)[:8]}"

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.index.catalog_read import ids
-from vaultmem.light import cast
+from vaultmem.light import TYPE_CHECKING, cast
 from vaultmem.memories import access, model
 from vaultmem.search import query as language
 from vaultmem.search.query import Filter
-from vaultmem.text.values import TYPE_CHECKING, encodable
+from vaultmem.text.values import encodable
 from vaultmem.vault.places import CHAT, ENTRIES, RECORDS, key_of
 
 if TYPE_CHECKING:
     from typing import TypeVar
 
+    from vaultmem.adapter import Properties
     from vaultmem.index.catalog_read import BlockPlace, PlaceRow
 
     T = TypeVar("T")
@@ -161,7 +162,7 @@ def block_hashes(
     return {(str(path), int(line)): bytes(digest) for path, line, digest in rows}
 
 
-def sessions(properties: Mapping[str, object]) -> frozenset[str]:
+def sessions(properties: Properties) -> frozenset[str]:
     """The conversations that a memory comes from."""
     named = ("session_id", "conversation_id", "source_session_id")
     return frozenset(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
+from vaultmem.adapter import Properties
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.shared_index import Fact, Health, Place
 from vaultmem.memories.access import is_private, scope_of
@@ -50,7 +51,7 @@ def _facts(
     properties: str | None, day: str | None, category: str | None, tags: Iterable[str]
 ) -> Mapping[str, Fact] | None:
     """What blocks of a note can be filtered by; None for a private one. One whose properties cannot be read may be."""
-    known: dict[str, object] = json.loads(properties) if properties else {}
+    known: Properties = json.loads(properties) if properties else {}
     if is_private(known):
         return None
     is_memory = "id" in known

@@ -15,6 +15,8 @@ from vaultmem.text.values import TYPE_CHECKING, encodable, lazy, value
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from vaultmem.adapter import Value
+
 MAX_CHARS = 1000
 MAX_TERMS = 64
 
@@ -86,7 +88,7 @@ class Hit:
     label: str | None
     day: str | None
     category: str | None
-    properties: dict[str, object]
+    properties: dict[str, Value]
     original: str | None  # the note of which this one is a sync conflict copy
     confidence: float
     score: float

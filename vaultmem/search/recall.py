@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 from vaultmem.config import Config
 from vaultmem.errors import ModelError, StateError, UsageError
 from vaultmem.index import minilm
-from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import reads
 from vaultmem.memories.access import SCOPE, Origin, Viewer, attribution
 from vaultmem.memories.arguments import Arguments
@@ -31,9 +30,10 @@ from vaultmem.search.recall_sources import Look, Sources
 from vaultmem.search.search import Searcher
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
-from vaultmem.text.values import plural
+from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
     from vaultmem.api.rpc import Reader
     from vaultmem.search.recall_candidate import Similarities
     from vaultmem.search.rerank import Reranker
@@ -46,7 +46,7 @@ _recallers: WeakKeyDictionary[MemoryStore, Recaller] = WeakKeyDictionary()
 _making = threading.Lock()
 
 
-def recall(desk: MemoryStore, reader: Reader, request: Arguments) -> dict[str, object]:
+def recall(desk: MemoryStore, reader: Reader, request: Arguments) -> JsonObject:
     """The answer, best first after the preferences; with `explain`, what each step did."""
     wanted = wanted_of(request, desk.config, desk.now())
     run = recaller(desk).run(desk, reader, wanted)
@@ -372,7 +372,7 @@ def _count(one: Candidate) -> int:
     return minilm.count(one.content)
 
 
-def _held_back(one: Candidate) -> dict[str, object]:
+def _held_back(one: Candidate) -> JsonObject:
     """What names it to the person, and says nothing of what it says."""
     by = None if is_talk(one.writer) else one.writer or None
     return {"id": one.id or None, "by": by, "note": one.note}
@@ -384,7 +384,7 @@ def _attribution(one: Candidate, to: Viewer) -> str | None:
     return None if one.vouched else one_line(attribution(origin, to)) or None
 
 
-def _to_json(one: Candidate, number: int, to: Viewer) -> dict[str, object]:
+def _to_json(one: Candidate, number: int, to: Viewer) -> JsonObject:
     result: dict[str, object] = {
         "id": one.id or None, "path": one.path, "line": one.line, "end_line": one.end_line, "title": one.title,
         "content": one.content, "memory_type": one.memory_type, "category": one.category or None, "scope": one.scope,

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
-from vaultmem.adapter import Value
-from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
+from vaultmem.adapter import Properties
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access, model
 from vaultmem.memories.access import is_private, says_private
 from vaultmem.memories.conversation import (
@@ -237,9 +237,7 @@ class Sources:
         return one
 
     def _block(self, look: Look, place: Hit, text: str) -> Candidate:
-        own = named(
-            cast("Mapping[str, Value]", place.properties)
-        )  # the catalog has what a dialect read
+        own = named(place.properties)
         day = seconds(place.day) if place.day else None
         origin = access.origin(own)
         rest = {key: value for key, value in own.items() if key not in ("agent", "source")}
@@ -293,7 +291,7 @@ def _score(one: Candidate, hit: Hit, is_memory: bool) -> Candidate:
     return one._replace(confidence=sure, block=hit.line, score=hit.score, parts=parts)
 
 
-def _entry(read: _Read, inner: str, own: Mapping[str, Value]) -> _Read | None:
+def _entry(read: _Read, inner: str, own: Properties) -> _Read | None:
     """An entry of a conversation. Nobody vouches for it: the conversation is told of it, and the person. None for a
     summary, which is told in its own way, and for what is no entry."""
     conversation, role = entry_of(inner, own)
@@ -317,7 +315,7 @@ def _line_of(text: str, content: str) -> int:
     return text.count("\n", 0, max(at, 0)) + 1
 
 
-def _type_of(own: Mapping[str, Value], category: str) -> str:
+def _type_of(own: Properties, category: str) -> str:
     kind = own.get("memory_type")
     if category == "preferences":  # whatever it was taken for when it was written
         return "procedural"
@@ -326,6 +324,6 @@ def _type_of(own: Mapping[str, Value], category: str) -> str:
     return "episodic" if any(own.get(key) for key in _TALK) else "semantic"
 
 
-def _reads_of(own: Mapping[str, Value]) -> int:
+def _reads_of(own: Properties) -> int:
     count = own.get("access_count")
     return max(0, count) if isinstance(count, int) else 0

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from vaultmem.memories.model import TYPES
 from vaultmem.search.query import FILTERS
-from vaultmem.text.values import lazy, plural
+from vaultmem.text.values import TYPE_CHECKING, lazy, plural
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
 
 MOST_NAMED = 3  # commands that let something in
 OPEN, CLOSE = "<memory>", "</memory>"
@@ -53,7 +56,7 @@ def plain(question: str) -> str:
     return _ASKER.sub(" ", text).strip() or text
 
 
-def entry(one: Mapping[str, object]) -> tuple[str, str]:
+def entry(one: JsonObject) -> tuple[str, str]:
     """Type and content of what a recall tells, for block(). A block of a note begins with its place, a memory with its
     day, and both with whose words they are, if those are not the asker's own."""
     content = str(one["content"])
@@ -67,7 +70,7 @@ def entry(one: Mapping[str, object]) -> tuple[str, str]:
     return str(one["memory_type"]), f"({', '.join(notes)}) {content}"
 
 
-def place(one: Mapping[str, object]) -> str:
+def place(one: JsonObject) -> str:
     """The note and the line where something stands, in one line."""
     path = "".join(letter if letter.isprintable() else " " for letter in str(one["path"]))
     return f"{path}:{one['line']}"
@@ -97,7 +100,7 @@ def without_roles(text: str) -> str:
     )
 
 
-def older_line(left_out: Mapping[str, object], *, typed: bool = True) -> str:
+def older_line(left_out: JsonObject, *, typed: bool = True) -> str:
     """A line that says how many older answers were replaced by newer ones, and how to see them; "" for none."""
     number = left_out.get("replaced")
     if not isinstance(number, int) or not number:
@@ -107,7 +110,7 @@ def older_line(left_out: Mapping[str, object], *, typed: bool = True) -> str:
 
 
 def held_back_line(
-    held_back: Sequence[Mapping[str, object]], *, typed: bool = True, to_person: bool = False
+    held_back: Sequence[JsonObject], *, typed: bool = True, to_person: bool = False
 ) -> str:
     """A line that says what would have been told, and what lets it in; "" for nothing."""
     if not held_back:

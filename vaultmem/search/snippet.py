@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 
+from vaultmem.adapter import Properties
 from vaultmem.text.values import lazy, value
 from vaultmem.vault import files
 
@@ -173,7 +174,7 @@ def _best_start(flat: str, marks: list[tuple[int, int]], width: int) -> int:
     return min(best, max(0, len(flat) - width))
 
 
-def properties_as_text(properties: Mapping[str, object]) -> str:
+def properties_as_text(properties: Properties) -> str:
     """Properties as lines to read."""
     lines = []
     for name, given in properties.items():

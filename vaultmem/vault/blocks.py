@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
-from vaultmem.adapter import Piece
+from vaultmem.adapter import Piece, Properties
 from vaultmem.light import NamedTuple
 from vaultmem.paths import blake2b
 from vaultmem.text.values import lazy
@@ -297,7 +297,7 @@ _ISO_DAY = lazy(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)")
 _NAME_DAY = lazy(r"(?<!\d)(\d{4})[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
 
 
-def note_day(path: str, properties: Mapping[str, object], journal: str | None) -> str | None:
+def note_day(path: str, properties: Properties, journal: str | None) -> str | None:
     """The ISO day a note speaks of: its journal day, else a date property, else a date in its name."""
     if journal:
         return journal
@@ -312,7 +312,7 @@ def note_day(path: str, properties: Mapping[str, object], journal: str | None) -
     return None
 
 
-def category(path: str, properties: Mapping[str, object], memory_folder: str) -> str | None:
+def category(path: str, properties: Properties, memory_folder: str) -> str | None:
     """The category of a memory (see places.category_of), or the `category` property of any other note."""
     value = properties.get("category")
     if path.startswith(memory_folder + "/"):
@@ -334,7 +334,7 @@ def text_hash(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def names_times(properties: Mapping[str, object]) -> bool:
+def names_times(properties: Properties) -> bool:
     """Whether properties of a note may say that it is due."""
     return any(key.lower() in _DUE_KEYS for key in properties)
 

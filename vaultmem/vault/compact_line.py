@@ -8,9 +8,9 @@ alone wins. So a memory means the same in either form, and a file keeps the form
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import Properties, Value
 from vaultmem.text.values import EVERYBODY, INBOX, lazy
 from vaultmem.vault.places import COMPACT, LINE, key_of
 from vaultmem.vault.yaml_lines import format_value, scalar
@@ -27,7 +27,7 @@ _ALWAYS = (
 _WORD = lazy(rf"([a-z][a-z0-9_]*)=({_PLAIN.pattern})")
 
 
-def expanded(properties: Mapping[str, Value]) -> Mapping[str, Value]:
+def expanded(properties: Properties) -> Properties:
     """The properties with those of the line, and with what a line leaves out because it follows."""
     inside = _inside(properties)
     if not inside:
@@ -40,12 +40,12 @@ def expanded(properties: Mapping[str, Value]) -> Mapping[str, Value]:
     return {**{key: value for key, value in whole.items() if key not in names}, **alone}
 
 
-def packed(properties: Mapping[str, Value]) -> dict[str, Value]:
+def packed(properties: Properties) -> dict[str, Value]:
     """Properties as a new file has them: those of a whole memory with a line."""
     return sets({}, properties)
 
 
-def sets(raw: Mapping[str, Value], wanted: Mapping[str, Value]) -> dict[str, Value]:
+def sets(raw: Properties, wanted: Properties) -> dict[str, Value]:
     """What to set in a file with the properties `raw` so that it says `wanted`. A file that gets its id gets a line."""
     inside = _inside(raw)
     if not wanted or (not inside and ("id" not in wanted or "id" in raw or LINE in raw)):
@@ -67,7 +67,7 @@ def sets(raw: Mapping[str, Value], wanted: Mapping[str, Value]) -> dict[str, Val
     return result
 
 
-def _implied(known: Mapping[str, Value]) -> dict[str, Value]:
+def _implied(known: Properties) -> dict[str, Value]:
     """What a line need not say."""
     phase = "organized" if known.get("category") not in (None, "", INBOX) else "inbox"
     implied: dict[str, Value] = {"phase": phase, "scope": EVERYBODY}
@@ -75,7 +75,7 @@ def _implied(known: Mapping[str, Value]) -> dict[str, Value]:
     return implied if created is None else {**implied, "updated_at": created}
 
 
-def _words(properties: Mapping[str, Value], keys: Iterable[str]) -> dict[str, str]:
+def _words(properties: Properties, keys: Iterable[str]) -> dict[str, str]:
     """The words of the line by their keys; what no word can say is left out."""
     words: dict[str, str] = {}
     for key in keys:
@@ -88,7 +88,7 @@ def _words(properties: Mapping[str, Value], keys: Iterable[str]) -> dict[str, st
     return words
 
 
-def _inside(properties: Mapping[str, Value]) -> dict[str, Value]:
+def _inside(properties: Properties) -> dict[str, Value]:
     line = properties.get(LINE)
     return _read(line) if isinstance(line, str) else {}
 

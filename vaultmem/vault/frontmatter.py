@@ -9,14 +9,12 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from vaultmem.adapter import FrontMatter
+from vaultmem.adapter import FrontMatter, Properties
 from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol, cast
 from vaultmem.text.values import lazy
 from vaultmem.vault.yaml_lines import format_lines, scalar, simple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import yaml
     from frontmatter.default_handlers import BaseHandler
 
@@ -67,7 +65,7 @@ def split(text: str) -> FrontMatter:
         return FrontMatter({}, reason, block.body)
 
 
-def compose(properties: Mapping[str, Value], body: str) -> str:
+def compose(properties: Properties, body: str) -> str:
     """A new note: the properties in their order, then the body as it is."""
     import frontmatter
 

@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import Properties, Value
 from vaultmem.errors import FrontMatterError
 from vaultmem.light import NamedTuple
 from vaultmem.text.similarity import content_hash
@@ -52,7 +52,7 @@ def _read(style: str, text: str) -> Page:
     return Page(properties, from_outline(text[lines.end :]), front.error)
 
 
-def compose(style: str, properties: Mapping[str, Value], content: str) -> bytes:
+def compose(style: str, properties: Properties, content: str) -> bytes:
     """A new file. Properties that are None are left out; NUL and halves of characters, which no text can
     hold, become U+FFFD. Raises FrontMatterError when a property cannot be written."""
     present = compact_line.packed(dict(_present(properties)))
@@ -67,7 +67,7 @@ def compose(style: str, properties: Mapping[str, Value], content: str) -> bytes:
     return "\n".join(part for part in parts if part).encode()
 
 
-def edit(style: str, data: bytes, sets: Mapping[str, Value], content: str | None) -> bytes:
+def edit(style: str, data: bytes, sets: Properties, content: str | None) -> bytes:
     """The file with properties set, or removed where they are None, and with another content unless that is
     None. All other bytes stay. Raises FrontMatterError when the properties cannot be read or written."""
     encoding = _encoding(data)
@@ -91,7 +91,7 @@ def edit(style: str, data: bytes, sets: Mapping[str, Value], content: str | None
 _RANK = {key: number for number, key in enumerate(KEYS)}
 
 
-def _present(properties: Mapping[str, Value]) -> list[tuple[str, Value]]:
+def _present(properties: Properties) -> list[tuple[str, Value]]:
     return [(key, value) for key, value in properties.items() if value is not None]
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from vaultmem import credentials, now
-from vaultmem.adapter.services import Message, Model, Question, Settings, object_schema
+from vaultmem.adapter.services import Message, Model, Question, Schema, Settings, object_schema
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError
 from vaultmem.text import times, urls
@@ -373,14 +373,12 @@ def request_body(model: str, question: Question, form: Form) -> dict[str, object
     return request
 
 
-def _object_at_root(schema: Mapping[str, object]) -> Mapping[str, object]:
+def _object_at_root(schema: Schema) -> Schema:
     """Services take objects only: any other value goes under one key."""
-    return schema if schema.get("type") == "object" else object_schema({WRAPPED: dict(schema)})
+    return schema if schema.get("type") == "object" else object_schema({WRAPPED: schema})
 
 
-def _with_schema(
-    messages: tuple[Message, ...], schema: Mapping[str, object]
-) -> tuple[Message, ...]:
+def _with_schema(messages: tuple[Message, ...], schema: Schema) -> tuple[Message, ...]:
     """The messages with the schema in words, in the one system message that every template takes: the first."""
     words = (
         "Answer with one JSON value that fits this JSON Schema, and with nothing else:\n"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from vaultmem.adapter import services
+from vaultmem.adapter.services import Schema
 
 MOST = 100_000  # characters that are looked at
 MOST_REPAIRED = 8_000  # the time that json_repair takes may grow with the square of the text
@@ -33,7 +34,7 @@ _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 # JSON in the text of a model
 
 
-def parse_json(text: str, schema: Mapping[str, object] | None = None) -> object:
+def parse_json(text: str, schema: Schema | None = None) -> object:
     """The JSON value in the text of a model: as it stands, in a fence, amid prose, with small mistakes, or as far as it
     came. The type at the root of the schema chooses among several. Raises ValueError when there is none."""
     wanted = schema.get("type") if schema else None
