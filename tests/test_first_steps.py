@@ -9,9 +9,10 @@ import pytest
 
 from tests.cli_run import at_terminal, one_line, process, tree_hash
 from tests.scripted_llm import ScriptedLlm
+from vaultmem import config as settings
 from vaultmem import paths
 from vaultmem.agent import life
-from vaultmem.errors import ConfigError, VaultmemError
+from vaultmem.errors import ConfigError
 from vaultmem_assistants import first_steps, setup_record
 from vaultmem_chat import llm
 
@@ -64,7 +65,7 @@ def test_a_dry_run_shows_every_change_and_makes_none(home: Path) -> None:
     before = tree_hash(home)
     shown = process("setup", "--dry-run")
     assert shown.code == 0, shown.err
-    assert f'+vault: "{home}/Notes"' in shown.out
+    assert f"+vault: {home}/Notes" in shown.out
     assert "connect Claude Code" in shown.out
     assert "+vaultmem" not in shown.err
     assert "hook session-start --harness claude" in shown.out
@@ -102,7 +103,7 @@ def test_a_person_chooses_the_vault_and_each_step(home: Path) -> None:
         ("setting", ""), ("assistant", "codex"),
     ]  # fmt: skip
     config = Path(paths.config_file())
-    assert config.read_text() == f'vault: "{home}/My graph"\n'
+    assert config.read_text() == f"vault: {home}/My graph\n"
     assert (home / ".claude/settings.json").read_text() == SETTINGS
     config.write_text(config.read_text() + "search.limit: 5\n")
     assert process("setup", "--undo").code == 0
@@ -117,11 +118,16 @@ def test_nobody_to_ask_is_no_yes() -> None:
 
 
 def test_a_setting_takes_the_place_of_its_line() -> None:
-    with_setting = setup_record.with_setting
-    assert with_setting("a: 1\nvault: /x\nb: 2\n", "vault", "/y") == 'a: 1\nvault: "/y"\nb: 2\n'
-    assert with_setting("a: 1", "vault", 'q"\\') == 'a: 1\nvault: "q\\"\\\\"\n'
-    with pytest.raises(VaultmemError, match="by hand"):
+    with_setting = settings.with_setting
+    assert with_setting("a: 1\nvault: /x\nb: 2\n", "vault", "/y") == "a: 1\nvault: /y\nb: 2\n"
+    assert with_setting("a: 1", "vault", '"q\\') == 'a: 1\nvault: "\\"q\\\\"\n'
+    assert with_setting("", "vault", "/y") == "vault: /y\n"
+    with pytest.raises(ConfigError, match="mend"):
         with_setting("a: [\n", "vault", "/y")
+    with pytest.raises(ConfigError, match="yourself"):
+        with_setting("llm:\n  model: x\n", "llm.model", "y")
+    with pytest.raises(ConfigError, match="yourself"):
+        with_setting("{a: 1}\n", "vault", "/y")  # what setup has done has to be a line to be undone
 
 
 def test_a_model_that_runs_here_is_found_by_its_port(

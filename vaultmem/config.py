@@ -121,22 +121,26 @@ def _claim(start: str) -> str | None:
 def keep(key: str, value: str) -> str:
     """Write a setting into the user's own file, where nothing else changes; the path of that file. Raises ConfigError
     where it stands there in a way that only a person can change."""
-    from vaultmem.vault.frontmatter_edit import set_property
-
     path = paths.config_file()
-    text = _own_text(path)
-    before = _read(path, text, None)
-    frame = "---\n"
-    edited = set_property(
-        f"{frame}{text.removesuffix(chr(10))}\n{frame}" if text.strip() else "", key, value
-    )
-    new = edited.removeprefix(frame).removesuffix(frame)
-    is_nested = key in before and f"{key}:" not in text
-    if is_nested or _read(path, new, None) != {**before, key: value}:
-        raise ConfigError(f"set {key} to {value} in {path} yourself; its lines are not plain")
+    new = with_setting(_own_text(path), key, value)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     paths.replace_private(path, new)
     return path
+
+
+def with_setting(text: str, key: str, value: str) -> str:
+    """The text of the user's own file with a setting; raises ConfigError as keep() does."""
+    from vaultmem.vault.frontmatter_edit import set_property
+
+    path, frame = paths.config_file(), "---\n"
+    before = _read(path, text, None)
+    framed = f"{frame}{text.removesuffix(chr(10))}\n{frame}" if text.strip() else ""
+    new = set_property(framed, key, value).removeprefix(frame).removesuffix(frame)
+    lines = (text if key in before else new).splitlines()
+    is_plain = any(line.startswith(f"{key}:") for line in lines)
+    if not is_plain or _read(path, new, None) != {**before, key: value}:
+        raise ConfigError(f"set {key} to {value} in {path} yourself; its lines are not plain")
+    return new
 
 
 def signature(vault: str) -> tuple[tuple[int, int, int] | None, ...]:

@@ -30,7 +30,6 @@ from vaultmem_assistants.setup_record import (
     keep,
     line_of,
     recorded_steps,
-    with_setting,
 )
 
 if TYPE_CHECKING:
@@ -196,7 +195,7 @@ class _Guide:
 
         def changed(before: str) -> str:
             for key, text in own.items():
-                before = with_setting(before, key, text)
+                before = config.with_setting(before, key, text)
             return before
 
         def do() -> Done:

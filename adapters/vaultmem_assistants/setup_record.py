@@ -60,28 +60,6 @@ def line_of(text: str, key: str) -> str:
     return next((one for one in text.splitlines() if one.startswith(f"{key}:")), "")
 
 
-def with_setting(before: str, key: str, text: str) -> str:
-    """The settings with one more, or with another value of it. Raises VaultmemError where a line cannot say that."""
-    from vaultmem.vault import frontmatter
-
-    line, former = f"{key}: {json.dumps(text, ensure_ascii=False)}", line_of(before, key)
-    if former:
-        after = "".join(
-            f"{line}\n" if one.rstrip("\n") == former else one
-            for one in before.splitlines(keepends=True)
-        )
-    else:
-        after = f"{before}{'' if before.endswith(chr(10)) or not before else chr(10)}{line}\n"
-    try:
-        value = frontmatter.read_yaml(after).properties.get(key)
-    except (frontmatter.UnreadableError, ValueError):
-        value = None
-    if value != text:
-        file = paths.config_file()
-        raise VaultmemError(f"{file} was left alone; put this into it by hand: {line}")
-    return after
-
-
 def former(text: str, lines: tuple[tuple[str, str], ...]) -> str:
     """The settings with their former lines; those that were changed since stay."""
     for before, now in lines:
