@@ -69,9 +69,8 @@ def entry() -> NoReturn:
     Python down costs as much as a question does, and tears threads out of a model's C++, which aborts the process."""
     import gc
 
-    gc.set_threshold(
-        50_000, 20, 20
-    )  # to look for garbage every 700 objects takes a twentieth of a short command
+    # To look for garbage every 700 objects takes a twentieth of a short command.
+    gc.set_threshold(50_000, 20, 20)
     os._exit(main())
 
 

@@ -185,9 +185,8 @@ class Connection:
                 raise ConnectionAbortedError
             try:
                 self._link.sendall(_encode(line))
-            except (
-                OSError
-            ):  # unread for too long, or gone: half a line may be out, so no other may follow
+            except OSError:
+                # Unread for too long, or gone: half a line may be out, so no other may follow.
                 self._over = True
                 self.hang_up()
                 raise

@@ -183,9 +183,8 @@ def _to_seen(diff: Diff) -> Iterator[Seen]:
 
 # What was written through the agent and is not in the index yet: a search has it indexed first.
 
-LONG_AGO = (
-    0.0  # a file that we have written is complete, and need not be quiet for a while to be believed
-)
+# A file that we have written is complete, and need not be quiet for a while to be believed.
+LONG_AGO = 0.0
 
 
 class Writes:

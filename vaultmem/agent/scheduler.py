@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("vaultmem.agent.jobs")
 LOG.addHandler(logging.NullHandler())  # silent unless somebody listens
 WAIT_AT_MOST = 86_400.0  # seconds that a job steps aside before it runs all the same
-JUMP = (
-    60.0  # seconds by which the clocks may differ before it means sleep, or that the time was set
-)
+# Seconds by which the clocks may differ before it means sleep, or that the time was set.
+JUMP = 60.0
 
 
 class Timing(NamedTuple):

@@ -53,9 +53,8 @@ class Server:
         self._dormant = self._stopping = False
         self._listener: socket.socket | None = None
         self._place: tuple[int, int] | None = None  # of the socket's file
-        self._bell: tuple[socket.socket, socket.socket] | None = (
-            None  # wakes the thread that listens
-        )
+        # Wakes the thread that listens.
+        self._bell: tuple[socket.socket, socket.socket] | None = None
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:

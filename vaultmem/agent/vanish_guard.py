@@ -26,9 +26,8 @@ class VanishGuard:
     def __init__(self, folder: str) -> None:
         self.vanished: str | None = None  # why the index keeps what is not there
         self._folder = folder
-        self._ours: set[str] = (
-            set()
-        )  # what we have moved away ourselves, and the index has not heard of yet
+        # What we have moved away ourselves, and the index has not heard of yet.
+        self._ours: set[str] = set()
         self._lately: deque[tuple[float, int]] = deque()
         self._unconfirmed: set[str] | None = None  # None: nobody knows which they are
         self._going = 0

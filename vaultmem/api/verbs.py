@@ -8,9 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-ENTRY_POINTS = (
-    "vaultmem.verbs"  # by verb: a dict of verbs, whose functions are named as "package.module:name"
-)
+# By verb: a dict of verbs, whose functions are named as "package.module:name".
+ENTRY_POINTS = "vaultmem.verbs"
 _SHELF = "vaultmem_"  # packages that bring verbs
 _broken: set[str] = set()  # verbs of other packages that cannot be loaded
 

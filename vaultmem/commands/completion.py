@@ -93,9 +93,8 @@ def answer(words: Sequence[str]) -> str:
     empty. Never an error, which would stand in the middle of what is being typed."""
     shell, *line = [*words, ""] if len(words) < 2 else words
     typed = line[-1]
-    if (
-        shell == "bash" or typed[:1] in _QUOTES
-    ):  # zsh leaves the mark of a word whose other one is still to come
+    if shell == "bash" or typed[:1] in _QUOTES:
+        # Zsh leaves the mark of a word whose other one is still to come.
         line = [_unquoted(word) for word in line]
     try:
         values = dict(complete(line))

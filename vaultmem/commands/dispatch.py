@@ -142,9 +142,8 @@ class _Dispatcher:
 
         line, settled = request.text("line"), Settled.of(request.params.get("settled"))
         service, params = self._service(request), request.params
-        if isinstance(
-            client := params.get("client"), str
-        ):  # of another door, which knows who it is
+        if isinstance(client := params.get("client"), str):
+            # Of another door, which knows who it is.
             service = service.of_client(client, reads_only=params.get("reads_only") is True)
         lines, settled = Protocol(service).answer(line, settled)
         return {"said": lines, "settled": settled.as_json()}

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
 
 MOST = 1_000_000  # bytes of a line
-MOST_FORWARDED = (
-    250_000  # characters; what is longer might be too long for the socket once it is quoted
-)
+# Characters; what is longer might be too long for the socket once it is quoted.
+MOST_FORWARDED = 250_000
 PATIENCE = 32.0  # seconds; the agent gives up after 30
 AT_ONCE = 8  # requests; pings may be as many more
 DEAF = 10.0  # seconds; a client that has hung up and reads nothing for so long never will

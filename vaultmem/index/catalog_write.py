@@ -54,9 +54,8 @@ class NoteRow(NamedTuple):
     category: str | None
     excluded: bool
     blocks: Sequence[BlockRow]
-    said: Mapping[
-        int, list[str]
-    ] = {}  # by line: sentences that may say when something is to be done
+    # By line: sentences that may say when something is to be done.
+    said: Mapping[int, list[str]] = {}
     opening: str | None = None  # of a note whose properties say when it is due
 
 
@@ -199,9 +198,8 @@ ALL_LINKS = ("",)  # the key in `stale` that stands for the keys of all links
 _LINKS = """SELECT l.source, l.ordinal, l.path, l.key, l.target, l.choices, f.path FROM {}
     CROSS JOIN files f ON f.id = l.source WHERE l.key != ''"""
 _EVERY_LINK = _LINKS.format("links l")
-_STALE_LINKS = _LINKS.format(
-    "stale s CROSS JOIN links l ON l.key = s.key"
-)  # CROSS: not all links first
+# CROSS: not all links first.
+_STALE_LINKS = _LINKS.format("stale s CROSS JOIN links l ON l.key = s.key")
 
 
 def resolve_stale(
@@ -280,9 +278,8 @@ class Copies:
         self._text_of = text_of
         self._pairs: list[Pair] | None = None  # None: not known, or paths have come or gone
         self._paired: set[str] = set()  # the paths in them
-        self._changed: set[str] = (
-            set()
-        )  # of these, whose texts are others than when they were judged
+        # Of these, whose texts are others than when they were judged.
+        self._changed: set[str] = set()
 
     def is_settled(self) -> bool:
         """Whether there is nothing to judge."""

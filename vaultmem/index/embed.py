@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 for _switch in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED", "HF_HUB_DISABLE_TELEMETRY"):
     os.environ[_switch] = "1"
 
-BATCH_TOKENS = (
-    512  # rows times longest text of one batch: as fast as larger ones, memory stays flat
-)
+# Rows times longest text of one batch: as fast as larger ones, memory stays flat.
+BATCH_TOKENS = 512
 LETTERS_PER_TOKEN = 64  # the model never sees what lies so far behind; spares us megabytes of text
 MOST_QUESTIONS = 64  # remembered: a question is often asked again, with other filters or for `why`
 OWN = {one.NAME: one for one in (minilm, multilingual)}  # models that run by a graph of ours

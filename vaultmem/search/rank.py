@@ -126,9 +126,8 @@ class Closeness:
     whole: float
 
 
-DIGITS = (
-    4  # to which scores are compared; the rest depends on the order in which they were summed up
-)
+# To which scores are compared; the rest depends on the order in which they were summed up.
+DIGITS = 4
 Scored = tuple[float, int]  # minus the score, and the block: sorted, the best come first
 
 

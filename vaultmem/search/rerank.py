@@ -45,9 +45,8 @@ class Reranker:
 
     def _load(self) -> TextCrossEncoder:
         with self._lock:
-            if (
-                self._trouble is not None
-            ):  # a model that is not there is not looked for at every question
+            if self._trouble is not None:
+                # A model that is not there is not looked for at every question.
                 raise self._trouble
             if self._running is None:
                 try:
