@@ -163,7 +163,7 @@ def test_check_believes_nothing_that_it_sees_while_somebody_writes(
     with closing(sqlite3.connect(folder / "catalog.db")) as db:
         db.execute("INSERT INTO dirty SELECT max(note) FROM blocks")  # a batch is not yet through
         db.execute(
-            "INSERT INTO blocks SELECT note, ordinal + 900, 1, 1, NULL, NULL, hash, 1 FROM blocks"
+            "INSERT INTO blocks SELECT note, ordinal + 900, 1, 1, NULL, NULL, hash, 1, 0 FROM blocks"
         )
         db.commit()
     with Vault(str(notes)) as vault:

@@ -100,9 +100,11 @@ def test_only_what_changed_is_read(
     asked: list[int | None] = []
     real = catalog_read.block_hashes
 
-    def count(catalog: Catalog, notes: set[int] | None = None) -> list[tuple[int, int, bytes]]:
+    def count(
+        catalog: Catalog, notes: set[int] | None = None, other: bool | None = None
+    ) -> list[tuple[int, int, bytes]]:
         asked.append(None if notes is None else len(notes))
-        return real(catalog, notes)
+        return real(catalog, notes, other)
 
     embed(catalog, store, 0.7, random.Random(2))
     live = LiveRows(store)

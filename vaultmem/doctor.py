@@ -198,6 +198,10 @@ def languages(vault: Vault) -> Finding | None:
         return None
     what = f"{result[0]} of {plural(result[1], 'note')} looked at are in a language that the model does not know"
     command = "vaultmem model use multilingual"
+    if result[2] == scripts.SCRIPT:
+        if vault.config["embedding.other_scripts"] != "same":
+            return None
+        command += " --other-scripts"
     advice = f"{command}: a model of 100 languages, 90 MB to fetch once, 93 MB on the disk"
     return Finding("note", f"{what}: search by meaning finds little in them", advice, [], command)
 
@@ -216,6 +220,10 @@ def _vectors(vault: Vault) -> Iterator[Finding]:
     if finding := languages(vault):
         yield finding
     done, total, trouble = vault.embedded()
+    second = vault.second_model()
+    if second and second.problem:
+        what = f"blocks in other scripts have no model of their own: {second.problem}"
+        yield Finding("warning", what, "until then the model of all others embeds them", [])
     threshold = int(vault.config.number("vectors.hnsw_threshold"))
     if missing := hnsw_missing():
         severity = "warning" if total > threshold else "note"

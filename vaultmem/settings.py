@@ -199,6 +199,8 @@ SETTINGS = {
         "whether texts of notes that are not private are kept there too: off or on", _one_of(OFF, "on")),
     "embedding.model": Setting("default", False,
         "default, multilingual, off, a fastembed model name, a local folder; or a model of embedding.base_url"),
+    "embedding.other_scripts": Setting("same", False,
+        "same, or the model of blocks in other scripts than Latin: multilingual, a fastembed name, a local folder"),
     "embedding.base_url": Setting("", False,
         "the OpenAI-compatible service that embeds; empty: no text is sent anywhere for it", _endpoint),
     "embedding.key": Setting("env:OPENAI_API_KEY", False,

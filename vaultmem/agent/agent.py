@@ -362,7 +362,7 @@ class Agent:
     def first_vectors(self) -> None:
         """Wait for the first vectors of a small vault that has none yet."""
         opened = self._pool.shared.opened()
-        if self.embedding.trouble or self.embedding.is_done() or (opened and len(opened.store)):
+        if self.embedding.trouble or self.embedding.is_done() or (opened and opened.count()):
             return
         if self.embedding.waiting() <= SOON_EMBEDDED:
             with self._throttle.stepping_out():  # it must not step aside for who waits for it

@@ -60,7 +60,9 @@ class EmbeddingQueue(threading.Thread):
         self._cold = True  # whether the next search by meaning would have to look at all blocks
         self._looking = False  # whether somebody does so now
         self._wanted = False  # whether somebody searches who would search by meaning
-        self._generation: int | None = None  # of the vectors, when everything was looked at last
+        self._generation: list[int] | None = (
+            None  # of the vectors, when everything was looked at last
+        )
         self._said: str | None = None  # the trouble that stands in the log
         self._again: float | None = None  # when the shared index is tried again
         self._something = threading.Condition()
@@ -90,7 +92,7 @@ class EmbeddingQueue(threading.Thread):
         meaning = self._pool.shared.opened()
         if self._cold or self._looking or meaning is None:
             return False
-        return meaning.is_loaded() and len(meaning.store) > 0
+        return meaning.is_loaded() and meaning.count() > 0
 
     def warm(self) -> str:
         """Get ready soon for the next search by meaning, unless that has failed; what keeps this one from it."""
@@ -237,7 +239,7 @@ class EmbeddingQueue(threading.Thread):
         serving = self._pool.shared.get()
         meaning = serving.successor or serving
         if not notes:
-            self._generation = meaning.store.generation
+            self._generation = meaning.generations()
         started = time.monotonic()
         with spoken():
             catalog = self._opened(generation)
@@ -258,7 +260,7 @@ class EmbeddingQueue(threading.Thread):
         self._wanted = False
         with self._something:
             self._left.update(done.left)
-            if self._generation != meaning.store.generation:  # some were thrown away meanwhile
+            if self._generation != meaning.generations():  # some were thrown away meanwhile
                 self._everything = True
         if is_complete:
             meaning.serve()
@@ -288,10 +290,10 @@ class EmbeddingQueue(threading.Thread):
     def _make_ready(self) -> None:
         """For who searches meanwhile: load the model, and look at the vectors that there are already."""
         serving = self._pool.shared.opened()
-        if not (self._wanted and serving and len(serving.store)):
+        if not (self._wanted and serving and serving.count()):
             return
         self._wanted = False
-        serving.embedder.query("")  # loads the model
+        serving.load()
         self._last_use = time.monotonic()
         if self._cold:
             self._warm_up()
@@ -299,7 +301,7 @@ class EmbeddingQueue(threading.Thread):
     def _warm_up(self) -> None:
         """Look at all blocks before a search by meaning has to: that takes seconds in a very large vault."""
         meaning = self._pool.shared.opened()
-        if meaning is None or not len(meaning.store):
+        if meaning is None or not meaning.count():
             return
         self._cold, self._looking = False, True
         try:

@@ -75,10 +75,10 @@ def _tidy(vault: Vault) -> str:
         meaning = searcher.meaning()
     except ModelError as error:
         return f"nothing to do: {error}"
-    before = len(meaning.store)
+    before = meaning.count()
     with spoken():
         meaning.tidy(searcher.catalog)
-    count = len(meaning.store)
+    count = meaning.count()
     dropped = f"{before - count:,} dropped, " if count < before else ""
     return f"{dropped}{plural(count, 'vector')} kept"
 

@@ -65,7 +65,7 @@ class SharedMeaning:
             if self._meaning and self._meaning.successor:
                 older, self._meaning = self._meaning, self._meaning.successor
                 older.successor = None
-                older.unload()
+                older.embedder.unload()
 
     def close(self) -> None:
         """Let go of the files."""

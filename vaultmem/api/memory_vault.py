@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vaultmem.memories.reports import PlanReport
     from vaultmem.progress import Progress
     from vaultmem.search.search import Searcher
-    from vaultmem.search.semantic import Meaning
+    from vaultmem.search.semantic import Meaning, Second
 
     Report = dict[str, Any]
 
@@ -180,12 +180,21 @@ class MemoryVault(Methods):
             "SELECT count(*), total(mtime_ns) FROM files"
         ).fetchone()
         try:
-            vectors = len(searcher.meaning().store)
+            vectors = searcher.meaning().count()
         except ModelError:
             vectors = 0
         page = crc32(repr(self.expectations()).encode())
         model = self.config.text("embedding.model")
         return " ".join(map(str, (__version__, model, vectors, page, *files)))
+
+    def second_model(self) -> Second | None:
+        """How the model for other scripts than Latin is; None where the same one embeds them, or none."""
+        searcher = self.searcher()
+        try:
+            meaning = searcher.meaning()
+        except ModelError:
+            return None
+        return (meaning.successor or meaning).second(searcher.catalog)
 
     # Out and in
 

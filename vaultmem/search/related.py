@@ -81,11 +81,8 @@ def _by_meaning(searcher: Searcher, note: int) -> Points:
         meaning = searcher.meaning()
     except ModelError:
         return {}
-    vector = meaning.note_vector(searcher.catalog, note)
-    if vector is None:
-        return {}
     best: Points = {}
-    for block, cosine in meaning.nearest(searcher.catalog, vector, 200).items():
+    for block, cosine in meaning.near_note(searcher.catalog, note, 200).items():
         other = block >> ORD_BITS
         if cosine >= max(rank.NEAR_ENOUGH, best.get(other, (0.0, ""))[0]):
             best[other] = (MEANING_SHARE * cosine, f"similar meaning {cosine:.2f}")
@@ -235,8 +232,10 @@ def why(
     answer = searcher.search(Ask(text, limit=500, semantic=semantic, viewer=to))
     place = next((n for n, result in enumerate(answer.results) if result.path == path), None)
     result = answer.results[place] if place is not None else None
-    remarks = [*answer.remarks, *_reasons_against(searcher, text, path, result, to)]
     note = catalog_read.note_id(searcher.catalog, path)
+    remarks = [*answer.remarks, *_reasons_against(searcher, text, path, result, to)]
+    if result and (name := _second_model(searcher, note, result)):
+        remarks.append(f"its meaning is judged by {name}, the model for other scripts than Latin")
     fields = _fields(searcher, text, note, result)
     return Why(
         path=path,
@@ -252,6 +251,14 @@ def why(
         confidence=result.confidence if result else None,
         remarks=remarks,
     )
+
+
+def _second_model(searcher: Searcher, note: int, result: Hit) -> str | None:
+    """The name of the model for other scripts, where it has judged the block of a result."""
+    others = None if result.similarity is None else searcher.meaning().others
+    query = "SELECT other FROM blocks WHERE note = ? AND line = ?"
+    row = searcher.catalog.db.execute(query, (note, result.line)).fetchone()
+    return others.model.name if others and row and row[0] else None
 
 
 def _fields(searcher: Searcher, text: str, note: int, result: Hit | None) -> dict[str, float]:

@@ -273,9 +273,9 @@ class Searcher:
                    seats: Seats | None) -> dict[int, rank.Closeness]:  # fmt: skip
         """Of the blocks that have the words, and of those nearest in meaning."""
         meaning = self.meaning()
-        if not len(meaning.store) and self.keyword.block_count():
+        if not meaning.count() and self.keyword.block_count():
             raise ModelError("no block is embedded yet; run vaultmem sync")
-        vector = meaning.embedder.query(question.text)
+        meaning.load()
         if not ask.is_quick:
             from vaultmem.search.at_once import embed_best  # who has vectors has loaded it
 
@@ -284,15 +284,17 @@ class Searcher:
         wanted = {*keyword, *around}
         if query.words and not (query.must or query.excluded or query.groups):
             wanted |= self._nearest(ask, question)
-        return meaning.closeness(self.catalog, vector, wanted, seats)
+        return meaning.close_to(self.catalog, question.text, wanted, seats)
 
     def _nearest(self, ask: Ask, question: Question) -> set[int]:
         """The blocks nearest in meaning; of what filters leave, the best however far they are, and more of them while
         one long note keeps the others out."""
         meaning, notes, count = self.meaning(), question.notes, _candidates(ask)
-        vector, some = meaning.embedder.query(question.text), None if notes is None else set(notes)
+        some = None if notes is None else set(notes)
         while True:
-            near = meaning.nearest(self.catalog, vector, count, some, all_but=question.all_but)
+            near = meaning.blocks_near(
+                self.catalog, question.text, count, some, all_but=question.all_but
+            )
             if not (ask.filters or question.query.filters):
                 return {block for block, cosine in near.items() if cosine >= rank.NEAR_ENOUGH}
             places = {block >> ORD_BITS for block in near} if ask.group == "note" else near

@@ -5,28 +5,21 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import wraps
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from vaultmem import paths
 from vaultmem.config import Config
 from vaultmem.errors import ConfigError, ModelError
-from vaultmem.index import ORD_BITS
+from vaultmem.index import catalog_read
 from vaultmem.index.catalog import Catalog
-from vaultmem.index.exact import Allowed
-from vaultmem.index.live_rows import LiveRows, joined_vectors
-from vaultmem.index.minilm import MEAN
-from vaultmem.index.models import DEFAULT, Model, open_embedder
+from vaultmem.index.embed import TextEmbedder
+from vaultmem.index.models import DEFAULT, open_embedder
 from vaultmem.index.state import State
-from vaultmem.index.vectors import VectorStore, open_index
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access
 from vaultmem.progress import Progress, Silent
 from vaultmem.search import publish, rank
+from vaultmem.search.model_vectors import ModelVectors, Vectors, similarities
 from vaultmem.search.search import Searcher
 from vaultmem.text import scripts
 from vaultmem.vault import blocks as note_facts
@@ -40,12 +33,8 @@ if TYPE_CHECKING:
 
 BLOCKS_AT_ONCE = 512  # read, embed and store so many, then the next
 BLOCKS_ASIDE = 128  # the same where somebody may wait for the newest of them
-FIRST_BLOCKS = 32
-ORDINAL = (1 << ORD_BITS) - 1
+SAME, LOCAL = "same", "local"  # values of embedding.other_scripts, index.backend
 SERVING = "serving"  # beside the vectors: the setting of the model whose vectors were complete last
-T = TypeVar("T")
-Cosines = TypeVar("Cosines", float, NDArray[np.float32])
-P = ParamSpec("P")
 
 
 class Pending(NamedTuple):
@@ -57,6 +46,15 @@ class Pending(NamedTuple):
     hashes: set[bytes]
 
 
+class Second(NamedTuple):
+    """The model for other scripts: its name, their blocks, those that it has embedded, and why there is none."""
+
+    model: str
+    blocks: int
+    embedded: int
+    problem: str | None
+
+
 class Done(NamedTuple):
     """What a call of embed_pending has done."""
 
@@ -64,31 +62,13 @@ class Done(NamedTuple):
     left: list[int]  # the notes that it did not come to, because it had to stop
 
 
-def _steady(work: Callable[Concatenate[Meaning, P], T]) -> Callable[Concatenate[Meaning, P], T]:
-    """Work that looks rows up and then reads them: done again when the rows have got other numbers in between, because
-    another thread has tidied them or had to begin anew."""
-
-    @wraps(work)
-    def steadily(self: Meaning, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        while True:
-            before = self.store.generation
-            try:
-                result = work(self, *args, **kwargs)
-            except IndexError:  # there are fewer rows now
-                if before == self.store.generation:
-                    raise
-                continue
-            if before == self.store.generation:
-                return result
-
-    return steadily
-
-
-class Meaning:
+class Meaning(ModelVectors):
     """The vectors of one vault under the configured model, or under that of another `setting`. Raises ModelError when
-    there is none."""
+    there is none. Blocks in other scripts than Latin may have theirs by a second model (`others`)."""
 
     successor: Meaning | None = None  # of the model that is set, while its vectors are being made
+    others: ModelVectors | None = None
+    others_problem: str | None = None  # why there is no second model, though one is set
 
     def __init__(
         self, state: State, config: Config, threads: int | None = None, setting: str = ""
@@ -98,15 +78,18 @@ class Meaning:
         self.dialect = config.text("dialect")
         is_local = not config.text("embedding.base_url")
         self.setting = setting or (config.text("embedding.model") if is_local else "")
-        self.embedder = open_embedder(
-            config, state.models_folder(), threads or config.number("embedding.threads"), setting
-        )
-        self.model: Model = self.embedder.model
+        threads = threads or config.number("embedding.threads")
+        embedder = open_embedder(config, state.models_folder(), threads, setting)
+        threshold = config.number("vectors.hnsw_threshold")
+        try:
+            second = _open_second(state, config, threads, embedder.model.key)
+        except ModelError as error:
+            second, self.others_problem = None, str(error)
+        super().__init__(state, embedder, threshold, False if second else None)
+        if second:
+            self.others = ModelVectors(state, second, threshold, True)
         # No service gets a private note, unless its owner says so.
         self._tells_all = self.embedder.is_local or config.text("embedding.private") == "on"
-        self.store = VectorStore(state.path("vec", self.model.key), self.model.dimensions)
-        self._threshold = config.number("vectors.hnsw_threshold")
-        self._live = LiveRows(self.store)
         self._config = config
         self._shared, self._shared_problem = self._open_shared() if not setting else (None, None)
         self._serving = Path(state.path("vec", SERVING))
@@ -115,9 +98,37 @@ class Meaning:
         """Let go of the files."""
         if self._shared:
             self._shared.close()
-        self.store.close()
+        for one in self.parts():
+            one.store.close()
         if self.successor:
             self.successor.close()
+
+    def parts(self) -> list[ModelVectors]:
+        """The vectors by one model, or by two."""
+        return [self, self.others] if self.others else [self]
+
+    def part_of(self, text: str) -> ModelVectors:
+        """Those to which a text belongs."""
+        return self.others if self.others and scripts.is_other(text) else self
+
+    def count(self) -> int:
+        """How many vectors there are."""
+        return sum(len(one.store) for one in self.parts())
+
+    def second(self, catalog: Catalog) -> Second | None:
+        """The second model, where one is set."""
+        name = (
+            self.others.model.name if self.others else self._config.text("embedding.other_scripts")
+        )
+        if not (self.others or self.others_problem):
+            return None
+        rows = {row[2] for row in catalog_read.block_hashes(catalog, None, True)}
+        done = len(rows) - len(self.others.store.missing(rows)) if self.others else 0
+        return Second(name, len(rows), done, self.others_problem)
+
+    def generations(self) -> list[int]:
+        """Other numbers when vectors were thrown away."""
+        return [one.store.generation for one in self.parts()]
 
     def serve(self) -> None:
         """All blocks have their vectors: from now on searches use them."""
@@ -153,38 +164,54 @@ class Meaning:
         whether it has all now."""
         if self._shared is None:
             return True
-        some = notes if notes and len(self.store) > self._threshold else None
+        some = notes if notes and len(self.store) > self.threshold else None
         self._shared.publish(publish.places(catalog, some), whole=some is None)
         return self._shared.health() == publish.Health(None, 0)
 
     def is_loaded(self) -> bool:
-        """Whether the embedding model is in memory."""
-        return self.embedder.is_loaded()
+        """Whether all models that have something to answer are in memory."""
+        return self.embedder.is_loaded() and all(one.is_ready() for one in self.parts())
+
+    def load(self) -> None:
+        """Have them in memory."""
+        self.embedder.query("")
+        if self.others and not self.others.is_ready():
+            self.others.embedder.query("")
 
     def knows(self, text: str) -> bool:
         """Whether the model can know a text: the default one has learned texts in Latin letters."""
-        return self.setting != DEFAULT or not scripts.OTHER_SCRIPT.search(text)
+        return self.setting != DEFAULT or bool(self.others) or not scripts.OTHER_SCRIPT.search(text)
 
     def unload(self) -> None:
-        """Give the memory of the embedding model back until the next use."""
-        self.embedder.unload()
+        """Give the memory of the embedding models back until the next use."""
+        for one in self.parts():
+            one.embedder.unload()
         if self.successor:
             self.successor.unload()
 
     def pending(self, catalog: Catalog, notes: Iterable[int] | None = None) -> list[Pending]:
         """The notes with blocks to embed (of `notes` only, if any), the most recently changed first."""
         chosen = "" if notes is None else "AND b.note IN (SELECT value FROM json_each(?))"
-        statement = f"""SELECT b.note, f.path, f.raw, b.hash FROM blocks b JOIN files f ON f.id = b.note
+        statement = f"""SELECT b.note, f.path, f.raw, b.hash, b.other FROM blocks b JOIN files f ON f.id = b.note
             JOIN notes n ON n.id = b.note WHERE n.excluded = 0 {chosen}
             ORDER BY f.mtime_ns DESC, b.note"""  # noqa: S608 - own text
         values = [] if notes is None else [json.dumps(list(notes))]
         rows = catalog.db.execute(statement, values).fetchall()
-        missing = set(self.store.missing(row[3] for row in rows))
+        missing = self.missing((digest, other) for *_, digest, other in rows)
         result: dict[int, Pending] = {}
-        for note, path, raw, digest in rows:
+        for note, path, raw, digest, _ in rows:
             if digest in missing:
                 result.setdefault(note, Pending(note, path, raw, set())).hashes.add(digest)
         return list(result.values())
+
+    def missing(self, blocks: Iterable[tuple[bytes, int]]) -> set[bytes]:
+        """The hashes without a vector, of pairs: a hash, and whether its text is in another script than Latin."""
+        hashes: list[list[bytes]] = [[], []]
+        for digest, other in blocks:
+            hashes[other].append(digest)
+        if self.others is None:
+            return set(self.store.missing(hashes[0] + hashes[1]))
+        return {*self.store.missing(hashes[0]), *self.others.store.missing(hashes[1])}
 
     def embed_pending(self, catalog: Catalog, rules: Rulebook, progress: Progress, *,
                       notes: Iterable[int] | None = None, aside: Callable[[], bool] | None = None) -> Done:  # fmt: skip
@@ -199,23 +226,13 @@ class Meaning:
         size = BLOCKS_ASIDE if aside else BLOCKS_AT_ONCE
         stored: set[bytes] = set()
         for texts in self._portions(pending, rules, size, going):
-            stored |= self._embed(texts, progress, going)
+            for one in self.parts():
+                of_one = [text for text in texts if self.part_of(text) is one]
+                stored |= one.embed(of_one, progress, going.on)
+                if going.ended:
+                    break
         left = [one.note for one in pending if one.hashes - stored] if going.ended else []
         return Done(len(stored), left)
-
-    def _embed(self, texts: list[str], progress: Progress, going: _Going) -> set[bytes]:
-        """Their hashes, as far as they were embedded before it was time to stop."""
-        stored: list[tuple[bytes, NDArray[np.float32]]] = []
-        try:
-            for indices, vectors in self.embedder.batches(texts):
-                stored += zip((text_hash(texts[i]) for i in indices), vectors, strict=True)
-                progress.advance(len(indices))
-                if not going.on():
-                    break
-        finally:
-            if stored:
-                self.store.append([key for key, _ in stored], np.array([row for _, row in stored]))
-        return {key for key, _ in stored}
 
     def _portions(
         self, pending: list[Pending], rules: Rulebook, size: int, going: _Going
@@ -247,98 +264,73 @@ class Meaning:
         if self._shared:
             self._shared.prepare()
             self.publish(catalog)
-        seen = len(self.store)
-        live = [row[0] for row in catalog.db.execute("SELECT DISTINCT hash FROM blocks")]
-        self.store.compact(live, seen)
-        if not self._shared:
-            open_index(self.store, self._threshold).prepare()
+        super().tidy(catalog)
+        if self.others:
+            self.others.tidy(catalog)
 
-    @_steady
-    def nearest(self, catalog: Catalog, query: NDArray[np.float32], count: int,
-                notes: Collection[int] | None = None, *, all_but: bool = False) -> dict[int, float]:  # fmt: skip
-        """The blocks nearest to a vector: block number -> cosine. `notes` limits the search to some notes, or
-        to `all_but` them."""
-        live = self._live
-        live.look(catalog)
-        some = notes is not None and not all_but
-        allowed: Allowed | None = (
-            np.unique(live.of_notes(notes or ())[1]) if some else live.in_use(notes or ())
-        )
-        if not len(live.rows) or (allowed is not None and not len(allowed)):
-            return {}
-        index = self._shared or open_index(self.store, self._threshold)
-        hits = dict(index.search(query, count, allowed))
-        return {
-            block: self._comparable(hits[row])
-            for block, row in live.at_rows(hits)
-            if notes is None or (block >> ORD_BITS in notes) is not all_but
-        }
-
-    @_steady
-    def closeness(
-        self,
-        catalog: Catalog,
-        query: NDArray[np.float32],
-        wanted: Collection[int],
-        seats: Seats | None = None,
-    ) -> dict[int, rank.Closeness]:
-        """How close each wanted block that has a vector is, with the blocks around it and its note. Of a long note the
-        first FIRST_BLOCKS blocks and those near wanted ones stand for the whole."""
-        self._live.look(catalog)
-        notes = {block >> ORD_BITS for block in wanted}
-        blocks, rows = self._live.of_notes(seats.mates(notes) if seats else notes)
-        places = np.fromiter(map(seats.of, blocks.tolist()), np.int64) if seats else blocks
-        numbers = np.fromiter(map(seats.of if seats else int, wanted), np.int64)
-        near = np.isin(places, np.concatenate([numbers - 1, numbers, numbers + 1]))
-        keep = np.flatnonzero(near | ((places & ORDINAL) < FIRST_BLOCKS))
-        keep = keep[np.argsort(places[keep])]
-        blocks, rows, places = blocks[keep], rows[keep], places[keep]
-        vectors = self.store.matrix()[rows]
-        cosines = self._comparable(vectors @ query)
-        _, note = np.unique(places >> ORD_BITS, return_inverse=True)
-        whole = (np.bincount(note, cosines) / np.bincount(note))[note]
-        at = np.flatnonzero(np.isin(places, numbers))
-        joined = self._comparable(joined_vectors(vectors, places, at, rank.JOINED_SHARES) @ query)
-        columns = (one.tolist() for one in (blocks[at], cosines[at], joined, whole[at]))
-        return {block: rank.Closeness(*parts) for block, *parts in zip(*columns, strict=True)}
+    def look(self, catalog: Catalog) -> None:
+        """Find out which block has its vector where, so that the next search does not have to."""
+        super().look(catalog)
+        if self.others:
+            self.others.look(catalog)
 
     def lacking(self, catalog: Catalog, blocks: Iterable[int]) -> dict[int, bytes]:
         """Those of the blocks that have no vector yet, each with its hash."""
-        self._live.look(catalog)
-        return self._live.lacking(blocks)
+        wanted = list(blocks)
+        found = super().lacking(catalog, wanted)
+        return found | self.others.lacking(catalog, wanted) if self.others else found
 
-    @_steady
-    def note_vector(self, catalog: Catalog, note: int) -> NDArray[np.float32] | None:
-        """The mean of a note's vectors, normalised; None when it has none yet."""
-        self._live.look(catalog)
-        _, own = self._live.of_notes([note])
-        if not len(own):
-            return None
-        mean = self.store.matrix()[own].mean(axis=0)
-        length = float(np.linalg.norm(mean))
-        return mean / length if length else None
+    def blocks_near(self, catalog: Catalog, text: str, count: int,
+                    notes: Collection[int] | None = None, *, all_but: bool = False) -> dict[int, float]:  # fmt: skip
+        """The blocks nearest to a question by each model, with their cosines."""
+        found: dict[int, float] = {}
+        for one, query, share in self._asked(text):
+            near = one.nearest(catalog, query, count, notes, all_but=all_but)
+            found |= {block: 1 - (1 - cosine) * share for block, cosine in near.items()}
+        return found
 
-    @_steady
+    def close_to(self, catalog: Catalog, text: str, wanted: Collection[int], seats: Seats | None = None,
+                 ) -> dict[int, rank.Closeness]:  # fmt: skip
+        """How close each wanted block is to a question, where a model has embedded it that can compare the two."""
+        found: dict[int, rank.Closeness] = {}
+        for one, query, share in self._asked(text):
+            near = one.closeness(catalog, query, wanted, seats)
+            found |= {block: close.scaled(share) for block, close in near.items()}
+        return found
+
+    def _asked(self, text: str) -> list[tuple[ModelVectors, Vectors, float]]:
+        """The models that can compare a question with their blocks, each with its vector, and by how much a cosine of
+        two scripts is nearer to 1 than it shows."""
+        is_other = bool(self.others) and scripts.is_other(text)
+        asked: list[tuple[ModelVectors, Vectors, float]] = []
+        if not is_other:
+            asked.append((self, self.embedder.query(text), 1.0))
+        if self.others and len(self.others.store):
+            query = self.others.embedder.query(text)
+            asked.append((self.others, query, 1.0 if is_other else self.others.across))
+        return asked
+
+    def near_note(self, catalog: Catalog, note: int, count: int) -> dict[int, float]:
+        """The blocks nearest to a note, as far as the same model has embedded them."""
+        found: dict[int, float] = {}
+        for one in self.parts():
+            if (vector := one.note_vector(catalog, note)) is not None:
+                found |= one.nearest(catalog, vector, count)
+        return found
+
     def similarities(self, hashes: list[bytes]) -> list[list[float]] | None:
-        """The cosine of each text to each, by their hashes; None where one has no vector yet."""
-        known = self.store.known(dict.fromkeys(hashes))
-        if len(known) < len(set(hashes)):
-            return None
-        vectors = self.store.matrix()[[known[key] for key in hashes]]
-        rows: list[list[float]] = self._comparable(vectors @ vectors.T).tolist()
-        return rows
+        """The cosine of each text to each, by their hashes; None where one has no vector yet. What two models have
+        embedded is not alike."""
+        return similarities(self.parts(), hashes)
 
-    def _comparable(self, cosines: Cosines) -> Cosines:
-        """Cosines as the default model would give them: its bars and weights mean nothing to a model whose cosines all
-        lie between 0.7 and 1."""
-        if self.model.mean == MEAN:
-            return cosines
-        return 1 - (1 - cosines) * ((1 - MEAN) / (1 - self.model.mean))
 
-    def look(self, catalog: Catalog) -> None:
-        """Find out which block has its vector where, so that the next search does not have to: the first
-        look takes seconds in a very large vault."""
-        self._live.look(catalog)
+def _open_second(state: State, config: Config, threads: int, first: str) -> TextEmbedder | None:
+    """The model for other scripts, where it is not the first one."""
+    setting = config.text("embedding.other_scripts")
+    if setting == SAME or config.text("index.backend") != LOCAL:
+        return None
+    embedder = open_embedder(config, state.models_folder(), threads, setting)
+    return embedder if embedder.model.key != first else None
 
 
 def open_meaning(state: State, config: Config, threads: int | None = None) -> Meaning:
@@ -355,9 +347,11 @@ def open_meaning(state: State, config: Config, threads: int | None = None) -> Me
         older = Meaning(state, config, threads, before)
     except ModelError:
         return made
-    if not len(older.store):
+    if not older.count():
         older.close()
         return made
+    if older.others and made.others:
+        older.others.embedder = made.others.embedder
     older.successor = made
     return older
 
@@ -373,9 +367,6 @@ class _Going:
         """Step aside, then say whether to go on."""
         self.ended = self.ended or (self._aside is not None and not self._aside())
         return not self.ended
-
-
-# Give blocks their vectors: after a sync, in portions, going on where the last run stopped.
 
 
 def embed(

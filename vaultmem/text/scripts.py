@@ -10,8 +10,8 @@ from vaultmem.text.values import lazy
 OTHER_LETTERS = 0.3  # share from which a text is not in Latin letters
 ENGLISH_WORDS = 0.04  # least share of the commonest words; English prose has 0.15 to 0.35
 FEWEST = 60  # words by which a language can be recognized
-_LATIN = lazy("[A-Za-z\u00c0-\u024f]")
-OTHER_SCRIPT = lazy(r"[^\W\d_A-Za-z\u00c0-\u024f]")
+_LATIN = lazy("[A-Za-z\u00aa\u00b5\u00ba\u00c0-\u024f\u1e00-\u1eff]")
+OTHER_SCRIPT = lazy(r"[^\W\d_A-Za-z\u00aa\u00b5\u00ba\u00c0-\u024f\u1e00-\u1eff]")
 _WORD = lazy("[A-Za-z\u00c0-\u024f]+")
 _CODE = lazy(r"(?s)```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|\[\[[^]\n]*\]\]|^---\n.*?\n---$")
 # None of them is a common word of another language.
@@ -25,11 +25,20 @@ ENGLISH, SCRIPT, OTHER = "English", "another script", "another language"
 ENOUGH = {SCRIPT: 0.1, OTHER: 0.4}
 
 
+def is_other(text: str) -> bool:
+    """Whether a text is in another script than Latin, whichever it is. A character of Chinese says as much as several
+    letters, so fewer than half are enough."""
+    if text.isascii() or not OTHER_SCRIPT.search(text):
+        return False
+    others = len(OTHER_SCRIPT.findall(text))
+    return others > OTHER_LETTERS * (others + len(_LATIN.findall(text)))
+
+
 def language(text: str) -> str | None:
     """ENGLISH, SCRIPT or OTHER; None where there is too little of a text to tell."""
     prose = _CODE.sub(" ", text)
-    others, latin = len(OTHER_SCRIPT.findall(prose)), len(_LATIN.findall(prose))
-    if others >= FEWEST and others > OTHER_LETTERS * (others + latin):
+    others = len(OTHER_SCRIPT.findall(prose))
+    if others >= FEWEST and is_other(prose):
         return SCRIPT
     words = [word.lower() for word in _WORD.findall(prose)]
     if len(words) < FEWEST:
@@ -38,13 +47,14 @@ def language(text: str) -> str | None:
     return ENGLISH if is_english else OTHER
 
 
-def unknown_share(texts: Iterable[str]) -> tuple[int, int] | None:
-    """How many of how many texts the default model does not understand, where these are enough to matter."""
+def unknown_share(texts: Iterable[str]) -> tuple[int, int, str] | None:
+    """How many of how many texts the default model does not understand, where these are enough to matter; and what most
+    of them are, SCRIPT or OTHER."""
     known = [one for one in map(language, texts) if one is not None]
     most = max(ENOUGH, key=lambda kind: known.count(kind) / ENOUGH[kind])
     if not known or known.count(most) < ENOUGH[most] * len(known):
         return None
-    return len(known) - known.count(ENGLISH), len(known)
+    return len(known) - known.count(ENGLISH), len(known), most
 
 
 # Of a message: what its writer typed.

@@ -1,0 +1,204 @@
+"""The vectors of one model: which blocks are nearest to a question by it, and how close they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaultmem.index import ORD_BITS
+from vaultmem.index.catalog import Catalog
+from vaultmem.index.embed import TextEmbedder
+from vaultmem.index.exact import Allowed
+from vaultmem.index.live_rows import LiveRows, joined_vectors
+from vaultmem.index.minilm import MEAN
+from vaultmem.index.models import Model
+from vaultmem.index.state import State
+from vaultmem.index.vectors import VectorStore, open_index
+from vaultmem.light import TYPE_CHECKING
+from vaultmem.progress import Progress
+from vaultmem.search import rank
+from vaultmem.vault.blocks import text_hash
+
+if TYPE_CHECKING:
+    from vaultmem.index.shared_index import SharedIndex
+    from vaultmem.search.seats import Seats
+
+FIRST_BLOCKS = 32
+ORDINAL = (1 << ORD_BITS) - 1
+T = TypeVar("T")
+Vectors = NDArray[np.float32]
+Cosines = TypeVar("Cosines", float, Vectors)
+P = ParamSpec("P")
+
+
+def _steady(
+    work: Callable[Concatenate[ModelVectors, P], T],
+) -> Callable[Concatenate[ModelVectors, P], T]:
+    """Work that looks rows up and then reads them: done again when the rows have got other numbers in between, because
+    another thread has tidied them or had to begin anew."""
+
+    @wraps(work)
+    def steadily(self: ModelVectors, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        while True:
+            before = self.store.generation
+            try:
+                result = work(self, *args, **kwargs)
+            except IndexError:  # there are fewer rows now
+                if before == self.store.generation:
+                    raise
+                continue
+            if before == self.store.generation:
+                return result
+
+    return steadily
+
+
+class ModelVectors:
+    """The vectors of one model: of all blocks, or only of those in another script than Latin, or only of the rest."""
+
+    _shared: SharedIndex | None = None
+
+    def __init__(
+        self, state: State, embedder: TextEmbedder, threshold: int, other: bool | None = None
+    ) -> None:
+        self.embedder = embedder
+        self.model: Model = embedder.model
+        self.store = VectorStore(state.path("vec", self.model.key), self.model.dimensions)
+        self.threshold, self._other = threshold, other
+        self._live = LiveRows(self.store, other)
+
+    def embed(
+        self, texts: list[str], progress: Progress, goes_on: Callable[[], bool]
+    ) -> set[bytes]:
+        """Give texts their vectors; the hashes of those that were embedded before it was time to stop."""
+        stored: list[tuple[bytes, Vectors]] = []
+        try:
+            for indices, vectors in self.embedder.batches(texts):
+                stored += zip((text_hash(texts[i]) for i in indices), vectors, strict=True)
+                progress.advance(len(indices))
+                if not goes_on():
+                    break
+        finally:
+            if stored:
+                self.store.append([key for key, _ in stored], np.array([row for _, row in stored]))
+        return {key for key, _ in stored}
+
+    def is_ready(self) -> bool:
+        """Whether its model is in memory, or not needed: a model of which no block has a vector answers nothing."""
+        return self.embedder.is_loaded() or not len(self.store)
+
+    @_steady
+    def nearest(self, catalog: Catalog, query: Vectors, count: int,
+                notes: Collection[int] | None = None, *, all_but: bool = False) -> dict[int, float]:  # fmt: skip
+        """The blocks nearest to a vector: block number -> cosine. `notes` limits the search to some notes, or
+        to `all_but` them."""
+        live = self._live
+        live.look(catalog)
+        some = notes is not None and not all_but
+        allowed: Allowed | None = (
+            np.unique(live.of_notes(notes or ())[1]) if some else live.in_use(notes or ())
+        )
+        if not len(live.rows) or (allowed is not None and not len(allowed)):
+            return {}
+        index = self._shared or open_index(self.store, self.threshold)
+        hits = dict(index.search(query, count, allowed))
+        return {
+            block: self.comparable(hits[row])
+            for block, row in live.at_rows(hits)
+            if notes is None or (block >> ORD_BITS in notes) is not all_but
+        }
+
+    @_steady
+    def closeness(
+        self,
+        catalog: Catalog,
+        query: Vectors,
+        wanted: Collection[int],
+        seats: Seats | None = None,
+    ) -> dict[int, rank.Closeness]:
+        """How close each wanted block that has a vector is, with the blocks around it and its note. Of a long note the
+        first FIRST_BLOCKS blocks and those near wanted ones stand for the whole."""
+        self._live.look(catalog)
+        notes = {block >> ORD_BITS for block in wanted}
+        blocks, rows = self._live.of_notes(seats.mates(notes) if seats else notes)
+        places = np.fromiter(map(seats.of, blocks.tolist()), np.int64) if seats else blocks
+        numbers = np.fromiter(map(seats.of if seats else int, wanted), np.int64)
+        near = np.isin(places, np.concatenate([numbers - 1, numbers, numbers + 1]))
+        keep = np.flatnonzero(near | ((places & ORDINAL) < FIRST_BLOCKS))
+        keep = keep[np.argsort(places[keep])]
+        blocks, rows, places = blocks[keep], rows[keep], places[keep]
+        vectors = self.store.matrix()[rows]
+        cosines = self.comparable(vectors @ query)
+        _, note = np.unique(places >> ORD_BITS, return_inverse=True)
+        whole = (np.bincount(note, cosines) / np.bincount(note))[note]
+        at = np.flatnonzero(np.isin(places, numbers))
+        joined = self.comparable(joined_vectors(vectors, places, at, rank.JOINED_SHARES) @ query)
+        columns = (one.tolist() for one in (blocks[at], cosines[at], joined, whole[at]))
+        return {block: rank.Closeness(*parts) for block, *parts in zip(*columns, strict=True)}
+
+    def lacking(self, catalog: Catalog, blocks: Iterable[int]) -> dict[int, bytes]:
+        """Those of the blocks that have no vector yet, each with its hash."""
+        self._live.look(catalog)
+        return self._live.lacking(blocks)
+
+    @_steady
+    def note_vector(self, catalog: Catalog, note: int) -> Vectors | None:
+        """The mean of a note's vectors, normalised; None when it has none yet."""
+        self._live.look(catalog)
+        _, own = self._live.of_notes([note])
+        if not len(own):
+            return None
+        mean = self.store.matrix()[own].mean(axis=0)
+        length = float(np.linalg.norm(mean))
+        return mean / length if length else None
+
+    def comparable(self, cosines: Cosines) -> Cosines:
+        """Cosines as the default model would give them: its bars and weights mean nothing to a model whose cosines all
+        lie between 0.7 and 1."""
+        if self.model.mean == MEAN:
+            return cosines
+        return 1 - (1 - cosines) * ((1 - MEAN) / (1 - self.model.mean))
+
+    @_steady
+    def vectors_of(self, hashes: Mapping[int, bytes]) -> tuple[list[int], Vectors]:
+        """The vectors of those texts that have one, with the numbers under which their hashes are given."""
+        known = self.store.known(dict.fromkeys(hashes.values()))
+        places = [place for place, digest in hashes.items() if digest in known]
+        return places, self.store.matrix()[[known[hashes[place]] for place in places]]
+
+    def tidy(self, catalog: Catalog) -> None:
+        """Drop vectors of texts that are gone, when these are the most; make a graph when it pays."""
+        seen = len(self.store)
+        some = "" if self._other is None else f"WHERE other = {self._other:d}"
+        live = catalog.db.execute(f"SELECT DISTINCT hash FROM blocks {some}")  # noqa: S608 - own text
+        self.store.compact([row[0] for row in live], seen)
+        if not self._shared:
+            open_index(self.store, self.threshold).prepare()
+
+    @property
+    def across(self) -> float:
+        """By how much a cosine of two scripts is nearer to 1 than it shows."""
+        return (1 - self.model.mean) / (1 - (self.model.across or self.model.mean))
+
+    def look(self, catalog: Catalog) -> None:
+        """Find out which block has its vector where, so that the next search does not have to: the first
+        look takes seconds in a very large vault."""
+        self._live.look(catalog)
+
+
+def similarities(
+    parts: Sequence[ModelVectors], hashes: Sequence[bytes]
+) -> list[list[float]] | None:
+    """See Meaning.similarities. What the last of the parts has, the first one may still have from before."""
+    cosines = np.zeros((len(hashes), len(hashes)), np.float32)
+    left = dict(enumerate(hashes))
+    for one in reversed(parts):
+        places, vectors = one.vectors_of(left)
+        cosines[np.ix_(places, places)] = one.comparable(vectors @ vectors.T)
+        left = {place: left[place] for place in left.keys() - set(places)}
+    rows: list[list[float]] = cosines.tolist()
+    return None if left else rows
