@@ -246,13 +246,15 @@ def json_text(value: object, indent: int | None = None) -> str:
 
 def _bare(text: str) -> str:
     """Without what paint() and link() put in."""
-    return _LINK.sub("", _STYLE.sub("", text))
+    return _LINK.sub("", _STYLE.sub("", text)) if "\x01" in text else text
 
 
 def _write(stream: Stream, text: str) -> None:
     """Write text with control characters made harmless, whatever the encoding of the stream."""
-    safe = _STYLE.sub("\033[\\1m", text.translate(_CONTROL))
-    safe = _LINK.sub("\033]8;;\\1\033\\\\", safe)
+    safe = text.translate(_CONTROL)
+    if "\x01" in safe:
+        safe = _STYLE.sub("\033[\\1m", safe)
+        safe = _LINK.sub("\033]8;;\\1\033\\\\", safe)
     put(stream, safe.replace("\x01", "\ufffd").replace("\x02", "\ufffd"))
 
 

@@ -41,8 +41,7 @@ def _search(path: tuple[str, ...]) -> dict[str, dict[str, str]]:
         except OSError:  # a zip file, or nothing at all
             continue
         for name in names:
-            project = name.partition("-")[0].lower()
-            if not name.endswith(_METADATA) or project in seen:
+            if not name.endswith(_METADATA) or (project := name.partition("-")[0].lower()) in seen:
                 continue
             seen.add(project)
             _read(os.path.join(folder, name, "entry_points.txt"), groups)
@@ -52,12 +51,14 @@ def _search(path: tuple[str, ...]) -> dict[str, dict[str, str]]:
 def _read(path: str, groups: dict[str, dict[str, str]]) -> None:
     """Add the entry points of one distribution."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read()
+        with open(path, "rb", buffering=0) as file:
+            data = file.read()
     except OSError:  # it has none
         return
+    if b"[%b" % _GROUPS.encode() not in data:
+        return
     group = ""
-    for line in map(str.strip, text.splitlines() if f"[{_GROUPS}" in text else ()):
+    for line in map(str.strip, data.decode("utf-8", "replace").splitlines()):
         if line.startswith("["):
             group = line.strip("[] ")
         elif group.startswith(_GROUPS) and "=" in line and not line.startswith("#"):

@@ -17,7 +17,7 @@ from vaultmem.memories.access import Viewer, viewer
 from vaultmem.memories.model import policy
 from vaultmem.output import Output
 from vaultmem.search.query import Answer, Ask, Filter, Hit
-from vaultmem.text.values import RECORDS, TYPE_CHECKING, plural
+from vaultmem.text.values import RECORDS, TYPE_CHECKING, lazy, plural
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -44,7 +44,7 @@ _FIELD_WORDS = {
 }  # fmt: skip
 MOST_SNIPPET = 3  # lines
 LONG_WORD = 48  # columns of an address
-_RULE = re.compile(r"\|?(?::?-{2,}:?\|?)+|\|{1,2}")  # of a table, and its bars
+_RULE = lazy(r"\|?(?::?-{2,}:?\|?)+|\|{1,2}")  # of a table, and its bars
 _OWN = ("agent", "personality", "project", "type", "global", "created_at")
 _FILTERS = ("agent", "personality", "project", "type", "scope", "phase", "category", "path")
 # What a line of a batch of recall may have -> what recall calls it.

@@ -287,13 +287,13 @@ _AGING = ", ".join(
 
 
 def aging_memories(catalog: Catalog, folder: str) -> list[tuple[int, str | None, list[Any]]]:
-    """The notes of the memory folder that have an id: number, category, and the properties id, decay_policy,
-    created_at, last_reinforced_at and updated_at."""
+    """The notes of the memory folder that have an id and a decay policy of their own: number, category, and the
+    properties id, decay_policy, created_at, last_reinforced_at and updated_at."""
     rows = _one_answer(
         catalog,
         f"SELECT json_group_array(json_array(n.id, n.category, json(json_extract(n.properties, {_AGING}))))"  # noqa: S608 - own text
         " FROM files f JOIN notes n ON n.id = f.id"
-        " WHERE f.path >= ? AND f.path < ? AND n.properties IS NOT NULL",
+        " WHERE f.path >= ? AND f.path < ? AND n.properties LIKE '%decay_policy%'",
         folder + "/",
         folder + "0",
     )

@@ -75,16 +75,21 @@ def _clock_time(text: str, now: datetime) -> float | None:
 DURATION_UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 UNIT_NAMES = {604_800: "week", 86_400: "day", 3_600: "hour", 60: "minute", 1: "second"}
 LONGEST = 3_660 * 86_400  # ten years; calendars and clocks can count with it everywhere
-_PARTS = lazy(r"(?:[0-9]{1,10}[wdhms])+")
-_PART = lazy(r"([0-9]{1,10})([wdhms])")
 
 
 def duration_seconds(text: str) -> int:
     """The seconds of a span: "7d", "168h", "1h30m", "2w". ValueError for anything else, and for none."""
-    compact = text.strip().lower().replace(" ", "")
-    if not _PARTS.fullmatch(compact):
+    total, number = 0, ""
+    for letter in text.strip().lower().replace(" ", "") or "?":
+        if letter in "0123456789" and len(number) < 10:
+            number += letter
+        elif letter in DURATION_UNITS and number:
+            total, number = total + int(number) * DURATION_UNITS[letter], ""
+        else:
+            number = "?"
+            break
+    if number:
         raise ValueError("a length of time such as 30s, 5m, 1h30m, 7d or 2w")
-    total = sum(int(number) * DURATION_UNITS[unit] for number, unit in _PART.findall(compact))
     if not 1 <= total <= LONGEST:
         raise ValueError("a length of time from 1s to 3660d")
     return total
