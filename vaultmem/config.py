@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from vaultmem import paths, plugins
 from vaultmem.errors import ConfigError
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.settings import (
     LARGEST,
     MAY_BE_OFF,
@@ -24,6 +25,9 @@ from vaultmem.settings import (
     schedule,
     variable,
 )
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
 
 __all__ = ["SETTINGS", "Config", "keep", "load", "signature", "variable"]
 
@@ -101,7 +105,7 @@ def load(vault: str | None, environ: Mapping[str, str] = os.environ) -> Config:
     return Config(values, tuple(warnings))
 
 
-def _known_settings(raw: dict[str, object], source: str, unknown: list[str]) -> dict[str, object]:
+def _known_settings(raw: JsonObject, source: str, unknown: list[str]) -> JsonObject:
     """The settings there are; the others are added to `unknown`."""
     unknown += [f"{key} in {source}{_nearest(key)}" for key in raw if not canonical_key(key)]
     return {key: value for key, value in raw.items() if canonical_key(key)}
@@ -159,7 +163,7 @@ def signature(vault: str) -> tuple[tuple[int, int, int] | None, ...]:
     return tuple(stats)
 
 
-def _vault_values(raw: dict[str, object], source: str, warnings: list[str]) -> dict[str, Value]:
+def _vault_values(raw: JsonObject, source: str, warnings: list[str]) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for key, value in raw.items():
         if not SETTINGS[canonical_key(key)].harmless:
@@ -259,7 +263,7 @@ def _own_text(path: str) -> str:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _read(source: str, text: str, warnings: list[str] | None) -> dict[str, object]:
+def _read(source: str, text: str, warnings: list[str] | None) -> JsonObject:
     """The text as flat keys: {"embedding": {"model": x}} gives "embedding.model". What is wrong with it
     is a warning where these are collected, and an error elsewhere."""
     if not text.strip():
@@ -279,7 +283,7 @@ def _read(source: str, text: str, warnings: list[str] | None) -> dict[str, objec
     return {}
 
 
-def _flat(tree: object, prefix: str = "") -> dict[str, object]:
+def _flat(tree: object, prefix: str = "") -> JsonObject:
     if not isinstance(tree, dict):
         if prefix or tree is None:
             return {}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _GROUPS = "vaultmem."
 _METADATA = (".dist-info", ".egg-info")
 _found: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}  # by the path that was searched
-_first: dict[str, Any] = {}  # by group
+_first: dict[str, object] = {}  # by group
 
 
 def registered(group: str) -> dict[str, str]:

@@ -179,11 +179,9 @@ class Reminders(threading.Thread):
     def _settle(self) -> None:
         """Carry out what was answered, and work once more: the page may have other things to say then. Then list the
         memories as they are now."""
-        settled: dict[str, object] = {}
         try:
             with self._lend() as vault:
-                if self._pending().unsettled:
-                    settled = vault.ask("settle")
+                settled = vault.ask("settle") if self._pending().unsettled else None
                 vault.ask("pages")
         except (VaultmemError, OSError) as error:
             self._skipped = True

@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, BinaryIO, TypedDict, Unpack
 
+    from vaultmem.adapter import JsonObject
     from vaultmem.config import Config
     from vaultmem.exchange.gathering import IngestReport
     from vaultmem.exchange.importing import ImportReport
     from vaultmem.index.state import State
+    from vaultmem.memories.leaving import AnswerReport
     from vaultmem.memories.reports import PlanReport
     from vaultmem.progress import Progress
     from vaultmem.search.search import Searcher
@@ -117,28 +119,28 @@ class MemoryVault(Methods):
 
     # What is pending
 
-    def done(self, item: str, **more: object) -> Report:
+    def done(self, item: str, **more: object) -> AnswerReport:
         """Mark an item of pending.md (vm-… or the beginning of it) as done; "NOTE:LINE" ticks the task on that
         line of a note. Takes `by` and `dry_run`. The report has "id", "text", "was" (its state before), "changed"
         (False where it was done or dropped already, which stays), "carried_out" and "skipped" (what it led to in
         files), and "asks": the id of the question whether to tick it in its note, too."""
         return self._answer(item, "done", more)
 
-    def drop(self, item: str, **more: object) -> Report:
+    def drop(self, item: str, **more: object) -> AnswerReport:
         """Dismiss an item: this time, or with `series` for good; a report like that of done()."""
         return self._answer(item, "dropped", more)
 
-    def snooze(self, item: str, until: str | None = None, **more: object) -> Report:
+    def snooze(self, item: str, until: str | None = None, **more: object) -> AnswerReport:
         """Put an item off until a day or a time ("friday", "tomorrow 9:00", "3d"; tomorrow, if none is named); a
         report like that of done(), with "until"."""
         return self._answer(item, "snoozed", {"until": until, **more})
 
-    def reopen(self, item: str, **more: object) -> Report:
+    def reopen(self, item: str, **more: object) -> AnswerReport:
         """Take an answer back: a report like that of done(), with "restored", where the reminder came back to."""
         return self._answer(item, "open", more)
 
-    def _answer(self, item: str, state: str, more: dict[str, object]) -> Report:
-        report: Report = self.ask("answer", id=item, state=state, **more)
+    def _answer(self, item: str, state: str, more: JsonObject) -> AnswerReport:
+        report: AnswerReport = self.ask("answer", id=item, state=state, **more)
         return report
 
     def chores(self) -> list[Report]:

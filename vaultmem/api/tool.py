@@ -6,7 +6,7 @@ Words of notes are data: they stand in one harmless line or between fences.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from vaultmem.api import params
 from vaultmem.api.rpc import BUSY
@@ -159,14 +159,14 @@ def fence(text: str) -> str:
     return f"{_DATA}\n{marks}\n{text}\n{marks}"
 
 
-def memory_line(record: Mapping[str, object]) -> str:
+def memory_line(record: JsonObject) -> str:
     """One memory in one line: its title, its words, and its facts."""
     title, text = quote(str(record["title"]), _TITLE), quote(str(record["content"]))
     head = "" if text.startswith(title.removesuffix("…")) else f"{title}: "
     return f"- {head}{text} ({facts(record)})"
 
 
-def facts(record: Mapping[str, object]) -> str:
+def facts(record: JsonObject) -> str:
     """The id of a memory, its category, its day and its attribution."""
     day = str(record.get("created_at") or "")[:10]
     each = (short_id(record.get("id")), record.get("category"), day, record.get("attribution"))
@@ -179,7 +179,7 @@ def short_id(value: object) -> str:
     return id_[:8] if _UUID.fullmatch(id_) else id_
 
 
-def to_data(record: Mapping[str, object]) -> dict[str, object]:
+def to_data(record: JsonObject) -> JsonObject:
     """A memory as data, without its words: those are text."""
     names = "id path category scope tags confidence created_at source agent".split()
     return {

@@ -101,7 +101,9 @@ class Verb:
     formats: str = ""  # more formats of its command
     tool: Exposed | None = None
 
-    def __init__(self, summary: str, group: str, params: tuple[Param, ...], **fields: Any) -> None:
+    def __init__(
+        self, summary: str, group: str, params: tuple[Param, ...], **fields: object
+    ) -> None:
         self.summary, self.group, self.params = summary, group, params
         self.__dict__.update(fields)
 

@@ -183,7 +183,7 @@ def sample_vault() -> str:
     raise StateError("the sample vault is missing; install vaultmem again: pip install .")
 
 
-def _run_step(stage: Stage, step: Step, show: Show) -> dict[str, object]:
+def _run_step(stage: Stage, step: Step, show: Show) -> dict[str, str | float]:
     """Run one command, and print it with its answer."""
     typed = shlex.join(step.words)
     show.command(step.title, typed)

@@ -13,12 +13,13 @@ from vaultmem.text.values import TYPE_CHECKING, plural
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from vaultmem.adapter import JsonObject
     from vaultmem.api import UnresolvedLink
 
 MOST_PLACES = 5
 
 
-def _data(name: str, rows: Sequence[object], **more: object) -> dict[str, object]:
+def _data(name: str, rows: Sequence[object], **more: object) -> JsonObject:
     return {**more, name: [row.__dict__ for row in rows], "count": len(rows)}
 
 
@@ -62,10 +63,8 @@ def backlinks(args: Namespace, output: Output) -> int:
         rows = vault.backlinks(path)
         mentions = vault.mentions(path) if args.mentions else []
     if output.as_json:
-        data = _data("backlinks", rows, note=path)
-        if args.mentions:
-            data["mentions"] = [one.__dict__ for one in mentions]
-        output.data(data)
+        more = {"mentions": [one.__dict__ for one in mentions]} if args.mentions else {}
+        output.data({**_data("backlinks", rows, note=path), **more})
         return 0
     sources = plural(len({link.source for link in rows}), "note")
     output.remark(f"vaultmem: {plural(len(rows), 'link')} from {sources} to {path}")

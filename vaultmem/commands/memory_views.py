@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from vaultmem import screen
 from vaultmem.commands.rendering import (
@@ -22,11 +22,9 @@ from vaultmem.text.sanitize import one_line
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from typing import Any
 
-    from vaultmem.adapter import Value
+    from vaultmem.adapter import JsonObject, Value
     from vaultmem.commands.rendering import Answer
-    from vaultmem.memories.model import MemoryRecord
 
 _FIELDS = (
     "id", "path", "category", "scope", "tags", "source", "agent", "personality", "project", "type", "memory_type",
@@ -76,9 +74,9 @@ def remark_secrets(answer: Answer, output: Output) -> None:
         )
 
 
-def show_memory(answer: MemoryRecord, _args: Namespace, output: Output) -> None:
+def show_memory(answer: Answer, _args: Namespace, output: Output) -> None:
     """read: a memory with all that is known of it."""
-    fields: Mapping[str, object] = {name: answer.get(name) for name in _FIELDS}
+    fields: JsonObject = {name: answer.get(name) for name in _FIELDS}
     fields = {
         **{name: ", ".join(map(str, one)) if isinstance(one, list) else one for name, one in fields.items()},
         "confidence": f"{answer['confidence']:.2f} ({answer['decay_policy']})",
@@ -92,7 +90,7 @@ def show_memory(answer: MemoryRecord, _args: Namespace, output: Output) -> None:
     output.text(answer["content"].removesuffix("\n") + "\n")
 
 
-def _provenance(answer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _provenance(answer: Answer) -> Iterator[tuple[str, str]]:
     if origin := answer.get("drawn_from"):
         line = f":{origin['line']}" if origin["line"] else ""
         yield "drawn from", f"{origin['path']}{line}  “{one_line(origin['sentence'])}”"

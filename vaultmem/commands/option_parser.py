@@ -18,7 +18,9 @@ from vaultmem.text.values import lazy
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-_KINDS: dict[str, dict[str, Any]] = {
+    Keywords = dict[str, Any]  # of add_argument()
+
+_KINDS: dict[str, Keywords] = {
     "flag": {"action": "store_true"}, "switch": {"action": argparse.BooleanOptionalAction},
     "repeated": {"action": "append"}, "maybe": {"nargs": "?", "const": "-"}, "int": {"type": int},
     "float": {"type": float},
@@ -84,9 +86,9 @@ def parser(name: str, *, add_help: bool = True) -> Parser:
     return made
 
 
-def _argument(param: Param) -> dict[str, Any]:
+def _argument(param: Param) -> Keywords:
     """A parameter as argparse takes it."""
-    how: dict[str, Any] = {"help": help_of(param)}
+    how: Keywords = {"help": help_of(param)}
     if param.metavar:
         how["metavar"] = param.metavar
     if choices := choices_of(param):

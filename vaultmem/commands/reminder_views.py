@@ -15,7 +15,9 @@ from vaultmem.text.values import TYPE_CHECKING, plural
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from vaultmem.adapter import JsonObject
     from vaultmem.commands.rendering import Answer
+    from vaultmem.memories.leaving import AnswerReport
     from vaultmem.reminders.listing import Listed, Row
 
 MOST_ROWS = 20
@@ -129,7 +131,7 @@ def _load_listing(args: Namespace, output: Output, now: float) -> Listed:
         return listing.gather(vault.settled(), now, max(args.days, listing.DAYS), keep=is_own)
 
 
-def _to_json(row: Row) -> dict[str, object]:
+def _to_json(row: Row) -> JsonObject:
     hidden = ("section", "place", "scope", "author", "memory")
     own = {name: value for name, value in row.items() if name not in hidden}
     return {**own, "by": row["author"]} if row["author"] else own
@@ -188,7 +190,7 @@ def answer(args: Namespace, output: Output) -> int:
     if not args.undo:
         params = {name: getattr(args, name, None) for name in ("until", "series")}
         params["state"] = _STATES[args.command]
-    reports: list[Answer] = []
+    reports: list[AnswerReport] = []
     errors: list[VaultmemError] = []
     with vault_of(args, output) as vault:
         for id_ in dict.fromkeys(args.ids):
@@ -210,7 +212,7 @@ def answer(args: Namespace, output: Output) -> int:
     return 0
 
 
-def _show_answered(report: Answer, output: Output) -> None:
+def _show_answered(report: AnswerReport, output: Output) -> None:
     state = "open again" if report["state"] == "open" else report["state"]
     if not report["changed"]:
         state = f"{report['state']} already"
@@ -229,15 +231,15 @@ def _show_answered(report: Answer, output: Output) -> None:
         output.remark(f"vaultmem: vaultmem {verb} {report['id']} --undo takes it back")
 
 
-def _consequence(report: Answer, output: Output) -> str:
+def _consequence(report: AnswerReport, output: Output) -> str:
     """What an answer led to, or what the person may want to do next."""
     if report.get("asks") and not report.get("skipped"):
         command = f"vaultmem done {report['asks']}"
         return f"; still open in its note: {command} ticks it there, and from now on what you do of that note"
     if report["state"] == "open" and report.get("gone"):
         return "; it does not wait now: vaultmem history says who marked it done, vaultmem undo takes that back"
-    if report.get("restored"):
-        return f"; back in {output.paint(report['restored'], 'cyan')}"
+    if restored := report.get("restored"):
+        return f"; back in {output.paint(restored, 'cyan')}"
     done = report.get("carried_out", ())
     moments = [f"; next on {one['next'].replace('T', ' ')}" for one in done if one.get("next")]
     return "".join([*moments, *(f"; {output.paint(one['path'], 'cyan')}" for one in done)])

@@ -22,12 +22,11 @@ from vaultmem.text.values import RECORDS, TYPE_CHECKING, lazy, plural
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Iterator, Mapping
-    from typing import Any
 
+    from vaultmem.adapter import JsonObject
     from vaultmem.search.related import Why
 
     Attributions = Mapping[str, str]
-    Line = dict[str, object]
 
 # What a score is made of, in words.
 _PARTS = {
@@ -112,7 +111,7 @@ def _attributions(vault: Vault, answer: Answer, to: Viewer) -> Attributions:
     return attributions(vault, own, to)
 
 
-def result_to_json(result: Hit, whose: Attributions) -> Line:
+def result_to_json(result: Hit, whose: Attributions) -> JsonObject:
     """A result without what is empty: its title, place and words, then what is known of a memory."""
     own = result.properties
     id_ = own.get("id")
@@ -141,7 +140,7 @@ def result_to_json(result: Hit, whose: Attributions) -> Line:
     return {name: one for name, one in fields.items() if one or one not in (None, "", False, [])}
 
 
-def _words(result: Hit) -> Line:
+def _words(result: Hit) -> JsonObject:
     """Of a note the snippet: its lines can be read where more is needed. Of a memory all, and a snippet only where that
     is not the same."""
     if not result.properties.get("id"):
@@ -280,7 +279,7 @@ def recall(args: Namespace, output: Output) -> int:
 # --- batches
 
 
-def _batch(answer: Callable[[Line], Line], output: Output) -> int:
+def _batch(answer: Callable[[JsonObject], JsonObject], output: Output) -> int:
     """An answer for each line of stdin, whatever its bytes; 1 when a line had none."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
@@ -299,7 +298,7 @@ def _batch(answer: Callable[[Line], Line], output: Output) -> int:
     return code
 
 
-def _line_of_batch(text: str, number: int) -> Line:
+def _line_of_batch(text: str, number: int) -> JsonObject:
     """One line of a batch: plain text, or JSON; without a query where it is neither."""
     if not text.lstrip().startswith("{"):
         return {"id": number, "query": text.strip()}
@@ -314,7 +313,7 @@ def _refuse_constant(constant: str) -> object:
     raise ValueError(f"{constant} is no JSON")
 
 
-def _search_line(vault: Vault, ask: Ask, line: Line) -> Line:
+def _search_line(vault: Vault, ask: Ask, line: JsonObject) -> JsonObject:
     from vaultmem.text.values import RESULTS
 
     text, limit = line.get("query"), line.get("limit", ask.limit)
@@ -323,18 +322,18 @@ def _search_line(vault: Vault, ask: Ask, line: Line) -> Line:
     own = Ask(**{**ask.decided(bool(ask.semantic)).__dict__, "text": text, "limit": limit})
     answer = vault.answer(own)
     whose = _attributions(vault, answer, ask.viewer)
-    reply: Line = {"results": [result_to_json(one, whose) for one in answer.results]}
+    reply: JsonObject = {"results": [result_to_json(one, whose) for one in answer.results]}
     return {**reply, "remarks": answer.remarks} if answer.remarks else reply
 
 
-def _recall_batch(vault: Vault, params: dict[str, Any], output: Output) -> int:
+def _recall_batch(vault: Vault, params: JsonObject, output: Output) -> int:
     """Many questions in this process, to one desk."""
     from vaultmem.api.rpc import Reader, carry_out
     from vaultmem.reminders.desk import Desk
 
     desk, reader = Desk(vault.state, vault.config), Reader(vault)
 
-    def answer(line: Line) -> Line:
+    def answer(line: JsonObject) -> JsonObject:
         own = {**params, "query": None, "counts": False, **_recall_params(line)}
         reply = carry_out(desk, reader, "recall", own)
         assert isinstance(reply, dict)
@@ -343,7 +342,7 @@ def _recall_batch(vault: Vault, params: dict[str, Any], output: Output) -> int:
     return _batch(answer, output)
 
 
-def _recall_params(line: Line) -> Line:
+def _recall_params(line: JsonObject) -> JsonObject:
     """What a line asks of recall. Raises UsageError."""
     for key in line:
         if key not in _RECALL_KEYS:

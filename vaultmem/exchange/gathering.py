@@ -12,7 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import JsonObject, Value
 from vaultmem.exchange.sources import Found, Passed, Place, chosen
 from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
 from vaultmem.progress import Progress, Silent
@@ -70,7 +70,7 @@ class Piece(NamedTuple):
     redacted: tuple[str, ...]
     is_first: bool
 
-    def record(self) -> dict[str, object]:
+    def record(self) -> JsonObject:
         """As the verb wants it. What names the text goes with its first part."""
         document = self.found
         names = document if self.is_first else document._replace(title="", aliases=(), links=())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from vaultmem.adapter import Value
+from vaultmem.adapter import JsonObject, Value
 from vaultmem.errors import UsageError
 from vaultmem.light import NamedTuple
 from vaultmem.memories.arguments import Arguments
@@ -40,7 +40,7 @@ class Item(NamedTuple):
     redacted: tuple[str, ...] = ()  # what was taken out of all that names the text
 
 
-def item_of(params: Arguments, record: Mapping[str, object]) -> Item:
+def item_of(params: Arguments, record: JsonObject) -> Item:
     """The text with its properties; what is odd there is left out. Raises UsageError when there is no text."""
     text = record.get("text")
     if not isinstance(text, str):
@@ -66,7 +66,7 @@ def item_of(params: Arguments, record: Mapping[str, object]) -> Item:
     )
 
 
-def _date(record: Mapping[str, object], properties: Mapping[str, object], path: str) -> str:
+def _date(record: JsonObject, properties: JsonObject, path: str) -> str:
     """The day or moment of a text, in ISO: from its properties, else that of a journal, else from the name of its file,
     else when its file was written last."""
     named = _DAY.search(path.rpartition("/")[2])
@@ -114,7 +114,7 @@ class _Lines:
         dashed = (each.replace(" ", "-") for each in self.names(value))
         return [tag for tag in dashed if _TAG.fullmatch(tag) and not tag.isdigit()][:_MOST_TAGS]
 
-    def properties(self, held: Mapping[str, object]) -> dict[str, Value]:
+    def properties(self, held: JsonObject) -> dict[str, Value]:
         """Properties of another program's note that say nothing to vaultmem but may to the person; `private` and `url`
         are among them. What vaultmem writes itself nobody else may set."""
         result: dict[str, Value] = {}

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from vaultmem.adapter import Properties, Value
+from vaultmem.adapter import JsonObject, Properties, Value
 from vaultmem.errors import VaultmemError
 from vaultmem.exchange.lines import json_line
 from vaultmem.exchange.sources import NOTHING, Apart, Found, Passed, Text, Tree
@@ -187,7 +187,7 @@ class Store(NamedTuple):
 
     lines: bytes  # a memory each, in the shape memory-cli
     paths: list[str]  # of its files, one for each line
-    settings: dict[str, object]  # of vaultmem, that mean the same
+    settings: JsonObject  # of vaultmem, that mean the same
 
 
 def store(folder: str) -> Store:
@@ -211,7 +211,7 @@ def store(folder: str) -> Store:
     return Store("".join(f"{line}\n" for line in lines).encode(), result, _translate_keys(config))
 
 
-def _config(root: str) -> dict[str, object]:
+def _config(root: str) -> JsonObject:
     """Its settings by their full names."""
     try:
         with open(f"{root}/{_CONFIG}", encoding="utf-8", errors="replace") as file:
@@ -226,7 +226,7 @@ def _config(root: str) -> dict[str, object]:
     }
 
 
-def _translate_keys(config: dict[str, object]) -> dict[str, object]:
+def _translate_keys(config: JsonObject) -> JsonObject:
     """What they are called in vaultmem."""
     meant = {ours: config[theirs] for theirs, ours in _SETTINGS.items() if theirs in config}
     method = config.get("notification.method")

@@ -286,7 +286,7 @@ _AGING = ", ".join(
 )
 
 
-def aging_memories(catalog: Catalog, folder: str) -> list[tuple[int, str | None, list[Any]]]:
+def aging_memories(catalog: Catalog, folder: str) -> list[tuple[int, str | None, list[Value]]]:
     """The notes of the memory folder that have an id and a decay policy of their own: number, category, and the
     properties id, decay_policy, created_at, last_reinforced_at and updated_at."""
     rows = _one_answer(

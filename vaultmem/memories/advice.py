@@ -73,7 +73,7 @@ def doubts(session: Session, _: Arguments) -> dict[str, list[Asked]]:
     return {"doubts": described}
 
 
-def texts_of(fields: Mapping[str, object], name: str) -> tuple[str, ...]:
+def texts_of(fields: JsonObject, name: str) -> tuple[str, ...]:
     """A list of texts out of JSON; () for anything else."""
     values = fields.get(name)
     return tuple(map(str, values)) if isinstance(values, (list, tuple)) else ()

@@ -22,14 +22,33 @@ _NOT_NOW = "9999-12-31"
 
 
 class ItemReport(TypedDict):
-    """What became of an answer; `due` is the item."""
+    """What became of an answer."""
 
-    due: str
+    due: NotRequired[str]  # the item
+    id: NotRequired[str]  # "" of a task that is named by its line
     path: str
     text: NotRequired[str]
     action: NotRequired[str]  # what was done
     next: NotRequired[str]  # when it comes round again
     reason: NotRequired[str]  # why nothing was done
+
+
+class AnswerReport(TypedDict):
+    """What an answer to an item has changed, or would change."""
+
+    id: str
+    state: str
+    text: str
+    until: str | None
+    was: str  # its state before
+    changed: bool
+    carried_out: NotRequired[list[ItemReport]]
+    skipped: NotRequired[list[ItemReport]]
+    asks: NotRequired[str | None]  # the id of the question whether to tick it in its note, too
+    restored: NotRequired[str | None]  # where a reminder came back to
+    gone: NotRequired[bool]  # taken back, and not due any more
+    dry_run: NotRequired[bool]
+    changes: NotRequired[list[ChangeReport]]
 
 
 class Settled:

@@ -319,7 +319,7 @@ def _row(stored: Stored) -> tuple[object, ...]:
 def _from_rows(rows: list[tuple[Any, ...]]) -> dict[str, Stored]:
     """What rows say, by path: the memories of all of them are one text of JSON, which takes half the time of many.
     Raises ValueError, TypeError or AttributeError where it is not what save() wrote."""
-    memories: list[Any] = json.loads(f"[{','.join(row[7] or 'null' for row in rows)}]")
+    memories = json.loads(f"[{','.join(row[7] or 'null' for row in rows)}]")
     results: dict[str, Stored] = {}
     for (path, size, mtime_ns, inode, blob, style, trouble, _), fields in zip(
         rows, memories, strict=True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 
@@ -211,7 +211,7 @@ class Aging:
 NEVER = Aging("stable", 0.0, None)  # a note that is no memory
 
 
-def aging(properties: Mapping[str, object]) -> Aging:
+def aging(properties: Properties) -> Aging:
     """How a note with these properties ages."""
     if "id" not in properties:
         return NEVER

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from vaultmem.adapter import Completion, JsonObject, Task, Value
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError
 from vaultmem.index import catalog_read
-from vaultmem.light import NamedTuple
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, Change, Plan
 from vaultmem.memories.item_answers import DONE, OPEN
@@ -23,6 +23,9 @@ from vaultmem.vault import logseq_properties, pages
 from vaultmem.vault.files import decode, digest
 from vaultmem.vault.frontmatter import split
 from vaultmem.vault.places import is_our_page
+
+if TYPE_CHECKING:
+    from vaultmem.memories.leaving import AnswerReport
 
 _PLACE = lazy(r"(.+):([1-9][0-9]{0,6})")
 _MOST_NAMED = 5
@@ -95,13 +98,13 @@ def place(session: Session, text: str) -> tuple[str, int] | None:
     return (path_of(session, match[1]), int(match[2])) if match else None
 
 
-def tick(session: Session, params: Arguments, path: str, line: int) -> JsonObject:
+def tick(session: Session, params: Arguments, path: str, line: int) -> AnswerReport:
     """Tick the task on a line of a note. The report is like that of an answer."""
     standing = find_task(session, path, lambda task: task.line == line)
     if standing is None:
         raise NoteNotFoundError(f"{path}:{line} is no task; vaultmem tasks lists what is open")
     text = one_line(standing.task.text)
-    report: JsonObject = {
+    report: AnswerReport = {
         "id": f"{path}:{line}", "state": DONE, "text": text, "until": None, "was": OPEN, "changed": True,
         "carried_out": [], "skipped": [], "asks": None,
     }  # fmt: skip

@@ -195,7 +195,7 @@ def _comment(entries: Sequence[Entry]) -> str:
 
 
 def _row(one: Entry, ids: Mapping[str, str]) -> JsonObject:
-    own: dict[str, object] = {
+    own = {
         "id": one.id, "role": one.role, "created_at": fine_stamp(one.created),
         "hash": content_hash(_fact(one) if one.role == MEMORY else _unquoted(_quote(one.content)))[:_HASH],
         **{key: value for key, value in one.properties.items() if key not in _OWN},

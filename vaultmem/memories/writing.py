@@ -121,7 +121,7 @@ def _find(session: Session, text: str) -> Memory:
         return session.find(text, archived=True)
 
 
-def _without_secrets(params: Arguments) -> tuple[str, dict[str, object]]:
+def _without_secrets(params: Arguments) -> tuple[str, dict[str, list[str]]]:
     """The content, and what of it looks like secrets: the kinds of what was taken out ("redacted"). An assistant
     writes what it has read somewhere; a person may keep a password on purpose, and is only warned ("secrets")."""
     content = params.content()
@@ -364,7 +364,7 @@ def may_merge(session: Session, one: Memory, other: Memory) -> bool:
 
 
 def _clashes(existing: Existing) -> JsonObject:
-    similar: Sequence[dict[str, object]] = [
+    similar = [
         {"id": memory.id, "title": memory.title, "path": memory.path, "similarity": round(near, 2)}
         for memory, near in existing.similar
     ]

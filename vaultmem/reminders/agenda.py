@@ -22,13 +22,10 @@ from vaultmem.memories.ledger import Ledger
 from vaultmem.reminders import schedules
 from vaultmem.reminders.due import Due, Identified, Schedule, with_id
 from vaultmem.reminders.schedules import BEGAN, Own, Place, Source, Written
-from vaultmem.text.values import EVERYBODY, TYPE_CHECKING
+from vaultmem.text.values import EVERYBODY
 from vaultmem.vault import blocks
 from vaultmem.vault.conflicts import numbered_original, stem
 from vaultmem.vault.places import REMINDERS, in_conversation
-
-if TYPE_CHECKING:
-    from typing import Any
 
 log = logging.getLogger("vaultmem.reminders")
 
@@ -76,15 +73,13 @@ def notes_with_times(catalog: Catalog, among: Iterable[int] | None = None) -> li
         answer = catalog.db.execute(_ALL).fetchone()
     else:
         answer = catalog.db.execute(_SOME, (json.dumps(sorted(among)),)).fetchone()
-    return [_note(row) for row in json.loads(answer[0])]
-
-
-def _note(row: list[Any]) -> DueNote:
-    id_, path, title, day, journal, excluded, mtime_ns, properties, rows = row
-    in_order = sorted((DueRow(*each) for each in rows), key=lambda each: each.line)
-    return DueNote(
-        id_, path, title, day or "", journal or "", bool(excluded), mtime_ns / 1e9, properties or {}, in_order
-    )  # fmt: skip
+    return [
+        DueNote(
+            id_, path, title, day or "", journal or "", bool(excluded), mtime_ns / 1e9, properties or {},
+            sorted((DueRow(*each) for each in rows), key=lambda each: each.line),
+        )
+        for id_, path, title, day, journal, excluded, mtime_ns, properties, rows in json.loads(answer[0])
+    ]  # fmt: skip
 
 
 def _existing(catalog: Catalog, paths: Iterable[str]) -> set[str]:

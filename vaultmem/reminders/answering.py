@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, UsageError
 from vaultmem.index.catalog import Catalog
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.memories import access, own_notes, past
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import RESTORE
@@ -38,7 +38,7 @@ from vaultmem.vault.batches import Header
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
     from vaultmem.api.rpc import Reader
-    from vaultmem.memories.leaving import ItemReport
+    from vaultmem.memories.leaving import AnswerReport, ItemReport
 
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 _A_YEAR = 366  # days
@@ -72,7 +72,7 @@ def notify(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     dry_run, vanished = params.flag("dry_run"), params.told("vanished")
     refreshed = None if dry_run else waiting.refresh(catalog, now, vanished)
     planned = waiting.notify(catalog, now, vanished, dry_run=dry_run)
-    report: dict[str, object] = {
+    report: JsonObject = {
         "told": [
             {"title": each.title, "body": each.body, "urgent": each.urgent}
             for each in planned.alarms
@@ -122,7 +122,7 @@ def settle(session: Session, params: Arguments) -> JsonObject:
     return dict(vars(carrying.settle(session, dry_run=params.flag("dry_run"))))
 
 
-def answer(session: Session, params: Arguments) -> JsonObject:
+def answer(session: Session, params: Arguments) -> AnswerReport:
     """Take an answer, and carry out what it asks for. An item that is closed stays as it is."""
     state, name = params.needed("state"), params.needed("id")
     now = session.local_time
@@ -141,7 +141,7 @@ def answer(session: Session, params: Arguments) -> JsonObject:
     last = record.answers().get(series) if series else target.last
     before = last.state if last else OPEN
     changed = before not in (DONE, DROPPED) if state != OPEN else before != OPEN
-    report: JsonObject = {
+    report: AnswerReport = {
         "id": target.id,
         "state": state if changed else before,
         "text": text,
@@ -155,12 +155,12 @@ def answer(session: Session, params: Arguments) -> JsonObject:
     if series:  # its end is recorded under its own id
         answers = [answers[0]._replace(id=series), *(answers if state == OPEN else [])]
     if state == OPEN and (entry := entry_of_answer(session, answers[0].id, before)):
-        return {**report, **_undo(session, params, target, entry)}
+        return cast("AnswerReport", {**report, **_undo(session, params, target, entry)})
     if params.flag("dry_run"):
-        return {**_dry_run(session, target.id, state, answers), **report}
+        return cast("AnswerReport", {**_dry_run(session, target.id, state, answers), **report})
     who = who._replace(answers=history_answers(record.answers(), answers))
     record.add(answers, [], session.now)
-    return {**report, **_carry_out(session, params, target, who)}
+    return cast("AnswerReport", {**report, **_carry_out(session, params, target, who)})
 
 
 def _series(session: Session, target: _Target, state: str, params: Arguments) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, TypedDict
 
+    from vaultmem.adapter import JsonObject
     from vaultmem.api.rpc import Verbs
 
     class Row(TypedDict):
@@ -116,7 +117,7 @@ def _days_later(now: float, days: int) -> str:
     return minute(noon)[:10]
 
 
-def _surroundings(folder: str, now: float) -> dict[str, object]:
+def _surroundings(folder: str, now: float) -> JsonObject:
     """What items depend on beside files, ready for JSON: the day, the settings, the zone, and who has gathered them."""
     signature = [None if one is None else list(one) for one in config.signature(folder)]
     return {

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, tzinfo
 from functools import partial
 
-from vaultmem.adapter import Moment, Phrase, Properties, Value
+from vaultmem.adapter import JsonObject, Moment, Phrase, Properties, Value
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.plugins import language
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from vaultmem.memories.arguments import Arguments
     from vaultmem.memories.store import Session
 
-Fields = Mapping[str, object]
 BEGAN = "began"  # under this key stands when vaultmem read the vault for the first time
 FURTHEST_DAYS = 3660  # what is further away nobody plans in words
 GRACE_DAYS = 7  # that a sentence, or a dated block that is no task, is late
@@ -136,7 +135,7 @@ class Place(NamedTuple):
         return Due("", kind, text, "", "", self.path, line, self.title, foreign=self.foreign)
 
 
-def of_task(place: Place, fields: Fields, *, plain: bool) -> Schedule | None:
+def of_task(place: Place, fields: JsonObject, *, plain: bool) -> Schedule | None:
     """An open task; `plain` says whether its words may tell when, where it has no date."""
     own_id = _own_id(fields)
     due = place.due(TASK, _text(fields, "text"), _line(fields))
@@ -154,7 +153,7 @@ def of_task(place: Place, fields: Fields, *, plain: bool) -> Schedule | None:
     return Schedule(due, own_id or place.stem, begins=not at, key=key)
 
 
-def of_block(place: Place, fields: Fields) -> Schedule | None:
+def of_block(place: Place, fields: JsonObject) -> Schedule | None:
     """A dated block that is no task: what is planned for a day is over with it, a deadline soon after."""
     limit = _text(fields, "due")
     first = limit or _text(fields, "scheduled")
@@ -184,11 +183,11 @@ def _in_words(place: Place, due: Due, read: Callable[[datetime], Moment | None])
     return Schedule(due, due.own_id or place.stem, rule)
 
 
-def _own_id(fields: Fields) -> str:
+def _own_id(fields: JsonObject) -> str:
     return _text(fields, "id") or _text(fields, "block_id")
 
 
-def _repeat(fields: Fields) -> str:
+def _repeat(fields: JsonObject) -> str:
     """How it repeats, in words; Logseq writes ++1w."""
     words = _text(fields, "recurrence")
     match = _REPEATER.fullmatch(_text(fields, "repeater"))
@@ -199,12 +198,12 @@ def _repeat(fields: Fields) -> str:
     return f"{often} when done" if match[1] == ".+" else often
 
 
-def _text(fields: Fields, key: str) -> str:
+def _text(fields: JsonObject, key: str) -> str:
     value = fields.get(key)
     return value if isinstance(value, str) else ""
 
 
-def _line(fields: Fields) -> int:
+def _line(fields: JsonObject) -> int:
     value = fields.get("line")
     return value if isinstance(value, int) else 0
 
@@ -329,7 +328,7 @@ def _days_of_writing(path: str, folded: Properties) -> set[str]:
 # --- Reminders that somebody sets: what, when, and how often
 
 
-def remind(session: Session, params: Arguments) -> dict[str, object]:
+def remind(session: Session, params: Arguments) -> JsonObject:
     """Write a reminder. Its words say when, unless `at` does; a repetition is in the words or in `repeat`. What is not
     understood is refused: half of it would be another time."""
     from vaultmem.memories.writing import write  # what is due is read more often

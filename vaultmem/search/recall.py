@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 LONGEST = 20_000  # characters of a question
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
-Step = dict[str, object]
 
 _recallers: WeakKeyDictionary[MemoryStore, Recaller] = WeakKeyDictionary()
 _making = threading.Lock()
@@ -52,7 +51,7 @@ def recall(desk: MemoryStore, reader: Reader, request: Arguments) -> JsonObject:
     run = recaller(desk).run(desk, reader, wanted)
     if request.flag("counts"):
         recaller(desk).count(desk, [one for one, _ in run.chosen.items], wanted.viewer.name)
-    result: dict[str, object] = {
+    result: JsonObject = {
         "memories": [_to_json(one, number, wanted.viewer) for one, number in run.chosen.items],
         "tokens": run.chosen.tokens,
         "budget_used": round(run.chosen.tokens / wanted.room, 4),
@@ -61,7 +60,7 @@ def recall(desk: MemoryStore, reader: Reader, request: Arguments) -> JsonObject:
         **({"held_back": [_held_back(one) for one in run.held_back]} if run.held_back else {}),
     }
     if run.look.remarks:
-        result["remarks"] = run.look.remarks
+        result = {**result, "remarks": run.look.remarks}
     return {**result, "explain": run.steps} if request.flag("explain") else result
 
 
@@ -177,7 +176,7 @@ class Run:
 
     def __init__(self, recaller: Recaller, look: Look, wanted: Wanted) -> None:
         self.look, self.wanted = look, wanted
-        self.steps: list[Step] = []
+        self.steps: list[JsonObject] = []
         self.left_out: dict[str, int] = {}
         self.held_back: list[Candidate] = []  # until the person approves it
         self.chosen = Chosen([], 0, 0)
@@ -385,7 +384,7 @@ def _attribution(one: Candidate, to: Viewer) -> str | None:
 
 
 def _to_json(one: Candidate, number: int, to: Viewer) -> JsonObject:
-    result: dict[str, object] = {
+    return {
         "id": one.id or None, "path": one.path, "line": one.line, "end_line": one.end_line, "title": one.title,
         "content": one.content, "memory_type": one.memory_type, "category": one.category or None, "scope": one.scope,
         "confidence": one.confidence, "importance": one.importance, "created_at": stamp(one.created),
@@ -395,4 +394,3 @@ def _to_json(one: Candidate, number: int, to: Viewer) -> JsonObject:
         "score": round(one.score, 4), "tokens": number,
         "parts": {name: round(part, 4) for name, part in one.parts.items()},
     }  # fmt: skip
-    return result
