@@ -67,6 +67,7 @@ def main() -> None:
     for name in (
         "recall/questions-cjk.tsv",
         "recall/questions-cjk-held-out.tsv",
+        "recall/questions-cjk-fresh.tsv",
         "pairs/paraphrases-chinese.tsv",
         "pairs/paraphrases-english.tsv",
     ):

@@ -191,3 +191,16 @@ def test_a_note_scores_at_least_its_best_block_and_less_than_twice(
     for note, score in rank.note_scores(ordered).items():
         best = max(points for owner, points in hits if owner == note)
         assert best <= score <= best * sum(rank.NOTE_SHARE) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("words", "share"),
+    [
+        ("boiler service", 1.0), ("who services the boiler", rank.WORDS_SHARE), ("锅 炉", 1.0), ("锅 炉 检 查", 1.0),
+        ("锅 炉 坏 了 该 找 谁", rank.CJK_SHARE), ("docker 容 器 重 启", rank.CJK_SHARE), ("кто чинит котёл", rank.WORDS_SHARE),
+        ("write ahead log 日 志", rank.WORDS_SHARE),
+    ],
+)  # fmt: skip
+def test_words_beside_meaning_count_by_how_many_they_are(words: str, share: float) -> None:
+    """Of CJK, two characters are a word; one or two words are looked up, and count whole."""
+    assert rank.words_share(words.split()) == share

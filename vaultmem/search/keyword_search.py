@@ -378,7 +378,7 @@ class KeywordSearcher:
 
 
 def _is_han(token: str) -> bool:
-    return len(token) == 1 and ord(token) >= 0x3040
+    return len(token) == 1 and token >= rank.CJK
 
 
 def _belongs_together(tokens: list[str]) -> bool:

@@ -34,6 +34,7 @@ PHRASE_WEIGHTS = {
     "tag": 0.6,
     "path": 0.2,
 }
+CJK = "\u3040"  # from here on a character is a token
 CHARACTER_WEIGHT = 0.3  # a CJK character alone, beside the pairs it stands in
 FIELDS = ("body", "near", "title", "heading", "label", "tag", "path")
 NAME_SHARE = 0.9  # at most so much of a speaker's name is taken from what he and others say
@@ -50,6 +51,7 @@ QUESTION_COST = 3.0  # of a turn that only asks something
 SIZE_POINTS = [LENGTH_WEIGHT * math.log1p(size) for size in range(ASKS)]
 SIZE_POINTS += [points - QUESTION_COST for points in SIZE_POINTS]  # by the size of a block
 WORDS_SHARE = 0.7  # beside meaning, of the points for words: they grow with each word, and drown it
+CJK_SHARE = 0.25  # the same of pairs of CJK characters, of which each scores as three or four words of other scripts do
 FEW_WORDS = 2  # that many words are looked up rather than asked, and count whole
 NEAR_ENOUGH = 0.25  # a lower cosine means nothing with this kind of model, unless filters leave nothing nearer
 NOTE_SHARE = (1.0, 0.5, 0.25)  # how a note's best, second and third block count for the note
@@ -115,6 +117,14 @@ def pair_weight(pair: str) -> float:
 def character_weight(character: str) -> float:
     """How much a CJK character alone counts: function characters little."""
     return CHARACTER_WEIGHT * (STOP_WEIGHT if character in _HAN_FUNCTION else 1.0)
+
+
+def words_share(words: Collection[str]) -> float:
+    """How much of the points for the words of a question counts beside its meaning."""
+    characters = sum(len(word) == 1 and word >= CJK for word in words)
+    if len(words) - characters / 2 <= FEW_WORDS:
+        return 1.0
+    return CJK_SHARE if 2 * characters > len(words) else WORDS_SHARE
 
 
 @value

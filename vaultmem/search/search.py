@@ -218,10 +218,8 @@ class Searcher:
                 result.remarks.append(f"keyword results only: {error}")
         if others := (meaning.keys() | around.keys()) - sizes.keys():
             sizes |= catalog_read.block_sizes(self.catalog, others)
-        asks = len(result.words) > rank.FEW_WORDS
-        share = (
-            rank.WORDS_SHARE if meaning and asks and self.meaning().knows(question.text) else 1.0
-        )
+        knows = bool(meaning) and self.meaning().knows(question.text)
+        share = rank.words_share(result.words) if knows else 1.0
         seat, copies = seats.of if seats else int, result.known.copies
         facts = rank.Facts(copies, sizes, seat, around, share, ask.limit)
         ranking = rank.Ranking(keyword, meaning, ORD_BITS, facts)
