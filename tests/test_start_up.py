@@ -334,13 +334,17 @@ sys.exit(code)
 
 
 @pytest.mark.parametrize(
-    "words", [("search", "rope"), ("recall", "rope"), ("write", "--dry-run", "milk")], ids=" ".join
+    "words",
+    [("search", "rope"), ("recall", "rope"), ("write", "--dry-run", "Anne prefers dark mode")],
+    ids=" ".join,
 )
 def test_what_has_no_chinese_compiles_no_pattern_of_it(
     remembering: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All Han characters in a pattern take Python 1 to 4 ms, and a write had nine such patterns."""
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    with Vault(str(remembering)) as vault:
+        vault.write("Anne prefers oat milk")
     (remembering / "Rope.md").write_text("The rope — 12 m — hangs in the café.\n", encoding="utf-8")
     synced(remembering)
     run = [sys.executable, "-c", PATTERNS, *words, "--vault", str(remembering)]

@@ -62,7 +62,7 @@ def _words() -> _Words:
     return _Words(
         {**{name: name for name in lists["english"].split()}, **_pairs(lists["english_names"])},
         chinese,
-        re.compile(f"^(.*?)的?({'|'.join(longest_first)})$", re.DOTALL),
+        lazy(f"^(.*?)的?({'|'.join(longest_first)})$", re.DOTALL),
         american,
         re.compile(rf"\b(?:{'|'.join(american)})\b"),
         opposites,
@@ -133,7 +133,7 @@ def rivals(one: str, other: str) -> bool:
 
 def _other_script(one: str, other: str) -> bool:
     """里斯本 and "Lisbon" are not different as far as we can tell."""
-    if bool(_HAN.search(one)) == bool(_HAN.search(other)):
+    if (one + other).isascii() or bool(_HAN.search(one)) == bool(_HAN.search(other)):
         return False
     return bool(_LATIN.search(one) or _LATIN.search(other))
 
@@ -149,7 +149,7 @@ def opposite(one: str, other: str) -> str | None:
             if sorted(other.split()) == sorted([against, *rest]):
                 return " ".join(rest)
     for word, others in _words().opposites.items():
-        if _HAN.match(word) and word in one:
+        if word in one and not word.isascii() and _HAN.match(word):
             for against in others:
                 if one.replace(word, against, 1) == other:
                     return one.replace(word, "", 1).strip()
@@ -210,7 +210,7 @@ def slot(subject: str) -> Slot | None:
     """The slot that the subject of "… is …" ends in: "Anne's birthday", "生日"; None when it is none."""
     written = " ".join(subject.casefold().replace("’", "'").split())
     written = _words().british.sub(lambda match: _words().american[match[0]], written)
-    return _english_slot(written) or _chinese_slot(written)
+    return _english_slot(written) or (None if written.isascii() else _chinese_slot(written))
 
 
 def _english_slot(written: str) -> Slot | None:
@@ -328,7 +328,7 @@ def _every(clause: str) -> Fact | None:
 
 
 def _han_every(clause: str) -> Fact | None:
-    match = _HAN_EVERY.match(clause)
+    match = None if clause.isascii() else _HAN_EVERY.match(clause)
     if not match:
         return None
     what = f"{match['before']}{match['after']}".removeprefix("我们").replace("一次", "")
@@ -351,7 +351,7 @@ def _count(word: str) -> int:
 
 
 def _floor(clause: str) -> Fact | None:
-    match = _FLOOR.match(clause) or _HAN_FLOOR.match(clause)
+    match = _FLOOR.match(clause) or (None if clause.isascii() else _HAN_FLOOR.match(clause))
     if not match or not match["level"] or _OPEN.search(match["subject"]):
         return None
     return Fact(match["subject"], "floor", _level(match["level"].lower()))

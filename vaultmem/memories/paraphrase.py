@@ -117,7 +117,7 @@ def says_more(one: str, other: str) -> int:
 def keys(text: str) -> frozenset[str]:
     """What two texts that state the same have in common: words that carry meaning, pairs of Chinese characters."""
     plain = _plain(text[:LONGEST])
-    return plain.pairs | {word[: _PREFIX + 1] for word in plain.known if not _HANS.fullmatch(word)}
+    return plain.pairs | {word[: _PREFIX + 1] for word in plain.known if not _is_han(word)}
 
 
 def features(one: str, other: str, similarity: float | None = None) -> dict[str, float]:
@@ -223,15 +223,18 @@ def _state_features(one: str, other: str, *, is_change: bool) -> dict[str, float
 @lru_cache(4096)
 def _plain(text: str) -> _Plain:
     spelled = language().fold(
-        _HOUR.sub(_hour, _NUMERAL.sub(_figures, _COUNTED.sub(_figures, text)))
+        _HOUR.sub(
+            _hour, _NUMERAL.sub(_figures, text if text.isascii() else _COUNTED.sub(_figures, text))
+        )
     )
     spelled = spelled.replace("星期", "周").replace("礼拜", "周").replace("点半", "点30")
     words = tuple(token.stem for token in tokens_of(spelled))
     prefixes: dict[str, list[str]] = {}
     for word in words:
         prefixes.setdefault(word[:_PREFIX], []).append(word)
-    signs = [sign for run in _HANS.findall(spelled) for sign in run if sign not in STOP]
-    known = {word: 0.5 if _HANS.fullmatch(word) else 1.0 for word in words}
+    runs = () if spelled.isascii() else _HANS.findall(spelled)
+    signs = [sign for run in runs for sign in run if sign not in STOP]
+    known = {word: 0.5 if _is_han(word) else 1.0 for word in words}
     return _Plain(
         words,
         known,
@@ -253,6 +256,10 @@ def _to_fact(fact: Statement) -> _Fact:
     value = frozenset(token.stem for token in tokens_of(fact.value)) - _COMPARED
     kind = _ALIASES.get(fact.property, fact.property)
     return _Fact(fact.subject, kind, value, fact.negated, fact.where)
+
+
+def _is_han(word: str) -> bool:
+    return not word.isascii() and _HANS.fullmatch(word) is not None
 
 
 def _figures(match: re.Match[str]) -> str:

@@ -34,13 +34,12 @@ from vaultmem.text.times import stamp
 from vaultmem.text.values import lazy
 
 LONGEST_VALUE = 5  # tokens
-_UNIT = lazy(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+")  # words, or Chinese characters
+_WORD, _UNIT = lazy(r"\w+"), lazy(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+")  # or signs
 REPLACES, SAME, APART = "replaces", "same", "apart"
 
-_NEVER = -5.0
+_NEVER, _FAR = -5.0, 5.0
 DOUBTFUL = 0.0  # log odds from which an older text may be replaced
 _MANY, _SPREAD = 6, 0.3  # texts, and the share of them that makes a word of theirs a common one
-_FAR = 5.0
 _USUAL = 0.5  # the cosine of two statements when nobody knows it
 
 
@@ -148,7 +147,8 @@ def _shares_only_its_subject(old: str, new: str) -> bool:
     head = paraphrase.difference(mine, theirs).head
     if not head or set(mine) & set(theirs) != set(mine[:head]):
         return False
-    first, second = (_UNIT.findall(text[:CAP].lower()) for text in (old, new))
+    unit = _WORD if (old + new).isascii() else _UNIT
+    first, second = (unit.findall(text[:CAP].lower()) for text in (old, new))
     if not read(first[max(0, paraphrase.difference(first, second).head - 1)]).tokens:
         return False
     values = ({token.kind for token in rest if token.kind != WORD} for rest in (a[head:], b[head:]))
