@@ -54,7 +54,11 @@ def lower_priority_of_thread() -> None:
     """Let everything else on the machine go before this thread. Only Linux knows such a thing."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+            thread = threading.get_native_id()
+            now = os.getpriority(
+                os.PRIO_PROCESS, thread
+            )  # whoever started us may have put us further back
+            os.setpriority(os.PRIO_PROCESS, thread, max(NICE, now))
 
 
 # Memory that glibc would keep for later: a process that lives for days gives it back.
