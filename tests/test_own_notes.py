@@ -63,6 +63,7 @@ def text(vault: Path) -> str:
         ("set Plans/Plan.md TAGS garden --add", "'my home']", "'my home', 'garden']"),
         ("set Plan tags [work,new]", "'my home']", "'new']"),
         ("unset Plan tags work", "[work, 'my home']", "['my home']"),
+        ("set Plan due 2026-12-05", "due: 2026-12-01\n", "due: 2026-12-05\n"),
         ("unset Plan due", "due: 2026-12-01\n", ""),
         ("unset Plan due 2026-12-01", "due: 2026-12-01\n", ""),
         ("done Plan:9", "- [ ] buy milk", "- [x] buy milk"),
@@ -94,6 +95,16 @@ def test_what_is_so_already_is_not_written(vault: Path) -> None:
         assert not (found["items"][0] if "items" in found else found)["changed"]
     assert text(vault) == NOTE
     assert report(vault, "history")["history"] == []
+
+
+def test_what_would_lose_something_or_is_no_name_is_refused(vault: Path, write: Write) -> None:
+    write("Nested.md", "---\nplan:\n  day: 3\n---\n")
+    assert "'plan' in Nested.md has properties of its own" in one_line(
+        on(vault, "set", "Nested", "plan", "3")
+    )
+    assert "is one line" in one_line(on(vault, "set", "Plan", "a\nb", "c"))
+    assert on(vault, "unset", "Nested", "plan").code == 0
+    assert text(vault) == NOTE
 
 
 def test_a_task_that_comes_round_moves_on(vault: Path) -> None:

@@ -55,10 +55,16 @@ def unset(session: Session, params: Arguments) -> JsonObject:
 def _edit(session: Session, params: Arguments, new: Callable[[list[Value]], Value]) -> JsonObject:
     """The property becomes what `new` makes of its items."""
     path, key = path_of(session, params.needed("note")), params.needed("key")
+    if not key.isprintable():
+        raise UsageError("the name of a property is one line")
     data = session.desk.bytes_of(path) or b""
     form = session.desk.rules.page_style(path)
     was = _value(form, decode(data)[0], key)
     value = new(_items(form, was))
+    if isinstance(was, dict) and value is not None:
+        raise UsageError(
+            f"{key!r} in {path} has properties of its own; change it in your editor, or unset it first"
+        )
     raw = pages.edit(form, data, {key: value}, None)
     why = f"{'unset' if value is None else 'set'} {one_line(key)}"
     changes = (Change(EDIT, "", path, path, {}, None, digest(data), why, raw),)

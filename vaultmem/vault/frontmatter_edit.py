@@ -99,6 +99,7 @@ class Items:
         return self.text.rfind("\n", 0, at) + 1
 
 
+_DAY = lazy(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")  # as editors write one, and so where one was
 _COMMENT = lazy(r"[ \t]+#[^\r\n]*")
 
 
@@ -291,11 +292,16 @@ class _Place:
 
     def _with_line(self, value: Value) -> str:
         new = format_value(value)
+        if new == f'"{value}"' and _DAY.fullmatch(str(value)) and _DAY.fullmatch(self._was()):
+            new = str(value)
         blanks = (
             self.text[self.colon : self.start] if self.inline and self.end > self.start else " "
         )
         name = self.text[: self.colon] + (blanks + new if new else "")
         return name + self._comment() + self._between() + self.text[self._end_of_value() :]
+
+    def _was(self) -> str:
+        return self.text[self.start : self.end].strip()
 
     def _with_list(self, values: list[Value]) -> str:
         lines = item_lines(values, self.indent)
