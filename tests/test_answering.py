@@ -313,6 +313,34 @@ def test_who_answered_is_in_the_history(bench: Open) -> None:
     assert "- [ ] pay rent 🔁 every month 📅 2026-11-20\r\n" in on.text("Tasks.md")
 
 
+def test_what_is_ticked_and_put_off_on_the_page_is_in_the_history_and_comes_back_from_it(
+    bench: Open,
+) -> None:
+    on = bench()
+    on.ask("notify")
+    page = on.folder / "vaultmem" / "pending.md"
+    anne, rent = on.id("call Anne"), on.id("pay rent")
+    lines = page.read_text("utf-8").splitlines(keepends=True)
+    marks = {anne: "- [x]", rent: "- [>]"}
+    ticked = [
+        next((line.replace("- [ ]", mark) for id_, mark in marks.items() if id_ in line), line)
+        for line in lines
+    ]
+    page.write_text("".join(ticked), "utf-8")
+    on.ask("notify")
+    assert not {"call Anne", "pay rent"}.intersection(on.words())
+    on.ask("settle")
+    entries = on.vault.history()
+    assert sorted(one["why"] for one in entries) == ["done: call Anne", "snoozed: pay rent"]
+    assert {one["kind"] for one in entries} == {"person"}
+    for waiting in (1, 2):
+        on.later()
+        on.ask("undo", last=True)
+        on.ask("notify")
+        assert len({"call Anne", "pay rent"}.intersection(on.words())) == waiting
+    assert page.read_text("utf-8") == "".join(lines)
+
+
 def test_the_answer_is_kept_where_the_note_cannot_be_written(
     bench: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

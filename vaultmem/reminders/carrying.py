@@ -37,7 +37,7 @@ from vaultmem.text.recurrence import resumed
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
-from vaultmem.vault.batches import Header
+from vaultmem.vault.batches import Answered, Header
 
 if TYPE_CHECKING:
     from typing import Any, TypeVar
@@ -69,30 +69,41 @@ def settle(
     session: Session, *, dry_run: bool = False, more: Iterable[Answer] = (), entry: Header | None = None
 ) -> Settled:  # fmt: skip
     """Do what is to be done and was not yet; only say so in a dry run, in which there may be `more` answers. `entry`
-    has the answers that were just recorded: the history gets them with what they led to, or alone."""
+    has the answers that were just recorded: the history gets them with what they led to, or alone; and what was ticked
+    on the page, each by itself."""
+    pending, entries = session.desk.pending, [entry] if entry else []
     if not dry_run:
-        session.desk.pending.unsettled = False  # what is answered from now on is for the next time
-    answers = session.desk.pending.record.answers()
+        pending.unsettled = False  # what is answered from now on is for the next time
+        ticked, pending.ticked = pending.ticked, []
+        entries += [_entry(session, one) for one in ticked]
+    answers = pending.record.answers()
     answers |= {answer.id: answer for answer in more}
-    work = _Work(session, answers, entry, dry_run=dry_run)
+    work = _Work(session, answers, entries, dry_run=dry_run)
     work.carry_out_dues()
     work.move_on()
     leaving.keep(session, answers, work.settled, dry_run=dry_run)
     work.promote_facts()
     work.decide_proposals()
-    if work.entry is not None:
-        session.desk.batches.apply(work.entry, [])
+    led_to = {one["due"] for one in work.settled.done}  # entries of their own
+    for one in work.entries:
+        if not any(answer.id in led_to for answer in one.answers):
+            session.desk.batches.apply(one, [])
     return work.settled
+
+
+def _entry(session: Session, one: Answered) -> Header:
+    why = f"{one.after}: {one_line(one.text)}"[:200]
+    return Header(YOU, "person", why, session.now, answers=(one,))
 
 
 class _Work:
     """Goes through the answers once."""
 
     def __init__(
-        self, session: Session, answers: dict[str, Answer], entry: Header | None, *, dry_run: bool
+        self, session: Session, answers: dict[str, Answer], entries: list[Header], *, dry_run: bool
     ) -> None:
         self.settled = Settled()
-        self.entry = entry  # of the history, until something that was done has it
+        self.entries = entries  # of the history, until something that was done has them
         self._session, self._answers, self._dry_run = session, answers, dry_run
         self._dues = dues(session, answers)
 
@@ -243,11 +254,12 @@ class _Work:
         kind = "person" if by == YOU else "assistant"
         who = Header(by, kind, f"{plan.name}: {words}"[:200], session.now)
         ids = {due.id, due.series, completion_id(due.path)}
-        if self.entry is not None and any(one.id in ids for one in self.entry.answers):
-            who, self.entry = self.entry, None
+        with_answer = [one for one in self.entries if any(a.id in ids for a in one.answers)][:1]
+        for who in with_answer:
+            self.entries.remove(who)
         outcome = session.carry_out(plan, who)
         if outcome.skipped:
-            self.entry = self.entry or (who if who.answers else None)
+            self.entries += with_answer
             self.settled.skip(due.id, due.path, outcome.skipped[0][1])
             return
         self._record(carried_out_ids(due), answer, by, words)

@@ -16,6 +16,7 @@ from vaultmem.memories.item_answers import (
     Answer,
     Answers,
     halted_id,
+    history_answers,
     is_closed,
 )
 from vaultmem.reminders import alarms, items, listing, person_facts
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from vaultmem.memories.ledger import Ledger
     from vaultmem.reminders.listing import Fact
     from vaultmem.reminders.ticks import Ack
+    from vaultmem.vault.batches import Answered
     from vaultmem.vault.dialects import Rulebook
 
 FORGET_EVERY = 3600.0  # seconds
@@ -73,6 +75,7 @@ class Pending:
         self._renames = Renames(state.path("pending.dues"))
         # There may be answers that are not carried out: who knows what a kill has cut off.
         self.unsettled = True
+        self.ticked: list[Answered] = []  # answers taken from the page, for the history
         self._writing = threading.Lock()
         self._notifying = threading.Lock()  # beside the other one: a desktop may take its time
         self._forgot: float | None = None  # when what is gone was forgotten last
@@ -207,7 +210,9 @@ class Pending:
 
         def record(acks: Mapping[str, Ack]) -> None:
             self.unsettled = self.unsettled or bool(acks)
-            self.record.add(self._as_answers(acks, now, texts).values(), [], now.timestamp())
+            new = self._as_answers(acks, now, texts).values()
+            self.ticked += history_answers(answers, new)
+            self.record.add(new, [], now.timestamp())
 
         done = self.page.refresh(listed, now, record, extent)
         if done.written:
