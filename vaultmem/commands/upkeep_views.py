@@ -25,7 +25,7 @@ from vaultmem.output import Output
 from vaultmem.reminders.items import WORDS
 from vaultmem.text.sanitize import one_line, words
 from vaultmem.text.values import TYPE_CHECKING, plural
-from vaultmem.vault.places import ARCHIVE, GENERATED
+from vaultmem.vault.places import ARCHIVE
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from vaultmem.memories.review import ShownProposal
 
 FEW = 100  # entries of the history, in which those of conversations are looked for
-MOST_PROPERTIES = 65_536  # bytes in which the properties of a note end
-STRAY = "is in no folder of a category, and is left alone"
 _QUESTION = "[a]ccept, [r]eject, [s]kip, [q]uit? "
 
 
@@ -51,33 +49,12 @@ def maintain(args: Namespace, output: Output) -> int:
             report = getattr(vault, name)(**params_of(name, args))
         show_report(report, output)
         if name == "dream" and not output.as_json:
-            for path in strays(vault):
-                output.remark(f"vaultmem: {path} {STRAY}")
+            from vaultmem.reminders.review_sources import strays
+
+            folder = vault.config.text("memory_folder")
+            for one in strays(vault.searcher().catalog, folder):
+                output.remark(f"vaultmem: {one.path} {one.text}")
     return 0
-
-
-def strays(vault: Vault) -> list[str]:
-    """Notes in the memory folder itself, in no folder of a category, and without an id: no job maintains them."""
-    folder = vault.config.text("memory_folder")
-    try:
-        with os.scandir(os.path.join(vault.path, folder)) as entries:
-            notes = [each for each in entries if each.name.endswith(".md") and each.is_file()]
-    except OSError:
-        return []
-    theirs = (each for each in notes if each.name not in GENERATED and each.name[0] != ".")
-    return sorted(f"{folder}/{each.name}" for each in theirs if not _has_id(each.path))
-
-
-def _has_id(path: str) -> bool:
-    from vaultmem.vault import pages
-    from vaultmem.vault.files import decode
-
-    try:
-        with open(path, "rb") as file:
-            text = decode(file.read(MOST_PROPERTIES))[0]
-        return bool(pages.read("frontmatter", text).properties.get("id"))
-    except (OSError, VaultmemError):
-        return True  # the doctor reports it
 
 
 def show_job(answer: PlanReport, _args: Namespace, output: Output) -> None:

@@ -133,7 +133,7 @@ class FileProblem(NamedTuple):
 def file_problems(catalog: Catalog, folder: str, page: str) -> Iterator[FileProblem]:
     """All of them; `folder` is that of the memories, `page` the path of pending.md."""
     return chain(
-        _conflict_copies(catalog, folder, page), _unreadable(catalog), _strays(catalog, folder)
+        _conflict_copies(catalog, folder, page), _unreadable(catalog), strays(catalog, folder)
     )
 
 
@@ -161,7 +161,7 @@ def _unreadable(catalog: Catalog) -> Iterator[FileProblem]:
         yield FileProblem(UNREADABLE, item_id(path, "unreadable"), path, text)
 
 
-def _strays(catalog: Catalog, folder: str) -> Iterator[FileProblem]:
+def strays(catalog: Catalog, folder: str) -> Iterator[FileProblem]:
     """Notes that lie in the memory folder itself and have no id: no job minds them."""
     rows = catalog.db.execute(_STRAYS, (*below(folder), len(folder) + 2)).fetchall()
     for path, properties in rows:
