@@ -621,7 +621,7 @@ def refused(path: str, answers: Answers) -> str:
 def test_a_folder_that_is_a_link_is_refused(path: str, answers: Answers, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     os.symlink(tmp_path / "elsewhere", os.path.dirname(path))
-    assert "is not a folder" in refused(path, answers)
+    assert "is a link" in refused(path, answers)
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
@@ -645,7 +645,7 @@ def test_what_is_no_socket_is_left_alone(path: str, answers: Answers, tmp_path: 
 
 def test_a_parent_that_is_a_file(tmp_path: Path, answers: Answers) -> None:
     (tmp_path / "file").write_text("")
-    assert "cannot make the folder" in refused(str(tmp_path / "file" / "run" / "a.sock"), answers)
+    assert "cannot create the state folder" in refused(str(tmp_path / "file" / "run" / "a.sock"), answers)
 
 
 def test_a_path_that_no_socket_can_have(tmp_path: Path, answers: Answers) -> None:

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from vaultmem import paths
 from vaultmem.agent.connection import Connection, Limits, refuse
 from vaultmem.api import rpc as codes
 from vaultmem.api.rpc import Request
@@ -233,7 +234,7 @@ def listen(path: str) -> socket.socket:
     Raises StateError when another process listens there, or something there is not ours.
     """
     folder = os.path.dirname(path)
-    _private_folder(folder)
+    paths.make_private(folder)
     ours = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with _alone_in(folder):
@@ -251,25 +252,6 @@ def listen(path: str) -> socket.socket:
         ours.close()
         raise
     return ours
-
-
-def _private_folder(folder: str) -> None:
-    """Make the folder, or make sure that it is ours and nobody else's."""
-    try:
-        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(folder, 0o700)
-        status = os.lstat(folder)
-        if not stat.S_ISDIR(status.st_mode):
-            raise StateError(f"{folder} is not a folder; remove it, the agent makes a folder there")
-        if status.st_uid != os.getuid():
-            raise StateError(
-                f"{folder} belongs to somebody else, so the agent does not listen in it; remove it"
-            )
-        if stat.S_IMODE(status.st_mode) != 0o700:
-            os.chmod(folder, 0o700)
-    except OSError as error:
-        raise StateError(f"cannot make the folder {folder}: {error.strerror}") from error
 
 
 @contextlib.contextmanager
