@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vaultmem_server import several
+from vaultmem_server import rest
 from vaultmem_server.link import JsonObject, LinkError
 
 SCORES = st.lists(st.floats(0, 1e6), max_size=8).map(lambda some: sorted(some, reverse=True))
@@ -27,7 +27,7 @@ def merged(
             sent.append(len(scores))
         return {"results": [{"path": f"{n}.md", "score": one} for n, one in enumerate(scores)]}
 
-    return asyncio.run(several.search(ask, list(vaults), dict(params)))
+    return asyncio.run(rest.merged_search(ask, list(vaults), dict(params)))
 
 
 @given(st.dictionaries(st.sampled_from("abcdefghijkl"), SCORES, min_size=1), st.integers(1, 20))

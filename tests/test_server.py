@@ -645,7 +645,9 @@ def test_what_is_no_socket_is_left_alone(path: str, answers: Answers, tmp_path: 
 
 def test_a_parent_that_is_a_file(tmp_path: Path, answers: Answers) -> None:
     (tmp_path / "file").write_text("")
-    assert "cannot create the state folder" in refused(str(tmp_path / "file" / "run" / "a.sock"), answers)
+    assert "cannot create the state folder" in refused(
+        str(tmp_path / "file" / "run" / "a.sock"), answers
+    )
 
 
 def test_a_path_that_no_socket_can_have(tmp_path: Path, answers: Answers) -> None:
