@@ -21,8 +21,8 @@ else:
         def __init_subclass__(cls, **_options):
             pass
 
-        def __new__(cls, *_of_a_class, **fields):
-            return fields
+        def __new__(cls, *of_a_class, **fields):
+            return type(of_a_class[0], (cls,), {}) if of_a_class else fields
 
     def final(one):
         """What is given."""

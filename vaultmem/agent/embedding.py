@@ -32,12 +32,8 @@ VECTORS = "the agent is about to have the first vectors"
 ALL: frozenset[int] = frozenset()
 
 
-class EmbedState(TypedDict):
-    """How embedding goes; blocks."""
-
-    waiting: int
-    done: int
-    running: bool
+EmbedState = TypedDict("EmbedState", {"waiting": int, "done": int, "running": bool})
+"""How embedding goes; blocks."""
 
 
 class EmbeddingQueue(threading.Thread):

@@ -97,12 +97,8 @@ class Changes:
 # What the agent is doing now, for status and for those who wait.
 
 
-class Stage(TypedDict):
-    """How far it is, as data."""
-
-    stage: str
-    done: int
-    total: int
+Stage = TypedDict("Stage", {"stage": str, "done": int, "total": int})
+"""How far it is, as data."""
 
 
 class StageProgress:

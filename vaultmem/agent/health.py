@@ -37,12 +37,8 @@ BUSY = 2.0  # waiting processes for each processor
 _WATCHES = "/proc/sys/fs/inotify/max_user_watches"
 
 
-class ModelState(TypedDict):
-    """The model, and why it cannot be used."""
-
-    name: str
-    loaded: bool
-    trouble: str | None
+ModelState = TypedDict("ModelState", {"name": str, "loaded": bool, "trouble": "str | None"})
+"""The model, and why it cannot be used."""
 
 
 class AgentStatus(TypedDict, total=False):

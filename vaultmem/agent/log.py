@@ -130,12 +130,11 @@ class _Stderr(logging.StreamHandler[TextIO]):
             self.stream.flush()
 
 
-class LastError(TypedDict):
-    """A warning or an error."""
-
-    time: float  # seconds since 1970
-    level: str
-    message: str
+LastError = TypedDict("LastError", {
+    "time": float,  # seconds since 1970
+    "level": str, "message": str,
+})  # fmt: skip
+"""A warning or an error."""
 
 
 class LastTrouble(logging.Handler):

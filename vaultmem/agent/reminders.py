@@ -29,11 +29,8 @@ UNREACHED = 600.0  # until what could not be done or shown is tried again
 Lend = Callable[[], AbstractContextManager[Vault]]
 
 
-class ReminderState(TypedDict):
-    """How reminding goes."""
-
-    next: str | None
-    troubles: list[str]
+ReminderState = TypedDict("ReminderState", {"next": "str | None", "troubles": list[str]})
+"""How reminding goes."""
 
 
 class Reminders(threading.Thread):

@@ -18,12 +18,8 @@ GONE_EVERY = 5.0  # and between looks whether a vault that went has come back
 HEALTHY_EVERY = 30.0
 
 
-class WatchState(TypedDict):
-    """How watching goes."""
-
-    alive: bool
-    whole: bool
-    trouble: str | None
+WatchState = TypedDict("WatchState", {"alive": bool, "whole": bool, "trouble": "str | None"})
+"""How watching goes."""
 
 
 class Watching(threading.Thread):

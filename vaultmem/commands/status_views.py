@@ -87,12 +87,8 @@ class _Index(NamedTuple):
     second: Second | None
 
 
-class _Shared(TypedDict):
-    """How the index is that this vault shares with others."""
-
-    backend: str
-    problem: str | None
-    waiting: int
+_Shared = TypedDict("_Shared", {"backend": str, "problem": "str | None", "waiting": int})
+"""How the index is that this vault shares with others."""
 
 
 def _exit_code(index: _Index | None) -> int:

@@ -49,12 +49,11 @@ class _Place(NamedTuple):
     path: str
 
 
-class Page(TypedDict):
-    """Some lines."""
-
-    lines: list[str]
-    next: str | None  # where the next page begins; None at the end
-    left_out: int  # files of which nothing can be told
+Page = TypedDict("Page", {
+    "lines": list[str], "next": "str | None",  # where the next page begins; None at the end
+    "left_out": int,  # files of which nothing can be told
+})  # fmt: skip
+"""Some lines."""
 
 
 def export(session: Session, params: Arguments) -> Page:

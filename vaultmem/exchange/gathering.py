@@ -49,17 +49,11 @@ class FileReport(TypedDict, total=False):
     cut: str
 
 
-class IngestReport(TypedDict):
-    """What became of all; `left` files are for the next run."""
-
-    job: str
-    source: str
-    dry_run: bool
-    places: list[str]
-    counts: dict[str, int]
-    files: list[FileReport]
-    left: int
-    remarks: list[str]
+IngestReport = TypedDict("IngestReport", {
+    "job": str, "source": str, "dry_run": bool, "places": list[str], "counts": dict[str, int],
+    "files": "list[FileReport]", "left": int, "remarks": list[str],
+})  # fmt: skip
+"""What became of all; `left` files are for the next run."""
 
 
 class Piece(NamedTuple):

@@ -58,11 +58,8 @@ class Arrival(NamedTuple):
         return file_name(self.path)
 
 
-class Unwritten(TypedDict):
-    """The same in a report."""
-
-    line: int
-    reason: str
+Unwritten = TypedDict("Unwritten", {"line": int, "reason": str})
+"""The same in a report."""
 
 
 class _Outcome(NamedTuple):

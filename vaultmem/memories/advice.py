@@ -44,13 +44,11 @@ ByPath = Mapping[str, Memory]
 # Questions
 
 
-class Asked(TypedDict):
-    """What a model is asked about."""
-
-    id: str
-    memories: list[str]  # ids
-    texts: list[str]
-    days: list[str]
+Asked = TypedDict("Asked", {
+    "id": str, "memories": list[str],  # ids
+    "texts": list[str], "days": list[str],
+})  # fmt: skip
+"""What a model is asked about."""
 
 
 def doubts(session: Session, _: Arguments) -> dict[str, list[Asked]]:

@@ -28,11 +28,8 @@ class ChangeReport(TypedDict):
     due: NotRequired[str]  # the item that asks for it
 
 
-class Skipped(TypedDict):
-    """A file that was not changed."""
-
-    path: str
-    reason: str
+Skipped = TypedDict("Skipped", {"path": str, "reason": str})
+"""A file that was not changed."""
 
 
 class PlanReport(TypedDict):
@@ -53,35 +50,18 @@ class PlanReport(TypedDict):
     model: NotRequired[Tally]
 
 
-class Tally(TypedDict):
-    """What a language model did during a job."""
-
-    asked: int
-    summaries: int
-    proposed: int
-    trouble: str
+Tally = TypedDict("Tally", {"asked": int, "summaries": int, "proposed": int, "trouble": str})
+"""What a language model did during a job."""
 
 
-class ProposalRow(TypedDict, total=False):
-    """A proposal as it is stored and shown: with the fields of Proposal, or those of an answer of a model."""
-
-    id: str
-    kind: str
-    path: str
-    line: int
-    said: str
-    evidence: list[str]
-    old: str
-    new: str
-    column: int
+ProposalRow = TypedDict("ProposalRow", {
+    "id": str, "kind": str, "path": str, "line": int, "said": str, "evidence": list[str], "old": str, "new": str,
+    "column": int,
     # of a model
-    who: str
-    memories: list[str]
-    hashes: list[str]
-    choice: str
-    reason: str
-    model: str
-    category: str
+    "who": str, "memories": list[str], "hashes": list[str], "choice": str, "reason": str, "model": str,
+    "category": str,
+}, total=False)  # fmt: skip
+"""A proposal as it is stored and shown: with the fields of Proposal, or those of an answer of a model."""
 
 
 class CommitReport(TypedDict):
