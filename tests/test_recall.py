@@ -16,7 +16,7 @@ from vaultmem.api.params import check
 from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.config import Config
 from vaultmem.errors import ModelError, StateError, UsageError
-from vaultmem.index import minilm
+from vaultmem.index import wordpieces
 from vaultmem.memories.item_answers import DONE, Answer, approval_id
 from vaultmem.memories.ledger import Ledger
 from vaultmem.reminders.desk import Desk
@@ -332,7 +332,7 @@ def test_a_small_budget_tells_whole_memories_or_none(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
         for budget in (1, 3, 5, 8, 12, 20, 40):
             found = opened.recall("boiler", budget=budget, **WORDS)  # type: ignore[misc]
-            sizes = [minilm.count(one["content"]) for one in found["memories"]]
+            sizes = [wordpieces.count(one["content"]) for one in found["memories"]]
             assert sizes == [one["tokens"] for one in found["memories"]]
             assert found["tokens"] == sum(sizes) <= budget
             assert found["budget_used"] == round(found["tokens"] / budget, 4)

@@ -12,7 +12,7 @@ import yaml
 
 from tests.cli_run import ran, tree_hash
 from vaultmem.commands.option_parser import parser
-from vaultmem.index import minilm
+from vaultmem.index import wordpieces
 from vaultmem_assistants import context
 from vaultmem_assistants.programs import HARNESSES
 
@@ -63,7 +63,7 @@ def commands_in(text: str) -> list[list[str]]:
 
 
 def test_it_is_worth_its_tokens() -> None:
-    count = len(minilm.tokenizer().encode(text_of()).ids)
+    count = len(wordpieces.tokenizer().encode(text_of()).ids)
     assert 100 < count <= MOST_TOKENS
 
 

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from tests.laws import examples
-from vaultmem.index import minilm
+from vaultmem.index import wordpieces
 from vaultmem.index.unigram import Unigram
+from vaultmem.text.values import encodable
 
 RECORDED = json.loads(
     (Path(__file__).parent / "data" / "minilm_token_ids.json").read_text(encoding="utf-8")
@@ -27,7 +28,7 @@ RECORDED = json.loads(
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    return Tokenizer.from_str(minilm.tokenizer().to_str())  # as the prepared folder has it
+    return Tokenizer.from_str(wordpieces.tokenizer().to_str())  # as the prepared folder has it
 
 
 @pytest.mark.parametrize("script", RECORDED)
@@ -47,11 +48,27 @@ def test_a_pair_is_marked_as_the_original_does(tokenizer: Tokenizer) -> None:
 
 
 def test_the_word_list_is_whole() -> None:
-    words = minilm.read_words()
+    words = wordpieces.read_words()
     assert (len(words), len(set(words))) == (30_522, 30_522)
     assert [words[n] for n in (0, 100, 101, 102, 103)] == [
         "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
     ]  # fmt: skip
+
+
+COUNTED = st.one_of(
+    st.sampled_from(["the", "unaffable", "Ürün", "naïve—café", "l'été…", "[MASK]", "\x7f", "\u200b", "中", "ﬁ", "a" * 101, "x1y2z3"]),
+    st.text(st.characters(max_codepoint=0x17F), max_size=12),
+    st.text("abcdeinorst -.'0159", max_size=12),
+    st.text(max_size=3),
+)  # fmt: skip
+
+
+@settings(max_examples=examples(3_000), deadline=None)
+@given(st.lists(COUNTED, max_size=6).map(" ".join))
+def test_tokens_are_counted_as_the_tokenizer_makes_them(tokenizer: Tokenizer, text: str) -> None:
+    text = encodable(text)
+    ids = tokenizer.encode(text, add_special_tokens=False).ids
+    assert wordpieces.count(text) == len(ids)
 
 
 # No two ways to put a text together out of these cost the same.

@@ -41,7 +41,7 @@ from vaultmem.api.tool import (
 )
 from vaultmem.api.toolbox import MOST_TEXT, Limiter, Toolbox, for_tools
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.index.minilm import count
+from vaultmem.index.wordpieces import count
 from vaultmem.memories.item_answers import approval_id, item_id
 from vaultmem.reminders.items import PRIVATE
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.errors import VaultmemError
-from vaultmem.index import minilm
+from vaultmem.index import wordpieces
 from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import FINAL, SUMMARIES, scope_of
 from vaultmem.search.recall_text import CLOSE, OPEN, inert, place, without_roles
@@ -72,7 +72,7 @@ def context_for(
 ) -> Context:
     """The text for a question. `earlier` is what stands in its messages already. Raises VaultmemError."""
     summary = _summary(vault, conversation, limits.budget)
-    left = limits.budget - (minilm.count(summary) if summary else 0)
+    left = limits.budget - (wordpieces.count(summary) if summary else 0)
     result = recall(vault, conversation, question, limits._replace(budget=max(left, 1)))
     text = compose(summary, [(_role(one), str(one["content"])) for one in result], earlier)
     return text._replace(places=tuple(_place(result[at]) for at in text.chosen))
@@ -102,7 +102,7 @@ def _summary(vault: Vault, conversation: str, budget: int) -> str:
     if not whole or is_private(whole[0]["properties"]) or whole[0].get("outdated"):
         return ""
     summary = str(whole[0]["content"])[: 8 * budget]
-    while minilm.count(summary) > budget / 2:
+    while wordpieces.count(summary) > budget / 2:
         summary = summary[: len(summary) * 3 // 4]
     return summary
 

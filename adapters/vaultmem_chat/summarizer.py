@@ -15,7 +15,7 @@ from vaultmem.adapter import Value
 from vaultmem.adapter.services import Model, Question
 from vaultmem.api import Vault
 from vaultmem.errors import LlmError
-from vaultmem.index import minilm
+from vaultmem.index import wordpieces
 from vaultmem.memories import summaries
 from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import (
@@ -92,7 +92,7 @@ def update(vault: Vault, conversation: str, model: Model | None, until: float | 
     every = [entry_of(one) for one in vault.entries(conversation, deleted=True)]
     if until is not None:
         every = [one for one in every if one.role not in (USER, ASSISTANT) or one.created <= until]
-    changes = next_round(every, model, limits, minilm.count)
+    changes = next_round(every, model, limits, wordpieces.count)
     if changes is None:
         return False
     new, mark, retire, evict = changes

@@ -11,18 +11,16 @@ import contextlib
 import json
 import os
 import re
-from functools import lru_cache
 from pathlib import Path
 
 from vaultmem.errors import ModelError
+from vaultmem.index.wordpieces import tokenizer
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.paths import blake2b, keep_private
-from vaultmem.text.values import encodable
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from tokenizers import Tokenizer
 
     from vaultmem.index.bert import Bert
 
@@ -38,14 +36,12 @@ HEADS = 12
 MEAN = 0.07  # cosine of texts that have nothing to do with each other; other models are brought to this scale
 
 FILES = ("model.onnx", "tokenizer.json", "tokenizer_config.json")
-WORDPIECE = {"unk_token": "[UNK]", "max_input_chars_per_word": 100}
 LAYOUT = "1"  # another layout of the prepared folder gets another folder
 _PARTS = (
     "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
     "intermediate.dense", "output.dense",
 )  # fmt: skip
 _MATRIX = re.compile(r"val_\d+_q")
-MOST_REMEMBERED = 4_000  # texts whose tokens were counted
 
 
 def prepare(models: Path) -> Path:
@@ -111,32 +107,6 @@ def check_weights(weights: Path) -> None:
 def is_complete(folder: Path) -> bool:
     """Whether all files are there; a link whose target is gone does not count."""
     return all((folder / name).is_file() for name in FILES)
-
-
-def tokenizer() -> Tokenizer:
-    """The tokenizer of BERT's uncased models over our WordPieces, which neither cuts nor pads."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-
-    ids = {word: number for number, word in enumerate(read_words())}
-    tokenizer = Tokenizer(models.WordPiece(ids, **WORDPIECE))
-    tokenizer.normalizer = normalizers.BertNormalizer(
-        clean_text=True, handle_chinese_chars=True, strip_accents=None, lowercase=True
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
-    )
-    tokenizer.decoder = decoders.WordPiece(prefix="##")
-    tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
-    return tokenizer
-
-
-def read_words() -> list[str]:
-    """The WordPieces in the order of their ids."""
-    text = (Path(__file__).parents[1] / "data/minilm/vocab.txt").read_text(encoding="utf-8")
-    return text.removesuffix("\n").split("\n")
 
 
 def _fingerprint(weights: Path) -> str:
@@ -232,14 +202,3 @@ def read(weights: Path) -> Bert:
         layers.append(Layer(attention, output, after[0], inner, outer, after[1]))
     positions = rows("position", slice(None)) + floats(f"{prefix}.token_type_embeddings.weight")[0]
     return Bert(lambda ids: rows("word", ids), positions, norm(prefix), layers, HEADS)
-
-
-@lru_cache(MOST_REMEMBERED)
-def count(text: str) -> int:
-    """How many tokens a text has, without marks around it."""
-    return len(_shared_tokenizer().encode(encodable(text), add_special_tokens=False))
-
-
-@lru_cache(1)
-def _shared_tokenizer() -> Tokenizer:
-    return tokenizer()

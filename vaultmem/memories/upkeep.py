@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from vaultmem.errors import StateError, VaultmemError
-from vaultmem.index import minilm
+from vaultmem.index import wordpieces
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import classify, leaving, links, overviews, reads, review
 from vaultmem.memories import compress as summing
@@ -160,7 +160,7 @@ def _means(session: Session, params: Arguments) -> summing.Means:
     texts = {
         str(one.get("id", "")): str(one.get("text", "")) for one in params.records("summaries")
     }
-    return summing.Means(threshold, minilm.count, texts if params.has("summaries") else None)
+    return summing.Means(threshold, wordpieces.count, texts if params.has("summaries") else None)
 
 
 def _options(session: Session, params: Arguments) -> Options:

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from vaultmem.config import Config
 from vaultmem.errors import ModelError, StateError, UsageError
-from vaultmem.index import minilm
+from vaultmem.index import wordpieces
 from vaultmem.memories import reads
 from vaultmem.memories.access import SCOPE, Origin, Viewer, attribution
 from vaultmem.memories.arguments import Arguments
@@ -368,7 +368,7 @@ def _may_contradict(older: str, newer: str) -> bool:
 
 
 def _count(one: Candidate) -> int:
-    return minilm.count(one.content)
+    return wordpieces.count(one.content)
 
 
 def _held_back(one: Candidate) -> JsonObject:

@@ -1,0 +1,92 @@
+"""The WordPieces of the default model: its tokenizer, made from data/minilm/vocab.txt because the package of weights
+has none, and how many tokens a text has, which a recall by words asks too (owner of tokenizers)."""
+
+from __future__ import annotations
+
+import os
+from functools import cache, lru_cache
+from unicodedata import normalize
+
+from vaultmem.light import TYPE_CHECKING
+from vaultmem.text.values import encodable, lazy
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_LONGEST = 100  # characters of a word that is taken apart
+_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_REMEMBERED = 4_000  # texts whose tokens were counted
+
+
+def tokenizer() -> Tokenizer:
+    """The tokenizer of BERT's uncased models over our WordPieces, which neither cuts nor pads."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+    ids = {word: number for number, word in enumerate(read_words())}
+    model = models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=_LONGEST)  # noqa: S106 - a token
+    tokenizer = Tokenizer(model)
+    tokenizer.normalizer = normalizers.BertNormalizer(
+        clean_text=True, handle_chinese_chars=True, strip_accents=None, lowercase=True
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
+    )
+    tokenizer.decoder = decoders.WordPiece(prefix="##")
+    tokenizer.add_special_tokens([*_SPECIAL])
+    return tokenizer
+
+
+def read_words() -> list[str]:
+    """The WordPieces in the order of their ids."""
+    package = os.path.dirname(os.path.dirname(__file__))
+    with open(os.path.join(package, "data/minilm/vocab.txt"), encoding="utf-8") as file:
+        return file.read().removesuffix("\n").split("\n")
+
+
+# Accents fall away, and a sign of punctuation is a token, whichever it is.
+_PLAIN = {
+    **{code: normalize("NFD", chr(code))[0] for code in range(0xC0, 0x180)},
+    **dict.fromkeys(map(ord, "–—‘’“”…•«»¡¿"), "-"),
+    **dict.fromkeys((*range(9), *range(11, 13), *range(14, 32), 127), ""),  # control characters
+}
+_PARTS = lazy(r"[a-z0-9]+|[^\sa-z0-9]")
+
+
+@lru_cache(_REMEMBERED)
+def count(text: str) -> int:
+    """How many tokens a text has, without marks around it. For letters from A to Z and what is plainly one of them, the
+    tokenizer, which takes 30 ms to load, is not needed."""
+    plain = text if text.isascii() and text.isprintable() else text.translate(_PLAIN)
+    if not plain.isascii() or any(mark in text for mark in _SPECIAL):
+        return len(_shared_tokenizer().encode(encodable(text), add_special_tokens=False))
+    return sum(map(_count_word, _PARTS.findall(plain.lower())))
+
+
+@lru_cache(_REMEMBERED)
+def _count_word(word: str) -> int:
+    """The longest piece that it begins with, then the longest of what follows; a word of unknown ones is one token."""
+    known = _vocabulary()
+    if len(word) == 1 or word in known or len(word) > _LONGEST:
+        return 1
+    pieces, start, mark = 0, 0, ""
+    while start < len(word):
+        end = len(word)
+        while end > start and mark + word[start:end] not in known:
+            end -= 1
+        if end == start:
+            return 1
+        pieces, start, mark = pieces + 1, end, "##"
+    return pieces
+
+
+@cache
+def _vocabulary() -> frozenset[str]:
+    return frozenset(read_words())
+
+
+@cache
+def _shared_tokenizer() -> Tokenizer:
+    return tokenizer()
