@@ -160,7 +160,7 @@ _FEAST = (
     r"|(?:chinese|lunar|jewish|islamic|persian|korean) new year"
 )
 _HAN_FEAST = "农历|阴历|旧历|旧暦|[闰閏]月|正月|腊月|冬月|除夕|春节|元宵节|清明节?|端午节?|七夕|中秋节?|重阳节?|冬至"
-_AND = r"(?:(?:and|or|&|,|/|-|to|、|和|或|及|と|・)(?: again| then)?)"
+_AND = r"(?:(?:and|or|&|,|/|-|to|、|和|或|及|と|か|や|・)(?: again| then)?)"
 _PARTS = {
     "unit": _UNIT, "nth": _NTH, "feast": _FEAST, "han_feast": _HAN_FEAST, "month": MONTH_NAME, "join": _AND,
     "days": r"(?: (?:(?:week|work|business |working )?day|weekend) of)?",  # the last workday of every month

@@ -11,7 +11,7 @@ from vaultmem.text.values import lazy
 
 # Times in Japanese, written as Chinese ones character for character: 来週の金曜日 is 下周的星期五.
 
-_JAPANESE = frozenset("毎曜来先今再午の朝夜晩あきヶ箇か夕間间")
+_JAPANESE = frozenset("毎曜来先今再午の朝夜晩あきヶ箇かとや夕間间")
 _DAYS = dict(zip("月火水木金土日", "一二三四五六日", strict=True))
 _DAY = "[月火水木金土日]"
 _WORDS = {
