@@ -176,9 +176,9 @@ def redact_assigned(text: str, kinds: list[str]) -> str:
         kinds.append(kind)
         return replace_value(match, kind)
 
-    for pattern in (_NAMED, _OPTION, _XML):
-        text = pattern.sub(replaced, text)
-    return _BELOW.sub(lambda match: _below(match, kinds), text)
+    for sign, pattern in (("", _NAMED), ("--", _OPTION), ("</", _XML)):
+        text = pattern.sub(replaced, text) if sign in text else text
+    return _BELOW.sub(lambda match: _below(match, kinds), text) if "\n" in text else text
 
 
 def _below(match: re.Match[str], kinds: list[str]) -> str:
@@ -229,11 +229,13 @@ def in_urls(text: str, kinds: list[str]) -> str:
 
 def in_commands(text: str, kinds: list[str]) -> str:
     """What .netrc, curl and headers of HTTP give, and the other half of a key of AWS."""
-    for pattern, kind, holds in (
-        (_NETRC, "password", _stands_for_nothing), (_CURL, "password", _stands_for_nothing),
-        (_BEARER, "token", is_token), (_AWS_SECRET, "AWS key", is_token), (_BASIC, "password", _stands_for_nothing),
+    low = text.lower()
+    for sign, pattern, kind, holds in (
+        ("login", _NETRC, "password", _stands_for_nothing), ("-u", _CURL, "password", _stands_for_nothing),
+        ("bearer", _BEARER, "token", is_token), ("aws key]", _AWS_SECRET, "AWS key", is_token),
+        ("author", _BASIC, "password", _stands_for_nothing),
     ):  # fmt: skip
-        text = pattern.sub(_value(kind, holds, kinds), text)
+        text = pattern.sub(_value(kind, holds, kinds), text) if sign in low else text
     return text
 
 
