@@ -24,6 +24,7 @@ from vaultmem.adapter.services import Model
 from vaultmem.api import Vault
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError, UsageError, VaultmemError
+from vaultmem.search.recall_text import Recalled
 from vaultmem.text.titles import conversation_problem
 from vaultmem_chat import bodies, memory_context
 from vaultmem_chat.learning import Learned, Source, take_in
@@ -103,7 +104,7 @@ class MemoryClient:
 
     def search(
         self, query: str, *, conversation: str | None = None, top_k: int | None = None
-    ) -> list[dict[str, Any]]:
+    ) -> list[Recalled]:
         """What is known about a question, in a conversation, memories and notes: records as `Vault.recall` gives them,
         best first."""
         notes = self.vault.config.text("proxy.notes") != "off"  # nothing leaves this machine here

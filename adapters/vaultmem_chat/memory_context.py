@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from vaultmem.api import Vault
@@ -14,7 +14,7 @@ from vaultmem.errors import VaultmemError
 from vaultmem.index import wordpieces
 from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import FINAL, SUMMARIES, scope_of
-from vaultmem.search.recall_text import CLOSE, OPEN, inert, place, without_roles
+from vaultmem.search.recall_text import CLOSE, OPEN, Recalled, inert, place, without_roles
 from vaultmem.text import urls
 from vaultmem.text.sanitize import one_line
 
@@ -74,21 +74,18 @@ def context_for(
     summary = _summary(vault, conversation, limits.budget)
     left = limits.budget - (wordpieces.count(summary) if summary else 0)
     result = recall(vault, conversation, question, limits._replace(budget=max(left, 1)))
-    text = compose(summary, [(_role(one), str(one["content"])) for one in result], earlier)
+    text = compose(summary, [(_role(one), one["content"]) for one in result], earlier)
     return text._replace(places=tuple(_place(result[at]) for at in text.chosen))
 
 
-def recall(
-    vault: Vault, conversation: str, question: str, limits: Limits
-) -> list[dict[str, object]]:
+def recall(vault: Vault, conversation: str, question: str, limits: Limits) -> list[Recalled]:
     """The memories that fit a question: those of the conversation, and those of the vault that it may have."""
     scope = scope_of(conversation)
     if len(question) > 2 * _HALF:
         question = f"{question[:_HALF]}\n{question[-_HALF:]}"
-    result: list[dict[str, object]] = vault.recall(
+    return vault.recall(
         question, scope=[scope], by=limits.client or scope, top_k=limits.top_k, budget=limits.budget, notes=limits.notes
     )["memories"]  # fmt: skip
-    return result
 
 
 def _summary(vault: Vault, conversation: str, budget: int) -> str:
@@ -107,9 +104,9 @@ def _summary(vault: Vault, conversation: str, budget: int) -> str:
     return summary
 
 
-def _role(one: Mapping[str, object]) -> str:
+def _role(one: Recalled) -> str:
     """How an entry is labelled; a block of a note by its place. What others wrote bears their name."""
-    role = str(one.get("role") or "memory")
+    role = one.get("role") or "memory"
     if one.get("kind") == "note":
         role = f"note {one_line(place(one))}"
     if one.get("attribution"):
@@ -117,9 +114,9 @@ def _role(one: Mapping[str, object]) -> str:
     return role.replace("]", ")")
 
 
-def _place(one: Mapping[str, object]) -> str:
+def _place(one: Recalled) -> str:
     """Where it stands: a file is one memory, of a note the line counts."""
-    path = str(one.get("path") or "")
+    path = one.get("path", "")
     return f"{path}:{one['line']}" if one.get("kind") == "note" else path
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import cast
 
 from vaultmem import config, paths
 from vaultmem.config import Config
@@ -13,10 +14,12 @@ from vaultmem.index.shared_index import LOCAL, Near, open_server
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import Viewer, viewer
 from vaultmem.output import Output
-from vaultmem.search.recall_text import block, entry
+from vaultmem.search.recall_text import Recalled, block, entry
 
 if TYPE_CHECKING:
     from argparse import Namespace
+
+    from vaultmem.adapter import JsonObject
 
 MORE = 4  # times as many are looked at where an assistant may not see all
 _TEXTLESS = "vaultmem: no texts lie there; index.chroma.texts: on, where the vault is, lets other machines show them"
@@ -34,12 +37,9 @@ def run(args: Namespace, output: Output) -> int:
         _to_json(one) for one in _nearest(args.query, limit, viewer(args.by or ""), settings)
     ]
     if args.recall:
-        notes = [
-            {**one, "content": one["text"], "kind": "note", "memory_type": "semantic"}
-            for one in results
-            if one["text"]
-        ]
-        output.text(f"{block(map(entry, notes))}\n")
+        memory = {"kind": "note", "memory_type": "semantic"}
+        notes = [{**one, "content": one["text"], **memory} for one in results if one["text"]]
+        output.text(f"{block(entry(cast('Recalled', one)) for one in notes)}\n")
     elif output.as_json:
         output.data({"results": results, "count": len(results)})
     else:
@@ -64,13 +64,13 @@ def _nearest(query: str, limit: int, to: Viewer, settings: Config) -> Iterator[N
     yield from seen[:limit]
 
 
-def _to_json(one: Near) -> dict[str, object]:
+def _to_json(one: Near) -> JsonObject:
     facts = one.record.metadata
     places = {name: facts.get(name) for name in ("vault", "path", "line", "end_line")}
     return {**places, "text": (one.record.text or "").strip(), "score": round(one.cosine, 3)}
 
 
-def _show(found: list[dict[str, object]], output: Output) -> None:
+def _show(found: list[JsonObject], output: Output) -> None:
     if not found:
         output.remark("vaultmem: nothing found")
     for one in found:

@@ -33,9 +33,9 @@ from vaultmem.text.times import stamp
 from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
-    from vaultmem.adapter import JsonObject
     from vaultmem.api.rpc import Reader
     from vaultmem.search.recall_candidate import Similarities
+    from vaultmem.search.recall_text import HeldBack, Recalled, RecallReport
     from vaultmem.search.rerank import Reranker
 
 LONGEST = 20_000  # characters of a question
@@ -45,23 +45,26 @@ _recallers: WeakKeyDictionary[MemoryStore, Recaller] = WeakKeyDictionary()
 _making = threading.Lock()
 
 
-def recall(desk: MemoryStore, reader: Reader, request: Arguments) -> JsonObject:
+def recall(desk: MemoryStore, reader: Reader, request: Arguments) -> RecallReport:
     """The answer, best first after the preferences; with `explain`, what each step did."""
     wanted = wanted_of(request, desk.config, desk.now())
     run = recaller(desk).run(desk, reader, wanted)
     if request.flag("counts"):
         recaller(desk).count(desk, [one for one, _ in run.chosen.items], wanted.viewer.name)
-    result: JsonObject = {
+    report: RecallReport = {
         "memories": [_to_json(one, number, wanted.viewer) for one, number in run.chosen.items],
         "tokens": run.chosen.tokens,
         "budget_used": round(run.chosen.tokens / wanted.room, 4),
         "skipped": run.chosen.skipped,
         "left_out": run.left_out,
-        **({"held_back": [_held_back(one) for one in run.held_back]} if run.held_back else {}),
     }
+    if run.held_back:
+        report["held_back"] = [*map(_held_back, run.held_back)]
     if run.look.remarks:
-        result = {**result, "remarks": run.look.remarks}
-    return {**result, "explain": run.steps} if request.flag("explain") else result
+        report["remarks"] = run.look.remarks
+    if request.flag("explain"):
+        report["explain"] = run.steps
+    return report
 
 
 def wanted_of(request: Arguments, config: Config, now: float) -> Wanted:
@@ -176,7 +179,7 @@ class Run:
 
     def __init__(self, recaller: Recaller, look: Look, wanted: Wanted) -> None:
         self.look, self.wanted = look, wanted
-        self.steps: list[JsonObject] = []
+        self.steps: list[dict[str, str | int]] = []
         self.left_out: dict[str, int] = {}
         self.held_back: list[Candidate] = []  # until the person approves it
         self.chosen = Chosen([], 0, 0)
@@ -371,8 +374,7 @@ def _count(one: Candidate) -> int:
     return wordpieces.count(one.content)
 
 
-def _held_back(one: Candidate) -> JsonObject:
-    """What names it to the person, and says nothing of what it says."""
+def _held_back(one: Candidate) -> HeldBack:
     by = None if is_talk(one.writer) else one.writer or None
     return {"id": one.id or None, "by": by, "note": one.note}
 
@@ -383,7 +385,7 @@ def _attribution(one: Candidate, to: Viewer) -> str | None:
     return None if one.vouched else one_line(attribution(origin, to)) or None
 
 
-def _to_json(one: Candidate, number: int, to: Viewer) -> JsonObject:
+def _to_json(one: Candidate, number: int, to: Viewer) -> Recalled:
     return {
         "id": one.id or None, "path": one.path, "line": one.line, "end_line": one.end_line, "title": one.title,
         "content": one.content, "memory_type": one.memory_type, "category": one.category or None, "scope": one.scope,

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from vaultmem.light import NotRequired, TypedDict
 from vaultmem.memories.model import TYPES
 from vaultmem.search.query import FILTERS
-from vaultmem.text.values import TYPE_CHECKING, lazy, plural
-
-if TYPE_CHECKING:
-    from vaultmem.adapter import JsonObject
+from vaultmem.text.values import lazy, plural
 
 MOST_NAMED = 3  # commands that let something in
 OPEN, CLOSE = "<memory>", "</memory>"
@@ -56,23 +54,50 @@ def plain(question: str) -> str:
     return _ASKER.sub(" ", text).strip() or text
 
 
-def entry(one: JsonObject) -> tuple[str, str]:
+Recalled = TypedDict("Recalled", {
+    "id": "str | None", "path": str, "line": int, "end_line": int, "title": str, "content": str, "memory_type": str,
+    "category": "str | None", "scope": str, "confidence": float, "importance": "float | None", "created_at": str,
+    "archived": bool, "until": "str | None", "attribution": "str | None", "trusted": bool, "vouched": bool, "kind": str,
+    "role": str, "score": float, "tokens": int, "parts": dict[str, float],
+}, total=False)  # fmt: skip
+"""A memory, or a block of a note, as a recall tells it; a shared index knows less of it."""
+HeldBack = TypedDict("HeldBack", {"id": "str | None", "by": "str | None", "note": bool})
+"""What names it to the person, and says nothing of what it says."""
+
+
+class RecallReport(TypedDict):
+    """The answer of a recall."""
+
+    memories: list[Recalled]
+    tokens: int
+    budget_used: float
+    skipped: int  # what answers the question, too, and has no place
+    left_out: dict[str, int]  # by reason
+    held_back: NotRequired[list[HeldBack]]
+    remarks: NotRequired[list[str]]
+    explain: NotRequired[list[dict[str, str | int]]]
+
+
+def entry(one: Recalled) -> tuple[str, str]:
     """Type and content of what a recall tells, for block(). A block of a note begins with its place, a memory with its
     day, and both with whose words they are, if those are not the asker's own."""
-    content = str(one["content"])
-    notes = [str(one["attribution"])] if one.get("attribution") else []
+    content = one["content"]
+    whose = one.get("attribution")
+    notes = [whose] if whose else []
     if one.get("kind") == "note":
         marks = f"({notes[0]}) " if notes else ""
-        return str(one["memory_type"]), f"{place(one)}: {marks}{content}"
-    notes = [str(one["created_at"])[:10], *notes]
-    notes += [f"until {str(one['until'])[:10]}"] if one.get("until") else []
-    notes += ["from the archive"] if one.get("archived") and not one.get("until") else []
-    return str(one["memory_type"]), f"({', '.join(notes)}) {content}"
+        return one["memory_type"], f"{place(one)}: {marks}{content}"
+    notes = [one["created_at"][:10], *notes]
+    if until := one.get("until"):
+        notes.append(f"until {until[:10]}")
+    elif one.get("archived"):
+        notes.append("from the archive")
+    return one["memory_type"], f"({', '.join(notes)}) {content}"
 
 
-def place(one: JsonObject) -> str:
+def place(one: Recalled) -> str:
     """The note and the line where something stands, in one line."""
-    path = "".join(letter if letter.isprintable() else " " for letter in str(one["path"]))
+    path = "".join(letter if letter.isprintable() else " " for letter in one["path"])
     return f"{path}:{one['line']}"
 
 
@@ -100,22 +125,22 @@ def without_roles(text: str) -> str:
     )
 
 
-def older_line(left_out: JsonObject, *, typed: bool = True) -> str:
+def older_line(left_out: dict[str, int], *, typed: bool = True) -> str:
     """A line that says how many older answers were replaced by newer ones, and how to see them; "" for none."""
     number = left_out.get("replaced")
-    if not isinstance(number, int) or not number:
+    if not number:
         return ""
     how = "--as-of DATE tells what was known then" if typed else '"as_of" tells what was known then'
     return f"({plural(number, 'older answer')} replaced by newer ones; {how})"
 
 
 def held_back_line(
-    held_back: Sequence[JsonObject], *, typed: bool = True, to_person: bool = False
+    held_back: Sequence[HeldBack], *, typed: bool = True, to_person: bool = False
 ) -> str:
     """A line that says what would have been told, and what lets it in; "" for nothing."""
     if not held_back:
         return ""
-    ids = [str(one["id"])[:8] for one in held_back if one.get("id")]
+    ids = [id_[:8] for one in held_back if (id_ := one["id"])]
     advice = [f"vaultmem approve {id_}" for id_ in ids[:MOST_NAMED]]
     if len(ids) > MOST_NAMED:
         advice.append(f"and {len(ids) - MOST_NAMED} more")
