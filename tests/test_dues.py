@@ -12,7 +12,7 @@ from vaultmem.adapter import Note, Piece, Task
 from vaultmem.reminders import schedules
 from vaultmem.reminders.due import NOTE, TASK, Due, Identified, Schedule, with_id
 from vaultmem.reminders.schedules import BEGAN, Place, Source, Written, names_day
-from vaultmem.vault.conflicts import numbered_original, stem
+from vaultmem.vault.conflicts import stem
 from vaultmem_languages import intentions
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
@@ -185,31 +185,6 @@ def test_what_was_met_stays_where_it_is() -> None:
         place("Plan.md", "", NOW, **{key: "x"}), {"text": "call tomorrow"}, plain=True
     )
     assert odd == schedule
-
-
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        ("a/Plan.md", "plan"), ("PLAN.md", "plan"), ("Plan (copy).md", "plan"), ("Plan copy 2.md", "plan"),
-        ("Plan - Copy.md", "plan"), ("计划 副本.md", "计划"), ("Plan (conflicted copy 2026-11-21).md", "plan"),
-        ("Plan (Ann's conflicted copy 2026-11-21).md", "plan"), ("Plan.sync-conflict-20261121-101010-ABCDEFG.md", "plan"),
-        ("Plan 1.md", "plan 1"), ("Copy.md", "copy"), ("Photocopy.md", "photocopy"), (".md", ".md"), ("Plan", "plan"),
-    ],
-)  # fmt: skip
-def test_names_without_marks_of_copies(path: str, name: str) -> None:
-    assert stem(path) == name
-
-
-def test_a_number_is_a_mark_beside_the_original() -> None:
-    assert numbered_original("a/Plan 1.md") == numbered_original("a/Plan (1).md") == "a/Plan.md"
-    assert numbered_original("a/Plan.md") == numbered_original("Chapter 2026.md") == ""
-    assert stem("a/Plan 1.md", has_original=True) == "plan"
-
-
-@given(st.text(max_size=40))
-def test_any_name(name: str) -> None:
-    stem(f"{name}.md", has_original=True)
-    assert stem(f"{stem(name)}.md")[:1] == stem(name)[:1] or not stem(name)
 
 
 @pytest.mark.parametrize(

@@ -251,32 +251,27 @@ def test_what_repeats_waits_for_an_answer(vault: Path, write: Write) -> None:
     assert one.next_turn(NOW) == "2026-11-23T09:00"
 
 
-def test_copies_are_one(vault: Path, write: Write) -> None:
-    line = "- [ ] call 📅 2026-12-01\n"
-    for name in ("b/Plan", "a/PLAN", "Plan 1", "Plan (copy)", "Plan copy 2", "c/Plan",
-                 "Plan (conflicted copy 2026-11-21)", "Plan.sync-conflict-20261121-101010-ABCDEFG"):  # fmt: skip
-        write(f"{name}.md", line)
-    write("Plan.md", line + line)
-    write("Other 1.md", line)
-    assert [due.path for due in found(vault)] == ["Other 1.md", "Plan (copy).md"]
+COPIES = ["b/Plan", "a/PLAN", "Plan (1)", "Plan 2", "Plan-ANN-PC",
+          "Plan (conflicted copy 2026-11-21)", "Plan.sync-conflict-20261121-101010-ABCDEFG"]  # fmt: skip
+
+
+@pytest.mark.parametrize("copy", COPIES)
+@pytest.mark.parametrize("mark", ["", "🆔 abc "])
+def test_no_name_of_a_note_hides_its_tasks(vault: Path, write: Write, copy: str, mark: str) -> None:
+    line = f"- [ ] call {mark}📅 2026-12-01\n"
+    text = line + line + "".join(f"line {each}\n" for each in range(30))
+    paths = sorted(["Plan.md", f"{copy}.md"])
+    for path in paths:
+        write(path, text)
     one = finder(vault)
-    before = found(vault, by=one)
-    write("Other.md", line)
-    after = found(vault, by=one)
-    assert before[0].id != after[0].id == item_id("other", "call\0002026-12-01")
-    assert after == found(vault)
-
-
-@pytest.mark.parametrize("copy", ["Plan-ANN-PC.md", "Plan (Ann's conflicted copy 2026-11-21).md"])
-def test_what_only_a_conflict_copy_says_is_due_too(vault: Path, write: Write, copy: str) -> None:
-    text = "- [ ] call 📅 2026-12-01\n" + "".join(f"line {each}\n" for each in range(30))
-    write("Plan.md", text)
-    write(copy, text + "- [ ] pay 📅 2026-12-02\n")
-    assert [(due.path, due.text) for due in found(vault)] == [("Plan.md", "call"), (copy, "pay")]
+    both = found(vault, by=one)
+    assert sorted(due.path for due in both) == paths
     with catalog_of(vault) as catalog:
-        assert catalog_read.conflict_pairs(catalog) == [(copy, "Plan.md")]
-        listed = [(path, task["text"]) for path, task in catalog_read.tasks(catalog)]
-    assert listed == [("Plan.md", "call"), (copy, "pay")]
+        listed = [path for path, _ in catalog_read.tasks(catalog)]
+    assert listed == [path for path in paths for _ in range(2)]
+    (vault / both[0].path).write_text(text.replace("[ ]", "[x]"))
+    left = found(vault, closed=frozenset({both[0].id}), by=one)
+    assert left == both[1:] == found(vault)
 
 
 def test_an_own_id_holds_wherever_the_task_is(vault: Path, write: Write) -> None:

@@ -116,9 +116,9 @@ def _one_answer(catalog: Catalog, statement: str, *values: str) -> Any:
     return json.loads(catalog.db.execute(statement, values).fetchone()[0])
 
 
-def conflict_copies(catalog: Catalog) -> dict[int, int | None]:
-    """The ids of all sync conflict copies, each with that of its original if it is there."""
-    return dict(catalog.db.execute("SELECT copy, original FROM conflicts").fetchall())
+def conflict_copies(catalog: Catalog) -> set[int]:
+    """The ids of all sync conflict copies."""
+    return {copy for (copy,) in catalog.db.execute("SELECT copy FROM conflicts").fetchall()}
 
 
 def find_notes(catalog: Catalog, name: str, but: frozenset[str] = frozenset()) -> list[str]:
@@ -223,13 +223,10 @@ def alias_owners(catalog: Catalog, alias: str) -> list[str]:
 
 
 def tasks(catalog: Catalog, *, everything: bool = False) -> list[tuple[str, dict[str, object]]]:
-    """Tasks as (path, fields), dated ones first; only open ones unless `everything`. What stands in a conflict copy
-    as it does in its original is one task."""
+    """Tasks as (path, fields), dated ones first; only open ones unless `everything`."""
     rows = catalog.db.execute(
         "SELECT f.path, t.task FROM tasks t JOIN files f ON f.id = t.note"
-        " WHERE t.is_task = 1 AND (? OR t.open = 1 AND NOT EXISTS (SELECT 1 FROM conflicts c"
-        " JOIN tasks o ON o.note = c.original WHERE c.copy = t.note AND o.is_task = 1"
-        " AND json_remove(o.task, '$.line') = json_remove(t.task, '$.line')))"
+        " WHERE t.is_task = 1 AND (? OR t.open = 1)"
         " ORDER BY t.dated IS NULL, t.dated, f.path, t.line",
         (everything,),
     )

@@ -24,7 +24,7 @@ from vaultmem.reminders.due import Due, Identified, Schedule, with_id
 from vaultmem.reminders.schedules import BEGAN, Own, Place, Source, Written
 from vaultmem.text.values import EVERYBODY
 from vaultmem.vault import blocks
-from vaultmem.vault.conflicts import numbered_original, stem
+from vaultmem.vault.conflicts import stem
 from vaultmem.vault.places import REMINDERS, in_conversation
 
 log = logging.getLogger("vaultmem.reminders")
@@ -63,8 +63,10 @@ _NOTES = """SELECT json_group_array(json_array(n.id, f.path, n.title, n.day, n.j
     CROSS JOIN notes n ON n.id = w.note CROSS JOIN files f ON f.id = w.note"""
 _ALL = _NOTES.format(chosen="")
 _SOME = _NOTES.format(chosen="AND t.note IN (SELECT value FROM json_each(?))")
-_EXISTING = """SELECT json_group_array(f.path) FROM json_each(?) w CROSS JOIN files f ON f.path = w.value
-    WHERE f.kind = 'note'"""
+# With those whose tasks are done: to tick one changes the id of no other.
+_PATHS = (
+    "SELECT json_group_array(json_array(id, path)) FROM files WHERE id IN (SELECT note FROM tasks)"
+)
 
 
 def notes_with_times(catalog: Catalog, among: Iterable[int] | None = None) -> list[DueNote]:
@@ -82,12 +84,12 @@ def notes_with_times(catalog: Catalog, among: Iterable[int] | None = None) -> li
     ]  # fmt: skip
 
 
-def _existing(catalog: Catalog, paths: Iterable[str]) -> set[str]:
-    """Which of these paths are notes of the vault."""
-    wanted = sorted(paths)
-    if not wanted:
-        return set()
-    return set(json.loads(catalog.db.execute(_EXISTING, (json.dumps(wanted),)).fetchone()[0]))
+def _same_names(catalog: Catalog) -> frozenset[int]:
+    """The notes that have the name of another, in another folder."""
+    alike: defaultdict[str, list[int]] = defaultdict(list)
+    for id_, path in json.loads(catalog.db.execute(_PATHS).fetchone()[0]):
+        alike[stem(path)].append(id_)
+    return frozenset(id_ for ids in alike.values() if len(ids) > 1 for id_ in ids)
 
 
 # --- What these notes ask for
@@ -108,8 +110,6 @@ class _Known(NamedTuple):
 
     moving: list[Schedule]
     used: dict[str, str]  # since when there are words whose meaning depends on it
-    original: str  # of which the note is a copy if it is there, by its number
-    has_original: bool
 
 
 class Agenda:
@@ -121,7 +121,9 @@ class Agenda:
         self._lock = threading.Lock()
         self._index: tuple[str, int] | None = None
         self._seq: int | None = None
-        self._notes: dict[int, _Known] = {}
+        self._notes: dict[int, list[Schedule]] = {}  # what is not the same on every day
+        self._same_names: frozenset[int] = frozenset()
+        self._copies: frozenset[int] = frozenset()
         self._fixed: list[_Entry] = []  # what is the same on every day, sorted
         self._met: dict[str, str] | None = None
 
@@ -130,28 +132,24 @@ class Agenda:
         then. `now` has the zone of the person; ids are all different."""
         with self._lock:
             self._follow(catalog, now)
-            copies = catalog_read.conflict_copies(catalog)
             moving = sorted(self._moving(now, is_closed))
             every = sorted([*self._fixed, *moving]) if moving else self._fixed
             dues: dict[tuple[str, str], Due] = {}
-            originals = {_meaning(entry, entry.note) for entry in every} if copies else set()
             for entry in every:
                 due, pair = entry.due
-                # What a conflict copy says as its original does is due once, there.
-                if pair not in dues and _meaning(entry, copies.get(entry.note)) not in originals:
-                    dues[pair] = due
+                dues.setdefault(pair, due)
             return _with_different_ids(dues)
 
     def next_turn(self, now: datetime) -> str:
         """When the next occurrence of anything that repeats takes the place of the last, as a local day or minute; ""
         for never. Of what dues() has seen."""
         with self._lock:
-            moving = [schedule for known in self._notes.values() for schedule in known.moving]
+            moving = [schedule for schedules in self._notes.values() for schedule in schedules]
         return min((at for one in moving if (at := one.next_after(now))), default="")
 
     def _moving(self, now: datetime, is_closed: Callable[[str], bool]) -> Iterator[_Entry]:
         for note, known in self._notes.items():
-            for schedule in known.moving:
+            for schedule in known:
                 for due in schedule.due_at(now, is_closed):
                     yield _entry(due, note)
 
@@ -162,8 +160,9 @@ class Agenda:
         seq, changed = catalog_read.changed_notes(catalog, since)
         if changed is None or (since is not None and seq < since):
             changed = None
+            self._renamed(catalog, everything=True)
         else:
-            changed |= self._renumber(catalog)
+            changed |= self._renamed(catalog, everything=seq != since)
         if self._met is None or changed is None:
             rows = self._ledger.rows(
                 "SELECT id, day FROM met", lambda row: (str(row[0]), str(row[1]))
@@ -173,19 +172,16 @@ class Agenda:
             self._read(catalog, changed, now)
         self._index, self._seq = index, seq
 
-    def _renumber(self, catalog: Catalog) -> set[int]:
-        """The notes with a number whose original came or went."""
-        numbered = {note: known for note, known in self._notes.items() if known.original}
-        there = _existing(catalog, {known.original for known in numbered.values()})
-        return {
-            note
-            for note, known in numbered.items()
-            if (known.original in there) != known.has_original
-        }
+    def _renamed(self, catalog: Catalog, *, everything: bool) -> frozenset[int]:
+        """The notes that began or ceased to be conflict copies, and with `everything`, to share a name."""
+        names, copies = self._same_names, self._copies
+        if everything:
+            self._same_names = _same_names(catalog)
+        self._copies = frozenset(catalog_read.conflict_copies(catalog))
+        return (names ^ self._same_names) | (copies ^ self._copies)
 
     def _read(self, catalog: Catalog, changed: set[int] | None, now: datetime) -> None:
         notes = notes_with_times(catalog, changed)
-        there = _existing(catalog, filter(None, (numbered_original(note.path) for note in notes)))
         if changed is None:
             self._notes, self._fixed = {}, []
         else:
@@ -194,20 +190,17 @@ class Agenda:
                 self._notes.pop(id_, None)
         used: dict[str, str] = {}
         for note in notes:
-            known, fixed = self._read_note(note, there, now.tzinfo or UTC)
-            if known.moving or known.original:
-                self._notes[note.id] = known
+            known, fixed = self._read_note(note, now.tzinfo or UTC)
+            if known.moving:
+                self._notes[note.id] = known.moving
             self._fixed += (_entry(due, note.id) for due in fixed)
             used |= known.used
         self._fixed.sort()
         self._remember(used, now, everything=changed is None and bool(catalog.meta("synced")))
 
-    def _read_note(
-        self, note: DueNote, there: set[str], zone: tzinfo
-    ) -> tuple[_Known, list[Identified]]:
+    def _read_note(self, note: DueNote, zone: tzinfo) -> tuple[_Known, list[Identified]]:
         assert self._met is not None
-        original = numbered_original(note.path)
-        name = stem(note.path, has_original=original in there)
+        name = stem(note.path)
         own = bool(note.journal) or (bool(note.day) and schedules.names_day(note.path, note.day))
         source = Source(name, note.journal or note.day, own, _local(note.mtime, zone))
         written = Written(source, self._met)
@@ -216,6 +209,8 @@ class Agenda:
         private, scope = is_private(note.properties), scope_of(note.properties, memory=is_memory)
         author = author_of(note.properties) if is_memory else ""
         asks = list(self._schedules(note, Place(note.path, note.title, name, foreign, written)))
+        if note.id in self._copies | self._same_names:  # an id of its own may be there twice, too
+            asks = [one if one.due.memory else one._replace(source=note.path) for one in asks]
         if private or author or scope != EVERYBODY:
             asks = [
                 one._replace(due=one.due._replace(private=private, scope=scope, author=author))
@@ -223,7 +218,7 @@ class Agenda:
             ]
         fixed = [with_id(one.due, one.source, one.key) for one in asks if one.is_fixed]
         moving = [one for one in asks if not one.is_fixed]
-        return _Known(moving, written.used, original, original in there), fixed
+        return _Known(moving, written.used), fixed
 
     def _schedules(self, note: DueNote, place: Place) -> Iterator[Schedule]:
         """Words tell when only in notes that a person means as such; memories say it in their properties."""
@@ -281,12 +276,6 @@ def _local(seconds: float, zone: tzinfo) -> datetime:
         return datetime.fromtimestamp(seconds, zone)
     except (OverflowError, ValueError, OSError):
         return datetime.fromtimestamp(0, zone)
-
-
-def _meaning(entry: _Entry, note: int | None) -> tuple[object, ...] | None:
-    """What an entry says, as the entry of a note; None for no note."""
-    due = entry.due.due
-    return None if note is None else (note, due.kind, due.text, due.due, due.at)
 
 
 def _entry(due: Identified, note: int) -> _Entry:

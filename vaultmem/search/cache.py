@@ -197,7 +197,7 @@ class CatalogCache:
     @cached_property
     def copies(self) -> set[int]:
         """The sync conflict copies."""
-        return set(catalog_read.conflict_copies(self._catalog))
+        return catalog_read.conflict_copies(self._catalog)
 
     @cached_property
     def gone(self) -> frozenset[int]:

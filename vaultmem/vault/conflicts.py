@@ -199,41 +199,10 @@ def _fold(path: str) -> str:
     return path.lower() if path.isascii() else unicodedata.normalize("NFC", path.casefold())
 
 
-# The names of notes without what a copy is given: the same task in a note and in its copy is one.
-
-_COPY = lazy(
-    r"(?P<stem>.*?\S)(?: ?\((?:copy|kopie|副本)(?: \d{1,3})?\)|(?: -)? (?:copy|kopie)(?: \d{1,3})?"
-    r"|(?: -)? ?副本(?: \d{1,3})?| \([^()]{0,60}conflicted copy[^()]{0,80}\))",
-    re.IGNORECASE,
-)
-_NUMBERED_STEMS = lazy(r"(?P<stem>.*\S)(?: \([1-9]\d?\)| [1-9]\d?)")
-_ROUNDS = 5  # a copy of a copy
-
-
-def stem(path: str, *, has_original: bool = False) -> str:
-    """The name of a note, folded, without marks of copies; without its number where the note of the name without it
-    is there, too."""
-    name = _stem(conflict_original(path) or path)
-    for _ in range(_ROUNDS):
-        match = _COPY.fullmatch(name)
-        if not match:
-            break
-        name = match["stem"]
-    numbered = _NUMBERED_STEMS.fullmatch(name) if has_original else None
-    return unicodedata.normalize("NFC", (numbered["stem"] if numbered else name).casefold())
-
-
-def numbered_original(path: str) -> str:
-    """The path of which this one with a number, "Plan 1.md", may be a copy; "" for none."""
-    folder, slash, name = path.rpartition("/")
-    match = _NUMBERED_STEMS.fullmatch(_stem(name))
-    ending = name[len(_stem(name)) :]
-    return f"{folder}{slash}{match['stem']}{ending}" if match else ""
-
-
-def _stem(path: str) -> str:
+def stem(path: str) -> str:
+    """The name of a note, folded, without its folder and ending."""
     name = path.rpartition("/")[2]
-    return name.rpartition(".")[0] or name
+    return unicodedata.normalize("NFC", (name.rpartition(".")[0] or name).casefold())
 
 
 # Copies beside a page that vaultmem writes, and the archive to which they go once read.
