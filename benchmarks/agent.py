@@ -25,7 +25,7 @@ from pathlib import Path
 from statistics import median
 
 import psutil
-from queries import make_queries
+from queries import make_queries, neighbours
 from timing import (
     BARE,
     VAULTMEM,
@@ -205,6 +205,19 @@ def asked(link: Link, questions: Sequence[str], repeats: int, **how: object) -> 
     return [median(times) for times in zip(*rounds[1:], strict=True)]
 
 
+def each_once(agent: Running, questions: Sequence[str]) -> Row:
+    """What no question that was there before makes quicker, and what it takes of a processor."""
+    before, took = agent.process.cpu_times(), []
+    for question in questions:
+        started = time.perf_counter()
+        agent.link.ask("search", query=question, limit=10, keyword=True)
+        took.append((time.perf_counter() - started) * 1000)
+    after = agent.process.cpu_times()
+    used = 1000 * (after.user + after.system - before.user - before.system) / len(questions)
+    label = f"  {len(questions):,} questions, each once"
+    return Row(label, "p50 ≤ 1.5 ms, p99 ≤ 3 ms", _spread(took, "ms"), f"CPU {used:.2f} ms each")
+
+
 def at_rest(agent: Running, seconds: float) -> tuple[float, float]:
     """Percent of a processor that the agent takes while nothing happens, and its memory in MB."""
     before, started = agent.process.cpu_times(), time.perf_counter()
@@ -243,6 +256,7 @@ def rows(options: argparse.Namespace, vault: Path, env: dict[str, str]) -> Itera
         questions = [query for each in make_queries(vault).values() for query in each]
         keyword = asked(agent.link, questions, options.repeats, keyword=True)
         yield Row("a search by keyword over the socket", "p50 ≤ 1 ms", _spread(keyword, "ms"))
+        yield each_once(agent, neighbours(vault, options.questions))
         if options.semantic:
             agent.link.ask("search", query=questions[0], semantic=True)
             hybrid = asked(agent.link, questions, options.repeats, semantic=True)
@@ -296,6 +310,7 @@ def main() -> None:
     parser.add_argument("--state", type=Path, help="where state is kept for the next run")
     parser.add_argument("--pairs", type=int, default=21, help="runs of each whole process")
     parser.add_argument("--repeats", type=int, default=5, help="of each question")
+    parser.add_argument("--questions", type=int, default=1000, help="that are searched for once")
     parser.add_argument("--saves", type=int, default=60)
     parser.add_argument("--storm", type=int, default=5000)
     parser.add_argument("--rest", type=float, default=45.0, help="seconds after the storm")

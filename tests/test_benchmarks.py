@@ -34,6 +34,7 @@ AGENT_ROWS = [
     "from start to the first answer",
     "vaultmem search WORD, whole process",
     "a search by keyword over the socket",
+    "  20 questions, each once",
     "from save to search",
     "30 notes saved in",
     "  searches meanwhile",
@@ -124,7 +125,7 @@ def test_a_benchmark_that_cannot_run_says_why(tmp_path: Path) -> None:
 def test_the_agent_is_measured_from_outside_and_leaves_nothing_in_the_vault(vault: Path) -> None:
     before = fingerprint(vault)
     words = ["--saves", "2", "--storm", "30", "--pairs", "1", "--repeats", "1"]
-    words += ["--rest", "0", "--idle", "0.2", "--folder", str(vault)]
+    words += ["--questions", "20", "--rest", "0", "--idle", "0.2", "--folder", str(vault)]
     table = run("agent.py", *words).splitlines()
     for what, line in zip(AGENT_ROWS, table[2:], strict=True):
         assert line.startswith(what)
