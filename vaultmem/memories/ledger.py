@@ -9,10 +9,10 @@ costs no more than a job that runs once too often.
 
 from __future__ import annotations
 
+import _thread  # a third of a millisecond less than threading
 import math
 import os
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -250,7 +250,7 @@ class Runs:
         self._ledger = ledger
         self._now = now
         self._known: dict[str, Run] = {}
-        self._lock = threading.Lock()
+        self._lock = _thread.allocate_lock()
 
     def remember(self, names: Iterable[str]) -> None:
         """Take over what the ledger knows, and tell it of jobs that it does not."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import _thread  # a third of a millisecond less than threading
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, datetime
@@ -130,7 +130,7 @@ class MemoryStore:
         self.listed = -1  # the version of which Memory.md tells
         self.recent: list[str] = []  # paths written last, which the index may not know yet
         self._told = on_write or self._index
-        self._lock = threading.RLock()
+        self._lock = _thread.RLock()
         self._left: dict[str, Left] = {}
         self._touched: set[str] | None = ALL
         self._is_healed = False

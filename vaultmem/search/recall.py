@@ -3,8 +3,8 @@ may sit there for a minute."""
 
 from __future__ import annotations
 
+import _thread  # a third of a millisecond less than threading
 import contextlib
-import threading
 from collections.abc import Iterable, Sequence
 from datetime import datetime, time, timedelta
 from functools import lru_cache
@@ -42,7 +42,7 @@ LONGEST = 20_000  # characters of a question
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 
 _recallers: WeakKeyDictionary[MemoryStore, Recaller] = WeakKeyDictionary()
-_making = threading.Lock()
+_making = _thread.allocate_lock()
 
 
 def recall(desk: MemoryStore, reader: Reader, request: Arguments) -> RecallReport:
@@ -126,7 +126,7 @@ class Recaller:
             self.reranker = Reranker(setting, models, threads)
         # By whom, each memory once in each; not counted yet.
         self._unread: list[tuple[str, dict[str, int]]] = []
-        self._lock = threading.Lock()
+        self._lock = _thread.allocate_lock()
 
     def run(self, desk: MemoryStore, reader: Reader, wanted: Wanted) -> Run:
         """Recall once."""
