@@ -148,6 +148,22 @@ def test_notes_are_told_by_block_and_private_ones_never(knowing: Path) -> None:
     assert "Secret.md" not in notes
 
 
+@pytest.mark.parametrize("front", ["private: true", "private: true\ncategory: knowledge\nid: m-1"])
+def test_an_assistant_cannot_learn_that_something_private_is_there(
+    vault: Path, write: Write, front: str
+) -> None:
+    write("Open.md", "The roof leaks.\n")
+    write("vaultmem/knowledge/Trip.md", f"---\n{front}\n---\nThe zanzibar trip is secret.\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+        probe, other = (
+            opened.recall(query, by="codex", explain=True, **WORDS)  # type: ignore[misc]
+            for query in ("zanzibar", "kangaroo")
+        )
+        assert probe == other
+        assert opened.recall("zanzibar", **WORDS)["left_out"] == {"private": 1}  # type: ignore[misc]
+
+
 def test_without_untrusted_no_clipping_is_told(knowing: Path) -> None:
     assert "Web" not in titles(knowing, notes=True, top_k=20)
 

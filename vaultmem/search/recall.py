@@ -209,7 +209,8 @@ class Run:
         facts = {one.path for one in more}
         while True:
             every = self._sources.search(self.look, self.wanted, most, more)
-            results = [one for one in every if one.path not in facts]
+            known = filter(self.wanted.may_know, every)
+            results = [one for one in known if one.path not in facts]
             allowed, self.left_out = recall_candidate.filter_allowed(results, self.wanted)
             if len(allowed) >= self.wanted.most or len(every) < most or len(allowed) == len(every):
                 break

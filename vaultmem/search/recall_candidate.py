@@ -134,6 +134,10 @@ class Wanted(NamedTuple):
             return self.viewer.sees(scope)
         return scope in (DEFAULT_SCOPE, *self.scopes)
 
+    def may_know(self, one: Candidate) -> bool:
+        """Whether who asks may know that it is there. The person may."""
+        return not self.by or (not one.private and self.viewer.sees(one.scope))
+
 
 # Which may be recalled at all, and why the others may not.
 
