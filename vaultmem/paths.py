@@ -148,6 +148,12 @@ def replace_private(path: str, text: str, *, sync: bool = False) -> None:
             if sync:
                 os.fsync(file.fileno())
         os.replace(fresh, path)
+        if sync:
+            folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     except OSError:
         if os.path.lexists(fresh):
             os.unlink(fresh)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import itertools
 import json
 import logging
 import os
@@ -38,7 +37,6 @@ LATEST = 9e9  # of a clock that goes wrong
 _CLOCKS = 3.0  # seconds by which the start of a process may seem to shift
 _NAME = re.compile(r"(\d{20})-([0-9a-f-]{36})\.json")
 _BROKEN, _TEMPORARY = ".broken", ".tmp"
-_temps = itertools.count(1)
 
 
 class Item(NamedTuple):
@@ -215,18 +213,9 @@ class Turns:
     def _write(self, item: Item) -> None:
         """Write the file of an item, whole or not at all."""
         path = f"{self.folder}/{item.name}"
-        temp = f"{self.folder}/{item.id}-{os.getpid()}-{next(_temps)}{_TEMPORARY}"
         try:
-            _write_private(temp, _pack(item))
-            os.replace(temp, path)
-            folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            replace_private(path, _pack(item), sync=True)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                os.unlink(temp)
             raise StateError(f"{path} cannot be written: {error.strerror}") from error
 
     def _names(self) -> list[str]:
@@ -264,13 +253,13 @@ class Turns:
                     os.unlink(path)
 
 
-def _pack(item: Item) -> bytes:
+def _pack(item: Item) -> str:
     fields: dict[str, object] = {**item._asdict(), "meta": dict(item.meta)}
     for name in ("is_open", "number"):
         del fields[name]
     if item.is_open:
         fields |= {"pid": os.getpid(), "start": _start_of(os.getpid())}
-    return json.dumps(fields, default=str).encode("ascii")
+    return json.dumps(fields, default=str)
 
 
 def _unpack(data: bytes, name: str) -> Item:
@@ -314,15 +303,6 @@ def _lock(handle: int, *, wait: bool) -> bool:
     except OSError:
         return False
     return True
-
-
-def _write_private(path: str, data: bytes) -> None:
-    """A new file that only its owner may read."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 # Counts of the proxy

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 
-from vaultmem.light import NamedTuple
+from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.text.values import lazy, value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _BLANK = lazy(r"[ \t\r\n]*")
 _STRING = lazy(r'"(?:[^"\\\x00-\x1f]+|\\[^\x00-\x1f])*+"')
@@ -22,6 +26,7 @@ class Part(NamedTuple):
     start: int
     end: int
     value: object
+    begin: int  # where it begins, with its name
 
 
 @value
@@ -46,9 +51,9 @@ class Node:
 def parse(text: str) -> Node:
     """The whole text as one value. Raises ValueError where it is not strictly JSON."""
     start = _skip(text, 1 if text.startswith("\ufeff") else 0)
-    node = _value(text, start, 0)
-    if _skip(text, node.end) != len(text):
-        raise _wrong(text, node.end)
+    node, end = _value(text, start, 0)
+    if _skip(text, end) != len(text):
+        raise _wrong(text, end)
     return node
 
 
@@ -62,19 +67,23 @@ def _wrong(text: str, at: int) -> ValueError:
     return ValueError(f"line {line} is not plain JSON (comments and trailing commas are not)")
 
 
-def _value(text: str, at: int, depth: int) -> Node:
+def _value(text: str, at: int, depth: int) -> tuple[Node, int]:
+    """The value that begins here, with all that is in it, and where it ends."""
     if depth > DEEPEST:
         raise ValueError("it is nested too deeply")
-    opening = text[at : at + 1]
+    opening, start, string = text[at : at + 1], at, ""
     if opening in ("{", "["):
-        return _container(text, at, depth)
+        inner, at = _walk(text, at, partial(_value, depth=depth + 1))
+        kind, names = ("object", [one.name for one in inner]) if opening == "{" else ("list", [])
+        items, starts = [cast("Node", one.value) for one in inner], [one.begin for one in inner]
+        return Node(kind, start, at, "", items, names, starts), at
     if opening == '"':
-        string, end = _string(text, at)
-        return Node("text", at, end, string, [], [], [])
+        string, at = _string(text, at)
+        return Node("text", start, at, string, [], [], []), at
     match = _PLAIN.match(text, at)
     if not match:
         raise _wrong(text, at)
-    return Node("plain", at, match.end(), "", [], [], [])
+    return Node("plain", start, match.end(), "", [], [], []), match.end()
 
 
 def _string(text: str, at: int) -> tuple[str, int]:
@@ -85,35 +94,16 @@ def _string(text: str, at: int) -> tuple[str, int]:
         raise _wrong(text, at) from error
 
 
-def _container(text: str, start: int, depth: int) -> Node:
-    is_object = text[start] == "{"
-    closing = "}" if is_object else "]"
-    node = Node("object" if is_object else "list", start, start, "", [], [], [])
-    at = _skip(text, start + 1)
-    while text[at : at + 1] != closing or node.items:
-        node.starts.append(at)
-        if is_object:
-            name, at = _string(text, at)
-            node.names.append(name)
-            at = _skip(text, at)
-            if text[at : at + 1] != ":":
-                raise _wrong(text, at)
-            at = _skip(text, at + 1)
-        node.items.append(_value(text, at, depth + 1))
-        at = _skip(text, node.items[-1].end)
-        if text[at : at + 1] == closing:
-            break
-        if text[at : at + 1] != ",":
-            raise _wrong(text, at)
-        at = _skip(text, at + 1)
-    node.end = at + 1
-    return node
-
-
 def parts(text: str, at: int = 0) -> tuple[list[Part], int]:
     """What is in the object or list that begins here, and where that ends. Only this one level gets places; what is in
     a part is read by the decoder in C, which takes megabytes in a moment. Raises ValueError where it is not JSON."""
-    at = _skip(text, at)
+    return _walk(text, _skip(text, at), _decode)
+
+
+def _walk(
+    text: str, at: int, read: Callable[[str, int], tuple[object, int]]
+) -> tuple[list[Part], int]:
+    """The parts of the object or list that begins here, each as `read` has it, and where that ends."""
     opening = text[at : at + 1]
     if opening not in ("{", "["):
         raise _wrong(text, at)
@@ -121,13 +111,13 @@ def parts(text: str, at: int = 0) -> tuple[list[Part], int]:
     result: list[Part] = []
     at = _skip(text, at + 1)
     while text[at : at + 1] != closing or result:
-        name = ""
+        begin, name = at, ""
         if opening == "{":
             name, at = _string(text, at)
             at = _past(text, at, ":")
         start = at
-        inner, at = _decode(text, at)
-        result.append(Part(name, start, at, inner))
+        inner, at = read(text, at)
+        result.append(Part(name, start, at, inner, begin))
         at = _skip(text, at)
         if text[at : at + 1] == closing:
             break
