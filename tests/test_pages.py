@@ -201,7 +201,7 @@ def test_comments_and_the_keys_of_a_person_stay() -> None:
     )
     new = pages.edit("frontmatter", data, {"created_at": "2026-11-22", "phase": "inbox"}, "other")
     assert new == (
-        b'---\n# mine\nID: a # so\r\nnested: {a: [1, 2]}\nCreated-At: 2026-11-22\nphase: inbox\n---\n\n\nother\n'
+        b"---\n# mine\nID: a # so\r\nnested: {a: [1, 2]}\nCreated-At: 2026-11-22\nphase: inbox\n---\n\n\nother\n"
     )
 
 

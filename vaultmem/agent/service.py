@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable
 
 from vaultmem.errors import StateError
-from vaultmem.paths import state_folder, vault_id
+from vaultmem.paths import replace_private, state_folder, vault_id
 from vaultmem.text.values import value
 
 UNIT = """\
@@ -264,18 +264,9 @@ def interpreter(service: Service) -> str | None:
 
 def write(service: Service) -> None:
     """Put the file there, whole or not at all."""
-    temporary = f"{service.path}.{os.getpid()}.tmp"
     try:
         os.makedirs(os.path.dirname(service.path), exist_ok=True)
-        try:
-            with open(temporary, "wb") as file:
-                file.write(service.content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, service.path)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(temporary)
+        replace_private(service.path, service.content.decode("utf-8"), sync=True)
     except OSError as error:
         raise StateError(f"cannot write {service.path}: {error.strerror}") from error
 
