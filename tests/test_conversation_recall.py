@@ -205,3 +205,34 @@ def test_a_summary_that_is_private_is_told_to_no_model(opened: Vault) -> None:
         "They spoke of a zebra"
         not in memory_context.context_for(opened, "one", "zebra", (), limits).text
     )
+
+
+QUESTION = "My sister Rosa lives in Ghent. Where is the stopcock?"
+
+
+def test_a_question_that_comes_again_takes_no_answer_away(vault: Path, write: Write) -> None:
+    write("House.md", "# House\n\nThe stopcock is under the stairs, behind the coats.\n")
+    write("Family.md", "# Family\n\nMy brother lives in Antwerp with two cats.\n")
+    limits = memory_context.Limits(50, 2000, True)
+    with Vault(str(vault)) as opened:
+        first = _told_again(opened, limits)
+        assert first == ["Family.md", "House.md"]
+        for at, asked in enumerate((QUESTION, QUESTION, f"So: {QUESTION.lower()}")):
+            new = [
+                {"role": "user", "id": f"u{at}", "content": asked},
+                {"role": "assistant", "id": f"a{at}", "content": "I do not know."},
+            ]
+            opened.converse("rosa", new=new, retire=[])
+            told = _told_again(opened, limits)
+            assert {*first} <= {*told}
+            assert QUESTION not in [
+                one["content"] for one in memory_context.recall(opened, "rosa", QUESTION, limits)
+            ]
+
+
+def _told_again(opened: Vault, limits: memory_context.Limits) -> list[str]:
+    """The places of what the model gets with the question."""
+    opened.sync()
+    opened.embed()
+    context = memory_context.context_for(opened, "rosa", QUESTION, [QUESTION], limits)
+    return [place.rpartition(":")[0] or place for place in context.places]

@@ -101,11 +101,13 @@ def test_filtering_twice_filters_nothing_more(found: list[Candidate], wanted: Wa
         ({"archived": True, "forgotten": True}, ""), ({"archived": True, "forgotten": True, "until": NOW}, "archived"),
         ({"compressed": True}, "compressed"), ({"archived": True}, "archived"), ({"private": True}, "private"),
         ({"scope": "user:x"}, "of another scope"), ({"trusted": False}, "untrusted"), ({}, ""),
+        ({"role": "user", "content": "The words?"}, "asked now"), ({"role": "user", "content": "Other words?"}, ""),
+        ({"role": "memory", "content": "The words?"}, ""),
     ],
 )  # fmt: skip
 def test_each_reason(changes: dict[str, object], why: str) -> None:
     one = Candidate("a.md", 1, 1, "words")._replace(**changes)  # type: ignore[arg-type]
-    assert recall_candidate.reason(one, Wanted("x")) == why
+    assert recall_candidate.reason(one, Wanted("the words")) == why
 
 
 def test_confidence_silences_where_that_is_wanted() -> None:
@@ -188,6 +190,18 @@ def test_what_fits_much_worse_than_the_best_is_left_out_where_meaning_has_judged
     assert recall_candidate.relevant([fair, poor]) == [fair, poor]
     words = [one._replace(parts={}) for one in (best, fair, poor)]
     assert recall_candidate.relevant(words) == words
+    for role, content in (
+        ("user", "Why x? "),
+        ("user", "x，吗？"),
+        ("assistant", "I do not know x"),
+    ):
+        echo = best._replace(path="e.md", role=role, content=content)
+        assert recall_candidate.relevant([echo, fair, poor]) == [echo, fair, poor]
+        assert recall_candidate.relevant([echo, poor._replace(role=role, content=content)]) == [
+            echo
+        ]
+    stated = best._replace(path="s.md", role="user")
+    assert recall_candidate.relevant([stated, fair, poor]) == [stated, fair]
 
 
 def test_less_is_asked_of_a_block_of_a_page() -> None:

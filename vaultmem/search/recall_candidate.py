@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from vaultmem.light import NamedTuple
 from vaultmem.memories import access
-from vaultmem.memories.conversation import MEMORY
+from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER
 from vaultmem.memories.model import DEFAULT_SCOPE, recency
 from vaultmem.text import values
 
@@ -72,6 +72,11 @@ class Candidate(NamedTuple):
     def is_page(self) -> bool:
         """Whether it is a block of a note that is no turn of a conversation."""
         return self.note and not self.turn
+
+    @property
+    def echoes(self) -> bool:
+        """Whether it is near a question that comes again, whatever it says: what a person asked, what a model said."""
+        return self.role == ASSISTANT or (self.role == USER and self.content.rstrip()[-1:] in "?？")
 
     def scored(self, score: float, **parts: float) -> Candidate:
         """The same with another score, and what went into it."""
@@ -172,13 +177,12 @@ _GUARDS: dict[str, Test] = {
     UNTRUSTED: lambda one, wanted: not (one.trusted or wanted.untrusted),
 }
 _FILTERS: dict[str, Test] = {
-    "of another type": lambda one, wanted: (
-        bool(wanted.types) and one.memory_type not in wanted.types
-    ),
+    "of another type": lambda one, ask: bool(ask.types) and one.memory_type not in ask.types,
     "expired": lambda one, _: one.expired,
     "unimportant": lambda one, _: one.importance is not None and one.importance < LEAST_IMPORTANCE,
     "compressed": lambda one, wanted: one.compressed and not wanted.include_compressed,
     "faded": lambda one, wanted: one.confidence < wanted.min_confidence,
+    "asked now": lambda one, ask: one.role == USER and _words(one.content) == _words(ask.query),
 }
 
 
@@ -212,17 +216,17 @@ def replaced(archived: Iterable[Candidate], told: set[str], wanted: Wanted) -> i
 def held_back(candidates: Iterable[Candidate], wanted: Wanted) -> list[Candidate]:
     """Those that answer the question and would be in the answer if the person had approved them."""
     waiting = [one for one in candidates if reason(one, wanted) == UNTRUSTED]
-    approved = wanted._replace(untrusted=True)
-    return [one for one in relevant(waiting) if not reason(one, approved)]
+    return [one for one in relevant(waiting) if not reason(one, wanted._replace(untrusted=True))]
 
 
 def relevant(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Those that share a telling word with the question, or are not far from it in meaning, and that do not
-    fit much worse than the best, length apart. Something always comes first in a search; that makes it no answer."""
+    """Those that share a telling word with the question, or are not far from it in meaning, and that do not fit much
+    worse than the best that is no echo, length apart. Something always comes first; that makes it no answer."""
     results = [one for one in candidates if one.shares or _is_near(one)]
     judged = [one for one in results if "similarity" in one.parts]
     fits = {id(one): one.score - one.parts.get("length", 0.0) for one in judged}
-    least = FLOOR * max(fits.values(), default=0.0)
+    answers = [fits[id(one)] for one in judged if not one.echoes] or fits.values()
+    least = FLOOR * max(answers, default=0.0)
     return [one for one in results if fits.get(id(one), least) >= least]
 
 
@@ -303,8 +307,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -> Chosen:
-    """The best, as far as there are places and tokens. What does not fit is skipped and the next one tried; nothing is
-    cut."""
+    """The best, as far as there are places and tokens. What does not fit is skipped, not cut."""
     chosen: list[tuple[Candidate, int]] = []
     too_long, left = 0, budget
     for one in ranked:
