@@ -14,6 +14,8 @@ from tests.conftest import Write
 from vaultmem import Vault
 from vaultmem.api.params import check
 from vaultmem.api.rpc import Reader, carry_out
+from vaultmem.api.tool import Call
+from vaultmem.api.toolbox import Toolbox
 from vaultmem.config import Config
 from vaultmem.errors import ModelError, StateError, UsageError
 from vaultmem.index import wordpieces
@@ -519,8 +521,11 @@ def test_a_budget_too_small_for_the_best_is_said(knowing: Path) -> None:
     assert ended.out.startswith(
         "<memory>\n</memory>\n(2 answers from elsewhere held back until you approve: "
     )
-    assert "what fits best has " in ended.err
-    assert "does not fit into a budget of 3" in ended.err
+    why = "what fits best, vaultmem/knowledge/Boiler.md:5, has 9 tokens and does not fit into a budget of 3"
+    assert why in ended.err
+    with Vault(str(knowing)) as opened:
+        call = Call("memory_recall", {"query": "boiler", "budget": 3}, "claude")
+        assert f"\n({why})" in Toolbox().call(opened, call).text
     told = json.loads(ran("recall", "boiler", *words, "--format", "json").out)
     assert told["skipped"] > 0
     assert "budget of 3" in told["remarks"][0]
@@ -542,6 +547,16 @@ def test_the_budget_decides_how_much_is_told_and_the_rest_is_counted(
         assert room < min(one["tokens"] for one in told)
         assert found["skipped"] == 30 - len(told)
         assert len(opened.recall("boiler remark", **WORDS)["memories"]) == 30  # type: ignore[misc]
+
+
+def test_a_block_without_words_is_not_told(vault: Path, write: Write) -> None:
+    write("Templates/Boiler.md", "\n")
+    write("Templates/Evergreen boiler.md", "---\n---\n\n")
+    write("House/Boiler.md", "The boiler hums.\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+        found = opened.recall("boiler evergreen templates", **WORDS)["memories"]  # type: ignore[arg-type]
+        assert [one["path"] for one in found] == ["House/Boiler.md"]
 
 
 def test_what_has_no_word_of_the_question_is_not_told_to_fill_up(vault: Path, write: Write) -> None:

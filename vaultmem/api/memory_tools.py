@@ -37,6 +37,7 @@ from vaultmem.reminders.items import OLDER, WORDS
 from vaultmem.search.query import Ask, Filter, Hit
 from vaultmem.search.recall_text import block, entry, held_back_line, older_line
 from vaultmem.search.snippet import MAX_BYTES
+from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import seconds
 from vaultmem.text.values import TYPE_CHECKING, plural
 from vaultmem.vault import files
@@ -184,7 +185,8 @@ def recall(vault: Vault, call: Call) -> Outcome:
     if ids := [short_id(one["id"]) for one in memories if one["kind"] == "memory"]:
         text += f"\nids of the memories, in this order: {', '.join(ids)}"
     held_back = held_back_line(answer.get("held_back", ()), typed=False)
-    for line in filter(None, (held_back, older_line(answer["left_out"], typed=False))):
+    remarks = [f"({one_line(one)})" for one in answer.get("remarks", ())]
+    for line in filter(None, (held_back, older_line(answer["left_out"], typed=False), *remarks)):
         text += f"\n{line}"
     names = "id path line end_line memory_type score tokens vouched".split()
     places = [{name: one[name] for name in names if one.get(name) is not None} for one in memories]

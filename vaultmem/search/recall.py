@@ -350,9 +350,10 @@ class Run:
         )
         self._say("budget", text if self._wants("budget") else f"{chosen.tokens:,} tokens", items)
         if chosen.too_long:
+            place = f"{candidates[0].path}:{candidates[0].line}"
             size = plural(chosen.too_long, "token")
             self.look.remarks.append(
-                f"what fits best has {size} and does not fit into a budget of {self.wanted.room:,}"
+                f"what fits best, {place}, has {size} and does not fit into a budget of {self.wanted.room:,}"
             )
 
     def _wants(self, step: str) -> bool:

@@ -93,7 +93,7 @@ class Sources:
         for hit in hits:
             text, is_memory = texts[hit.raw or hit.path], self._is_ours(hit)
             one = self._memory(look, hit.path, text) if is_memory else self._block(look, hit, text)
-            if one is not None and one.key not in result:
+            if one is not None and one.content.strip() and one.key not in result:
                 is_near = hit.similarity is not None and hit.similarity >= NEAR
                 is_near = is_near or "words around it" in hit.parts
                 shares = is_near or _shares(look.searcher, answer.words, hit, text)
