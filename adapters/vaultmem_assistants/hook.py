@@ -74,7 +74,9 @@ class _Context:
         return text
 
     def _with(self, folder: str, listed: Listed, vault: Vault | None) -> str:
-        visible = [row for row in listed.rows if self._viewer.sees(row["scope"])]
+        visible = [
+            row for row in listed.rows if self._viewer.sees(row["scope"]) and not row["private"]
+        ]
         sections = listing.by_section(visible, DAYS, self._now)
         memories = self._facts(listed)
         if vault is not None and self._args.prompt:

@@ -58,7 +58,7 @@ def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     chores = desk.pending.chores(catalog, now, vanished)
     facts = desk.pending.facts(catalog, now) if params.flag("facts") else []
     return {
-        "items": [dict(item.__dict__) for item in items],
+        "items": desk.pending.records(catalog, items),
         "count": len(items),
         **({"facts": facts} if facts else {}),
         "chores": [dict(item.__dict__) for item in chores],

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         place: str  # the same, as an assistant may see it
         title: str
         scope: str  # who sees it
+        private: bool  # it is in a private note, so no assistant does
         repeat: str | None
         author: str  # the assistant that wrote it; "" for the person
         memory: str
@@ -192,6 +193,7 @@ def to_row(item: Mapping[str, Any]) -> Row:
         "place": "" if item["text"] == PRIVATE else one_line(item.get("source") or ""),
         "title": one_line(item.get("title") or ""),
         "scope": item.get("scope") or "global",
+        "private": bool(item.get("private")),
         "repeat": one_line(repeat, _SHORT) if repeat else None,
         "author": one_line(item.get("author") or "", _SHORT),
         "memory": item.get("memory") or "",

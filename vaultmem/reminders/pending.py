@@ -3,6 +3,7 @@ the notifications."""
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -10,6 +11,7 @@ from datetime import datetime
 from functools import cached_property
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.memories.access import is_private
 from vaultmem.memories.item_answers import (
     DONE,
     SNOOZED,
@@ -34,6 +36,7 @@ from vaultmem.vault import files
 from vaultmem.vault.places import page_path
 
 if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
     from vaultmem.config import Config
     from vaultmem.index.catalog import Catalog
     from vaultmem.index.state import State
@@ -56,6 +59,16 @@ class Refreshed(NamedTuple):
     written: bool
     answered: int  # how many answers the page had
     problems: list[str]
+
+
+_PROPERTIES = """SELECT f.path, n.properties FROM json_each(?) w
+    CROSS JOIN files f ON f.path = w.value CROSS JOIN notes n ON n.id = f.id"""
+
+
+def _path_of(item: Item) -> str:
+    """The note that an item stands in."""
+    path, _, line = item.source.rpartition(":")
+    return path if line.isdigit() else item.source
 
 
 class Pending:
@@ -119,6 +132,14 @@ class Pending:
         review = self._review(catalog, now, answers, vanished)
         due = self._due_items(catalog, now, answers, days)
         return items.by_urgency([*due, *review.items(), *review.preferences()])
+
+    @staticmethod
+    def records(catalog: Catalog, items: Iterable[Item]) -> list[JsonObject]:
+        """Items for JSON, each with whether its note is private."""
+        paths = {item.id: _path_of(item) for item in items}
+        rows = catalog.db.execute(_PROPERTIES, (json.dumps(sorted({*paths.values()})),)).fetchall()
+        private = {path for path, own in rows if is_private(json.loads(own or "{}"))}
+        return [{**item.__dict__, "private": paths[item.id] in private} for item in items]
 
     def chores(self, catalog: Catalog, now: datetime, vanished: str = "") -> list[Item]:
         """All that is to review, which the page only counts."""
