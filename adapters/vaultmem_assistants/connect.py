@@ -11,6 +11,7 @@ import sys
 from argparse import Namespace
 
 from vaultmem import config, paths, plugins
+from vaultmem.adapter import JsonObject
 from vaultmem.client import is_terminal
 from vaultmem.commands.rendering import show_diff
 from vaultmem.errors import UsageError, VaultmemError
@@ -278,7 +279,7 @@ class Connecting:
             self._output.line(f"{title}: the {what} {done} {edited.path}")
 
 
-def _to_json(edited: Edited) -> dict[str, object]:
+def _to_json(edited: Edited) -> JsonObject:
     changed = edited.before != edited.after
     return {"path": edited.path, "changed": changed, "diff": diff_of(edited)}
 

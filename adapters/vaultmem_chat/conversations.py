@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from vaultmem.adapter import JsonObject, Value
@@ -105,7 +105,7 @@ def record(one: Entry) -> JsonObject:
     }  # fmt: skip
 
 
-def entry_of(record: Mapping[str, object]) -> Entry:
+def entry_of(record: JsonObject) -> Entry:
     """An entry from its record."""
     properties = record["properties"]
     return Entry(

@@ -7,7 +7,6 @@ own.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -126,7 +125,7 @@ class _Batch:
 
     # --- New entries
 
-    def new_entry(self, record: Mapping[str, object]) -> _New:
+    def new_entry(self, record: JsonObject) -> _New:
         """One new entry, checked. Raises UsageError."""
         if unknown := sorted(record.keys() - _FIELDS):
             raise UsageError(f"unknown: {unknown[0][:40]!r}; known: {', '.join(sorted(_FIELDS))}")
@@ -154,7 +153,7 @@ class _Batch:
             return talk.derived_id(talk.scope_of(self._conversation), SUMMARY, name)
         return self._session.desk.new_id()
 
-    def _content(self, record: Mapping[str, object]) -> str:
+    def _content(self, record: JsonObject) -> str:
         """The words as a note can hold them, without secrets."""
         text = record.get("content")
         if not isinstance(text, str):
@@ -233,7 +232,7 @@ class _Batch:
 
     # --- Those that are there
 
-    def retire(self, record: Mapping[str, object]) -> None:
+    def retire(self, record: JsonObject) -> None:
         """Put an entry away."""
         one = self._own(_text(record, "id"))
         if one.deleted:
@@ -246,7 +245,7 @@ class _Batch:
         sets = {**change.properties, **_properties(record)}
         self._add("retired", change._replace(properties=sets))
 
-    def mark(self, record: Mapping[str, object]) -> None:
+    def mark(self, record: JsonObject) -> None:
         """Set properties of an entry."""
         one = self._own(_text(record, "id"))
         wanted = _properties(record)
@@ -303,7 +302,7 @@ def _continues(before: Entry, new: _New) -> bool:
     return is_answer and is_ours and len(now) > len(old) and now.startswith(old)
 
 
-def _text(record: Mapping[str, object], name: str) -> str:
+def _text(record: JsonObject, name: str) -> str:
     value = record.get(name)
     if value is None:
         return ""
@@ -312,7 +311,7 @@ def _text(record: Mapping[str, object], name: str) -> str:
     return value.strip()
 
 
-def _properties(record: Mapping[str, object]) -> dict[str, Value]:
+def _properties(record: JsonObject) -> dict[str, Value]:
     """Properties that a page can hold, none of those that are ours to set."""
     if record.get("properties") is None:
         return {}

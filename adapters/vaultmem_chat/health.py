@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import TypedDict, cast
 
 from vaultmem import now as clock
 from vaultmem.adapter import JsonObject
@@ -72,7 +73,12 @@ def _entries(vault: Vault) -> Iterator[Finding]:
         yield "note", what, "each line says what to do", places, ""
 
 
-def facts(state: str) -> JsonObject:
+class _Facts(TypedDict):
+    turns_waiting: int
+    proxy: dict[str, int] | None  # by outcome, and "since" when
+
+
+def facts(state: str) -> _Facts:
     """Turns that are not remembered yet, and how recall went in the proxy."""
     turns = Turns(os.path.join(state, FOLDER)).count()
     return {"turns_waiting": turns, "proxy": turn_queue.read_counts(state)}
@@ -80,13 +86,14 @@ def facts(state: str) -> JsonObject:
 
 def rows(facts: JsonObject) -> list[tuple[str, str]]:
     """The same for a person, as far as there is something to say."""
-    from vaultmem.commands.status_views import ago, number, part
+    from vaultmem.commands.status_views import ago
 
-    turns, proxy = int(number(facts, "turns_waiting")), part(facts, "proxy")
+    own = cast("_Facts", facts)
+    turns, proxy = own["turns_waiting"], own["proxy"] or {}
     result = [("waiting turns", f"{turns:,} (vaultmem conversations learn)")] if turns else []
-    counts = {name: int(number(proxy, name)) for name in turn_queue.OUTCOMES}
+    counts = {name: proxy.get(name, 0) for name in turn_queue.OUTCOMES}
     if chats := sum(counts.values()):
-        since = ago(clock.seconds() - number(proxy, "since"))
+        since = ago(clock.seconds() - proxy["since"])
         with_memory, nothing = counts.pop(turn_queue.RECALLED), counts.pop(turn_queue.NOTHING)
         dropped = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
         text = f"{plural(chats, 'chat')} since it started {since}: {with_memory:,} with memory"

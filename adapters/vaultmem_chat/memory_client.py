@@ -20,6 +20,7 @@ from typing import Any, Self
 
 from vaultmem import config as settings
 from vaultmem import now as clock
+from vaultmem.adapter import JsonObject
 from vaultmem.adapter.services import Model
 from vaultmem.api import Vault
 from vaultmem.credentials import Key
@@ -37,7 +38,7 @@ from vaultmem_chat.worker import Worker, service_of
 log = logging.getLogger("vaultmem.conversations")
 
 CLOSING = 30.0  # seconds for the turn that is being learned from when it is closed
-Messages = str | Sequence[Mapping[str, object]]
+Messages = str | Sequence[JsonObject]
 
 
 class MemoryClient:
@@ -135,7 +136,7 @@ class MemoryClient:
 
     @contextmanager
     def _turn(
-        self, messages: Messages, conversation: str | None, model: str, options: Mapping[str, object],
+        self, messages: Messages, conversation: str | None, model: str, options: JsonObject,
         *, is_stream: bool = False,
     ) -> Iterator[Turn]:  # fmt: skip
         if "stream" in options:
@@ -189,7 +190,7 @@ class MemoryClient:
         self._worker.nudge()
 
 
-def _check_messages(messages: Messages) -> list[Mapping[str, object]]:
+def _check_messages(messages: Messages) -> list[JsonObject]:
     """Messages as the service wants them. Raises UsageError."""
     listed = [{"role": "user", "content": messages}] if isinstance(messages, str) else messages
     is_list = isinstance(listed, (list, tuple))

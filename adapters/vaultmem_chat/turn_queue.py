@@ -22,6 +22,7 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from vaultmem import now
+from vaultmem.adapter import JsonObject
 from vaultmem.errors import StateError
 from vaultmem.memories.conversation import ASSISTANT, USER, derived_id
 from vaultmem.paths import make_private, replace_private
@@ -77,7 +78,7 @@ class Turns:
 
     def begin(
         self, conversation: str, user_text: str, at: float, *,
-        user_id: str | None = None, meta: Mapping[str, object] | None = None,
+        user_id: str | None = None, meta: JsonObject | None = None,
     ) -> Item:  # fmt: skip
         """A turn begins. It survives a power cut from here on. `user_id` is that of the user's turn where it is an
         earlier one that is answered once more."""
@@ -282,7 +283,7 @@ def _unpack(data: bytes, name: str) -> Item:
     return item._replace(is_open=item.finished is None and _is_awaited(item, fields))
 
 
-def _is_awaited(item: Item, fields: Mapping[str, object]) -> bool:
+def _is_awaited(item: Item, fields: JsonObject) -> bool:
     """Whether the process that began it may still finish it."""
     pid, start = fields.get("pid"), fields.get("start")
     if abs(time.time() - item.began) > OPEN_FOR or not isinstance(pid, int):

@@ -230,18 +230,6 @@ def _model(model: ModelState) -> str:
     return model["trouble"] or f"model {model['name']} {'' if model['loaded'] else 'not '}loaded"
 
 
-def part(facts: JsonObject, name: str) -> JsonObject:
-    """An object in the facts; an empty one where there is none."""
-    result = facts.get(name)
-    return result if isinstance(result, dict) else {}
-
-
-def number(facts: JsonObject, name: str) -> float:
-    """A number in the facts, 0 where there is none."""
-    result = facts.get(name)
-    return result if isinstance(result, (int, float)) else 0
-
-
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
 

@@ -7,11 +7,12 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from vaultmem import credentials, now
+from vaultmem.adapter import JsonObject
 from vaultmem.adapter.services import Message, Model, Question, Schema, Settings, object_schema
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError
@@ -132,7 +133,7 @@ def _chat_wire(settings: Settings, key: Key | None) -> tuple[Service, Wire]:
 
 
 def lasting_reply(
-    wire: Wire, path: str, body: Mapping[str, object], patience: Patience, most: int = MOST_BYTES
+    wire: Wire, path: str, body: JsonObject, patience: Patience, most: int = MOST_BYTES
 ) -> Reply:
     """The first reply that will not be another one the next time, or the last one. Raises LlmError."""
     content = encode_body(body)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from vaultmem.adapter import services
+from vaultmem.adapter import JsonObject, services
 from vaultmem.adapter.services import Schema
 
 MOST = 100_000  # characters that are looked at
@@ -287,7 +287,7 @@ class Answer:
             if isinstance(choice, dict) and choice.get("index") in (0, None):
                 self._read_choice(choice, where)
 
-    def _read_choice(self, choice: dict[str, object], where: str) -> None:
+    def _read_choice(self, choice: JsonObject, where: str) -> None:
         reason, message = choice.get("finish_reason"), choice.get(where)
         if isinstance(reason, str) and reason:
             self.reason = reason

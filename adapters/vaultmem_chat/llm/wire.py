@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from vaultmem.adapter import JsonObject
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError
 from vaultmem.text.urls import is_local
@@ -131,7 +132,7 @@ class Wire(NamedTuple):
         )
 
 
-def encode_body(body: Mapping[str, object]) -> bytes:
+def encode_body(body: JsonObject) -> bytes:
     """A body as it is sent."""
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
