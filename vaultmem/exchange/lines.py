@@ -111,8 +111,8 @@ def memory(result: Json) -> Exchanged:
     """The memory of a line in our shape. Raises VaultmemError, which says what is wrong with it."""
     if unknown := result.keys() - set(_KNOWN):
         raise VaultmemError(f"it has {min(unknown)[:40]!r}, which no line has")
-    if "properties" not in result or "content" not in result:
-        raise VaultmemError('it lacks "properties" or "content"')
+    if missing := next((name for name in ("content", "properties") if name not in result), ""):
+        raise VaultmemError(f'it has no "{missing}"')
     archived = result.get("archived", False)
     if not isinstance(archived, bool):
         raise VaultmemError('"archived" is not true or false')
