@@ -108,7 +108,7 @@ def _dump(seen: Vault, case: dict[str, Any]) -> dict[str, Any]:
 
 def set_property(vault: str, file: str, key: str, value: Any) -> None:
     path = Path(vault, file)
-    path.write_bytes(edited(path.read_bytes(), key, value))
+    path.write_bytes(edited(path.read_bytes().decode(), key, value).encode())
 
 
 def _unresolved(

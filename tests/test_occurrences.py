@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from tests.laws import examples
 from vaultmem.reminders.due import occurrences
 from vaultmem.text import recurrence
-from vaultmem.text.recurrence import Rule, Unit, read_rule
+from vaultmem.text.recurrence import Rule, read_rule
 
 BERLIN = ZoneInfo("Europe/Berlin")
 DAYS = st.dates(date(1980, 1, 1), date(2040, 12, 31))
@@ -190,7 +191,11 @@ def test_before_and_after_whatever_the_days(rule: str, start: date, day: date) -
     st.sets(st.sampled_from([1, 2, 6, 12]), max_size=2),
 )
 def test_days_are_those_of_dateutil(
-    unit: Unit, interval: int, weekdays: set[Weekday], days: set[int], months: set[int]
+    unit: Literal[0, 1, 2, 3],
+    interval: int,
+    weekdays: set[Weekday],
+    days: set[int],
+    months: set[int],
 ) -> None:
     rule = Rule(unit, interval, tuple(weekdays), tuple(days), tuple(months))
     if not (weekdays or days or months) or (

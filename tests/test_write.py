@@ -32,7 +32,7 @@ def vault(tmp_path: Path) -> Path:
 
 
 def done(data: bytes) -> bytes:
-    return set_property(data, "status", "done")
+    return set_property(data.decode(), "status", "done").encode()
 
 
 NEW = done(OLD)
