@@ -221,6 +221,7 @@ def test_a_question_that_comes_again_takes_no_answer_away(vault: Path, write: Wr
             new = [
                 {"role": "user", "id": f"u{at}", "content": asked},
                 {"role": "assistant", "id": f"a{at}", "content": "I do not know."},
+                {"role": "memory", "id": f"f{at}", "content": "My sister Rosa lives in Ghent"},
             ]
             opened.converse("rosa", new=new, retire=[])
             told = _told_again(opened, limits)

@@ -180,7 +180,7 @@ def test_who_shares_a_word_stays_and_no_order_changes(
 
 
 def test_what_fits_much_worse_than_the_best_is_left_out_where_meaning_has_judged() -> None:
-    best = near(Candidate("a.md", 1, 1, "x", score=10.0), 0.6)
+    best = near(Candidate("a.md", 1, 1, "answer", score=10.0), 0.6)
     fair, poor = (best._replace(path=f"{score}.md", score=score) for score in (4.0, 3.9))
     long = poor._replace(
         path="long.md", score=poor.score + 7.2, parts={**poor.parts, "length": 7.2}
@@ -200,6 +200,10 @@ def test_what_fits_much_worse_than_the_best_is_left_out_where_meaning_has_judged
         assert recall_candidate.relevant([echo, poor._replace(role=role, content=content)]) == [
             echo
         ]
+    fact = best._replace(path="f.md", content="My sister lives in Ghent")
+    asked = "My sister lives in Ghent. Where is the stopcock?"
+    assert recall_candidate.relevant([fact, fair, poor], asked) == [fact, fair, poor]
+    assert recall_candidate.relevant([fact, fair, poor], "Who lives in Ghent?") == [fact, fair]
     stated = best._replace(path="s.md", role="user")
     assert recall_candidate.relevant([stated, fair, poor]) == [stated, fair]
 

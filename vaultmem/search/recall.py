@@ -251,7 +251,7 @@ class Run:
     def _relevant(self, candidates: list[Candidate]) -> list[Candidate]:
         if not self._wants("fit"):
             return candidates
-        fit = recall_candidate.relevant(candidates)
+        fit = recall_candidate.relevant(candidates, self.wanted.query)
         bar = f"{NEAR}, of pages {NEAR_OF_PAGES}"
         text = f"left out {len(candidates) - len(fit)} with no telling word of the question and a cosine below {bar}"
         self._say("fit", text, fit)

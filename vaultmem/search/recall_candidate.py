@@ -73,10 +73,10 @@ class Candidate(NamedTuple):
         """Whether it is a block of a note that is no turn of a conversation."""
         return self.note and not self.turn
 
-    @property
-    def echoes(self) -> bool:
-        """Whether it is near a question that comes again, whatever it says: what a person asked, what a model said."""
-        return self.role == ASSISTANT or (self.role == USER and self.content.rstrip()[-1:] in "?？")
+    def echoes(self, asked: frozenset[str]) -> bool:
+        """Whether it is near a question of these words and answers nothing: a question, a model's words, its own."""
+        asks = self.role == USER and self.content.rstrip()[-1:] in "?？"
+        return asks or self.role == ASSISTANT or (not self.note and _words(self.content) <= asked)
 
     def scored(self, score: float, **parts: float) -> Candidate:
         """The same with another score, and what went into it."""
@@ -150,7 +150,6 @@ LEAST_IMPORTANCE = 0.2
 # The cosine from which a text without a word of the question may still answer it; see docs/adr/0014. A memory or a
 # turn says one thing; a block of a page says several, which makes it less like any of them.
 NEAR, NEAR_OF_PAGES = 0.2, 0.1
-
 # Of the score of the best: what fits so much worse is no answer. It applies where meaning has judged; by words alone
 # a title outweighs a sentence with the same word many times.
 FLOOR = 0.4
@@ -219,13 +218,14 @@ def held_back(candidates: Iterable[Candidate], wanted: Wanted) -> list[Candidate
     return [one for one in relevant(waiting) if not reason(one, wanted._replace(untrusted=True))]
 
 
-def relevant(candidates: Iterable[Candidate]) -> list[Candidate]:
+def relevant(candidates: Iterable[Candidate], question: str = "") -> list[Candidate]:
     """Those that share a telling word with the question, or are not far from it in meaning, and that do not fit much
     worse than the best that is no echo, length apart. Something always comes first; that makes it no answer."""
     results = [one for one in candidates if one.shares or _is_near(one)]
     judged = [one for one in results if "similarity" in one.parts]
     fits = {id(one): one.score - one.parts.get("length", 0.0) for one in judged}
-    answers = [fits[id(one)] for one in judged if not one.echoes] or fits.values()
+    asked = _words(question)
+    answers = [fits[id(one)] for one in judged if not one.echoes(asked)] or fits.values()
     least = FLOOR * max(answers, default=0.0)
     return [one for one in results if fits.get(id(one), least) >= least]
 
