@@ -694,7 +694,7 @@ real, flag = time.time, os.environ["CLOCK_FLAG"]
 def shown():
     return real() + (float(open(flag).read() or 0) if os.path.exists(flag) else 0.0)
 time.time = shown
-clock.Timing.__new__.__defaults__ = (shown, time.monotonic, None, 0.1, 180.0, 0.1)
+clock.Timing._field_defaults.update(now=shown, jitter=0.1, heartbeat=0.1)
 """
 
 

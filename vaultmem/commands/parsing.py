@@ -113,7 +113,9 @@ def _read_places(read: dict[str, object], places: Sequence[Param], words: list[s
     for param in places:
         several = param.place in ("*", "+")
         least, most = param.place in ("1", "+"), len(words) if several else 1
-        if len(places) > 1 or param.choices or not least <= len(words) <= most:
+        if len(places) > 1 or not least <= len(words) <= most:
+            raise ValueError
+        if param.choices and not set(words) <= set(choices_of(param)):
             raise ValueError
         if words or (several and param.default is None):
             read[param.name] = words if several else words[0]
