@@ -125,7 +125,7 @@ def test_a_vault_names_no_service_and_no_key() -> None:
         for key in config.SETTINGS
         if key.startswith(("llm.", "embedding.", "conversations.", "proxy."))
     }
-    assert len(judged) == 28
+    assert len(judged) == 29
     assert judged <= DANGEROUS.keys()
 
 

@@ -289,8 +289,10 @@ def test_a_dream_moves_no_more_records_than_it_may_and_the_next_one_goes_on(
 
 
 def test_a_kill_while_records_move_loses_none_and_doubles_none(
-    vault: Path, own_state: Path
+    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    state = tmp_path / "state"
+    monkeypatch.setenv("VAULTMEM_STATE", str(state))
     synced(vault)
     talks = [f"talk-{number}" for number in range(4)]
     old_conversations(vault, *talks)
@@ -304,7 +306,7 @@ def test_a_kill_while_records_move_loses_none_and_doubles_none(
             every = [one for talk in talks for one in opened.entries(talk)]
         return sorted((one["id"], one["content"], one["path"]) for one in every)
 
-    folders = (vault, own_state)
+    folders = (vault, state)
     for each in folders:
         shutil.copytree(each, each.with_suffix(".before"))
     before = entries()
