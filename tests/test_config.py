@@ -62,7 +62,7 @@ def test_environment_over_user_over_vault(
 
 DANGEROUS = {
     "embedding.model": "/tmp/x", "embedding.base_url": "http://evil.example/v1", "embedding.key": "env:HOME",
-    "embedding.timeout": "1s", "embedding.private": "on", "embedding.threads": "99", "proxy.patience": "9m", "vault": "/etc", "vectors.hnsw_threshold": "1",
+    "embedding.timeout": "1s", "embedding.private": "on", "embedding.other_scripts": "multilingual", "embedding.threads": "99", "proxy.patience": "9m", "vault": "/etc", "vectors.hnsw_threshold": "1",
     "index.max_note_bytes": "9000000", "jobs.reconcile": "1s", "jobs.tidy": "off", "jobs.check": "off",
     "jobs.typing": "1s", "jobs.battery": "run", "jobs.max_load": "1000", "agent.idle": "1s", "agent.threads": "64",
     "agent.unload": "1s", "dialect": "zzz",
