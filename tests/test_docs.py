@@ -36,7 +36,8 @@ DESIGN, FORMAT, WORDS = (ROOT / "docs" / f"{name}.md" for name in ("design", "fo
 SETTINGS_HEAD = """# Settings
 
 Made from the program. Settings stand in `~/.config/vaultmem/config.yaml`, or as `VAULTMEM_…` in the environment
-(`VAULTMEM_EMBEDDING_MODEL=off`), which wins over the file. Those marked * may also stand in the vault's own
+(`VAULTMEM_EMBEDDING_MODEL=off`), which wins over the file; what a running agent
+answers or writes, it does with the environment that it was started in. Those marked * may also stand in the vault's own
 `.vaultmem/config.yaml`; a vault cannot set the others, because it may come from anywhere.
 
 | setting | default | meaning |

@@ -457,7 +457,7 @@ def test_where_bytes_are_no_gain_the_exact_graph_is_kept(
     default: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = default._replace(folder=str(own_folder(default, tmp_path / "model")))
-    (Path(model.folder) / bert.BYTES).unlink(missing_ok=True)  # the default may not have been run yet
+    (Path(model.folder) / bert.BYTES).unlink(missing_ok=True)  # made when the default first runs
     monkeypatch.setattr(bert, "FAITHFUL", 1.1)
     exact = Embedder(model)
     plain = embed.quiet_fastembed()(
