@@ -15,7 +15,7 @@ from vaultmem.api.verbs import JSON
 from vaultmem.errors import VaultmemError
 
 MOST_OPEN = 24  # connections to one agent, which takes 110 in all
-SEARCHES = 2  # of one agent at once: in its one interpreter more of them take turns, at the price of a third more work
+SEARCHES = 1  # of one agent at once: in its one interpreter two of them take turns, at the price of a third more work
 PATIENCE = 60.0  # seconds for an answer
 START_WITHIN = 20.0  # seconds for an agent that was just started
 _LONGEST = 1 << 26  # bytes of a reply
