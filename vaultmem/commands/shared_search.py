@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import cast
 
 from vaultmem import config, paths
 from vaultmem.config import Config
 from vaultmem.errors import UsageError
+from vaultmem.index import LOCAL
 from vaultmem.index.models import open_embedder
-from vaultmem.index.shared_index import LOCAL, Near, open_server
+from vaultmem.index.shared_index import Near, open_server
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import Viewer, viewer
 from vaultmem.output import Output
@@ -49,7 +49,7 @@ def run(args: Namespace, output: Output) -> int:
     return 0
 
 
-def _nearest(query: str, limit: int, to: Viewer, settings: Config) -> Iterator[Near]:
+def _nearest(query: str, limit: int, to: Viewer, settings: Config) -> list[Near]:
     """The records that the viewer may see, nearest first. Private notes are never among them."""
     if not query.strip():
         raise UsageError("nothing to search for; type some words")
@@ -60,8 +60,7 @@ def _nearest(query: str, limit: int, to: Viewer, settings: Config) -> Iterator[N
         near = server.search(embedder.query(query).tolist(), limit * (MORE if to.name else 1), {})
     finally:
         server.close()
-    seen = [one for one in near if to.sees(str(one.record.metadata.get("scope")))]
-    yield from seen[:limit]
+    return [one for one in near if to.sees(str(one.record.metadata.get("scope")))][:limit]
 
 
 def _to_json(one: Near) -> JsonObject:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 
@@ -12,6 +13,7 @@ from vaultmem.api import Vault
 from vaultmem.client import NO_ANSWER, UNKNOWN_METHOD, AgentError, call
 from vaultmem.commands.rendering import warn
 from vaultmem.errors import ModelError, UsageError, VaultmemError
+from vaultmem.index import LOCAL
 from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict, cast
 from vaultmem.output import Output, table
 from vaultmem.text.values import plural
@@ -125,7 +127,7 @@ def _to_json(index: _Index, vault: Vault) -> JsonObject:
 def _shared_index(vault: Vault) -> _Shared | None:
     """None where the vault has none."""
     backend = vault.config.text("index.backend")
-    if backend == "local":
+    if backend == LOCAL:
         return None
     try:
         health = vault.searcher().meaning().health()
@@ -139,10 +141,8 @@ def folder_bytes(folder: str) -> int:
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:
-            try:
+            with contextlib.suppress(OSError):  # of a file that another process has just removed
                 total += os.path.getsize(os.path.join(place, name))
-            except OSError:
-                continue  # a file that another process has just removed has no size
     return total
 
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from vaultmem import plugins
 from vaultmem.config import Config
 from vaultmem.errors import ConfigError, VaultmemError
+from vaultmem.index import LOCAL
 from vaultmem.index.exact import VectorIndex
 from vaultmem.index.vectors import VectorStore
 from vaultmem.light import NamedTuple, Protocol
 
 ENTRY_POINTS = "vaultmem.indexes"
-LOCAL = "local"
 ANSWER, ACCEPT = 3.0, 60.0  # seconds that a search waits for a server, and a write
 Fact = str | int | float | bool
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from vaultmem import paths
 from vaultmem.config import Config
 from vaultmem.errors import ConfigError, ModelError
-from vaultmem.index import catalog_read
+from vaultmem.index import LOCAL, catalog_read
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.embed import TextEmbedder
 from vaultmem.index.models import DEFAULT, open_embedder
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 BLOCKS_AT_ONCE = 512  # read, embed and store so many, then the next
 BLOCKS_ASIDE = 128  # the same where somebody may wait for the newest of them
-SAME, LOCAL = "same", "local"  # values of embedding.other_scripts, index.backend
+SAME = "same"  # the value of embedding.other_scripts for no second model
 SERVING = "serving"  # beside the vectors: the setting of the model whose vectors were complete last
 
 
@@ -138,7 +138,7 @@ class Meaning(ModelVectors):
 
     def _open_shared(self) -> tuple[SharedIndex | None, str | None]:
         """The index that the settings name in place of this machine's own, or why there is none."""
-        if self._config.text("index.backend") == "local":
+        if self._config.text("index.backend") == LOCAL:
             return None, None
         from vaultmem.index import shared_index  # few have one
 
