@@ -252,14 +252,14 @@ class _Work:
     def _carry_out(self, due: Due, answer: Answer, plan: Plan, next_at: str = "") -> None:
         session, words, by = self._session, one_line(due.text), answer.by or YOU
         kind = "person" if by == YOU else "assistant"
-        who = Header(by, kind, f"{plan.name}: {words}"[:200], session.now)
         ids = {due.id, due.series, completion_id(due.path)}
-        with_answer = [one for one in self.entries if any(a.id in ids for a in one.answers)][:1]
-        for who in with_answer:
-            self.entries.remove(who)
-        outcome = session.carry_out(plan, who)
+        fitting = (one for one in self.entries if any(each.id in ids for each in one.answers))
+        entry = next(fitting, None)
+        alone = Header(by, kind, f"{plan.name}: {words}"[:200], session.now)
+        outcome = session.carry_out(plan, entry or alone)
+        if entry and not outcome.skipped:
+            self.entries.remove(entry)
         if outcome.skipped:
-            self.entries += with_answer
             self.settled.skip(due.id, due.path, outcome.skipped[0][1])
             return
         self._record(carried_out_ids(due), answer, by, words)
