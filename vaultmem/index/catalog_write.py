@@ -127,19 +127,9 @@ class Batch:
              note.frontmatter_error, _json(note.properties), _json(note.anchors))
         )  # fmt: skip
         self._rows["blocks"] += [
-            (
-                file,
-                n,
-                b.line,
-                b.end_line,
-                "\n".join(b.headings) or None,
-                b.label,
-                b.hash,
-                b.size,
-                b.other,
-            )
+            (file, n, b.line, b.end_line, "\n".join(b.headings) or None, b.label, b.hash, b.size, b.other)
             for n, b in enumerate(row.blocks)
-        ]
+        ]  # fmt: skip
         self._rows["links"] += [
             _link_row(file, number, link) for number, link in enumerate(note.links)
         ]
