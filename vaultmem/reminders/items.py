@@ -250,8 +250,6 @@ HOW_TO_ANSWER_BLOCKS = (
 NOTHING = "Nothing is pending."
 # Boxes below the items: the one extends the page until the day is over, the other takes that back.
 SHOW_ALL, SHOW_LESS = "vm-showall", "vm-showless"
-MORE = "more: vaultmem pending --all"
-OLDER_MORE = "overdue for more than two weeks: vaultmem pending --all"
 WORDS = 300  # characters of the words of an item
 _SHORT = 40  # characters of a repetition, or of a name
 _LEAST_ROOM = 4  # our part has a quarter of the page, however long the notes of a person are
@@ -344,33 +342,24 @@ def _line(item: Item) -> str:
     """A box to tick. Time and repetition are words: no plugin shall ring a second time, list the item as due once more,
     or add the next one below."""
     box = "" if item.section == PREFERENCES else "[ ] "
-    return f"- {box}{' '.join(_parts(item, _when(item)))} ^{item.id}\n"
+    return f"- {box}{' '.join(own_words(item))} ^{item.id}\n"
 
 
 def _block(item: Item) -> str:
     marker = "" if item.section == PREFERENCES else "TODO "
-    return f"\t- {marker}{' '.join(_parts(item, _when(item)))}\n\t  vm-id:: {item.id}\n"
+    return f"\t- {marker}{' '.join(own_words(item))}\n\t  vm-id:: {item.id}\n"
 
 
-def _when(item: Item) -> str:
+def own_words(item: Item) -> list[str]:
+    """What in the line of an item is ours: the words, then the time, the repetition and the author, then a link to the
+    note. All else a person has typed."""
     day, clock = day_and_time(item.due)
     weekday = WEEKDAYS[date.fromisoformat(day).weekday()] if day else ""
-    return " ".join(part for part in (weekday, day, clock) if part)
-
-
-def _parts(item: Item, when: str) -> list[str]:
-    """The words, then the time, the repetition and the author, then a link to the note."""
+    when = " ".join(part for part in (weekday, day, clock) if part)
     by = f"by {one_line(item.author, _SHORT)}" if item.author else ""
     details = ", ".join(part for part in (when, one_line(item.repeat or "", _SHORT), by) if part)
     parts = (display_text(item), f"({details})" if details else "", _link(item.title))
     return [part for part in parts if part]
-
-
-def own_words(item: Item) -> list[str]:
-    """What in the line of an item is ours, also as pages had it that gave the day in a field of its own: all else a
-    person has typed."""
-    times = (_when(item), day_and_time(item.due)[1], "")
-    return list(dict.fromkeys(part for when in times for part in _parts(item, when)))
 
 
 def _link(title: str) -> str:

@@ -18,7 +18,7 @@ from vaultmem.light import NamedTuple
 from vaultmem.memories.item_answers import OPEN
 from vaultmem.paths import replace_private
 from vaultmem.reminders import ticks
-from vaultmem.reminders.items import SHORT, SHOW_ALL, SHOW_LESS, Extent, Item, render
+from vaultmem.reminders.items import SHORT, Extent, Item, render
 from vaultmem.reminders.ticks import Ack, Content
 from vaultmem.vault import conflicts, files, write
 from vaultmem.vault.moves import refuse_links
@@ -43,7 +43,6 @@ class _Memory(NamedTuple):
     """What this machine remembers of the page between two refreshes."""
 
     digest: str = ""  # of its last content
-    strangers: str = ""  # and of the items of others that it has taken from the page last
     recorded: frozenset[str] = frozenset()  # answers that are recorded, and still on the page
 
 
@@ -83,10 +82,9 @@ class Page:
             copies = self._copies()
             for copy in copies:
                 turn.take(copy.content)
-                turn.typed += ticks.lines_of_person(copy.content)
+                turn.typed += copy.content.notes
             written = self._write(turn, before)
-            strangers = _digest(turn.strangers) if turn.strangers else before.strangers
-            self._remember(_Memory(turn.digest(), strangers, turn.on_page or frozenset()), before)
+            self._remember(_Memory(turn.digest(), turn.on_page or frozenset()), before)
             problems = self._put_away(turn, copies)
         except VaultmemError as error:
             if turn.on_page is not None:
@@ -135,10 +133,8 @@ class Page:
             turn.take(content)
             turn.record_all()
             turn.on_page = after = _answer_ids(content)
-            turn.strangers = {tick.id for tick in content.ticks} - turn.ids - turn.acks.keys()
             is_new = bool(turn.acks) or before.digest != turn.digest() or not content.is_whole
-            has_strangers = bool(turn.strangers) and _digest(turn.strangers) != before.strangers
-            if not (is_new or has_strangers or ticks.missing_lines(content, turn.typed)):
+            if not (is_new or ticks.missing_lines(content, turn.typed)):
                 return data
             if not (text.strip() or turn.left() or turn.typed):
                 return data  # empty, and nothing to say
@@ -189,13 +185,12 @@ class Page:
                 lines = file.read(_LONGEST_MEMORY).split("\n")
         except (OSError, ValueError):
             return _Memory()
-        digest, strangers, *recorded = [*lines, "", ""][: max(2, len(lines))]
-        return _Memory(digest, strangers, frozenset(recorded))
+        return _Memory(lines[0], frozenset(lines[2:]))  # the second one was of earlier versions
 
     def _remember(self, after: _Memory, before: _Memory) -> None:
         if after == before:
             return
-        text = "\n".join([after.digest, after.strangers, *sorted(after.recorded)])
+        text = "\n".join([after.digest, "", *sorted(after.recorded)])
         with contextlib.suppress(OSError):  # then the page is written once more than needed
             replace_private(self._memory_file, text)
 
@@ -214,9 +209,7 @@ class _Turn:
         self.acks: dict[str, Ack] = {}
         self.recorded: dict[str, Ack] = {}
         self.on_page: frozenset[str] | None = None  # answers there that are recorded by now
-        self.strangers: set[str] = set()  # items of others on the page
         self.typed: list[str] = []  # lines of a person on copies of the page
-        self.ids = {SHOW_ALL, SHOW_LESS, *(item.id for item in items)}
         self.extent = SHORT
         self._style, self._items, self._now = style, items, now
         self._known, self._record = known, record
@@ -244,11 +237,7 @@ class _Turn:
 
     def digest(self) -> str:
         """The digest of what this machine would show."""
-        return _digest([render(self.left(), self._style, extent=self.extent)])
-
-
-def _digest(texts: Iterable[str]) -> str:
-    return files.digest(" ".join(sorted(texts)).encode("utf-8", "surrogateescape"))
+        return files.digest(_encode(render(self.left(), self._style, extent=self.extent)))
 
 
 def _answer_ids(content: Content) -> frozenset[str]:

@@ -1,7 +1,6 @@
 """What a person did on pending.md: ticks, known by the id of their item wherever it is, and lines of their own.
 
-A line that is not ours goes to the notes, whatever has become of the page; where a merge has left both versions
-between its marks, the ticks of both count, and a line that both have comes once.
+A line that is not ours goes to the notes, whatever has become of the page.
 """
 
 from __future__ import annotations
@@ -19,11 +18,9 @@ from vaultmem.reminders.items import (
     HOW_TO_ANSWER_BLOCKS,
     LISTED,
     MARKS,
-    MORE,
     NOT_FOR_TASKS,
     NOTES,
     NOTHING,
-    OLDER_MORE,
     OUTLINE,
     SHORT,
     TITLE,
@@ -57,8 +54,7 @@ class Content(NamedTuple):
     """What is on a page. Lines have their ends."""
 
     ticks: list[Tick]
-    notes: list[str]  # below the heading Notes
-    strays: list[str]  # of a person, elsewhere
+    notes: list[str]  # what a person wrote: below the heading Notes, then elsewhere
     front: list[str]  # properties that a person added at the top
     end: str  # of the lines that are ours: that of the first one
     is_whole: bool  # False: the mark is gone, or a merge has left its own
@@ -76,9 +72,8 @@ _OF_BLOCK = lazy(
 )
 _HEADING = lazy(r"[ \t]*(?:[-*+][ \t]+)?#{1,6}[ \t]+")
 _MARK = lazy(r"[ \t*+-]*generated::?[ \t]*[\"']?vaultmem[\"']?[ \t]*", re.IGNORECASE)
-_COUNTS = "|".join(map(re.escape, (MORE, OLDER_MORE)))
 _SENTENCES = "|".join(map(re.escape, (NOTHING, HOW_TO_ANSWER, HOW_TO_ANSWER_BLOCKS)))
-_GENERATED = lazy(rf"[ \t]*(?:[-*+][ \t]+)?(?:\\?\+\d+ (?:{_COUNTS})|{_SENTENCES})[ \t]*")
+_GENERATED = lazy(rf"[ \t]*(?:[-*+][ \t]+)?(?:{_SENTENCES})[ \t]*")
 _CONFLICT = lazy(r"(<{7}|={7}|>{7}|\|{7})(?: .*)?")
 _HEADINGS = frozenset(each.casefold() for each in (TITLE, *LISTED.values()))
 _STATES = {
@@ -91,9 +86,81 @@ _HEAD = 200  # lines in which properties may stand
 
 
 def read(text: str) -> Content:
-    """What is on a page, in either style: a folder can be open in both editors."""
+    """What is on a page, in either style: a folder can be open in both editors. Of a page with two versions between the
+    marks of a merge it is what either has."""
     lines = _LINE.findall(text)
-    return _Reader(lines).content("\r\n" if lines and lines[0].endswith("\r\n") else "\n")
+    first, *others = map(_read, _versions(lines))
+    for other in others:
+        first.ticks.extend(other.ticks)
+        first.notes.extend(missing_lines(first, other.notes))
+        first.front.extend(line for line in other.front if line not in first.front)
+    end = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
+    return first._replace(end=end, is_whole=first.is_whole and not others)
+
+
+def _versions(lines: list[str]) -> list[list[str]]:
+    """The lines, or those of both versions where a merge has left its marks above the notes; below, a person settles
+    it."""
+    ours, theirs = list[str](), list[str]()
+    into: tuple[list[str], ...] = (ours, theirs)
+    last = max((at for at, line in enumerate(lines) if line.startswith(">" * 7)), default=0)
+    in_notes = is_merged = False
+    for at, line in enumerate(lines):
+        match = _CONFLICT.fullmatch(_bare(line))
+        sign = match[1][0] if match else ""
+        if sign == "<" and at < last and not in_notes:
+            is_merged, into = True, (ours,)
+        elif sign and len(into) < 2:
+            into = {"=": (theirs,), ">": (ours, theirs)}.get(sign, ())
+        else:
+            in_notes = in_notes or _heading(line) == NOTES.casefold()
+            for version in into:
+                version.append(line)
+    return [ours, theirs] if is_merged else [lines]
+
+
+def _read(lines: list[str]) -> Content:
+    marked = _is_marked(lines)
+    front, at = _properties(lines)
+    ticks, notes, elsewhere = list[Tick](), list[str](), list[str]()
+    in_notes = False
+    while at < len(lines):
+        line = lines[at]
+        if not in_notes and _heading(line) == NOTES.casefold():
+            in_notes, at = True, at + 1
+            continue
+        tick, remarks, end = _tick(lines, at) or (None, [], at + 1)
+        ticks += [tick] if tick else []
+        if in_notes:
+            notes.append(line)
+            end = at + 1
+        elif tick:
+            elsewhere += remarks
+        elif _bare(line).strip() and not (_is_ours(line, marked=marked) or line in front):
+            elsewhere.append(line)
+        at = end
+    return Content(ticks, [*notes, *elsewhere], front, "", marked)
+
+
+def _properties(lines: list[str]) -> tuple[list[str], int]:
+    """What a person added to the properties at the top, and the number of the line below them."""
+    top = [_bare(line).rstrip() for line in lines[:_HEAD]]
+    fenced = top[:1] == ["---"] and "---" in top[1:]
+    others = (at for at, line in enumerate(top) if "::" not in line)
+    end = top.index("---", 1) + 1 if fenced else next(others, len(top))
+    if not any(map(_MARK.fullmatch, top[:end])):
+        return [], 0
+    inside = range(1, end - 1) if fenced else range(end)
+    return [lines[at] for at in inside if not _MARK.fullmatch(top[at]) and top[at] != HIDDEN], end
+
+
+def _is_ours(line: str, *, marked: bool) -> bool:
+    bare = _bare(line)
+    if _heading(line) in _HEADINGS or bare.strip() == HIDDEN:
+        return True
+    if any(form.fullmatch(bare) for form in (_GENERATED, _MARK, _ID_PROPERTY)):
+        return True
+    return marked and (bare.rstrip() == "---" or bool(_CONFLICT.fullmatch(bare)))
 
 
 def is_page(text: str) -> bool:
@@ -116,103 +183,6 @@ def _is_marked(lines: Sequence[str]) -> bool:
         elif not fenced and _MARK.fullmatch(line):
             return True
     return False
-
-
-class _Reader:
-    """Goes through the lines of a page."""
-
-    def __init__(self, lines: list[str]) -> None:
-        self._lines = lines
-        self._marked = _is_marked(lines)
-        self._ticks: list[Tick] = []
-        self._notes: list[str] = []
-        self._strays: list[str] = []
-        self._conflicts = False  # whether one began above the notes: below, a person settles it
-        self._versions: tuple[list[str], list[str]] | None = None  # what of it came before
-        ends = (at for at, line in enumerate(lines) if line.startswith(">" * 7))
-        self._last_end = max(ends, default=0)
-        self._front, self._start = self._properties()
-
-    def content(self, end: str) -> Content:
-        at, in_notes = self._start, False
-        while at < len(self._lines):
-            line = self._lines[at]
-            conflict = _CONFLICT.fullmatch(_bare(line))
-            begins = conflict and conflict[1][0] == "<" and not in_notes and at < self._last_end
-            if conflict and (self._versions or begins):
-                in_notes = self._next_version(conflict[1][0], in_notes)
-                at += 1
-            elif in_notes:
-                tick = _tick(self._lines, at)
-                self._ticks += [tick[0]] if tick else []
-                self._keep(line, in_notes=True)
-                at += 1
-            elif _heading(line) == NOTES.casefold():
-                in_notes, at = True, at + 1
-            else:
-                at = self._above(at)
-        whole = self._marked and not self._conflicts
-        return Content(self._ticks, self._notes, self._strays, self._front, end, whole)
-
-    def _properties(self) -> tuple[list[str], int]:
-        """What a person added to the properties at the top, and the number of the line below them."""
-        first = int(self._last_end > 0 and _bare(self._lines[0]).startswith("<" * 7))
-        top = [_bare(line).rstrip() for line in self._lines[first : first + _HEAD]]
-        fenced = top[:1] == ["---"] and "---" in top[1:]
-        if fenced:
-            end = top.index("---", 1) + 1
-        else:
-            end = next((at for at, line in enumerate(top) if "::" not in line), len(top))
-        if not any(map(_MARK.fullmatch, top[:end])):
-            return [], 0
-        if first:
-            self._conflicts, self._versions = True, ([], [])
-        inside = (
-            self._lines[first + 1 : first + end - 1] if fenced else self._lines[first : first + end]
-        )
-        own = [line for line in inside if not _MARK.fullmatch(_bare(line))]
-        return [line for line in own if _bare(line).rstrip() != HIDDEN], first + end
-
-    def _next_version(self, sign: str, in_notes: bool) -> bool:
-        """Go on behind a mark of a conflict; whether the notes go on: each version has its own items and notes."""
-        self._conflicts = True
-        if sign == ">":
-            self._versions = None
-            return in_notes
-        self._versions = (list(self._notes), list(self._strays))
-        return False
-
-    def _above(self, at: int) -> int:
-        """Take what begins at a line above the notes; the number of the line after it."""
-        line = self._lines[at]
-        if item := _tick(self._lines, at):
-            tick, remarks, end = item
-            self._ticks.append(tick)
-            for remark in remarks:
-                if self._versions and _CONFLICT.fullmatch(_bare(remark)):
-                    self._versions = None  # the box alone is in conflict
-                else:
-                    self._keep(remark, in_notes=False)
-            return end
-        if _bare(line).strip() and not self._is_ours(line):
-            self._keep(line, in_notes=False)
-        return at + 1
-
-    def _is_ours(self, line: str) -> bool:
-        bare = _bare(line)
-        if _heading(line) in _HEADINGS or line in self._front or bare.strip() == HIDDEN:
-            return True
-        if any(form.fullmatch(bare) for form in (_GENERATED, _MARK, _ID_PROPERTY)):
-            return True
-        return self._marked and (bare.rstrip() == "---" or bool(_CONFLICT.fullmatch(bare)))
-
-    def _keep(self, line: str, *, in_notes: bool) -> None:
-        """Keep a line of a person; what another version has, too, only once."""
-        lines, before = (self._notes, 0) if in_notes else (self._strays, 1)
-        if self._versions and line in self._versions[before]:
-            self._versions[before].remove(line)
-        else:
-            lines.append(line)
 
 
 def _bare(line: str) -> str:
@@ -244,8 +214,6 @@ def _tick(lines: Sequence[str], at: int) -> tuple[Tick, list[str], int] | None:
         named, dated = _ID_PROPERTY.fullmatch(below), _DEADLINE.fullmatch(below)
         if not below.strip() or _BULLET.match(below) or _HEADING.match(below) or (named and id_):
             break
-        if _CONFLICT.fullmatch(below) and not below.startswith(">"):
-            break
         id_ = named[1].lower() if named else id_
         day = dated[1] if dated else day
         if not (named or dated or _OF_BLOCK.fullmatch(below)):
@@ -267,14 +235,9 @@ def _state(text: str) -> tuple[str, str]:
 # --- Put together
 
 
-def lines_of_person(content: Content) -> list[str]:
-    """What a person wrote on a page, besides ticks and properties."""
-    return [*content.notes, *content.strays]
-
-
 def missing_lines(content: Content, lines: Iterable[str]) -> list[str]:
     """Those of the lines that a person did not write on the page as well."""
-    there = Counter(map(_bare, lines_of_person(content)))
+    there = Counter(map(_bare, content.notes))
     missing = []
     for line in lines:
         if there[_bare(line)]:
@@ -285,30 +248,27 @@ def missing_lines(content: Content, lines: Iterable[str]) -> list[str]:
 
 
 def compose(
-    content: Content,
-    items: Iterable[Item],
-    style: str,
-    more: Sequence[str] = (),
-    extent: Extent = SHORT,
-) -> str:
+    content: Content, items: Iterable[Item], style: str, more: Sequence[str] = (), extent: Extent = SHORT
+) -> str:  # fmt: skip
     """The page with these items, what a person wrote on the old one, and the lines of copies that it lacks."""
     front = content.front
     if style == OUTLINE:  # there, a line that is no property would end them
         front = [line for line in front if "::" in line]
-    notes = "".join(content.notes)
-    lines_elsewhere = (line for line in content.front if line not in front)
-    for line in (*lines_elsewhere, *content.strays, *missing_lines(content, more)):
-        gap = "" if not notes or notes.endswith(("\n", "\r")) else "\n"
-        notes = f"{notes}{gap}{line}"
+    more = missing_lines(content, more)
+    own = [*content.notes, *(line for line in content.front if line not in front), *more]
+    notes = "".join([*map(_ended, own[:-1]), *own[-1:]])
     page = render(items, style, notes, extent)
     ours = page[: len(page) - len(notes)]
     if front:
         mark = MARKS[style == OUTLINE]
-        top = "".join(line if line.endswith(("\n", "\r")) else f"{line}\n" for line in front)
-        ours = ours.replace(f"{mark}\n", f"{mark}\n{top}", 1)
+        ours = ours.replace(f"{mark}\n", f"{mark}\n{''.join(map(_ended, front))}", 1)
         if any(line.startswith(NOT_FOR_TASKS) for line in front):
             ours = ours.replace(f"{HIDDEN}\n", "", 1)
     return re.sub(r"\r?\n", content.end, ours) + notes
+
+
+def _ended(line: str) -> str:
+    return line if line.endswith(("\n", "\r")) else f"{line}\n"
 
 
 _LOOKED_AT = 300  # characters
