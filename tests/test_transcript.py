@@ -12,8 +12,6 @@ import pytest
 
 from tests.conftest import Write
 from tests.index_dump import synced
-from tests.kill_points import killed_at
-from tests.laws import WHOLE
 from vaultmem import Vault
 from vaultmem.memories.model import link_targets
 from vaultmem.text.similarity import content_hash
@@ -48,15 +46,6 @@ def row(minute: int, role: str, words: str, **more: str) -> str:
     at = f"2026-11-22T10:0{minute}:00.000Z"
     own = {"id": f"e{minute}", "role": role, "created_at": at, "hash": content_hash(words)[:12]}
     return json.dumps({**own, **more}) + "\n"
-
-
-def as_of_earlier_versions(vault: Path, talk: str) -> Path:
-    """The records of a conversation where they were before they were hidden; the folder they will move to."""
-    records = vault / "vaultmem" / "entries" / talk / ".records"
-    for each in list(records.iterdir()):
-        each.rename(records.parent / each.name)
-    records.rmdir()
-    return records
 
 
 TALK = [
@@ -238,88 +227,3 @@ def test_two_machines_that_went_on_alone_end_with_one_page(
         other.ask("pages")
         assert [one["id"] for one in other.entries("garden")] == ["e1", "e2", "e6"]
     assert "And on." in page_of(tmp_path / "other").read_text("utf-8")
-
-
-def test_records_of_earlier_versions_move_once_and_undo_brings_them_back(
-    vault: Path, opened: Vault
-) -> None:
-    opened.ask("converse", conversation="garden", new=TALK)
-    opened.ask("forget", id="e2")
-    opened.ask("promote-fact", id="e3")
-    records = as_of_earlier_versions(vault, "garden")
-    (memory,) = opened.memories()
-    path = vault / memory["path"]
-    fact = next(one for one in opened.entries("garden", deleted=True) if one["id"] == "e3")
-    text = path.read_text("utf-8").replace("drawn_from=e3 ", "")
-    path.write_text(text.replace("Chat 2026-11-22 garden", str(fact["title"])), "utf-8")
-    old = {one["id"]: one["path"] for one in opened.entries("garden", deleted=True)}
-    assert opened.dream(1, dry_run=True)["hidden"] == len(old)
-    assert {one["id"]: one["path"] for one in opened.entries("garden", deleted=True)} == old
-    assert opened.dream(1)["hidden"] == len(old)
-    new = {one["id"]: str(one["path"]) for one in opened.entries("garden", deleted=True)}
-    assert {id_: each.replace("/.records/", "/") for id_, each in new.items()} == old
-    assert all("/.records/" in each for each in new.values())
-    assert [one.name for one in records.parent.iterdir() if one.name[0] != "."] == [
-        page_of(vault).name
-    ]
-    assert opened.memories()[0]["links"] == ["Chat 2026-11-22 garden"]
-    known = opened.read(memory["id"], provenance=True)
-    assert known["drawn_from"]["entry"] == "e1"
-    every = opened.ask("history", conversations=True)["history"]
-    moved = [one["commit"] for one in every if "out of the editor's sight" in one["why"]]
-    opened.undo(*moved)
-    opened.dream(1)
-    assert {one["id"]: one["path"] for one in opened.entries("garden", deleted=True)} == old
-
-
-def old_conversations(vault: Path, *talks: str) -> None:
-    with Vault(str(vault)) as opened:
-        for talk in talks:
-            new = [{**one, "id": f"{talk}-{number}"} for number, one in enumerate(TALK[:2])]
-            opened.ask("converse", conversation=talk, new=new)
-            as_of_earlier_versions(vault, talk)
-
-
-def test_a_dream_moves_no_more_records_than_it_may_and_the_next_one_goes_on(
-    vault: Path, opened: Vault
-) -> None:
-    old_conversations(vault, "attic", "garden", "kitchen")
-    hidden = [opened.dream(1, limit=2, only_news=True).get("hidden", 0) for _ in range(4)]
-    assert hidden == [2, 2, 2, 0]
-
-
-def test_a_kill_while_records_move_loses_none_and_doubles_none(
-    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    state = tmp_path / "state"
-    monkeypatch.setenv("VAULTMEM_STATE", str(state))
-    synced(vault)
-    talks = [f"talk-{number}" for number in range(4)]
-    old_conversations(vault, *talks)
-
-    def hidden() -> int:
-        with Vault(str(vault)) as opened:
-            return int(opened.dream(1).get("hidden", 0))
-
-    def entries() -> list[tuple[object, ...]]:
-        with Vault(str(vault)) as opened:
-            every = [one for talk in talks for one in opened.entries(talk)]
-        return sorted((one["id"], one["content"], one["path"]) for one in every)
-
-    folders = (vault, state)
-    for each in folders:
-        shutil.copytree(each, each.with_suffix(".before"))
-    before = entries()
-    halfway = 0
-    for number in range(20, 2000, 61 if WHOLE else 180):
-        for each in folders:
-            shutil.rmtree(each)
-            shutil.copytree(each.with_suffix(".before"), each)
-        if not killed_at(number, hidden):
-            break
-        left = hidden()
-        halfway += 0 < left < len(before)
-        after = entries()
-        assert [one[:2] for one in after] == [one[:2] for one in before]
-        assert all("/.records/" in str(one[2]) for one in after)
-    assert halfway

@@ -254,8 +254,6 @@ def _show_counts(report: PlanReport, output: Output) -> None:
     done = {**_DONE, "move": "filed"}
     would = would_be(dry_run=report["dry_run"])
     counts = [f"{n:,} {would}{done.get(action, action)}" for action, n in report["counts"].items()]
-    if report.get("hidden"):
-        counts.append(f"{plural(report['hidden'], 'record')} {would}hidden from the editor")
     for rows, what in ((report["skipped"], "left alone"), (report["findings"], "to review")):
         if rows:
             counts.append(f"{len(rows):,} {what}")

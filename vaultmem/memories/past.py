@@ -32,7 +32,7 @@ from vaultmem.text.times import stamp
 from vaultmem.vault import pages
 from vaultmem.vault.batches import Answered, Header, Outcome, PlannedWrite
 from vaultmem.vault.files import decode
-from vaultmem.vault.places import ARCHIVE, in_conversation
+from vaultmem.vault.places import ARCHIVE
 
 if TYPE_CHECKING:
     from vaultmem.memories.reports import ChangeReport, CommitReport, Skipped, UndoReport
@@ -180,10 +180,6 @@ def _keep_undone(session: Session, outcome: Outcome) -> None:
     """A job shall not do again at once what a person has undone."""
     results = [session.desk.collection.at(step.target) for step in outcome.done]
     rows = [(each.id, each.path, each.hash) for each in results if each and not each.archived]
-    records = [
-        one.target for one in outcome.done if in_conversation(one.target, session.desk.folder)
-    ]
-    rows += [(path, path, "") for path in records]
     reads.leave_undone(session.desk.ledger, rows, session.now)
 
 

@@ -45,7 +45,6 @@ class PlanReport(TypedDict):
     # Of maintenance:
     level: NotRequired[int]
     aside: NotRequired[int]  # files that a person is typing in
-    hidden: NotRequired[int]
     proposals: NotRequired[int]  # that are open
     model: NotRequired[Tally]
 

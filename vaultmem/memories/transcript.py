@@ -6,9 +6,7 @@ can be made of the page again where a sync program carries only the page.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,17 +14,13 @@ from itertools import groupby
 
 from vaultmem.adapter import JsonObject, Value
 from vaultmem.light import NamedTuple
-from vaultmem.memories import generated, links, reads
+from vaultmem.memories import generated
 from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import (
     ASSISTANT,
-    DELETED,
-    FACTS,
     FINAL,
     MEMORY,
-    SUMMARIES,
     SUMMARY,
-    TURNS,
     USER,
     Entry,
     basic_properties,
@@ -36,10 +30,9 @@ from vaultmem.memories.conversation import (
     name_of,
     place_of,
     put_away,
-    role_in,
     scope_of,
 )
-from vaultmem.memories.draft import CREATE, MOVE, TO_ARCHIVE, Change, Plan
+from vaultmem.memories.draft import CREATE, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.entries import Talk
 from vaultmem.memories.model import link_targets
 from vaultmem.memories.store import Session
@@ -49,7 +42,7 @@ from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import fine_stamp, seconds, stamp
 from vaultmem.vault import pages
 from vaultmem.vault.batches import Header
-from vaultmem.vault.places import CHAT, RECORDS, file_name
+from vaultmem.vault.places import CHAT, file_name
 
 MOST = 1_000  # turns on a page, the newest
 MOST_CHARACTERS = 1_000_000
@@ -245,51 +238,11 @@ def _fact(one: Entry) -> str:
     return quote_text(one.content, len(one.content))
 
 
-# Upkeep of records: they leave the editor's sight, and come back where only their page arrived, as with Obsidian
-# Sync, which carries no hidden folders. There a page says what the records would, once it has had the time to be
-# overtaken by them.
+# Records come back where only their page arrived, as with Obsidian Sync, which carries no hidden folders. There a page
+# says what the records would, once it has had the time to be overtaken by them.
 
 PATIENCE = 3600.0  # seconds for which records may be on their way
-_HIDDEN = "records of a conversation, out of the editor's sight"
 _ELSEWHERE = "from its page, which another machine wrote"
-
-
-def hide(session: Session, limit: int, *, dry_run: bool) -> int:
-    """Move the records of earlier versions, a batch for each conversation, until `limit` are moved: the next dream goes
-    on. How many. Undone, they stay."""
-    desk = session.desk
-    undone, count = reads.undone(desk.ledger), 0
-    for talk in desk.talks.talks():
-        if count >= limit:
-            break
-        here = f"{desk.talks.place}/{talk.folder}"
-        changes = []
-        for one in talk.entries:
-            rest = one.path[len(here) + 1 :]
-            target = f"{here}/{RECORDS}/{rest}"
-            if role_in(rest) and one.path not in undone and not session.view.exists(target):
-                changes.append(Change(MOVE, one.id, one.path, target, {}, None, None, _HIDDEN))
-        count += len(changes)
-        if changes and not dry_run:
-            changes += _relinked(session, talk.entries, undone).changes
-            _carry_out(session, talk.entries[0].conversation, changes, _HIDDEN)
-            _clear_folders(f"{desk.vault}/{here}")
-    return count
-
-
-def _relinked(
-    session: Session, entries: Sequence[Entry], undone: Mapping[str, tuple[str, str]]
-) -> Plan:
-    """Memories link to the page instead, and name the fact that they were made of."""
-    facts, draft = {file_name(one.path): one for one in entries}, session.draft()
-    for memory in session.view.memories():
-        name = next((name for name in memory.linked if name in facts), "")
-        if name and undone.get(memory.id) != (memory.path, memory.hash):
-            fact = facts[name]
-            others = [each for each in links.entries(memory) if name not in link_targets(each)]
-            every = [*others, *links_to(session, fact.conversation)]
-            draft.set(memory, _HIDDEN, drawn_from=fact.id, links=every or None)
-    return draft.plan("records")
 
 
 def take_in(session: Session, talks: list[Talk]) -> tuple[set[str], list[Talk]]:
@@ -310,7 +263,7 @@ def take_in(session: Session, talks: list[Talk]) -> tuple[set[str], list[Talk]]:
             alone.add(path)
             continue
         if changes:
-            _carry_out(session, conversation, changes, _ELSEWHERE)
+            _carry_out(session, conversation, changes)
             entries, is_changed = desk.talks.entries(conversation), True
         ours = {one.id for one in entries if is_on_page(one)}
         if ours == {one.id for one in rows} and path == page_path(session, entries):
@@ -360,13 +313,6 @@ def _taken_back(session: Session, entries: Sequence[Entry], away: Value) -> Iter
             yield Change(TO_ARCHIVE, one.id, one.path, target, sets, None, hash_, _ELSEWHERE)
 
 
-def _carry_out(session: Session, conversation: str, changes: Sequence[Change], why: str) -> None:
-    who = Header(scope_of(conversation), "job", why, session.now)
+def _carry_out(session: Session, conversation: str, changes: Sequence[Change]) -> None:
+    who = Header(scope_of(conversation), "job", _ELSEWHERE, session.now)
     session.carry_out(Plan("records", tuple(changes)), who)
-
-
-def _clear_folders(place: str) -> None:
-    for name in (TURNS, FACTS, SUMMARIES, DELETED):
-        for folder, _, _ in os.walk(f"{place}/{name}", topdown=False):
-            with contextlib.suppress(OSError):  # there is something in it
-                os.rmdir(folder)

@@ -26,7 +26,6 @@ from vaultmem.memories.reports import (
     to_json,
 )
 from vaultmem.memories.store import Session
-from vaultmem.memories.transcript import hide
 from vaultmem.schedule import next_time
 from vaultmem.text.times import duration_seconds
 from vaultmem.text.values import plural
@@ -53,18 +52,15 @@ def dream(session: Session, params: Arguments) -> PlanReport:
         report = to_json(Plan(name), NOTHING)
         report["level"] = level
         return report
-    hidden = hide(session, _limit(session, params), dry_run=dry_run)
     done = _run(session, params, name, lambda draft, options: steps.dream(draft, level, options))
     report, plan = done.report, done.plan
-    if hidden:
-        report["hidden"] = hidden
     if not dry_run:
         _keep_findings(session, level, plan.findings)
         if level == DEEP:
             report["proposals"] = review.propose(session)
     notable = (one for one in plan.findings if one.kind != UNSURE)  # those a model is asked
     report["findings"] = [finding_to_json(one) for one in notable]
-    if not dry_run and not hidden and not report["changes"] and not plan.left:
+    if not dry_run and not report["changes"] and not plan.left:
         desk.dreamt[level] = (desk.version, day)
     report["level"] = level
     return report
