@@ -27,7 +27,7 @@ from vaultmem.text.times import seconds
 from vaultmem.vault import files as vault
 from vaultmem.vault import pages
 from vaultmem.vault.conflicts import Places, conflicts
-from vaultmem.vault.places import ENTRIES, is_our_page
+from vaultmem.vault.places import ENTRIES, file_name, is_our_page
 from vaultmem.vault.walk import Entry as File
 from vaultmem.vault.walk import Look, Trouble, walk
 
@@ -94,7 +94,7 @@ class ConversationFiles:
         lives."""
         wanted = name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md")
         every = [one for talk in self.talks() for one in talk.entries]
-        exact = [one for one in every if wanted in (one.id, _stem(one.path), one.path[:-3])]
+        exact = [one for one in every if wanted in (one.id, file_name(one.path), one.path[:-3])]
         if not exact and len(wanted) >= least:
             exact = [one for one in every if one.id.startswith(wanted.lower())]
         living = {one.id: one for one in exact if not one.deleted}
@@ -195,7 +195,3 @@ def _unique(every: Iterable[Entry]) -> tuple[list[Entry], list[tuple[str, str]]]
         else:
             unique.append(one)
     return unique, troubles
-
-
-def _stem(path: str) -> str:
-    return path.rpartition("/")[2][:-3]

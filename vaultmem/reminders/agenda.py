@@ -24,8 +24,7 @@ from vaultmem.reminders.due import Due, Identified, Schedule, with_id
 from vaultmem.reminders.schedules import BEGAN, Own, Place, Source, Written
 from vaultmem.text.values import EVERYBODY
 from vaultmem.vault import blocks
-from vaultmem.vault.conflicts import stem
-from vaultmem.vault.places import REMINDERS, in_conversation
+from vaultmem.vault.places import REMINDERS, folded_name, in_conversation
 
 log = logging.getLogger("vaultmem.reminders")
 
@@ -88,7 +87,7 @@ def _same_names(catalog: Catalog) -> frozenset[int]:
     """The notes that have the name of another, in another folder."""
     alike: defaultdict[str, list[int]] = defaultdict(list)
     for id_, path in json.loads(catalog.db.execute(_PATHS).fetchone()[0]):
-        alike[stem(path)].append(id_)
+        alike[folded_name(path)].append(id_)
     return frozenset(id_ for ids in alike.values() if len(ids) > 1 for id_ in ids)
 
 
@@ -200,7 +199,7 @@ class Agenda:
 
     def _read_note(self, note: DueNote, zone: tzinfo) -> tuple[_Known, list[Identified]]:
         assert self._met is not None
-        name = stem(note.path)
+        name = folded_name(note.path)
         own = bool(note.journal) or (bool(note.day) and schedules.names_day(note.path, note.day))
         source = Source(name, note.journal or note.day, own, _local(note.mtime, zone))
         written = Written(source, self._met)

@@ -199,12 +199,6 @@ def _fold(path: str) -> str:
     return path.lower() if path.isascii() else unicodedata.normalize("NFC", path.casefold())
 
 
-def stem(path: str) -> str:
-    """The name of a note, folded, without its folder and ending."""
-    name = path.rpartition("/")[2]
-    return unicodedata.normalize("NFC", (name.rpartition(".")[0] or name).casefold())
-
-
 # Copies beside a page that vaultmem writes, and the archive to which they go once read.
 
 _MOST = 1_000  # names of one file

@@ -49,6 +49,12 @@ def file_name(path: str) -> str:
     return path.rpartition("/")[2].removesuffix(".md")
 
 
+def folded_name(path: str) -> str:
+    """The same without its case and whatever ending: by it notes of one name are known."""
+    name = path.rpartition("/")[2]
+    return unicodedata.normalize("NFC", (name.rpartition(".")[0] or name).casefold())
+
+
 def entry_parts(parts: list[str]) -> list[str]:
     """The path of an entry in the folder of its conversation, from that in the memory folder; earlier versions had
     their records where the page is."""
