@@ -31,7 +31,7 @@ from vaultmem.api.verbs import (
     resolve,
     resolve_command,
 )
-from vaultmem.commands import manual
+from vaultmem.commands import option_parser
 from vaultmem.commands.option_parser import parser
 from vaultmem.commands.parsing import options_first, read_plain, shared_options
 from vaultmem.errors import UsageError
@@ -143,7 +143,7 @@ def test_the_reference_is_made_from_the_table() -> None:
 def test_the_manual_page_is_made_of_the_table(tmp_path: Path) -> None:
     """It names every command and option, `man` has nothing to say against it, and no line is cut off at 80 columns."""
     page = ROOT / "docs" / "vaultmem.1"
-    kept(page, manual.page())
+    kept(page, option_parser.page())
     plain = page.read_text("utf-8").replace("\\-", "-")
     for verb in every().values():
         assert not verb.group or all(

@@ -133,7 +133,7 @@ def _command(name: str, words: list[str]) -> int:
 def _help(about: list[str]) -> int:
     """`vaultmem help`, `help all`, `help man`, `help COMMAND`."""
     if about == ["man"]:
-        from vaultmem.commands.manual import page
+        from vaultmem.commands.option_parser import page
 
         sys.stdout.write(page())
         return 0

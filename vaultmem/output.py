@@ -61,14 +61,8 @@ class Parts:
 
 JSON_VERSION = 1  # of what commands print with --json; docs/json.md says when it is raised
 _CODES = {
-    "bold": "1",
-    "dim": "2",
-    "reverse": "7",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "cyan": "36",
-}
+    "bold": "1", "dim": "2", "reverse": "7", "red": "31", "green": "32", "yellow": "33", "cyan": "36",
+}  # fmt: skip
 
 
 class Output:
@@ -152,6 +146,13 @@ class Output:
     def data(self, value: object) -> None:
         """Data for a program: one JSON value, indented on a terminal."""
         _write(self._out, json_text(value, 2 if self._terminal else None) + "\n")
+
+    def result(self, value: object, *lines: str) -> None:
+        """Data for a program, or lines for a person."""
+        if self.as_json:
+            self.data(value)
+        for line in () if self.as_json else lines:
+            self.line(line)
 
     def record(self, value: object) -> None:
         """One of many JSON values: on a line of its own, and at once."""

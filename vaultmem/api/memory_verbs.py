@@ -233,12 +233,12 @@ VERBS = {
             "from": "YYYY-MM-DD", "to": ""}, quiet="phase scope source tags"),
     ),
     "delete": Verb(
-        "move a memory to the archive", REMEMBER, (ID, *WRITES), run="memories.filing:delete", show="memory_views:show_deleted",
+        "move a memory to the archive", REMEMBER, (ID, *WRITES), run="memories.filing:delete", show="memory_views:show_moved",
         tool=Exposed("Move a memory to the archive; can be undone.", {"id": ""}, removes=True),
         returns='"id", "deleted", "title", and "path", where it is now',
     ),
     "restore": Verb(
-        "bring a memory back from the archive", REMEMBER, (ID.but(known=f"{_TYPED}archived"), *WRITES), run="memories.filing:restore", show="memory_views:show_restored",
+        "bring a memory back from the archive", REMEMBER, (ID.but(known=f"{_TYPED}archived"), *WRITES), run="memories.filing:restore", show="memory_views:show_moved",
         returns=_RECORD,
     ),
     "edit": Verb(

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from vaultmem import config, paths
 from vaultmem.api.verbs import COMMAND, GROUPS, Param, Verb, commands, resolve, verb
+from vaultmem.commands.parsing import shared_options
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.index.catalog import Catalog, below, spoken
 from vaultmem.index.state import State
@@ -31,50 +32,12 @@ _ID = re.compile(r"(?:vm-[0-9a-z]+|[0-9a-f]{8})")
 _QUOTES = ("'", '"')
 _SPECIAL = re.compile(r"([^\w@%+,./=-])")  # what bash would take for something else
 _FILES = ("FILE", "DIR", "FOLDER", "PATH")
-_VAULT = Param("vault", "the folder that holds the notes", metavar="FOLDER")
-_JSON = Param("json", "the same as --format json", kind="flag")
 _ASIDE = Param("help", "what the command does", kind="flag")
-# Each function asks the program about the words up to the cursor, and gets a line for each value, with what it means
-# behind a tab. In bash the program also quotes, as only it knows what the person has typed.
-_SCRIPTS = {
-    "bash": """\
-_vaultmem() {{
-    local line
-    COMPREPLY=()
-    while IFS= read -r line; do COMPREPLY+=("$line"); done \\
-        < <({program} complete bash "${{COMP_WORDS[@]:1:COMP_CWORD}}" 2>/dev/null)
-    [[ ${{COMPREPLY[0]}} == */ ]] && compopt -o nospace 2>/dev/null
-    return 0
-}}
-{alias}complete -F _vaultmem vaultmem{name}
-""",
-    # Read from $fpath the file is the body of the function; after `source` it only has to be registered.
-    "zsh": """\
-#compdef vaultmem
-_vaultmem() {{
-    local line
-    local -a values folders
-    while IFS= read -r line; do
-        if [[ $line == */ ]]; then folders+=("$line"); else values+=("$line"); fi
-    done < <({program} complete zsh "${{(@Q)words[2,CURRENT]}}" 2>/dev/null)
-    compadd -S '' -- $folders
-    _describe -V value values -M 'm:{{[:lower:][:upper:]}}={{[:upper:][:lower:]}}'
-}}
-{alias}if [ "$funcstack[1]" = "_vaultmem" ]; then _vaultmem "$@"; else compdef _vaultmem vaultmem{name}; fi
-""",
-    "fish": """\
-function __vaultmem
-    set -l before (commandline -opc)
-    set -l current (commandline -ct)
-    {program} complete fish $before[2..-1] "$current" 2>/dev/null
-end
-{alias}complete -c vaultmem -f -k -a '(__vaultmem)'
-""",
-}
 
 
 def run(args: Namespace, output: Output) -> int:
-    """Print the script."""
+    """Print the script, which asks the program about the words up to the cursor, and gets a line for each value, with
+    what it means behind a tab. For bash the program also quotes, as only it knows what the person has typed."""
     alias = args.alias or ""
     if alias and not _NAME.fullmatch(alias):
         raise UsageError(f"{alias!r} cannot be the name of a command")
@@ -83,8 +46,10 @@ def run(args: Namespace, output: Output) -> int:
     line = f"alias {alias}{blank}{shlex.quote(program)}\n" if alias else ""
     if alias and args.shell == "fish":
         line += f"complete -c {alias} -w vaultmem\n"
-    name = f" {alias}" if alias else ""
-    output.script(_SCRIPTS[args.shell].format(program=program, alias=line, name=name))
+    # Zsh may read its one from $fpath, where the file is the body of the function, or by `source`.
+    with open(f"{os.path.dirname(__file__)}/completion.{args.shell}", encoding="utf-8") as file:
+        script = file.read().replace("@PROGRAM@", program).replace("@ALIAS@", line)
+    output.script(script.replace("@NAME@", f" {alias}" if alias else ""))
     return 0
 
 
@@ -157,41 +122,26 @@ def _after(one: Verb, before: Sequence[str], word: str) -> Iterator[Candidate]:
     open_option = options.get(before[-1]) if before else None
     name, is_joined, value = word.partition("=")
     if word.startswith("--") and is_joined and name in options:
-        yield from (
-            (f"{name}={each}", about) for each, about in _values(options[name], value, vault)
-        )
+        rows = _values(options[name], value, vault)
+        yield from ((f"{name}={each}", about) for each, about in rows)
     elif open_option is not None and _takes_value(open_option):
         yield from _values(open_option, word, vault)
     elif word.startswith("-"):
-        rows = [
-            (name, param.help.split(";")[0])
-            for name, param in sorted(options.items())
-            if name not in before
-        ]
-        yield from _fitting(
-            [(name, about.replace("{default}", "…")) for name, about in rows if "{" not in about],
-            word,
-        )
+        left = [(name, param) for name, param in sorted(options.items()) if name not in before]
+        rows = [(name, param.help.split(";")[0]) for name, param in left]
+        yield from _fitting([(name, about) for name, about in rows if "{" not in about], word)
     else:
         places = [param for param in one.of(COMMAND) if param.place]
-        count = sum(
-            1
-            for at, each in enumerate(before)
-            if not each.startswith("-") and not _is_value(options, before, at)
-        )
+        words = [at for at, each in enumerate(before) if not each.startswith("-")]
+        count = sum(not _is_value(options, before, at) for at in words)
         if places and (count < len(places) or places[-1].place in "*+"):
             yield from _values(places[min(count, len(places) - 1)], word, vault)
 
 
 def _options(one: Verb) -> dict[str, Param]:
     """The options of a command as they are typed."""
-    formats = Param(
-        "format",
-        "text for people, json for programs",
-        choices=("text", "json", *resolve(one.formats)),
-    )
-    options = {"--vault": _VAULT, "--format": formats, "--json": _JSON, "--help": _ASIDE}
-    for param in one.of(COMMAND):
+    options = {"--help": _ASIDE}
+    for param in (*shared_options(one), *one.of(COMMAND)):
         if not param.place:
             options[param.long] = param
             options |= {param.flag: param} if param.flag else {}
@@ -212,18 +162,16 @@ def _is_value(options: dict[str, Param], before: Sequence[str], at: int) -> bool
 def _values(param: Param, word: str, vault: str | None) -> Iterable[Candidate]:
     """The values that a parameter has, as far as they fit what is typed of one."""
     known = resolve(param.choices or param.known)
-    head, comma, last = (
-        word.rpartition(",") if param.kind == "texts" and not param.place else ("", "", word)
-    )
+    is_list = param.kind == "texts" and not param.place
+    head, comma, last = word.rpartition(",") if is_list else ("", "", word)
     if callable(known):
         rows: Iterable[Candidate] = known(last, vault)
     elif known:
-        abouts = (
-            known
-            if isinstance(known, dict) and all(isinstance(about, str) for about in known.values())
-            else {}
+        abouts = known if isinstance(known, dict) else {}
+        values = ((str(one), abouts.get(one, "")) for one in known)
+        rows = _fitting(
+            ((one, about if isinstance(about, str) else "") for one, about in values), last
         )
-        rows = _fitting(((str(one), abouts.get(one, "")) for one in known), last)
     else:
         rows = files(last, folders=param.metavar != "FILE") if param.metavar in _FILES else ()
     return ((f"{head}{comma}{value}", about) for value, about in rows)
@@ -268,11 +216,8 @@ def notes(word: str, vault: str | None) -> Iterator[Candidate]:
 def memories(word: str, vault: str | None) -> Iterator[Candidate]:
     """Memories by id, with their titles, the newest first; by their titles where one is typed."""
     start = _like(word)
-    rows = _rows(
-        vault,
-        _MEMORIES,
-        lambda folder: (*below(folder), *below(f"{folder}/{ENTRIES}"), start, start, _MOST),
-    )
+    own = (start, start, _MOST)
+    rows = _rows(vault, _MEMORIES, lambda at: (*below(at), *below(f"{at}/{ENTRIES}"), *own))
     for id_, title in rows:
         if id_ and str(id_).startswith(word):
             yield str(id_)[:_SHORT_ID], title[:_LONGEST]
@@ -318,10 +263,8 @@ def files(word: str, *, folders: bool) -> Iterator[Candidate]:
     head, name = os.path.split(word)
     with suppress(OSError):
         for each in sorted(os.scandir(os.path.expanduser(head) or "."), key=lambda one: one.name):
-            is_printed = each.name.startswith(name) and (
-                name.startswith(".") or not each.name.startswith(".")
-            )
-            if is_printed and (each.is_dir() or not folders):
+            is_shown = name.startswith(".") or not each.name.startswith(".")
+            if is_shown and each.name.startswith(name) and (each.is_dir() or not folders):
                 yield os.path.join(head, each.name) + ("/" if each.is_dir() else ""), ""
 
 

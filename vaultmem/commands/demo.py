@@ -173,11 +173,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
 def sample_vault() -> str:
     """The sample vault: inside the installed package, or beside it in a checkout."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    places = (
-        os.path.join(package, "sample_vault"),
-        os.path.join(os.path.dirname(package), "sample-vault"),
-    )
-    for place in places:
+    for place in (f"{package}/sample_vault", f"{os.path.dirname(package)}/sample-vault"):
         if os.path.isdir(place):
             return place
     raise StateError("the sample vault is missing; install vaultmem again: pip install .")
@@ -202,12 +198,8 @@ def _run_step(stage: Stage, step: Step, show: Show) -> dict[str, str | float]:
             raise VaultmemError(f"{typed} did not show {step.mark!r}, but: {said}")
         time.sleep(0.05)
     show.answer(lines, step, seconds)
-    return {
-        "title": step.title,
-        "command": typed,
-        "seconds": round(seconds, 3),
-        "out": "\n".join(lines),
-    }
+    out = "\n".join(lines)
+    return {"title": step.title, "command": typed, "seconds": round(seconds, 3), "out": out}
 
 
 # --- around it

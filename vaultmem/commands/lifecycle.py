@@ -48,9 +48,8 @@ def serve(args: Namespace, output: Output) -> int:
     from vaultmem.index.state import State
 
     if now.is_set() and not os.environ.get("VAULTMEM_TESTS"):
-        raise UsageError(
-            "VAULTMEM_NOW is set, a clock for tests; unset it before you start the agent"
-        )
+        clock = "VAULTMEM_NOW is set, a clock for tests"
+        raise UsageError(f"{clock}; unset it before you start the agent")
     with Vault(args.vault) as vault:
         folder = vault.path
         warn(vault, output)
@@ -121,10 +120,8 @@ def _lock(state: State, output: Output) -> Iterator[None]:
 def _refuse_second(state: State, error: LockedError) -> None:
     process = holder(state.folder)
     if process and process.is_agent:
-        raise StateError(
-            f"the sync agent of {state.vault} is running already (process {process.pid});"
-            " vaultmem stop ends it"
-        ) from error
+        what = f"the sync agent of {state.vault} is running already (process {process.pid})"
+        raise StateError(f"{what}; vaultmem stop ends it") from error
 
 
 # --- in the background
@@ -134,32 +131,26 @@ def start(args: Namespace, output: Output) -> int:
     """Start it, and wait until it answers."""
     vault = Vault(args.vault).path  # which also checks the settings, here where a person sees it
     if not args.dry_run:
-        _show_started(life.start(vault), vault, output)
-        return 0
+        return _show_started(life.start(vault), vault, output)
     pid = life.ping(vault)
     installed = life.installed_service(vault)
     command = installed.resume[0] if installed else agent_command(vault)
-    if output.as_json:
-        status = "running" if pid else "would start"
-        output.data({"dry_run": True, "status": status, "pid": pid, "command": command})
-    elif pid:
-        output.line(f"the agent runs already (process {pid})")
-    else:
-        output.line(f"would run: {shlex.join(command)}")
+    plan = {"status": "running" if pid else "would start", "pid": pid, "command": command}
+    line = f"the agent runs already (process {pid})" if pid else f"would run: {shlex.join(command)}"
+    output.result({"dry_run": True, **plan}, line)
     return 0
 
 
-def _show_started(started: Life, vault: str, output: Output) -> None:
+def _show_started(started: Life, vault: str, output: Output) -> int:
     where = log.log_file(paths.state_folder(vault))
-    if output.as_json:
-        output.data({**started.__dict__, "vault": vault, "log": where})
-        return
     by = f" by the service {started.by}" if started.by else ""
+    line = f"agent started{by} in {started.seconds:.1f} s (process {started.pid})"
     if started.status == "running":
-        output.line(f"the agent runs already{by} (process {started.pid})")
-    else:
-        output.line(f"agent started{by} in {started.seconds:.1f} s (process {started.pid})")
-    output.remark(f"vaultmem: its log is {where}")
+        line = f"the agent runs already{by} (process {started.pid})"
+    output.result({**started.__dict__, "vault": vault, "log": where}, line)
+    if not output.as_json:
+        output.remark(f"vaultmem: its log is {where}")
+    return 0
 
 
 def stop(args: Namespace, output: Output) -> int:
@@ -194,29 +185,25 @@ def stop(args: Namespace, output: Output) -> int:
 def _show_ended(
     ended: Life, ours: list[doors.OpenDoor], vault: str, args: Namespace, output: Output
 ) -> None:
-    if output.as_json:
-        pages = {"doors": [{"pid": one.pid, "url": one.url} for one in ours]} if ours else {}
-        if args.dry_run:
-            output.data({"dry_run": True, "status": ended.status, "pid": ended.pid, **pages})
-        else:
-            output.data({**ended.__dict__, "vault": vault, **pages})
-        return
     agent = f"process {ended.pid}"
+    lines = [] if ended.pid or ours else [f"no agent runs for {vault}"]
     if ended.pid:
-        output.line(f"would end {agent}" if args.dry_run else f"agent stopped ({agent})")
-    elif not ours:
-        output.line(f"no agent runs for {vault}")
+        lines.append(f"would end {agent}" if args.dry_run else f"agent stopped ({agent})")
     for one in ours:
         page = f"process {one.pid}, {one.url}/ui"
-        output.line(f"would end the page ({page})" if args.dry_run else f"page closed ({page})")
+        lines.append(f"would end the page ({page})" if args.dry_run else f"page closed ({page})")
+    pages = {"doors": [{"pid": one.pid, "url": one.url} for one in ours]} if ours else {}
+    facts = {**ended.__dict__, "vault": vault}
+    if args.dry_run:
+        facts = {"dry_run": True, "status": ended.status, "pid": ended.pid}
+    output.result({**facts, **pages}, *lines)
 
 
 def restart(args: Namespace, output: Output) -> int:
     """Stop, then start."""
     vault = Vault(args.vault).path  # checks the settings before the old agent is gone
     life.stop(vault)
-    _show_started(life.start(vault), vault, output)
-    return 0
+    return _show_started(life.start(vault), vault, output)
 
 
 # --- at login
@@ -274,12 +261,9 @@ def _uninstall(args: Namespace, output: Output) -> int:
 
 
 def _show_service(own: Service, status: str, output: Output) -> None:
-    if output.as_json:
-        output.data({"status": status, "service": own.name, "file": own.path, "trouble": None})
-    elif status == "none":
-        output.line("no service is installed for this vault")
-    else:
-        output.line(f"{status} {own.path}")
+    facts = {"status": status, "service": own.name, "file": own.path, "trouble": None}
+    nothing = "no service is installed for this vault"
+    output.result(facts, nothing if status == "none" else f"{status} {own.path}")
 
 
 def _show_plan(own: Service, commands: list[list[str]], output: Output) -> int:

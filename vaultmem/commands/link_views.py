@@ -128,9 +128,8 @@ def _show_unresolved(rows: list[UnresolvedLink], output: Output) -> None:
         hint = f"  (an alias of {', '.join(owners)})" if owners else ""
         output.line(f"{output.paint(links[0].name, 'bold')}{hint}")
         for link in links[:MOST_PLACES]:
-            output.line(
-                "    " + output.place(link.source, link.line, room=output.room(4), style="dim")
-            )
+            place = output.place(link.source, link.line, room=output.room(4), style="dim")
+            output.line(f"    {place}")
         if len(links) > MOST_PLACES:
             output.line(output.paint(f"    and {len(links) - MOST_PLACES} more", "dim"))
     if tags:

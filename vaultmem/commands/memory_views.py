@@ -56,22 +56,18 @@ def remark_similar(answer: Answer, output: Output) -> None:
         verb = "replaces" if one["id"] in replaced else "may contradict"
         output.remark(f"vaultmem: {verb} {place(one, output)}: {one['why']}")
     if replaced:
-        output.remark(
-            "vaultmem: what is replaced is in the archive; vaultmem undo --last takes that back"
-        )
+        back = "vaultmem undo --last takes that back"
+        output.remark(f"vaultmem: what is replaced is in the archive; {back}")
 
 
 def remark_secrets(answer: Answer, output: Output) -> None:
     """What in a text looks like a secret: removed from what an assistant writes, only named to a person."""
     if answer["redacted"]:
-        output.remark(
-            f"vaultmem: taken out, for no memory should hold it: {', '.join(answer['redacted'])}"
-        )
+        kinds = ", ".join(answer["redacted"])
+        output.remark(f"vaultmem: taken out, for no memory should hold it: {kinds}")
     if answer["secrets"]:
-        output.remark(
-            f"vaultmem: this holds what looks like a secret ({', '.join(answer['secrets'])}); whoever can read the "
-            "vault can read it"
-        )
+        what = f"this holds what looks like a secret ({', '.join(answer['secrets'])})"
+        output.remark(f"vaultmem: {what}; whoever can read the vault can read it")
 
 
 def show_memory(answer: Answer, _args: Namespace, output: Output) -> None:
@@ -104,10 +100,9 @@ def show_memories(answer: Answer, args: Namespace, output: Output) -> None:
     """list: a line for each memory."""
     memories = answer["memories"]
     output.remark(f"vaultmem: {count_of(len(memories))}{' in the archive' if args.deleted else ''}")
-    rows = [
+    for full in table(
         (short(one["id"]), one["created_at"][:10], one["category"], _title(one)) for one in memories
-    ]
-    for full in table(rows):
+    ):
         row = screen.cut(full, output.columns) if output.columns else full
         output.line(output.paint(row[:8], "yellow") + row[8:])
 
@@ -118,14 +113,9 @@ def _title(one: Answer) -> str:
     return " ".join([one["title"], *(f"#{tag}" for tag in one["tags"]), *whose])
 
 
-def show_deleted(answer: Answer, _args: Namespace, output: Output) -> None:
-    """delete: where the memory is now."""
-    show_done("deleted", answer, output)
-
-
-def show_restored(answer: Answer, _args: Namespace, output: Output) -> None:
-    """restore: where the memory is now."""
-    show_done("restored", answer, output)
+def show_moved(answer: Answer, args: Namespace, output: Output) -> None:
+    """delete, restore: where the memory is now."""
+    show_done(f"{args.command}d", answer, output)
 
 
 def show_edited(answer: Answer, _args: Namespace, output: Output) -> None:

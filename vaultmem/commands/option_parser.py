@@ -1,5 +1,5 @@
 """The argument parser of a command, made from the table of verbs: for help, for errors, and for words written in ways
-that `parsing` leaves to it."""
+that `parsing` leaves to it. And the manual page: `vaultmem help man`, share/man/man1 of an installation."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import os
 import re
 import sys
 
-from vaultmem import screen
-from vaultmem.api.verbs import COMMAND, Param, find_verb, resolve
+from vaultmem import __version__, screen
+from vaultmem.api.verbs import COMMAND, GROUPS, Param, Verb, commands, find_verb, resolve
 from vaultmem.commands.parsing import choices_of, program, shared_options
 from vaultmem.errors import UsageError
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.text.values import lazy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any, NoReturn
 
     Keywords = dict[str, Any]  # of add_argument()
@@ -35,7 +36,8 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """With the text below the options, which is read for help alone."""
-        self.epilog = _details(self.command)
+        text = _details().get(find_verb(self.command).same_as or self.command, "")
+        self.epilog = screen.wrap_text(text, _width()) or None
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
@@ -109,16 +111,65 @@ def help_of(param: Param) -> str | None:
     return text or None
 
 
-def _details(name: str) -> str | None:
-    """The text below the options in the help of a command."""
+def _details() -> dict[str, str]:
+    """The text below the options in the help of commands."""
     import tomllib
 
     with open(os.path.join(os.path.dirname(__file__), "details.toml"), "rb") as file:
-        details = tomllib.load(file)
-    text = str(details.get(find_verb(name).same_as or name, ""))
-    return screen.wrap_text(text, _width()) or None
+        return tomllib.load(file)
 
 
 def _width() -> int:
     """How wide help may be. Left to itself, argparse imports shutil to know, before anybody needs help."""
     return min(screen.size(sys.stdout)[0], screen.MOST) - 2
+
+
+# --- the manual page
+
+_WIDTH = 72  # of examples and tables: with the indent, what 80 columns hold
+
+
+def page() -> str:
+    """The whole page, as troff."""
+    details, parts = _details(), list[str]()
+    for group in filter(None, GROUPS):
+        parts.append(f'.SH "{group.upper()}"\n')
+        for name, one in commands().items():
+            if one.group == group:
+                parts += _command(name, one, details.get(one.same_as or name, ""))
+    with open(os.path.join(os.path.dirname(__file__), "manual.troff"), encoding="utf-8") as file:
+        page = file.read().replace("@VERSION@", __version__)
+    return page.replace("@COMMANDS@\n", "".join(parts))
+
+
+def _command(name: str, one: Verb, details: str) -> Iterator[str]:
+    params = [param for param in one.of(COMMAND) if param.section != "hidden"]
+    places = "".join(f" {_place(param)}" for param in params if param.place)
+    yield f'.SS "{program(name)}{_text(places)}"\n{_text(one.summary[0].upper() + one.summary[1:])}.\n'
+    for param in params:
+        text = help_of(param) or ""
+        if param.place and text:
+            yield f".TP\n.I {_text(_value(param))}\n{_text(text)}\n"
+        elif not param.place:
+            names = "\\fR, \\fB".join(_text(each) for each in (param.flag, param.long) if each)
+            value = "" if param.kind in ("flag", "switch") else f" \\fI{_text(_value(param))}\\fR"
+            yield f".TP\n\\fB{names}\\fR{value}\n{_text(text)}\n"
+    if details.strip():
+        yield f".PP\n.EX\n{_text(screen.wrap_text(details, _WIDTH).strip())}\n.EE\n"
+
+
+def _place(param: Param) -> str:
+    """An argument as a synopsis has it."""
+    text = _value(param) + ("..." if param.place in "*+" else "")
+    return text if param.needed else f"[{text}]"
+
+
+def _value(param: Param) -> str:
+    return param.metavar or param.name.upper()
+
+
+def _text(text: str) -> str:
+    """Words as troff takes them: nothing of them is a request or an escape, and a dash is the one that is typed."""
+    plain = text.replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq")
+    lines = (f"\\&{line}" if line[:1] in (".", "'") else line for line in plain.split("\n"))
+    return "\n".join(lines)

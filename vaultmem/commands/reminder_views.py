@@ -68,9 +68,7 @@ def _when(stamp: str) -> str:
     return f"{time.strftime('%a', noon)} {stamp.replace('T', ' ')}"
 
 
-def _show_row(
-    ahead: str, wide: int, text: str, source: tuple[str, str], output: Output
-) -> None:  # fmt: skip
+def _show_row(ahead: str, wide: int, text: str, source: tuple[str, str], output: Output) -> None:
     """A row of a list: its columns ahead, its text, and where it comes from; as long as the terminal is wide."""
     path, line = source
     if not output.columns:
@@ -104,9 +102,7 @@ def pending(args: Namespace, output: Output) -> int:
     count = sum(len(rows) for section, rows in sections.items() if section != "preferences")
     if output.as_json:
         sections["overdue"] += sections.pop("older")
-        items = {
-            NAMES[section]: [_to_json(row) for row in rows] for section, rows in sections.items()
-        }
+        items = {NAMES[name]: [_to_json(row) for row in rows] for name, rows in sections.items()}
         output.data({**items, "count": count})
         return 0
     if not count:
@@ -137,9 +133,7 @@ def _to_json(row: Row) -> JsonObject:
     return {**own, "by": row["author"]} if row["author"] else own
 
 
-def _show_sections(
-    sections: dict[str, list[Row]], days: int, output: Output, most: int
-) -> None:  # fmt: skip
+def _show_sections(sections: dict[str, list[Row]], days: int, output: Output, most: int) -> None:
     """The sections; what comes last is not crowded out by what is due."""
     titles = {
         "overdue": ("overdue", "red"),
@@ -195,9 +189,8 @@ def answer(args: Namespace, output: Output) -> int:
     with vault_of(args, output) as vault:
         for id_ in dict.fromkeys(args.ids):
             try:
-                reports.append(
-                    vault.ask("answer", id=id_, by=args.by, dry_run=args.dry_run, **params)
-                )
+                how = {"by": args.by, "dry_run": args.dry_run, **params}
+                reports.append(vault.ask("answer", id=id_, **how))
             except VaultmemError as error:
                 errors.append(error)
     if output.as_json and reports:

@@ -65,14 +65,12 @@ def text_or_stdin(text: object, output: Output) -> str:
     of them on stdin: that is no error."""
     if isinstance(text, str) and text != "-":
         if is_data_waiting():
-            output.remark(
-                "vaultmem: stdin is left alone, because there are words; - in their place reads it"
-            )
+            advice = "because there are words; - in their place reads it"
+            output.remark(f"vaultmem: stdin is left alone, {advice}")
         return text
     if text is None and is_terminal(sys.stdin):
-        raise UsageError(
-            "what is to be remembered? type it behind write, or pipe it in; see vaultmem write --help"
-        )
+        advice = "type it behind write, or pipe it in; see vaultmem write --help"
+        raise UsageError(f"what is to be remembered? {advice}")
     return read_stdin(MOST_READ)
 
 
@@ -81,10 +79,8 @@ def read_stdin(most: int) -> str:
     try:
         return sys.stdin.buffer.read(most).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise VaultmemError(
-            f"what came from stdin is not UTF-8 text (byte {error.start + 1:,}); convert it first, "
-            "for example with iconv"
-        ) from error
+        what = f"what came from stdin is not UTF-8 text (byte {error.start + 1:,})"
+        raise VaultmemError(f"{what}; convert it first, for example with iconv") from error
 
 
 def is_data_waiting() -> bool:
@@ -163,9 +159,8 @@ def embed_first(vault: Vault, output: Output) -> None:
     if problem or not missing:
         return
     if missing > FEW_BLOCKS:
-        output.remark(
-            f"vaultmem: {missing:,} of {total:,} blocks are not embedded yet; run vaultmem sync"
-        )
+        far = f"{missing:,} of {total:,} blocks are not embedded yet"
+        output.remark(f"vaultmem: {far}; run vaultmem sync")
         return
     run_embed(vault, output)
 
@@ -173,12 +168,11 @@ def embed_first(vault: Vault, output: Output) -> None:
 def show_sync(report: Report, output: Output) -> None:
     """The counts of a sync, on stderr."""
     changes = f"{report.added} added, {report.changed} changed, {report.removed} removed"
-    problems = (
-        f", {report.troubles} not (wholly) readable: see vaultmem doctor" if report.troubles else ""
+    odd = f", {report.troubles} not (wholly) readable: see vaultmem doctor"
+    state = (
+        f"{report.unchanged} unchanged in {report.seconds:.1f} s{odd if report.troubles else ''}"
     )
-    output.remark(
-        f"vaultmem: {changes}, {report.unchanged} unchanged in {report.seconds:.1f} s{problems}"
-    )
+    output.remark(f"vaultmem: {changes}, {state}")
 
 
 # --- memories and reports
@@ -209,10 +203,7 @@ def place(record: Answer, output: Output) -> str:
 
 def show_done(done: str, record: Answer, output: Output) -> None:
     """What became of a memory: the record as JSON, a line for a person."""
-    if output.as_json:
-        output.data(record)
-    else:
-        output.line(f"{done}: {place(record, output)}")
+    output.result(record, f"{done}: {place(record, output)}")
 
 
 def show_report(report: PlanReport, output: Output) -> None:
@@ -292,34 +283,23 @@ def show_diff(text: str | None, output: Output) -> None:
     """A unified diff, if there is one: in colours on a terminal, where the words that differ stand out; exact
     elsewhere."""
     lines = text.removesuffix("\n").split("\n") if text else []
+    pairs = _pairs(lines) if output.colour else {}
     for number, line in enumerate(lines):
-        pair = _pair(lines, number) if output.colour else None
-        if pair is not None:
-            painted = _words_that_differ(line, pair, output)
+        if number in pairs:
+            painted = _words_that_differ(line, lines[pairs[number]], output)
         else:
             style = "bold" if line.startswith(("+++", "---")) else _COLOURS.get(line[:1])
             painted = output.paint(line, style) if style else line
         output.text(painted + "\n")
 
 
-def _pair(lines: list[str], number: int) -> str | None:
-    """The line that took the place of this one, or the other way round, where that is one line for one."""
-    signs = "".join(line[:1] or " " for line in lines[max(number - 2, 0) : number + 3])
-    at = min(number, 2)
-    own, other = lines[number], 1 if lines[number][:1] == "-" else -1
-    if own.startswith(("+++", "---")) or signs[at : at + 1] not in "+-":
-        return None
-    first = at if other == 1 else at - 1  # where the line that was taken out stands
-    ahead = signs[first - 1] if first > 0 else " "
-    if (
-        first < 0
-        or signs[first : first + 2] != "-+"
-        or ahead == "-"
-        or signs[first + 2 : first + 3] == "+"
-    ):
-        return None
-    pair = lines[number + other]
-    return None if pair.startswith(("+++", "---")) else pair
+def _pairs(lines: list[str]) -> dict[int, int]:
+    """Where one line took the place of another one: the number of either by that of the other."""
+    import re
+
+    signs = (" " if line.startswith(("+++", "---")) else line[:1] or " " for line in lines)
+    firsts = [match.start() for match in re.finditer(r"(?<!-)-\+(?!\+)", "".join(signs))]
+    return {**{at: at + 1 for at in firsts}, **{at + 1: at for at in firsts}}
 
 
 def _words_that_differ(line: str, other: str, output: Output) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import sys
@@ -220,9 +219,8 @@ def _remark_age(vault: Vault, output: Output) -> None:
     synced = vault.searcher().catalog.meta("synced")
     days_old = (clock.seconds() - int(synced or 0)) // 86400
     if synced and days_old >= 1:
-        output.remark(
-            f"vaultmem: the index is {plural(int(days_old), 'day')} old; vaultmem sync refreshes it"
-        )
+        age = plural(int(days_old), "day")
+        output.remark(f"vaultmem: the index is {age} old; vaultmem sync refreshes it")
 
 
 def _open(uri: str, path: str) -> None:
@@ -240,9 +238,8 @@ def _open(uri: str, path: str) -> None:
         elif editor:
             subprocess.run([*editor, path], check=False)
         else:
-            raise VaultmemError(
-                f"cannot open {uri}: {opener} is missing, and EDITOR names no editor; open it by hand"
-            )
+            why = f"{opener} is missing, and EDITOR names no editor"
+            raise VaultmemError(f"cannot open {uri}: {why}; open it by hand")
     except OSError as error:
         raise VaultmemError(f"{path} cannot be opened: {error.strerror or error}") from error
 
@@ -302,15 +299,13 @@ def _line_of_batch(text: str, number: int) -> JsonObject:
     """One line of a batch: plain text, or JSON; without a query where it is neither."""
     if not text.lstrip().startswith("{"):
         return {"id": number, "query": text.strip()}
+    from vaultmem.api.rpc import parse
+
     try:
-        line = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
+        line = parse(text)
+    except ValueError:
         line = None
     return line if isinstance(line, dict) else {"id": number}
-
-
-def _refuse_constant(constant: str) -> object:
-    raise ValueError(f"{constant} is no JSON")
 
 
 def _search_line(vault: Vault, ask: Ask, line: JsonObject) -> JsonObject:
@@ -362,28 +357,22 @@ def why(args: Namespace, output: Output) -> int:
     """Explain a note's place in the results of a query."""
     with open_vault(args, output) as vault:
         answer = vault.why(args.query, args.note, semantic=_by_meaning(args), by=args.by or "")
-    if output.as_json:
-        output.data(answer.__dict__)
-    else:
-        _show_why(answer, output)
+    output.result(answer.__dict__, *_why_lines(answer, output))
     return 0
 
 
-def _show_why(answer: Why, output: Output) -> None:
-    output.line(output.paint(answer.title, "bold") + f"  {answer.path}")
-    if answer.rank is None:
-        output.line("  not among the results")
-    else:
-        where = f"lines {answer.line}-{answer.end_line}, score {answer.score:.2f}"
-        output.line(f"  number {answer.rank} of {answer.of}, {where}")
+def _why_lines(answer: Why, output: Output) -> Iterator[str]:
+    yield output.paint(answer.title, "bold") + f"  {answer.path}"
+    where = f"lines {answer.line}-{answer.end_line}, score {answer.score:.2f}"
+    is_among = answer.rank is not None
+    yield (
+        f"  number {answer.rank} of {answer.of}, {where}" if is_among else "  not among the results"
+    )
     for name, points in answer.parts.items():
-        output.line(f"  {_PARTS.get(name, name)} ({points:+.2f})")
+        yield f"  {_PARTS.get(name, name)} ({points:+.2f})"
         for field, own in answer.fields.items() if name == "keyword" else ():
             words = ", ".join(f"'{word}'" for word in answer.words.get(field, ())) or "the query"
-            output.line(
-                f"    matches {words} {_FIELD_WORDS.get(field, f'in its {field}')} ({own:+.2f})"
-            )
+            yield f"    matches {words} {_FIELD_WORDS.get(field, f'in its {field}')} ({own:+.2f})"
     if answer.confidence is not None and answer.confidence < 1:
-        output.line(f"  confidence {answer.confidence}")
-    for remark in answer.remarks:
-        output.line(f"  {remark}")
+        yield f"  confidence {answer.confidence}"
+    yield from (f"  {remark}" for remark in answer.remarks)

@@ -68,9 +68,8 @@ def _write_config(path: str, output: Output) -> bool:
         output.remark(f"vaultmem: {path} is there already, left as it is")
         return False
     if os.path.islink(os.path.dirname(path)) or os.path.islink(path):
-        raise VaultmemError(
-            f"{path} is behind a link; nothing was written, since it may lead out of the vault"
-        )
+        why = "nothing was written, since it may lead out of the vault"
+        raise VaultmemError(f"{path} is behind a link; {why}")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "x", encoding="utf-8") as file:
         file.write(TEMPLATE)
@@ -124,9 +123,7 @@ _MODELS = {
                           "90 MB to fetch, 93 MB on the disk"),
 }  # fmt: skip
 _TIMES = 32
-_SAMPLE = (
-    "The tenancy of the flat in Lisbon ends in March; the deposit is held until the keys are back. "
-)
+_SAMPLE = "The tenancy of the flat in Lisbon ends in March; the keys are to be back until then. "
 
 
 def model(args: Namespace, output: Output) -> int:
@@ -191,23 +188,17 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
         rows = catalog_read.block_hashes(vault.searcher().catalog, None, args.other_scripts or None)
         total = len({row[2] for row in rows})
     size = sum(one.stat().st_size for one in Path(resolved.folder).iterdir())
-    facts = {
-        "model": resolved.name,
-        "bytes": size,
-        "texts_per_second": round(pace),
-        "settings": source,
-    }
+    facts = {"model": resolved.name, "bytes": size, "texts_per_second": round(pace)}
+    long = f"; about {total / pace / 60:.0f} minutes for {plural(total, 'block')}" if total else ""
+    output.result(
+        {**facts, "settings": source},
+        f"{resolved.name}: {_MODELS[args.name][1]}, {size / 1e6:,.0f} MB on the disk",
+        f"{pace:,.0f} short texts a second{long}; set in {source}",
+    )
     if output.as_json:
-        output.data(facts)
         return 0
-    output.line(f"{resolved.name}: {_MODELS[args.name][1]}, {size / 1e6:,.0f} MB on the disk")
-    minutes = (
-        f"; about {total / pace / 60:.0f} minutes for {plural(total, 'block')}" if total else ""
-    )
-    output.line(f"{pace:,.0f} short texts a second{minutes}; set in {source}")
-    output.remark(
-        "vaultmem: the agent embeds in the background, vaultmem sync at once; until then the old vectors serve"
-    )
+    how = "the agent embeds in the background, vaultmem sync at once"
+    output.remark(f"vaultmem: {how}; until then the old vectors serve")
     if config.load(vault.path).text(key) != name:
         variable = f"VAULTMEM_{key.replace('.', '_').upper()}"
         output.remark(f"vaultmem: {variable} in your environment sets another one")

@@ -29,13 +29,11 @@ def run(args: Namespace, output: Output) -> int:
     """What is near to the words, of all vaults of the collection."""
     settings = config.load(None)
     if settings.text("index.backend") == LOCAL:
-        raise UsageError(
-            f"no shared index is set: index.backend and index.chroma.url in {paths.config_file()}"
-        )
+        what = "index.backend and index.chroma.url"
+        raise UsageError(f"no shared index is set: {what} in {paths.config_file()}")
     limit = args.limit or settings.number("search.limit")
-    results = [
-        _to_json(one) for one in _nearest(args.query, limit, viewer(args.by or ""), settings)
-    ]
+    near = _nearest(args.query, limit, viewer(args.by or ""), settings)
+    results = list(map(_to_json, near))
     if args.recall:
         memory = {"kind": "note", "memory_type": "semantic"}
         notes = [{**one, "content": one["text"], **memory} for one in results if one["text"]]

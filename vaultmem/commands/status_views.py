@@ -65,14 +65,8 @@ def status(args: Namespace, output: Output) -> int:
         else:
             advice = "the agent is at it" if agent else "run vaultmem sync"
             output.line(f"{vault.path} is not indexed yet; {advice}")
-    _show_rows(
-        [
-            *_memory_rows(memories),
-            *(row for one in packages for row in one.rows(facts)),
-            *agent_rows(agent, problem),
-        ],
-        output,
-    )
+    rows = [*_memory_rows(memories), *(row for one in packages for row in one.rows(facts))]
+    _show_rows([*rows, *agent_rows(agent, problem)], output)
     return _exit_code(index)
 
 
@@ -152,11 +146,9 @@ def _show_index(index: _Index, vault: Vault, output: Output) -> None:
     blocks = f"{index.embedded:,} of {index.embeddable:,} blocks, model {model}"
     sizes = f"{_megabytes(index.size)}, vectors {_megabytes(index.vectors)}"
     output.line(output.paint(vault.path, "bold"))
-    rows = [("synced", age)]
-    rows += [(name.replace("_", " "), f"{count:,}") for name, count in vault.counts().items()]
-    _show_rows(
-        [*rows, ("embedded", blocks), ("index", sizes), ("state", vault.state.folder)], output
-    )
+    counts = ((name.replace("_", " "), f"{count:,}") for name, count in vault.counts().items())
+    rows = [("embedded", blocks), ("index", sizes), ("state", vault.state.folder)]
+    _show_rows([("synced", age), *counts, *rows], output)
     if index.problem:
         output.line(f"  {index.problem}")
     if second := index.second:
@@ -294,10 +286,8 @@ def jobs(args: Namespace, output: Output) -> int:
     job = find_job(args.name)
     if not args.dry_run:
         return _run_job(args, job, output)
-    if output.as_json:
-        output.data({"name": job.name, "meaning": job.meaning, "dry_run": True})
-    else:
-        output.line(f"{job.name} {job.meaning}; nothing was done")
+    plan = {"name": job.name, "meaning": job.meaning, "dry_run": True}
+    output.result(plan, f"{job.name} {job.meaning}; nothing was done")
     return 0
 
 
@@ -308,15 +298,12 @@ def _list_jobs(args: Namespace, output: Output) -> int:
     reply = _ask(vault, "jobs", {}, timeout=ANSWER)
     pid = _ask(vault, "ping", {}, timeout=ANSWER)["pid"] if reply else None
     ledger = agent_jobs.ledger(vault)
-    listed: list[JobState] = (
-        reply["jobs"]
-        if reply
-        else agent_jobs.listing(settings.load(vault), ledger, clock.seconds())
-    )
+    now = clock.seconds()
+    listed = reply["jobs"] if reply else agent_jobs.listing(settings.load(vault), ledger, now)
     if output.as_json:
         output.data({"jobs": listed, "count": len(listed), "agent": pid})
         return 0
-    rows = [_job_row(one, clock.seconds()) for one in listed]
+    rows = [_job_row(one, now) for one in listed]
     for row in table([("job", "when", "next", "last", "result"), *rows]):
         output.line(row)
     for _, notice in ledger.notices():

@@ -36,10 +36,7 @@ MOST_FORWARDED = 250_000  # bytes; what is longer might be too long for the sock
 MOST_CALLS = 8  # that are carried out as one request of the socket, which has to end in 30 s
 _STDIN = "-"
 _NEEDS_OWN = (client.NO_ANSWER, client.UNKNOWN_METHOD)
-_NOT_DONE = (
-    *_NEEDS_OWN,
-    -32001,
-)  # the last: too many calls; the command calls for itself, one by one
+_NOT_DONE = (*_NEEDS_OWN, -32001)  # the last: too many calls; the command makes them one by one
 
 _read: list[bytes] = []  # from stdin, before the agent refused
 
@@ -119,7 +116,7 @@ def run_here(args: Namespace, output: Output, tools: Answers, stdin: str | None)
 
 
 def run(args: Namespace, output: Output) -> int:
-    """JsonObject the tools; a call that fails does not keep the others from their turn."""
+    """Call the tools; a call that fails does not keep the others from their turn."""
     calls = list(_calls(args, None))
     tools = _Tools(args, output)
     try:

@@ -150,12 +150,10 @@ def review(args: Namespace, output: Output) -> int:
 
 def _rule(vault: Vault, made: dict[str, str], args: Namespace, output: Output) -> None:
     """Make rules, or end them."""
+    would = would_be(dry_run=args.dry_run)
     for says, kind in made.items():
         report = vault.rule(kind, says, by=args.by, dry_run=args.dry_run)
-        if output.as_json:
-            output.data({**report, "dry_run": args.dry_run})
-        else:
-            output.line(f"{'would be ' if args.dry_run else ''}{says}: {kind}")
+        output.result({**report, "dry_run": args.dry_run}, f"{would}{says}: {kind}")
 
 
 def _find(proposals: list[ShownProposal], id_: str) -> ShownProposal:
@@ -168,17 +166,13 @@ def _find(proposals: list[ShownProposal], id_: str) -> ShownProposal:
 
 
 def _decide(vault: Vault, one: ShownProposal, args: Namespace, output: Output) -> None:
-    if args.dry_run and not output.as_json:
-        _show_proposal(one, output)
-        return
-    if args.dry_run:
+    if not args.dry_run:
+        report = (vault.accept if args.accept else vault.reject)(one["id"], by=args.by)
+        output.result(report, f"{'accepted' if args.accept else 'rejected'}: {one['said']}")
+    elif output.as_json:
         output.data({**one, "dry_run": True})
-        return
-    report = (vault.accept if args.accept else vault.reject)(one["id"], by=args.by)
-    if output.as_json:
-        output.data(report)
     else:
-        output.line(f"{'accepted' if args.accept else 'rejected'}: {one['said']}")
+        _show_proposal(one, output)
 
 
 def _proposal_line(one: ShownProposal, output: Output) -> str:
