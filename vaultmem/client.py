@@ -42,13 +42,8 @@ NO_ANSWER, UNKNOWN_METHOD = 0, -32601  # codes of AgentError; the second is that
 _OWN_PROCESS = {"--help", "-h", "--open", "--batch"}  # need the terminal or the stdin of the caller
 # Not compared with the agent's: the place of the socket depends on them, or they are for one run.
 _NOT_SETTINGS = (
-    "VAULTMEM_VAULT",
-    "VAULTMEM_STATE",
-    "VAULTMEM_DEBUG",
-    "VAULTMEM_PAGER",
-    "VAULTMEM_NOW",
-    "VAULTMEM_TESTS",
-)
+    "VAULTMEM_VAULT", "VAULTMEM_STATE", "VAULTMEM_DEBUG", "VAULTMEM_PAGER", "VAULTMEM_NOW", "VAULTMEM_TESTS",
+)  # fmt: skip
 
 
 class AgentError(VaultmemError):
@@ -244,15 +239,10 @@ def vault_of(words: list[str]) -> str:
 def _request(command: str, words: list[str]) -> JsonObject:
     terminal = is_terminal(sys.stdout)
     return {
-        "command": command,
-        "words": words,
-        "cwd": os.getcwd(),
-        "terminal": terminal,
-        "colour": wants_colour(sys.stdout),
-        **(_terminal_state() if terminal else {}),
-        "version": __version__,
+        "command": command, "words": words, "cwd": os.getcwd(), "terminal": terminal,
+        "colour": wants_colour(sys.stdout), **(_terminal_state() if terminal else {}), "version": __version__,
         "environ": settings(),
-    }
+    }  # fmt: skip
 
 
 def _terminal_state() -> JsonObject:

@@ -151,10 +151,7 @@ def signature(vault: str) -> tuple[tuple[int, int, int] | None, ...]:
     """Another value when one of the files that load() reads has changed. A link in the vault is not read, so
     what it leads to does not count."""
     stats: list[tuple[int, int, int] | None] = []
-    for look, path in (
-        (os.lstat, os.path.join(vault, VAULT_FILE)),
-        (os.stat, paths.config_file()),
-    ):
+    for look, path in ((os.lstat, os.path.join(vault, VAULT_FILE)), (os.stat, paths.config_file())):
         try:
             stat = look(path)
             stats.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))

@@ -9,17 +9,10 @@ from vaultmem.text.values import lazy, value
 
 OFF = "off"
 LARGEST = {
-    "search.limit": 1000,
-    "embedding.threads": 256,
-    "agent.threads": 256,
-    "jobs.max_load": 1000,
-    "llm.retries": 10,
-    "llm.calls": 100,
-    "conversations.top_k": 100,
-    "conversations.budget": 100_000,
-    "conversations.neighbours": 100,
+    "search.limit": 1000, "embedding.threads": 256, "agent.threads": 256, "jobs.max_load": 1000, "llm.retries": 10,
+    "llm.calls": 100, "conversations.top_k": 100, "conversations.budget": 100_000, "conversations.neighbours": 100,
     "proxy.port": 65_535,
-}
+}  # fmt: skip
 # other numbers: what 32 bits can hold
 SMALLEST = {"llm.retries": 0}  # others: 1
 MAY_BE_OFF = {
@@ -27,14 +20,9 @@ MAY_BE_OFF = {
 }  # fmt: skip
 # Where a key may have been pasted, a wrong value is not repeated.
 UNTOLD = {
-    "index.chroma.url",
-    "index.chroma.token",
-    "llm.base_url",
-    "llm.key",
-    "proxy.key",
-    "embedding.base_url",
+    "index.chroma.url", "index.chroma.token", "llm.base_url", "llm.key", "proxy.key", "embedding.base_url",
     "embedding.key",
-}
+}  # fmt: skip
 
 
 @value

@@ -24,13 +24,7 @@ from vaultmem.text.values import TYPE_CHECKING, plural
 from vaultmem_assistants import hooks
 from vaultmem_assistants.connect import Connecting, diff_of
 from vaultmem_assistants.programs import HARNESSES
-from vaultmem_assistants.setup_record import (
-    Done,
-    former,
-    keep,
-    line_of,
-    recorded_steps,
-)
+from vaultmem_assistants.setup_record import Done, former, keep, line_of, recorded_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable

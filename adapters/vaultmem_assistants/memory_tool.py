@@ -111,14 +111,9 @@ class _Tool:
         category = _category_in(inner, ELSEWHERE)
         own = self.session.desk.new_id()
         properties: dict[str, Value] = {
-            "id": own,
-            **_filing_properties(category),
-            "scope": DEFAULT_SCOPE,
-            "agent": self.by,
-            "created_at": self.now,
-            "updated_at": self.now,
-            **({FILENAME: filename} if filename else {}),
-        }
+            "id": own, **_filing_properties(category), "scope": DEFAULT_SCOPE, "agent": self.by,
+            "created_at": self.now, "updated_at": self.now, **({FILENAME: filename} if filename else {}),
+        }  # fmt: skip
         data = compose_file(self.folder.style(target), properties, content)
         why = f"create {path}"
         self._carry_out(why, [Change(CREATE, own, None, target, {}, None, None, why, data)])

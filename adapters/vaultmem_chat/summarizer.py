@@ -333,13 +333,9 @@ class _Round:
         texts = [one.content for one in turns]
         text, by = self._answer(summaries.session(turns, TOKENS), (), texts, TOKENS)
         properties: dict[str, Value] = {
-            "memory_type": "semantic",
-            "compression_source": True,
-            "source_session_id": id_,
-            "covers": covers(turns),
-            "made_by": by,
-            "links": [f"[[{link_name(one)}]]" for one in turns],
-        }
+            "memory_type": "semantic", "compression_source": True, "source_session_id": id_, "covers": covers(turns),
+            "made_by": by, "links": [f"[[{link_name(one)}]]" for one in turns],
+        }  # fmt: skip
         created = stamp(turns[0].created)
         return {
             "role": MEMORY, "content": text or NOTHING, "created_at": created, "properties": properties,

@@ -304,26 +304,16 @@ class Agent:
         counters = self._server.counters() if self._server else None
         now = time.time()
         return {
-            "pid": os.getpid(),
-            "version": __version__,
-            "socket": paths.socket_path(self.folder),
-            "started": round(self._started),
-            "uptime": round(now - self._started),
-            "current": self.reconciler.is_current(),
-            "indexing": self.reconciler.stage.as_dict(),
-            "waiting": self.reconciler.waiting(),
-            "vanished": self.reconciler.vanished,
-            "embedding": self.embedding.as_dict(),
-            "model": self._model(),
-            "memory_bytes": machine.resident_bytes(),
+            "pid": os.getpid(), "version": __version__, "socket": paths.socket_path(self.folder),
+            "started": round(self._started), "uptime": round(now - self._started),
+            "current": self.reconciler.is_current(), "indexing": self.reconciler.stage.as_dict(),
+            "waiting": self.reconciler.waiting(), "vanished": self.reconciler.vanished,
+            "embedding": self.embedding.as_dict(), "model": self._model(), "memory_bytes": machine.resident_bytes(),
             "watching": None if self._watching is None else self._watching.as_dict(),
-            "idle": bool(self._surroundings and self._surroundings.idle()),
-            "jobs": self.jobs(),
-            "reminders": self._reminders.status(),
-            "requests": counters.served if counters else 0,
-            "connections": counters.open if counters else 0,
-            "last_error": self._last_error(),
-        }
+            "idle": bool(self._surroundings and self._surroundings.idle()), "jobs": self.jobs(),
+            "reminders": self._reminders.status(), "requests": counters.served if counters else 0,
+            "connections": counters.open if counters else 0, "last_error": self._last_error(),
+        }  # fmt: skip
 
     def _model(self) -> ModelState:
         opened = self._pool.shared.opened()

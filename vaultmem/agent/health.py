@@ -84,18 +84,8 @@ def examine(vault: Vault, *, readable: bool) -> list[Finding]:
     """Everything about the agent that can be found without changing anything; `readable` is the index."""
     seen = Seen(vault, _status(vault), clock.seconds(), readable and vault.is_indexed())
     rules = (
-        _lock,
-        _version,
-        _watching,
-        _work,
-        _reminders,
-        _last_error,
-        _socket,
-        _folders,
-        _service,
-        _load,
-        _age,
-    )
+        _lock, _version, _watching, _work, _reminders, _last_error, _socket, _folders, _service, _load, _age,
+    )  # fmt: skip
     return [finding for rule in rules for finding in rule(seen)]
 
 

@@ -146,11 +146,7 @@ class LastTrouble(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep it."""
-        self.last = {
-            "time": record.created,
-            "level": _level(record),
-            "message": message_of(record),
-        }
+        self.last = {"time": record.created, "level": _level(record), "message": message_of(record)}
 
 
 class Log:

@@ -137,12 +137,8 @@ class Scheduler:
         for job in self._jobs.values():
             trigger = _Schedule(job.schedule, self._timing)
             self._scheduler.add_job(
-                self._turn,
-                trigger,
-                [job.name],
-                id=job.name,
-                next_run_time=self._schedule_at(job.name),
-            )
+                self._turn, trigger, [job.name], id=job.name, next_run_time=self._schedule_at(job.name),
+            )  # fmt: skip
         self._scheduler.start()
         threading.Thread(target=self._beat, name="jobs heartbeat", daemon=True).start()
 

@@ -83,12 +83,8 @@ def agent_command(vault: str) -> list[str]:
 def service_environment(environ: dict[str, str]) -> dict[str, str]:
     """What a service must know of this shell: where the state is, and the settings made by variables."""
     not_kept = (
-        "VAULTMEM_VAULT",
-        "VAULTMEM_DEBUG",
-        "VAULTMEM_PAGER",
-        "VAULTMEM_NOW",
-        "VAULTMEM_TESTS",
-    )
+        "VAULTMEM_VAULT", "VAULTMEM_DEBUG", "VAULTMEM_PAGER", "VAULTMEM_NOW", "VAULTMEM_TESTS",
+    )  # fmt: skip
     places = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TZ")
     variables = {
         name: text
@@ -197,36 +193,20 @@ def _launchd(vault: str) -> Service:
     out = os.path.join(state_folder(vault), "log", "agent.out")
     content = render_plist(name, agent_command(vault), service_environment(dict(os.environ)), out)
     return Service(
-        kind="launchd",
-        name=name,
-        path=path,
-        content=content,
-        start=[["launchctl", "bootstrap", domain, path]],
-        resume=[["launchctl", "kickstart", f"{domain}/{name}"]],
-        stop=[["launchctl", "bootout", f"{domain}/{name}"]],
-        forget=[],
-        is_active=["launchctl", "print", f"{domain}/{name}"],
-    )
+        kind="launchd", name=name, path=path, content=content, start=[["launchctl", "bootstrap", domain, path]],
+        resume=[["launchctl", "kickstart", f"{domain}/{name}"]], stop=[["launchctl", "bootout", f"{domain}/{name}"]],
+        forget=[], is_active=["launchctl", "print", f"{domain}/{name}"],
+    )  # fmt: skip
 
 
 def render_plist(name: str, command: list[str], environment: dict[str, str], out: str) -> bytes:
     """The property list of a launchd agent."""
     made = {
-        "Label": name,
-        "ProgramArguments": command,
-        "EnvironmentVariables": environment,
-        "WorkingDirectory": "/",
-        "RunAtLoad": True,
-        "KeepAlive": {"SuccessfulExit": False},
-        "ThrottleInterval": 10,
-        "ExitTimeOut": 10,
-        "Nice": 10,
-        "LowPriorityIO": True,
-        "ProcessType": "Background",
-        "Umask": 0o077,
-        "StandardOutPath": out,
+        "Label": name, "ProgramArguments": command, "EnvironmentVariables": environment, "WorkingDirectory": "/",
+        "RunAtLoad": True, "KeepAlive": {"SuccessfulExit": False}, "ThrottleInterval": 10, "ExitTimeOut": 10,
+        "Nice": 10, "LowPriorityIO": True, "ProcessType": "Background", "Umask": 0o077, "StandardOutPath": out,
         "StandardErrorPath": out,
-    }
+    }  # fmt: skip
     try:
         return plistlib.dumps(made)
     except (ValueError, UnicodeEncodeError) as error:

@@ -16,15 +16,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "BY_WORDS",
-    "OFF",
-    "SHORTEST_ID",
-    "WORDS_ALONE",
-    "Embedded",
-    "UnresolvedLink",
-    "Vault",
-    "search_with_archive",
-]
+    "BY_WORDS", "OFF", "SHORTEST_ID", "WORDS_ALONE", "Embedded", "UnresolvedLink", "Vault", "search_with_archive",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -115,27 +115,14 @@ def result_to_json(result: Hit, whose: Attributions) -> JsonObject:
     own = result.properties
     id_ = own.get("id")
     fields = {
-        "title": result.title,
-        "path": result.path,
-        "line": result.line,
-        "end_line": result.end_line,
-        **_words(result),
-        "id": id_,
-        **{name: own.get(name) for name in _OWN},
-        "decay_policy": policy(own.get("decay_policy")) if id_ else None,
-        "attribution": whose.get(str(id_)),
-        "archived": result.archived,
-        "confidence": result.confidence if id_ else None,
-        "heading": " > ".join(result.headings),
-        "label": result.label,
-        "day": result.day,
-        "category": result.category,
-        "score": round(result.score, 2),
-        "similarity": result.similarity,
-        "more": [list(lines) for lines in result.more],
-        "conflict_copy_of": result.original,
-        "uri": result.uri,
-    }
+        "title": result.title, "path": result.path, "line": result.line, "end_line": result.end_line,
+        **_words(result), "id": id_, **{name: own.get(name) for name in _OWN},
+        "decay_policy": policy(own.get("decay_policy")) if id_ else None, "attribution": whose.get(str(id_)),
+        "archived": result.archived, "confidence": result.confidence if id_ else None,
+        "heading": " > ".join(result.headings), "label": result.label, "day": result.day, "category": result.category,
+        "score": round(result.score, 2), "similarity": result.similarity,
+        "more": [list(lines) for lines in result.more], "conflict_copy_of": result.original, "uri": result.uri,
+    }  # fmt: skip
     return {name: one for name, one in fields.items() if one or one not in (None, "", False, [])}
 
 

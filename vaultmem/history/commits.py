@@ -240,13 +240,7 @@ class Intake:
     What is in the memory folder now is in `files`.
     """
 
-    def __init__(
-        self,
-        stream: Stream,
-        tree: dict[str, str],
-        folder: str,
-        files: Files,
-    ) -> None:
+    def __init__(self, stream: Stream, tree: dict[str, str], folder: str, files: Files) -> None:
         self._stream = stream
         self._inside = f"{folder}/"
         self._blobs, self._read, self._held = files

@@ -25,14 +25,9 @@ BRANCH, DAMAGED = "refs/heads/main", ".damaged-"
 NO_GIT = "git is not installed, so there is no history and nothing can be undone; install git to have both"
 _HASH = re.compile(r"[0-9a-f]{40}")
 _OURS = {
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_DEFAULT_HASH": "sha1",
-    "GIT_DEFAULT_REF_FORMAT": "files",
-}
+    "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1", "GIT_DEFAULT_HASH": "sha1", "GIT_DEFAULT_REF_FORMAT": "files",
+}  # fmt: skip
 _SETTINGS = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -209,27 +204,17 @@ class Repository:
             os.lseek(stdin, 0, os.SEEK_SET)
         foreign = [name for name in os.environ if name.startswith("GIT_")]
         command = [
-            "env",
-            *(word for name in foreign for word in ("-u", name)),
-            *(f"{name}={value}" for name, value in _OURS.items()),
-            "git",
-            "--literal-pathspecs",
-            "--no-pager",
-            f"--git-dir={self.folder}",
-            *(word for setting in _SETTINGS for word in ("-c", setting)),
-            *arguments,
-        ]
+            "env", *(word for name in foreign for word in ("-u", name)),
+            *(f"{name}={value}" for name, value in _OURS.items()), "git", "--literal-pathspecs", "--no-pager",
+            f"--git-dir={self.folder}", *(word for setting in _SETTINGS for word in ("-c", setting)), *arguments,
+        ]  # fmt: skip
         from git.exc import CommandError
 
         try:
             code, output, errors = _git(self.folder).execute(
-                command,
-                istream=stdin,
-                with_extended_output=True,
-                with_exceptions=False,
-                stdout_as_string=False,
+                command, istream=stdin, with_extended_output=True, with_exceptions=False, stdout_as_string=False,
                 strip_newline_in_stdout=False,
-            )
+            )  # fmt: skip
         except (CommandError, OSError) as error:
             raise StateError(NO_GIT) from error
         if code in _NOT_FOUND and not is_there():

@@ -132,11 +132,7 @@ def for_upstream(headers: Headers, length: int | None = None) -> Headers:
         lengths = [pair for pair in headers if pair[0].lower() == b"content-length"]
         return [*passed, *lengths[:1]]
     others = [pair for pair in passed if pair[0].lower() != b"accept-encoding"]
-    return [
-        *others,
-        (b"accept-encoding", b"identity"),
-        (b"content-length", str(length).encode()),
-    ]
+    return [*others, (b"accept-encoding", b"identity"), (b"content-length", str(length).encode())]
 
 
 def leads_out(path: str) -> bool:
