@@ -16,7 +16,7 @@ from vaultmem.reminders.desk import Desk
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
-    from vaultmem.api.rpc import Opened
+    from vaultmem.api.memory_vault import MemoryVault
 
 log = logging.getLogger("vaultmem.memories")
 
@@ -45,7 +45,7 @@ class Memories(threading.Thread):
         self._stopping = False
         self._trouble: str | None = None
 
-    def ask(self, vault: Opened, verb: str, params: JsonObject) -> object:
+    def ask(self, vault: MemoryVault, verb: str, params: JsonObject) -> object:
         """Carry out a verb."""
         if not self._is_sure():
             self.desk.touched_all()

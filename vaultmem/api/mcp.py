@@ -61,6 +61,12 @@ _PROMPT: JsonObject = {
     "arguments": [{"name": "about", "description": "a question or a subject", "required": True}],
 }
 
+_FIXED: dict[str, JsonObject] = {  # answers that are always the same
+    "ping": {}, "logging/setLevel": {}, "resources/list": {"resources": _RESOURCES},
+    "resources/templates/list": {"resourceTemplates": _TEMPLATES}, "prompts/list": {"prompts": [_PROMPT]},
+    "server/discover": {"supportedVersions": [*ENVELOPES], **_ABOUT_US},
+}  # fmt: skip
+
 
 class Settled(NamedTuple):
     """What a conversation has agreed on."""
@@ -98,17 +104,7 @@ class Protocol:
     def __init__(self, service: ToolService) -> None:
         self._service = service
         self._methods: dict[str, Callable[[JsonObject, Settled], JsonObject]] = {
-            "ping": lambda _params, _settled: {},
-            "logging/setLevel": lambda _params, _settled: {},  # nothing is logged to clients
-            "server/discover": lambda _params, _settled: {
-                "supportedVersions": [*ENVELOPES], **_ABOUT_US
-            },
-            "tools/list": self._list_tools,
-            "tools/call": self._call_tool,
-            "resources/list": lambda _params, _settled: {"resources": _RESOURCES},
-            "resources/templates/list": lambda _params, _settled: {"resourceTemplates": _TEMPLATES},
-            "resources/read": self._read,
-            "prompts/list": lambda _params, _settled: {"prompts": [_PROMPT]},
+            "tools/list": self._list_tools, "tools/call": self._call_tool, "resources/read": self._read,
             "prompts/get": self._prompt,
         }  # fmt: skip
 
@@ -154,11 +150,11 @@ class Protocol:
         return {"jsonrpc": "2.0", "id": id_, "result": result}, settled
 
     def _result(self, method: str, params: JsonObject, settled: Settled) -> JsonObject:
-        run = self._methods.get(method)
-        if run is None or (method == "server/discover" and not settled.envelope):
+        is_known = method in _FIXED or method in self._methods
+        if not is_known or (method == "server/discover" and not settled.envelope):
             raise ProtocolError(UNKNOWN_METHOD, f"unknown method {method[:40]!r}")
         try:
-            result = run(params, settled)
+            result = _FIXED[method] if method in _FIXED else self._methods[method](params, settled)
         except VaultmemError as error:
             raise ProtocolError(code_of(error), one_line(error)) from error
         if not settled.envelope:
@@ -171,9 +167,7 @@ class Protocol:
     def _list_tools(self, _params: JsonObject, settled: Settled) -> JsonObject:
         hidden = ("title",) if settled.version in UNTITLED else ()
         tools = [tool.to_json() for tool in self._service.tools()]
-        return {
-            "tools": [{key: one[key] for key in one if key not in hidden} for one in tools]
-        }  # fmt: skip
+        return {"tools": [{key: one[key] for key in one if key not in hidden} for one in tools]}
 
     def _call_tool(self, params: JsonObject, settled: Settled) -> JsonObject:
         """An error of a tool is for the model, which can do better; an unknown tool is for its client."""
@@ -253,10 +247,8 @@ def _request(message: object) -> tuple[str, JsonObject]:
 
 def _agree(params: JsonObject) -> Settled:
     version = params.get("protocolVersion")
-    return Settled(
-        version if isinstance(version, str) and version in HANDSHAKES else HANDSHAKES[-1],
-        _name_of(params.get("clientInfo")),
-    )
+    version = version if isinstance(version, str) and version in HANDSHAKES else HANDSHAKES[-1]
+    return Settled(version, _name_of(params.get("clientInfo")))
 
 
 def _name_of(client: object) -> str:

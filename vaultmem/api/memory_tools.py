@@ -76,9 +76,8 @@ def note_path(vault: Vault, name: str, to: Viewer) -> str:
     """The path of the note with a path, a title or an alias. One that the viewer may not see is answered with the same
     words as one that is not there."""
     if len(name) > MOST_NAME or any(part.startswith(".") for part in name.split("/")):
-        raise NoteNotFoundError(
-            f"no note is called {name[:60]!r}; memory_search finds notes by their words"
-        )
+        advice = "memory_search finds notes by their words"
+        raise NoteNotFoundError(f"no note is called {name[:60]!r}; {advice}")
     but = frozenset(ensure_indexed(vault).searcher().hidden_from(to))
     while is_hidden(vault, path := vault.find_note(name, but=but), to):
         but |= {path}  # the index does not know yet, or it was said in a conversation
@@ -169,9 +168,8 @@ def list_memories(vault: Vault, call: Call) -> Outcome:
 
 def tag(vault: Vault, call: Call) -> Outcome:
     """memory_tag."""
-    record = vault.tag(
-        call.text("id"), *call.texts("add"), remove=call.texts("remove"), by=call.client
-    )
+    id_, remove = call.text("id"), call.texts("remove")
+    record = vault.tag(id_, *call.texts("add"), remove=remove, by=call.client)
     data = {**to_data(record), "tags": record["tags"], "changed": record["changed"]}
     title = f"{quote(str(record['title']))} ({facts(record)})"
     return Outcome(f"tags: {', '.join(record['tags']) or 'none'}\n{title}", data)
@@ -200,11 +198,8 @@ def recall(vault: Vault, call: Call) -> Outcome:
 
 def pending(vault: Vault, call: Call) -> Outcome:
     """memory_pending."""
-    items = [
-        one
-        for one in ensure_indexed(vault).pending(days=call.number("days"))
-        if not (one["asks"] or is_hidden(vault, _note_of(one), call.viewer))
-    ]
+    every, to = ensure_indexed(vault).pending(days=call.number("days")), call.viewer
+    items = [one for one in every if not (one["asks"] or is_hidden(vault, _note_of(one), to))]
     recent = [one for one in items if one["section"] != OLDER]
     lines = [_pending_line(one) for one in recent]
     if older := len(items) - len(recent):
@@ -252,13 +247,8 @@ def smart_search(vault: Vault, call: Call) -> Outcome:
     limit = call.number("limit")
     hits = list(islice(_hits(ensure_indexed(vault), call, semantic=True), limit * MORE))
     best = max((hit.score for hit in hits), default=0.0) or 1.0
-    linked = {
-        link.target
-        for hit in hits[:LINKING]
-        if not hit.archived
-        for link in vault.links(hit.path)
-        if link.target not in (None, hit.path)
-    }
+    few = [hit.path for hit in hits[:LINKING] if not hit.archived]
+    linked = {one.target for path in few for one in vault.links(path) if one.target != path}
     words = {word.lower().strip("#.,?!") for word in call.text("query").split() if len(word) > 2}
     tags = words | {tag.lower().lstrip("#") for tag in call.texts("tags")}
     now = clock.seconds()
@@ -274,15 +264,13 @@ def smart_search(vault: Vault, call: Call) -> Outcome:
 def related(vault: Vault, call: Call) -> Outcome:
     """memory_related."""
     path = note_path(vault, call.text("id"), call.viewer)
-    near = [
-        one
-        for one in vault.related(path, limit=call.number("limit"))
-        if not is_hidden(vault, one.path, call.viewer)  # the words that both share would be told
-    ]
+    every = vault.related(path, limit=call.number("limit"))
+    # The words that both share would be told.
+    near = [one for one in every if not is_hidden(vault, one.path, call.viewer)]
     data = [{"path": one.path, "score": one.score} for one in near]
-    lines = (
+    lines = [
         f"- {_place(one.title, one.path)}: {'; '.join(map(quote, one.reasons))}" for one in near
-    )
+    ]
     text = listing(f"near {quote(path)}", lines, "nothing is near")
     return Outcome(text, {"path": path, "related": data, "count": len(near)})
 
@@ -361,10 +349,8 @@ def _tool(name: str, run: Run) -> Tool:
     exposed = verb.tool
     assert exposed is not None
     marks = Annotations(not verb.writes, exposed.removes, idempotent=True)
-    full_name = f"memory_{name.replace('-', '_')}"
-    return Tool(
-        full_name, "", exposed.about, of_tool(verb, exposed), marks, run, tuple(exposed.quiet)
-    )
+    own, schema = f"memory_{name.replace('-', '_')}", of_tool(verb, exposed)
+    return Tool(own, "", exposed.about, schema, marks, run, tuple(exposed.quiet))
 
 
 TOOLS = tuple(_tool(name, run) for name, run in _RUN.items())

@@ -159,12 +159,9 @@ class MemoryVault(Methods):
         for one in self.expectations():
             expected = Expectation(one["question"], one["answer"])
             recalled = self.ask("recall", query=expected.question, counts=False)["memories"]
-            fitting = [
-                each["path"]
-                for each in recalled
-                if expected.fits(each.get("title", ""), each["path"], each["content"])
-            ]
-            rows.append({**one, "found": bool(fitting), "path": fitting[0] if fitting else None})
+            texts = ((each.get("title", ""), each["path"], each["content"]) for each in recalled)
+            path = next((one[1] for one in texts if expected.fits(*one)), None)
+            rows.append({**one, "found": path is not None, "path": path})
         lost = [one for one in rows if not one["found"]]
         self.ask("keep-lost", lost=lost, checked=basis)
         return rows
@@ -178,9 +175,8 @@ class MemoryVault(Methods):
         if not self.is_indexed():
             return ""
         searcher = self.searcher()
-        files = searcher.catalog.db.execute(
-            "SELECT count(*), total(mtime_ns) FROM files"
-        ).fetchone()
+        db = searcher.catalog.db
+        files = db.execute("SELECT count(*), total(mtime_ns) FROM files").fetchone()
         try:
             vectors = searcher.meaning().count()
         except ModelError:
@@ -201,13 +197,13 @@ class MemoryVault(Methods):
     # Out and in
 
     def export_lines(
-        self, *, told: Callable[[int], None] | None = None, **which: object
+        self, *, told: Callable[[int], object] = int, **which: object
     ) -> Iterator[str]:
         """Memories as lines of JSON, the oldest first; `scope`, `category`, `include_archived`, and `shape`: jsonl,
         memories or memory-cli. `told` is called with the number of unreadable files."""
         from vaultmem.exchange.export import write_lines
 
-        return write_lines(self, told or (lambda _: None), **which)
+        return write_lines(self, told, **which)
 
     def import_lines(
         self, source: BinaryIO, *, progress: Progress | None = None, **how: object

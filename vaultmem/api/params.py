@@ -72,12 +72,9 @@ def property_of(param: Param, about: str = "") -> Schema:
 def object_of(params: Iterable[Param], about: Mapping[str, str] | None = None) -> Schema:
     """Parameters as JSON Schema, by their names in JSON."""
     each = {one.outside: one for one in params}
-    made: Schema = {
-        "type": "object",
-        "properties": {
-            name: property_of(one, (about or {}).get(name, "")) for name, one in each.items()
-        },
-    }
+    words = about or {}
+    properties = {name: property_of(one, words.get(name, "")) for name, one in each.items()}
+    made: Schema = {"type": "object", "properties": properties}
     if needed := [name for name, one in each.items() if one.needed]:
         made["required"] = needed
     return made
@@ -290,10 +287,8 @@ def nearest(name: str, known: Collection[str]) -> str:
     """The known name that was meant by an unknown one, or "": a typing error, its first part, or it without the part
     that all names begin with. Rather none than a far-fetched one, which an assistant would use."""
     wanted, names = name.strip().lower()[:_MOST_NAME], sorted(known)
-    rated = [
-        (count, one) for one in names if (count := _typing_errors(wanted, one.lower())) is not None
-    ]
-    if rated:
+    errors = [(_typing_errors(wanted, one.lower()), one) for one in names]
+    if rated := [(count, one) for count, one in errors if count is not None]:
         return min(rated)[1]
     longer = [one for one in names if one.lower().startswith(wanted)]
     return longer[0] if len(longer) == 1 and len(_own_part(wanted, longer[0])) >= 3 else ""
@@ -313,8 +308,6 @@ def _typing_errors(wanted: str, name: str) -> int | None:
 def _own_part(name: str, other: str) -> str:
     """A name without the words that both begin with: `memory_nope` is not nearly `memory_done`."""
     words, others = name.split("_"), other.split("_")
-    pairs = zip(words, others, strict=False)
-    differs = next(
-        (at for at, (a, b) in enumerate(pairs) if a != b), min(len(words), len(others)) - 1
-    )
+    most = min(len(words), len(others)) - 1
+    differs = next((at for at in range(most + 1) if words[at] != others[at]), most)
     return "_".join(words[min(differs, len(words) - 1) :])

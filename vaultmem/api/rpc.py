@@ -25,9 +25,9 @@ from vaultmem.text.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Protocol
 
     from vaultmem.adapter import JsonObject
+    from vaultmem.api.memory_vault import MemoryVault
     from vaultmem.config import Config
     from vaultmem.index.state import State
     from vaultmem.memories.arguments import Arguments
@@ -35,41 +35,6 @@ if TYPE_CHECKING:
     from vaultmem.search.related import Related
     from vaultmem.search.search import Searcher
     from vaultmem.search.semantic import Meaning
-
-    class Verbs(Protocol):
-        """A vault, as far as its verbs are concerned (see vaultmem.api.Vault)."""
-
-        path: str
-        config: Config
-        state: State
-
-        def ask(self, verb: str, **params: object) -> Any:
-            """The answer of a verb."""
-
-        def release(self) -> None:
-            """Release what others may wait for."""
-
-    class Opened(Protocol):
-        """A vault with its index, as far as it is needed here (see vaultmem.api.Vault)."""
-
-        def is_indexed(self) -> bool:
-            """Whether there is an index that has once been whole."""
-
-        def searcher(self) -> Searcher:
-            """The open index."""
-
-        def see_writes(self) -> None:
-            """Have what was written meanwhile found by the next searcher."""
-
-        def meaning_searcher(self) -> Searcher:
-            """The open index with its vectors."""
-
-        def warm_meaning(self) -> Meaning | None:
-            """The vectors and the model, if the model is in memory already."""
-
-        def mended(self, work: Callable[[], object]) -> object:
-            """What some work gives that needs the index; where that is damaged, it is built anew first."""
-
 
 # Codes of JSON-RPC 2.0, and from -32000 on our own.
 PARSE_ERROR = -32700
@@ -164,7 +129,7 @@ def as_json(error: Exception) -> JsonObject:
 # --- verbs of memories
 
 
-def ask(vault: Opened, state: State, config: Config, name: str, params: JsonObject) -> object:
+def ask(vault: MemoryVault, state: State, config: Config, name: str, params: JsonObject) -> object:
     """The answer of a verb. Raises VaultmemError in one clear line."""
     _check_size(name, params)
     deadline = time.monotonic() + WAIT
@@ -233,17 +198,17 @@ def _by_agent(folder: str, name: str, params: JsonObject) -> object:
         return client.call(folder, method, request, timeout=None, progress=shown)
     except client.AgentError as error:
         if error.code == client.UNKNOWN_METHOD:
-            raise VaultmemError(
-                "the sync agent that runs is of another version of vaultmem; run vaultmem restart"
-            ) from error
+            what = "the sync agent that runs is of another version of vaultmem"
+            raise VaultmemError(f"{what}; run vaultmem restart") from error
         if error.code == client.NO_ANSWER:
-            raise VaultmemError(
-                f"{error}; vaultmem history tells whether it was done before the agent ended"
-            ) from error
+            advice = "vaultmem history tells whether it was done before the agent ended"
+            raise VaultmemError(f"{error}; {advice}") from error
         raise _KINDS.get(error.code, VaultmemError)(str(error)) from error
 
 
-def _here(vault: Opened, state: State, config: Config, name: str, params: JsonObject) -> object:
+def _here(
+    vault: MemoryVault, state: State, config: Config, name: str, params: JsonObject
+) -> object:
     from vaultmem.reminders.desk import Desk
 
     reader = Reader(vault)
@@ -267,7 +232,7 @@ def _here(vault: Opened, state: State, config: Config, name: str, params: JsonOb
 class Reader:
     """Asks the index and never fails for the want of one: a memory can be written before the first sync."""
 
-    def __init__(self, vault: Opened) -> None:
+    def __init__(self, vault: MemoryVault) -> None:
         self._vault = vault
         self.trouble = ""  # why the service that embeds gave no vectors at the last try
 
@@ -320,8 +285,8 @@ class Reader:
     def near(
         self, text: str, folder: str, limit: int, meaning: str = ""
     ) -> dict[str, float | None]:
-        """The paths of notes below a folder that speak of the same, best first, with their cosines where those
-        are known: by words, and by `meaning` if a model is warm."""
+        """The paths of notes below a folder that speak of the same, by words, and by `meaning` if a model is warm: best
+        first, with their cosines where those are known."""
         from vaultmem.search.query import Ask
         from vaultmem.search.recall_text import plain
 

@@ -157,11 +157,9 @@ class Toolbox:
                 outcome = changed
         return outcome
 
-    def _run_hook(
-        self, when: str, call: Call, hook: Callable[..., object], *given: object
-    ) -> object:
+    def _run_hook(self, when: str, call: Call, hook: Callable[..., object], *of: object) -> object:
         try:
-            return hook(*given)
+            return hook(*of)
         except Exception as error:  # the border to code of third parties
             log.exception("a hook failed")
             self.tell(_failure(call.client, call.name, error, when))

@@ -35,7 +35,6 @@ from vaultmem.text.values import TYPE_CHECKING, value
 from vaultmem.vault.places import named
 
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import Any, TypeVar
 
     from vaultmem.adapter import Note
@@ -100,12 +99,7 @@ class Vault(MemoryVault):
     def __enter__(self) -> Vault:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self.close()
         self._elsewhere = None  # which removes it
         if state_error := as_state_error(error):
@@ -185,12 +179,8 @@ class Vault(MemoryVault):
             client.call(self.path, "index-writes", {})
 
     def sync(
-        self,
-        *,
-        rebuild: bool = False,
-        confirm_removals: bool = False,
-        progress: Progress | None = None,
-    ) -> Report:
+        self, *, rebuild: bool = False, confirm_removals: bool = False, progress: Progress | None = None
+    ) -> Report:  # fmt: skip
         """Bring the index up to date with the notes, or rebuild it. Keyword search is ready then. Where
         a sync agent runs, it does the work, because it is the one writer.
 
@@ -199,14 +189,11 @@ class Vault(MemoryVault):
         from vaultmem.index.sync import Report, sync
 
         self.close()
-        done = self._by_agent(
-            progress, rebuild=rebuild, confirm_removals=confirm_removals, embed=False
-        )
+        how = {"rebuild": rebuild, "confirm_removals": confirm_removals}
+        done = self._by_agent(progress, **how, embed=False)
         if done is not None:
             return Report(**{name: done[name] for name in Report._fields})
-        return sync(
-            self.path, self.config, rebuild=rebuild, confirm_removals=confirm_removals, progress=progress
-        )  # fmt: skip
+        return sync(self.path, self.config, **how, progress=progress)
 
     def changes(self) -> Report:
         """What sync() would do, without doing it."""
@@ -295,19 +282,18 @@ class Vault(MemoryVault):
         Raises NoteNotFoundError when there is none, or when several have the name.
         """
         catalog = self.searcher().catalog
-        paths_ = catalog_read.find_notes(catalog, name, but) or [
-            path for path in self._with_id(name) if path not in but
-        ]
-        if len(paths_) == 1:
-            return paths_[0]
-        if paths_:
+        paths = catalog_read.find_notes(catalog, name, but)
+        paths = paths or [path for path in self._with_id(name) if path not in but]
+        if len(paths) == 1:
+            return paths[0]
+        if paths:
+            some = ", ".join(paths[:5])
             raise NoteNotFoundError(
-                f"several notes are called {name!r}: {', '.join(paths_[:5])}; name one by its path"
+                f"several notes are called {name!r}: {some}; name one by its path"
             )
         near = catalog_read.similar_titles(catalog, name, but)
-        advice = "vaultmem search finds notes by their words"
-        if near:
-            advice = f"did you mean {' or '.join(near)}?"
+        advice = f"did you mean {' or '.join(near)}?" if near else ""
+        advice = advice or "vaultmem search finds notes by their words"
         raise NoteNotFoundError(f"no note is called {name!r}; {advice}")
 
     def _with_id(self, start: str) -> list[str]:

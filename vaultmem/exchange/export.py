@@ -33,7 +33,7 @@ from vaultmem.vault import pages
 from vaultmem.vault.files import decode
 
 if TYPE_CHECKING:
-    from vaultmem.api.rpc import Verbs
+    from vaultmem.api.memory_vault import MemoryVault
     from vaultmem.progress import Progress
 
 
@@ -141,7 +141,7 @@ _LOOK_EVERY = 0.2  # seconds
 
 
 def write_lines(
-    vault: Verbs, on_unreadable: Callable[[int], None], **which: object
+    vault: MemoryVault, on_unreadable: Callable[[int], object], **which: object
 ) -> Iterator[str]:
     """All lines that are wanted, without their ends. `on_unreadable` hears how many files cannot be exported."""
     after: object = "[]"
@@ -154,7 +154,7 @@ def write_lines(
 
 
 def import_file(
-    vault: Verbs, source: BinaryIO, progress: Progress | None = None, **how: object
+    vault: MemoryVault, source: BinaryIO, progress: Progress | None = None, **how: object
 ) -> ImportReport:
     """Take in what can be read of a file. A copy waits in the state folder, where the sync agent finds it."""
     folder = make_private(vault.state.path(FOLDER))

@@ -19,7 +19,7 @@ from vaultmem.progress import Progress, Silent
 from vaultmem.text import secrets
 
 if TYPE_CHECKING:
-    from vaultmem.api.rpc import Verbs
+    from vaultmem.api.memory_vault import MemoryVault
 
 _MOST_ITEMS = 200  # of a batch: what a kill can undo of the work
 _MOST_JSON = 500_000  # characters of a batch; the agent takes no line of a megabyte
@@ -116,7 +116,7 @@ def batches(pieces: Iterator[Piece]) -> Iterator[list[Piece]]:
 
 
 def ingest(
-    vault: Verbs, source: str, path: str | None, wish: Wish, progress: Progress | None = None
+    vault: MemoryVault, source: str, path: str | None, wish: Wish, progress: Progress | None = None
 ) -> IngestReport:
     """Take in what one source, or all, have; the report."""
     home = os.environ.get("HOME") or os.path.expanduser("~")
@@ -134,7 +134,7 @@ def ingest(
 class _Run:
     """One run, and what became of each file."""
 
-    def __init__(self, vault: Verbs, wish: Wish, progress: Progress) -> None:
+    def __init__(self, vault: MemoryVault, wish: Wish, progress: Progress) -> None:
         self._vault, self._wish, self._progress = vault, wish, progress
         self.files: list[FileReport] = []
         self.left: set[tuple[str, str]] = set()  # files that are not taken in, or not wholly

@@ -17,12 +17,12 @@ from vaultmem.memories.reports import PlanReport, Tally
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
-    from vaultmem.api.rpc import Verbs
+    from vaultmem.api.memory_vault import MemoryVault
 
 log = logging.getLogger("vaultmem.memories")
 
 
-def dream(vault: Verbs, params: JsonObject) -> PlanReport:
+def dream(vault: MemoryVault, params: JsonObject) -> PlanReport:
     """Dream; a deep one with the help of the model, if there is one."""
     report: PlanReport
     if params.get("level") != DEEP or not _may_help(vault, params):
@@ -37,11 +37,11 @@ def dream(vault: Verbs, params: JsonObject) -> PlanReport:
     return report
 
 
-def _may_help(vault: Verbs, params: JsonObject) -> bool:
+def _may_help(vault: MemoryVault, params: JsonObject) -> bool:
     return bool(vault.config.text("llm.base_url")) and not params.get("dry_run")
 
 
-def compress(vault: Verbs, params: JsonObject) -> PlanReport:
+def compress(vault: MemoryVault, params: JsonObject) -> PlanReport:
     """Sum up old sessions; in the words of the model, if there is one."""
     report: PlanReport
     if not _may_help(vault, params):
@@ -56,7 +56,7 @@ def compress(vault: Verbs, params: JsonObject) -> PlanReport:
 class _Assistant:
     """The model during one job, until its first failure."""
 
-    def __init__(self, vault: Verbs) -> None:
+    def __init__(self, vault: MemoryVault) -> None:
         self._vault = vault
         self.tally: Tally = {"asked": 0, "summaries": 0, "proposed": 0, "trouble": ""}
         try:

@@ -22,7 +22,8 @@ from vaultmem.text.times import stamp
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject, Properties
-    from vaultmem.api.rpc import Reader, Verbs
+    from vaultmem.api.memory_vault import MemoryVault
+    from vaultmem.api.rpc import Reader
 
 
 SHORTEST_ID = 4  # characters of an id that can mean a fact
@@ -121,7 +122,7 @@ def _is_foreign(memory: Memory) -> bool:
 # The authors of search results, where these are neither the viewer's own words nor approved by the person.
 
 
-def attributions(vault: Verbs, items: Iterable[Properties], to: Viewer) -> dict[str, str]:
+def attributions(vault: MemoryVault, items: Iterable[Properties], to: Viewer) -> dict[str, str]:
     """The notes on the authors of memories with these properties, by their ids. Most have none, and cost no request."""
     texts = {str(own["id"]): attribution(origin(own), to) for own in items if own.get("id")}
     wanted = {id_: one_line(one) for id_, one in texts.items() if one}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, TypedDict
 
     from vaultmem.adapter import JsonObject
-    from vaultmem.api.rpc import Verbs
+    from vaultmem.api.memory_vault import MemoryVault
 
     class Row(TypedDict):
         """An item for anybody: its words are one line, and nothing in them is markup."""
@@ -158,7 +158,7 @@ def _read(path: str) -> dict[str, Any]:
 # --- Gathered
 
 
-def gather(vault: Verbs, now: float, days: int = DAYS, *, keep: bool = False) -> Listed:
+def gather(vault: MemoryVault, now: float, days: int = DAYS, *, keep: bool = False) -> Listed:
     """What is pending, by asking the index; with `keep`, the next one need not ask again. Raises VaultmemError."""
     before = _stats(_files(vault)) if keep else {}
     surroundings = _surroundings(vault.path, now)
@@ -200,7 +200,7 @@ def to_row(item: Mapping[str, Any]) -> Row:
     }
 
 
-def _files(vault: Verbs) -> list[str]:
+def _files(vault: MemoryVault) -> list[str]:
     """All that what is pending is read from. Copies of the page that a sync makes are seen by the folders they are
     in."""
     from vaultmem.text.values import GENERATED, SYNC
