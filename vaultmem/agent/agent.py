@@ -75,11 +75,8 @@ class Agent:
         self._pool = Pool(folder, config)
         self._memories = Memories(state, config, self._written, self._hears_all)
         self._reminders = Reminders(
-            self.vault,
-            lambda: self._memories.desk.pending,
-            lambda: self.reconciler.vanished,
-            self._is_whole,
-        )
+            self.vault, lambda: self._memories.desk.pending, lambda: self.reconciler.vanished, self._is_whole
+        )  # fmt: skip
         listeners = Listeners(self._on_commit, self._on_replace, self._on_touch)
         self.reconciler = Reconciler(self._state, config, self._throttle, listeners)
         self.embedding = EmbeddingQueue(self._state, self._pool, self._throttle, self._rules)
@@ -127,10 +124,8 @@ class Agent:
             return "the state folder was removed"
         if self._server and not self._server.is_in_place():
             return "the socket was removed"
-        threads = (
-            self.reconciler, self.embedding, self._memories, self._watching, self._reminders,
-        )  # fmt: skip
-        dead = [thread.name for thread in threads if thread and not thread.is_alive()]
+        own = (self.reconciler, self.embedding, self._memories, self._watching, self._reminders)
+        dead = [thread.name for thread in own if thread and not thread.is_alive()]
         return f"the thread for {dead[0]} has died" if dead else None
 
     def _start_the_rest(self) -> None:
@@ -158,7 +153,6 @@ class Agent:
         self.wakeups.send(END)
 
     def _settings_changed(self) -> bool:
-        """Whether the settings are others than those in force."""
         return settings.signature(self.folder) != self._settings.signature
 
     def _wants_new_settings(self, *, must: bool) -> bool:
@@ -362,25 +356,19 @@ class Agent:
         """How far the index is behind, as far as a search could suffer from it."""
         remarks = []
         if self.reconciler.writes.is_behind():
-            remarks.append(
-                "what was written just now is still being indexed; ask again in a moment"
-            )
-        stage = self.reconciler.stage.as_dict()
+            what = "what was written just now is still being indexed"
+            remarks.append(f"{what}; ask again in a moment")
+        stage = self.reconciler.stage
         self._complete = self._complete or self._state.is_complete()
         if not self._complete:
-            far = (
-                f" ({stage['done']:,} of {stage['total']:,} notes)"
-                if stage and stage["total"]
-                else ""
-            )
+            far = f" ({stage.done:,} of {stage.total:,} notes)" if stage.total else ""
             remarks.append(f"the first indexing is not finished{far}; more will be found soon")
         if self.reconciler.vanished:
             remarks.append(self.reconciler.vanished)
         waiting = self.embedding.waiting()
         if semantic and waiting and not self.embedding.trouble:
-            remarks.append(
-                f"waiting to be embedded: {plural(waiting, 'block')}; search by meaning lacks them until then"
-            )
+            lacks = "search by meaning lacks them until then"
+            remarks.append(f"waiting to be embedded: {plural(waiting, 'block')}; {lacks}")
         return remarks
 
     def _woke(self) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from vaultmem.api import rpc as codes
 from vaultmem.api.rpc import Request, RequestError, parse
 from vaultmem.errors import VaultmemError
-from vaultmem.light import TYPE_CHECKING, Protocol
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.output import json_text
 from vaultmem.progress import Progress, Silent
 from vaultmem.text.values import value
@@ -23,6 +23,7 @@ from vaultmem.text.values import value
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
     from vaultmem.agent.events import Stage
+    from vaultmem.agent.server import Server
 
 log = logging.getLogger("vaultmem.server")
 
@@ -39,34 +40,15 @@ class Limits:
     half_sent: float = 10.0  # a request that has begun must be complete by then
     unread: float = 10.0  # a client that reads nothing for so long is cut off
     answer: float = 30.0  # a request may take so long
-    slow_methods: tuple[str, ...] = (
-        "sync",
-        "jobs.run",
-        "memory.job",
-        "changes",
-    )  # but these take any time
+    # But these take any time.
+    slow_methods: tuple[str, ...] = ("sync", "jobs.run", "memory.job", "changes")
     progress_gap: float = 0.1
-
-
-class Desk(Protocol):
-    """What a connection needs of the server."""
-
-    limits: Limits
-
-    def answer(self, request: Request) -> object:
-        """The result of a request."""
-
-    def begun(self) -> None:
-        """A request begins."""
-
-    def ended(self) -> None:
-        """A request has its answer."""
 
 
 class Connection:
     """`idle_since` is None while a request runs; `began` is set while one runs that must end soon."""
 
-    def __init__(self, link: socket.socket, desk: Desk) -> None:
+    def __init__(self, link: socket.socket, desk: Server) -> None:
         self.idle_since: float | None = time.monotonic()
         self.began: float | None = None
         self._link, self._desk, self._limits = link, desk, desk.limits

@@ -92,15 +92,8 @@ class Seen(NamedTuple):
 def look_again(looks: Iterable[Seen], last: dict[str, float], now: float) -> dict[str, float]:
     """The paths that need more time, and when to look at them again. `last` tells when something last
     happened to each; what it does not name has had all its time."""
-    later = {}
-    for seen in looks:
-        quiet_since = last.get(seen.path)
-        if quiet_since is None:
-            continue
-        due = quiet_since + _settle_time(seen)
-        if due > now:
-            later[seen.path] = due
-    return later
+    due = {one.path: last[one.path] + _settle_time(one) for one in looks if one.path in last}
+    return {path: at for path, at in due.items() if at > now}
 
 
 def _settle_time(seen: Seen) -> float:
@@ -137,10 +130,9 @@ def _around(path: str) -> Iterator[str]:
 def too_early(diff: Diff, touches: list[Touch], now: float) -> tuple[set[str], dict[Touch, float]]:
     """Paths that seem to be gone or cut off, but may be about to be replaced; and the touches to look at
     again, with the time to do so."""
-    covering = _covering(_paths(diff), touches)
-    last = {
-        path: max(touch.last for touch in around) for path, around in covering.items() if around
-    }
+    shrunk = (entry.path for entry in diff.put if entry.path in diff.before)
+    covering = _covering([*diff.gone.values(), *shrunk], touches)
+    last = {path: max(touch.last for touch in several) for path, several in covering.items()}
     later = look_again(_to_seen(diff), last, now)
     again: dict[Touch, float] = {}
     for path, due in later.items():
@@ -149,27 +141,16 @@ def too_early(diff: Diff, touches: list[Touch], now: float) -> tuple[set[str], d
     return set(later), again
 
 
-def _paths(diff: Diff) -> Iterator[str]:
-    yield from diff.gone.values()
-    for entry in diff.put:
-        if entry.path in diff.before:
-            yield entry.path
-
-
 def _covering(paths: Iterable[str], touches: list[Touch]) -> dict[str, list[Touch]]:
-    """The touches that mean each path: of itself, or of a folder around it."""
-    files: dict[str, list[Touch]] = {}
-    folders: dict[str, list[Touch]] = {}
+    """The touches that mean each path: of itself, or of a folder around it; without those that none means."""
+    by_path: dict[str, list[Touch]] = {}
     for touch in touches:
-        path = nfc(printable(touch.path))
-        files.setdefault(path, []).append(touch)
-        if touch.folder:
-            folders.setdefault(path, []).append(touch)
+        by_path.setdefault(nfc(printable(touch.path)), []).append(touch)
     covering = {}
     for path in paths:
-        around = [touch for above in _around(path) for touch in folders.get(above, ())]
-        covering[path] = around + files.get(path, [])
-    return covering
+        near = [touch for each in _around(path) for touch in by_path.get(each, ()) if touch.folder]
+        covering[path] = near + by_path.get(path, [])
+    return {path: several for path, several in covering.items() if several}
 
 
 def _to_seen(diff: Diff) -> Iterator[Seen]:
@@ -234,9 +215,8 @@ class Writes:
     def due(self, *, now: bool = False) -> float | None:
         """When they are to be taken; None when there are none."""
         with self._changed:
-            return (
-                LONG_AGO if len(self._debounce) and (now or self._waiting) else self._debounce.due()
-            )
+            is_awaited = len(self._debounce) and (now or self._waiting)
+            return LONG_AGO if is_awaited else self._debounce.due()
 
     def take(self) -> list[Touch]:
         """Take all of them."""

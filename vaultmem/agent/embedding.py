@@ -56,9 +56,8 @@ class EmbeddingQueue(threading.Thread):
         self._cold = True  # whether the next search by meaning would have to look at all blocks
         self._looking = False  # whether somebody does so now
         self._wanted = False  # whether somebody searches who would search by meaning
-        self._generation: list[int] | None = (
-            None  # of the vectors, when everything was looked at last
-        )
+        # Of the vectors, when everything was looked at last.
+        self._generation: list[int] | None = None
         self._said: str | None = None  # the trouble that stands in the log
         self._again: float | None = None  # when the shared index is tried again
         self._something = threading.Condition()
@@ -194,7 +193,6 @@ class EmbeddingQueue(threading.Thread):
         return meaning is not None and meaning.is_loaded()
 
     def _last_used(self) -> float:
-        """When the model was last used."""
         return max(self._pool.last_by_meaning, self._last_use)
 
     def _unload_idle(self) -> None:
@@ -246,9 +244,8 @@ class EmbeddingQueue(threading.Thread):
                     catalog, self._rules(), self.stage, notes=notes or None, aside=self._aside
                 )
                 is_shared = meaning.publish(catalog, notes)
-                is_complete = not done.left and (
-                    not meaning.pending(catalog) if serving.successor else not notes
-                )
+                is_behind = meaning.pending(catalog) if serving.successor else notes
+                is_complete = not (done.left or is_behind)
         self._again = None if is_shared else time.monotonic() + RETRY_AFTER
         self._said = None
         self.embedded += done.blocks

@@ -141,10 +141,8 @@ def _more_watches(wanted: int = 524_288) -> str:
 def _work(seen: Seen) -> Iterator[Finding]:
     agent = seen.agent or {}
     if vanished := agent.get("vanished"):
-        advice = (
-            "mount the drive or bring the notes back; "
-            "if they are meant to be gone: vaultmem sync --confirm-removals"
-        )
+        back = "mount the drive or bring the notes back"
+        advice = f"{back}; if they are meant to be gone: vaultmem sync --confirm-removals"
         yield Finding("error", f"the agent has stopped reading: {vanished}", advice, [])
     size = agent.get("memory_bytes") or 0
     if size > MUCH_MEMORY:
@@ -246,15 +244,12 @@ def freshness(state: State) -> JsonObject:
     synced = None
     generation = state.generation()
     if generation:
-        with (
-            suppress(StateError),
-            spoken(),
-            closing(Catalog(f"{generation}/catalog.db")) as catalog,
-        ):
+        place = f"{generation}/catalog.db"
+        with suppress(StateError), spoken(), closing(Catalog(place)) as catalog:
             synced = catalog.meta("synced")
-    facts = {
-        name: fact for one in plugins.health() for name, fact in one.facts(state.folder).items()
-    }
+    facts: JsonObject = {}
+    for one in plugins.health():
+        facts = {**facts, **one.facts(state.folder)}
     return {"synced": int(synced) if synced else None, "recalls": facts.get("proxy", {})}
 
 
@@ -272,9 +267,5 @@ def _age(seen: Seen) -> Iterator[Finding]:
     synced = seen.vault.searcher().catalog.meta("synced")
     if synced and seen.now - int(synced) > DAY:
         what = f"the index is {plural(int((seen.now - int(synced)) // DAY), 'day')} old, and no agent keeps it fresh"
-        yield Finding(
-            "warning",
-            what,
-            "vaultmem start, or vaultmem service install to have it at every login",
-            [],
-        )
+        advice = "vaultmem start, or vaultmem service install to have it at every login"
+        yield Finding("warning", what, advice, [])

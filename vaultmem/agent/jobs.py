@@ -46,20 +46,14 @@ class Job(NamedTuple):
     idle: bool
 
 
-class JobState(TypedDict):
-    """A job as `vaultmem jobs` lists it. Times are seconds since the epoch."""
-
-    name: str
-    meaning: str
-    schedule: str
-    next_run: float | None
-    last_run: float | None
-    last_result: str | None
-    ok: bool | None  # how the last run ended; None when there was none
-    last_ok: float | None  # the last run that ended well
-    seconds: float | None  # how long the last run took
-    waiting_for: str | None
-    running: bool
+JobState = TypedDict("JobState", {
+    "name": str, "meaning": str, "schedule": str, "next_run": "float | None", "last_run": "float | None",
+    "last_result": "str | None", "ok": "bool | None",  # how the last run ended; None when there was none
+    "last_ok": "float | None",  # the last run that ended well
+    "seconds": "float | None",  # how long the last run took
+    "waiting_for": "str | None", "running": bool,
+})  # fmt: skip
+"""A job as `vaultmem jobs` lists it. Times are seconds since the epoch."""
 
 
 def _reconcile(vault: Vault) -> str:
@@ -146,9 +140,8 @@ def _check(vault: Vault) -> str:
         return f"{first}the index was damaged; rebuilt when it was opened"
     if damage is None:
         counts = vault.counts()
-        return (
-            f"{first}sound: {plural(counts['notes'], 'note')}, {plural(counts['blocks'], 'block')}"
-        )
+        many = (plural(counts["notes"], "note"), plural(counts["blocks"], "block"))
+        return f"{first}sound: {', '.join(many)}"
     vault.close()
     report = vault.sync(rebuild=True)
     return f"{first}{damage}; rebuilt in {report.seconds:.1f} s"
@@ -236,18 +229,15 @@ def find_job(name: str) -> Job:
 
 def plan_jobs(config: Config) -> list[Planned]:
     """The table for a Scheduler, by the settings in force."""
-    return [
-        Planned(job.name, config.text(job.setting), _waits(job, config)) for job in JOBS.values()
-    ]
+    every = JOBS.values()
+    return [Planned(one.name, config.text(one.setting), _waits(one, config)) for one in every]
 
 
 def _waits(job: Job, config: Config) -> Waits:
     if not job.gentle:
         return Waits(busy=job.idle)
-    battery = config.text("jobs.battery") == "wait"
-    return Waits(
-        typing=True, battery=battery, load=config.number("jobs.max_load") / 100, busy=job.idle
-    )
+    battery, load = config.text("jobs.battery") == "wait", config.number("jobs.max_load") / 100
+    return Waits(typing=True, battery=battery, load=load, busy=job.idle)
 
 
 class Surroundings:
@@ -258,12 +248,9 @@ class Surroundings:
     """
 
     def __init__(
-        self,
-        config: Config,
-        last_edit: Callable[[], float],
-        last_request: Callable[[], float],
+        self, config: Config, last_edit: Callable[[], float], last_request: Callable[[], float],
         now: Callable[[], float] = time.monotonic,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._pause = times.duration_seconds(config.text("jobs.typing"))
         self._idle = times.duration_seconds(config.text("agent.idle"))
         self._last_edit, self._last_request, self._now = last_edit, last_request, now
@@ -303,9 +290,8 @@ def listing(config: Config, known: Ledger | Runs | Scheduler, now: float) -> lis
         if isinstance(known, scheduler.Scheduler):
             status = known.status(job.name)
         else:
-            status = scheduler.Status(
-                next_time(schedule, run and run.counted_from, now), None, running=False
-            )
+            coming = next_time(schedule, run and run.counted_from, now)
+            status = scheduler.Status(coming, None, running=False)
         last = run or Run(job.name, now)
         listed.append(JobState(
             name=job.name, meaning=job.meaning, schedule=schedule, next_run=status.next_run, last_run=last.last_run,

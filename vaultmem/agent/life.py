@@ -63,6 +63,11 @@ def installed_service(vault: str) -> Service | None:
     return candidate if service.is_installed(candidate) else None
 
 
+def _active_service(vault: str) -> str | None:
+    installed = installed_service(vault)
+    return installed.name if installed and service.is_active(installed) else None
+
+
 # --- starting
 
 
@@ -71,13 +76,7 @@ def start(vault: str) -> Life:
     began = time.monotonic()
     state = paths.state_folder(vault)
     if pid := _answering(vault, state):
-        installed = installed_service(vault)
-        return Life(
-            "running",
-            pid,
-            0.0,
-            installed.name if installed and service.is_active(installed) else None,
-        )
+        return Life("running", pid, 0.0, _active_service(vault))
     installed = installed_service(vault)
     if installed and service.run(installed.resume) is None:
         return Life("started", _wait(vault, None, began), time.monotonic() - began, installed.name)
@@ -97,10 +96,8 @@ def _answering(vault: str, state: str) -> int | None:
         if held is None or not held.is_agent:
             return None
         if time.monotonic() > end:
-            raise StateError(
-                f"process {held.pid} is the agent of this vault and does not answer; "
-                "vaultmem restart ends it and starts another"
-            )
+            what = f"process {held.pid} is the agent of this vault and does not answer"
+            raise StateError(f"{what}; vaultmem restart ends it and starts another")
         time.sleep(0.1)
 
 
@@ -120,13 +117,15 @@ def _spawn(vault: str, state: str) -> subprocess.Popen[bytes]:
 
 def _wait(vault: str, child: subprocess.Popen[bytes] | None, began: float) -> int:
     """The number of the agent as soon as it answers; `child` is it, where we started it ourselves."""
-    while time.monotonic() - began < (SYNC_PATIENCE if _sync_runs(vault) else PATIENCE):
+    while time.monotonic() - began < (
+        SYNC_PATIENCE if _is_held_by(vault, agent=False) else PATIENCE
+    ):
         ended = child is not None and child.poll() is not None
         if pid := ping(vault):
             if child is not None and not ended:
                 _let_go(child, pid)
             return pid
-        if ended and not _another_is_starting(vault):
+        if ended and not _is_held_by(vault, agent=True):
             raise StateError(f"the agent ended at once: {_last_words(vault)}")
         time.sleep(0.02)
     if child is not None:
@@ -144,14 +143,10 @@ def _let_go(child: subprocess.Popen[bytes], answering: int) -> None:
     child.wait()
 
 
-def _another_is_starting(vault: str) -> bool:
+def _is_held_by(vault: str, *, agent: bool) -> bool:
+    """Whether an agent holds the lock, or something else, such as a sync."""
     held = holder(paths.state_folder(vault))
-    return held is not None and held.is_agent
-
-
-def _sync_runs(vault: str) -> bool:
-    held = holder(paths.state_folder(vault))
-    return held is not None and not held.is_agent
+    return held is not None and held.is_agent == agent
 
 
 def _last_words(vault: str) -> str:
@@ -168,25 +163,19 @@ def _last_words(vault: str) -> str:
 def stop(vault: str) -> Life:
     """End the agent and wait until it is gone. Raises StateError when it will not go."""
     began = time.monotonic()
-    state = paths.state_folder(vault)
-    installed = installed_service(vault)
-    by = installed.name if installed and service.is_active(installed) else None
-    pid = ping(vault)
+    state, by, pid = paths.state_folder(vault), _active_service(vault), ping(vault)
     if pid is None or not _request_stop(vault):
         held = holder(state)
         if held is None or (held.pid is not None and not held.is_agent):
             return Life("none", None, 0.0, None)
         if not send(state, signal.SIGTERM):
-            raise StateError(
-                f"some process holds {os.path.join(state, 'lock')}, and it is unknown which; "
-                "end it by hand, then try again"
-            )
+            what = f"some process holds {os.path.join(state, 'lock')}, and it is unknown which"
+            raise StateError(f"{what}; end it by hand, then try again")
         pid = held.pid
-    if not wait_until_free(state, PATIENCE) and not _terminate(state):
-        raise StateError(
-            f"the agent (process {pid}) has not ended within {PATIENCE:.0f} seconds; "
-            f"kill -9 {pid} ends it, and nothing is lost by that"
-        )
+    is_free = wait_until_free(state, PATIENCE)
+    if not is_free and not (send(state, signal.SIGTERM) and wait_until_free(state, PATIENCE / 2)):
+        what = f"the agent (process {pid}) has not ended within {PATIENCE:.0f} seconds"
+        raise StateError(f"{what}; kill -9 {pid} ends it, and nothing is lost by that")
     return Life("stopped", pid, time.monotonic() - began, by)
 
 
@@ -195,11 +184,6 @@ def _request_stop(vault: str) -> bool:
         return client.call(vault, "stop", {}, timeout=_ASKED) is not client.NOBODY
     except client.AgentError as error:
         return error.code == 0  # it ended before it had answered
-
-
-def _terminate(state: str) -> bool:
-    """Whether a signal ends the agent that a request has not ended."""
-    return send(state, signal.SIGTERM) and wait_until_free(state, PATIENCE / 2)
 
 
 # Who holds the lock of a state folder. A number in a file proves nothing, because numbers are used again.

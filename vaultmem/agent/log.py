@@ -74,31 +74,23 @@ def _level(record: logging.LogRecord) -> str:
     return _LEVELS.get(record.levelname, record.levelname.lower())
 
 
-class TextLines(logging.Formatter):
-    """`12:03:41 info  watching 10,000 folders`; with `day`, the date in front."""
+class Lines(logging.Formatter):
+    """`12:03:41 info  watching 10,000 folders`; with `day`, the date in front; as json one object a line: time (seconds
+    since 1970), level, logger, message."""
 
-    def __init__(self, *, day: bool) -> None:
+    def __init__(self, form: str = "text", *, day: bool = False) -> None:
         super().__init__()
+        self._is_json = form == "json"
         self._clock = "%Y-%m-%d %H:%M:%S" if day else "%H:%M:%S"
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
+        level, message = _level(record), message_of(record)
+        if self._is_json:
+            line = {"time": round(record.created, 3), "level": level, "logger": record.name}
+            return json.dumps({**line, "message": message}, ensure_ascii=False)
         clock = time.strftime(self._clock, time.localtime(record.created))
-        return f"{clock} {_level(record):<5} {message_of(record)}"
-
-
-class JsonLines(logging.Formatter):
-    """One object a line: time (seconds since 1970), level, logger, message."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """One line."""
-        line = {
-            "time": round(record.created, 3),
-            "level": _level(record),
-            "logger": record.name,
-            "message": message_of(record),
-        }
-        return json.dumps(line, ensure_ascii=False)
+        return f"{clock} {level:<5} {message}"
 
 
 class LogFile(logging.handlers.RotatingFileHandler):
@@ -155,11 +147,11 @@ class Log:
     def __init__(self, state: str, form: str = "text") -> None:
         self._trouble = LastTrouble()
         file = LogFile(log_file(state))
-        file.setFormatter(JsonLines() if form == "json" else TextLines(day=True))
+        file.setFormatter(Lines(form, day=True))
         self._handlers: list[logging.Handler] = [self._trouble, file]
         if not _is_out_file(state):
             stream = _Stderr(sys.stderr)
-            stream.setFormatter(JsonLines() if form == "json" else TextLines(day=False))
+            stream.setFormatter(Lines(form))
             self._handlers.append(stream)
 
     @property
@@ -208,9 +200,8 @@ def _error_in(line: str) -> tuple[float, str] | None:
     try:
         if line.startswith("{"):
             entry = json.loads(line)
-            return (
-                (float(entry["time"]), str(entry["message"])) if entry["level"] == "error" else None
-            )
+            last = float(entry["time"]), str(entry["message"])
+            return last if entry["level"] == "error" else None
         stamp, level, text = line[:19], line[20:26].strip(), line[26:].strip()
         if level != "error":
             return None

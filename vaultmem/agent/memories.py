@@ -30,12 +30,8 @@ class Memories(threading.Thread):
     paths were written; `is_sure` tells whether every change in the vault is heard of."""
 
     def __init__(
-        self,
-        state: State,
-        config: Config,
-        wrote: Callable[[Iterable[str]], None],
-        is_sure: Callable[[], bool],
-    ) -> None:
+        self, state: State, config: Config, wrote: Callable[[Iterable[str]], None], is_sure: Callable[[], bool]
+    ) -> None:  # fmt: skip
         super().__init__(name="history", daemon=True)
         self.desk = Desk(state, config, wrote)
         self.desk.later = _soon

@@ -81,12 +81,9 @@ class WarmSearcher(Searcher):
     index = 0  # the number of the index it was opened on
     change = -1  # what it has seen of the writer's changes
 
-    def __init__(
-        self, folder: str, config: Config, shared: SharedMeaning, texts: NoteTexts
-    ) -> None:
+    def __init__(self, of: Pool, folder: str, config: Config) -> None:
         super().__init__(folder, config)
-        self._shared = shared
-        self.texts = texts
+        self._shared, self.texts = of.shared, of.texts
 
     def meaning(self) -> Meaning:
         """The vectors that all searchers share."""
@@ -108,7 +105,7 @@ class Pool:
         self.shared = SharedMeaning(State(folder), config)
         self._folder, self._config = folder, config
         self.state = State(folder)
-        self._texts = NoteTexts(folder, KEPT, threading.Lock())
+        self.texts = NoteTexts(folder, KEPT, threading.Lock())
         self._slots = threading.BoundedSemaphore(MOST)
         self._by_meaning = threading.Lock()
         self._lock = threading.Lock()
@@ -226,7 +223,7 @@ class Pool:
                 raise VaultmemError("the agent has not begun to index yet; try again in a moment")
             time.sleep(PAUSE)
         change = self._change
-        searcher = WarmSearcher(self._folder, self._config, self.shared, self._texts)
+        searcher = WarmSearcher(self, self._folder, self._config)
         searcher.change = change
         return searcher
 
@@ -329,17 +326,12 @@ class AgentVault(Vault):
         return self
 
     def sync(
-        self,
-        *,
-        rebuild: bool = False,
-        confirm_removals: bool = False,
-        progress: Progress | None = None,
-    ) -> Report:
+        self, *, rebuild: bool = False, confirm_removals: bool = False, progress: Progress | None = None
+    ) -> Report:  # fmt: skip
         """Compare the whole vault now, or read all of it again."""
         self.release()
-        return self._agent.sync_now(
-            progress or Silent(), rebuild=rebuild, confirmed=confirm_removals
-        )
+        how = {"rebuild": rebuild, "confirmed": confirm_removals}
+        return self._agent.sync_now(progress or Silent(), **how)
 
     def embed(self, *, progress: Progress | None = None) -> Embedded:
         """Wait until what is waiting has been embedded."""

@@ -83,9 +83,8 @@ class Reconciler(threading.Thread):
     def wrote(self, paths: Iterable[str]) -> None:
         """These were written or moved away by us."""
         written = list(paths)
-        self._guard.expect(
-            path for path in written if not os.path.lexists(f"{self._state.vault}/{path}")
-        )
+        folder = self._state.vault
+        self._guard.expect(path for path in written if not os.path.lexists(f"{folder}/{path}"))
         for path in written:
             self._listeners.touched(path)
         self.writes.add(written)

@@ -38,16 +38,12 @@ class Reminders(threading.Thread):
     cannot be believed, `is_ready` whether the index knows all of it."""
 
     def __init__(
-        self,
-        lend: Lend,
-        pending: Callable[[], Pending],
-        vanished: Callable[[], str | None],
+        self, lend: Lend, pending: Callable[[], Pending], vanished: Callable[[], str | None],
         is_ready: Callable[[], bool],
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(name="reminders", daemon=True)
-        self.now: Callable[[], datetime] = lambda: datetime.fromtimestamp(
-            clock.seconds(), LocalZone()
-        )
+        zone = LocalZone()
+        self.now: Callable[[], datetime] = lambda: datetime.fromtimestamp(clock.seconds(), zone)
         self._lend, self._pending = lend, pending
         self._vanished, self._is_ready = vanished, is_ready
         self._wake = threading.Condition()

@@ -102,13 +102,9 @@ class Scheduler:
     on_wake: Callable[[], None] | None = None
 
     def __init__(
-        self,
-        jobs: Iterable[Planned],
-        run: Callable[[str], str],
-        ledger: Ledger,
-        conditions: Conditions,
+        self, jobs: Iterable[Planned], run: Callable[[str], str], ledger: Ledger, conditions: Conditions,
         timing: Timing | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         from apscheduler.schedulers.background import BackgroundScheduler  # a listing does without
 
         self._jobs = {job.name: job for job in jobs}
@@ -136,9 +132,10 @@ class Scheduler:
         self._runs.remember(self._jobs)
         for job in self._jobs.values():
             trigger = _Schedule(job.schedule, self._timing)
+            coming = self._schedule_at(job.name)
             self._scheduler.add_job(
-                self._turn, trigger, [job.name], id=job.name, next_run_time=self._schedule_at(job.name),
-            )  # fmt: skip
+                self._turn, trigger, [job.name], id=job.name, next_run_time=coming
+            )
         self._scheduler.start()
         threading.Thread(target=self._beat, name="jobs heartbeat", daemon=True).start()
 
@@ -176,9 +173,8 @@ class Scheduler:
             try:
                 self._executor.submit_job(self._scheduler.get_job(name), [datetime.now(UTC)])
             except MaxInstancesReachedError as error:
-                raise StateError(
-                    f"the job {name} is running already; wait for it to end"
-                ) from error
+                what = f"the job {name} is running already"
+                raise StateError(f"{what}; wait for it to end") from error
             self._requested[name] = future
         return future.result()
 

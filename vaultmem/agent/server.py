@@ -245,12 +245,11 @@ def listen(path: str) -> socket.socket:
             ours.bind(path)
             os.chmod(path, 0o600)
             ours.listen(BACKLOG)
-    except OSError as error:
+    except (OSError, StateError) as error:
         ours.close()
+        if isinstance(error, StateError):
+            raise
         raise StateError(f"cannot listen on {path}: {error.strerror or error}") from error
-    except StateError:
-        ours.close()
-        raise
     return ours
 
 
@@ -296,10 +295,9 @@ def is_ours(connection: socket.socket) -> bool:
 
 def _peer_uid(connection: socket.socket) -> int:
     if hasattr(socket, "SO_PEERCRED"):
-        credentials = connection.getsockopt(
-            socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")
-        )
-        return int(struct.unpack("3i", credentials)[1])
+        form = "3i"
+        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize(form))
+        return int(struct.unpack(form, raw)[1])
     local, peer_credentials = 0, 1  # SOL_LOCAL and LOCAL_PEERCRED of macOS and the BSDs
     credentials = connection.getsockopt(local, peer_credentials, 128)
     return int(struct.unpack_from("2I", credentials)[1])  # struct xucred: version, uid

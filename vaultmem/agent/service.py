@@ -17,35 +17,7 @@ from vaultmem.errors import StateError
 from vaultmem.paths import replace_private, state_folder, vault_id
 from vaultmem.text.values import value
 
-UNIT = """\
-[Unit]
-Description=vaultmem agent of {title}
-StartLimitIntervalSec=300
-StartLimitBurst=5
-
-[Service]
-Type=exec
-ExecStart={command}
-{environment}WorkingDirectory=/
-UMask=0077
-Restart=on-failure
-RestartSec=5
-RestartPreventExitStatus=2
-TimeoutStopSec=10
-Nice=10
-IOSchedulingClass=idle
-CPUWeight=20
-NoNewPrivileges=yes
-LockPersonality=yes
-RestrictNamespaces=yes
-RestrictRealtime=yes
-RestrictSUIDSGID=yes
-RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
-SystemCallArchitectures=native
-
-[Install]
-WantedBy=default.target
-"""
+_UNIT = os.path.join(os.path.dirname(__file__), "systemd.service")
 
 
 @value
@@ -127,15 +99,14 @@ def render_unit(command: list[str], vault: str, environment: dict[str, str]) -> 
     """The text of a systemd user unit."""
     for name, text in environment.items():
         if not text.replace("\t", " ").isprintable():
-            raise StateError(
-                f"no unit can hold {name}={text!r}; set it to something in plain letters"
-            )
+            what = f"no unit can hold {name}={text!r}"
+            raise StateError(f"{what}; set it to something in plain letters")
     lines = [f"Environment={quote_word(f'{name}={text}')}\n" for name, text in environment.items()]
     title = "".join(c if c.isprintable() else "\ufffd" for c in vault).replace("%", "%%")
-    text = UNIT.format(
-        title=title.rstrip("\\"), command=exec_line(command), environment="".join(lines)
-    )
-    return text.encode("utf-8")
+    with open(_UNIT, encoding="utf-8") as file:
+        unit = file.read().replace("@TITLE@", title.rstrip("\\"))
+    words = exec_line(command)
+    return unit.replace("@COMMAND@", words).replace("@ENVIRONMENT@", "".join(lines)).encode()
 
 
 def exec_line(words: list[str]) -> str:
