@@ -15,7 +15,7 @@ from typing import NamedTuple
 from vaultmem.adapter.services import Model
 from vaultmem.api import Vault
 from vaultmem.errors import LlmError, NotWrittenError, VaultmemError
-from vaultmem.memories import importance
+from vaultmem.memories import short_texts
 from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import (
     ASSISTANT,
@@ -284,5 +284,5 @@ def _fact(source: Source, text: str) -> Record:
     return {
         "role": MEMORY, "id": own, "content": text, "created_at": fine_stamp(source.at),
         "of": [source.turn] if source.turn else [],
-        "properties": {"memory_type": importance.memory_type(text)},
+        "properties": {"memory_type": short_texts.memory_type(text)},
     }  # fmt: skip

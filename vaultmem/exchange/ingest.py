@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from vaultmem.exchange import items
 from vaultmem.exchange.items import Item, item_of, without_editor_markup
 from vaultmem.light import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict, cast
-from vaultmem.memories import importance
+from vaultmem.memories import short_texts
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import Draft, New
 from vaultmem.memories.ledger import take, taken_hashes
@@ -179,8 +179,8 @@ def _weigh(session: Session, params: Arguments, text: str, scope: str) -> Part:
     new = new_memory(session, params, text, matches)
     weight = new.properties["importance"]
     assert isinstance(weight, float)
-    if weight < importance.THRESHOLD:
-        reason = f"importance {weight:.2f} is below {importance.THRESHOLD}"
+    if weight < short_texts.THRESHOLD:
+        reason = f"importance {weight:.2f} is below {short_texts.THRESHOLD}"
         return Part(text, importance=weight, reason=reason)
     return Part(text, new, importance=weight)
 
@@ -206,9 +206,9 @@ def is_same(text: str, other: str, resemblance: float) -> bool:
 def _is_empty_talk(text: str) -> bool:
     """Thanks, ok, and headings of nothing: new they are, but that is all. So is longer talk that states nothing, tells
     of nothing that happened and is about nobody."""
-    if importance.salience(text).score:
+    if short_texts.salience(text).score:
         return False
-    return len(_WORD.findall(text)) < _TOO_FEW or not importance.says_something(text)
+    return len(_WORD.findall(text)) < _TOO_FEW or not short_texts.says_something(text)
 
 
 # Texts of other programs: what is new becomes memories in the inbox, once and for all

@@ -18,9 +18,8 @@ from itertools import islice
 from vaultmem.adapter import Moment, Value
 from vaultmem.light import NamedTuple
 from vaultmem.memories.draft import Draft, Finding
-from vaultmem.memories.importance import importance, memory_type, novelty, salience
 from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
-from vaultmem.memories.short_texts import facts
+from vaultmem.memories.short_texts import facts, form, importance, memory_type, novelty, salience
 from vaultmem.plugins import language
 from vaultmem.progress import listener
 from vaultmem.text.values import lazy, plural
@@ -37,16 +36,9 @@ _OF_PEOPLE = ("lives in", "works at", "married to", "born in")  # statements
 _MOST_SHOWN = 6
 
 _HAN = lazy(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_DENIAL = lazy(
-    r"(?:(?<!\w)(?:not|never|no|nobody|without|cannot|hardly|yet to)|n['’]t)(?:\s+\w+){0,2}\s*$"
-    r"|(?:还没有?|没有?|尚未|未|并未|不用|无需|不必|别再?|不要)[\u4e00-\u9fff]{0,2}$"
-)
+_DENIAL = form("denied")
 _DENIAL_REACH = 32
-_PERSON = lazy(
-    r"(?<!\w)(?:i|i['’]\w+|me|my|mine|we|us|our|you|your|he|she|him|her|his|they|their|who|user|users|team|someone|nobody|"
-    r"people|customers?|please|today|tomorrow|yesterday|next|last|let['’]s|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)(?!\w)"
-    r"|[我你他她谁请您咱]|用户|大家|助手|团队|同事|客户|妈|爸|[今明昨后]天|周[一二三四五六日末]|星期|上周|下周|记得|\d月|[月年]底|了[，。！]|了$",
-)
+_PERSON = form("somebody")
 
 
 class Signal(NamedTuple):

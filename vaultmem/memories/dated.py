@@ -208,17 +208,11 @@ def _new(draft: Draft, memory: Memory, sentence: _Sentence, number: int) -> New:
     now = draft.view.now
     title = free_title(sentence.words, now.date().isoformat(), own_id, draft.is_taken)
     properties: dict[str, Value] = {
-        "id": own_id,
-        "phase": "organized",
-        "category": REMINDERS,
-        "scope": memory.scope,
-        "source": DREAM,
+        "id": own_id, "phase": "organized", "category": REMINDERS, "scope": memory.scope, "source": DREAM,
         **{key: memory.properties[key] for key in _INHERITED if key in memory.properties},
-        "links": [link_to(memory)],
-        **times_of(sentence.moment),
-        "created_at": stamp(now.timestamp()),
+        "links": [link_to(memory)], **times_of(sentence.moment), "created_at": stamp(now.timestamp()),
         "updated_at": stamp(now.timestamp()),
-    }
+    }  # fmt: skip
     origin = memory.text("source") or memory.text("url")
     if origin and not properties.get("agent"):
         properties["agent"] = origin  # another program: so it stays, until a person approves it

@@ -210,12 +210,9 @@ class Draft:
         self.revision += 1
         state.content = content
         state.memory = state.memory._replace(
-            hash=content_hash(content),
-            opening=opening(content),
-            sketch=sketch(content),
-            size=len(content),
+            hash=content_hash(content), opening=opening(content), sketch=sketch(content), size=len(content),
             links=link_targets(content),
-        )
+        )  # fmt: skip
         self.set(memory, why, updated_at=stamp(self.view.now.timestamp()))
 
     def move(self, memory: Memory, category: str, why: str) -> None:
@@ -300,16 +297,12 @@ def _with(memory: Memory, properties: Properties, values: Properties) -> Memory:
     a copied file has another's id, and its folder may have overruled its category."""
     tags = values.get("tags", list(memory.tags))
     return memory._replace(
-        properties=properties,
-        id=str(values.get("id", memory.id)),
-        adopted=memory.adopted or "id" in values,
+        properties=properties, id=str(values.get("id", memory.id)), adopted=memory.adopted or "id" in values,
         tags=tuple(str(tag) for tag in tags) if isinstance(tags, list) else (),
-        phase=str(values.get("phase", memory.phase)),
-        category=str(values.get("category", memory.category)),
-        scope=str(values.get("scope", memory.scope)),
-        created=_moment(values, "created_at", memory.created),
+        phase=str(values.get("phase", memory.phase)), category=str(values.get("category", memory.category)),
+        scope=str(values.get("scope", memory.scope)), created=_moment(values, "created_at", memory.created),
         updated=_moment(values, "updated_at", memory.updated),
-    )
+    )  # fmt: skip
 
 
 def _moment(values: Properties, key: str, otherwise: float) -> float:

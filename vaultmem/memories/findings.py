@@ -12,6 +12,7 @@ from vaultmem.adapter import CAP, Statement
 from vaultmem.light import NamedTuple
 from vaultmem.memories.draft import Draft, Finding, is_own
 from vaultmem.memories.model import ARCHIVE, GENERATED, Memory
+from vaultmem.memories.short_texts import words
 from vaultmem.plugins import language
 from vaultmem.text.sanitize import quote_text
 from vaultmem.text.values import plural
@@ -26,12 +27,6 @@ SHARED = 2  # rare names that two memories must have in common
 SMALLEST, LARGEST = 3, 25  # members of a cluster worth telling
 MOST_CLUSTERS = 20
 MOST_CHARACTERS, MOST_NAMES = 4000, 40  # of a memory
-# Often capital at the beginning of a sentence, and no names then.
-OPENERS = frozenset(
-    "a an the this that these those it its i i'm i've i'd we we're you he she they my our your his her their"
-    " in on at for from to with by as if when while after before and but or so then there here also please"
-    " use used uses do does is are was were has have had can could should would must will may no not never".split()
-)
 _ENTITY = re.compile(
     r"[A-ZÀ-Þ][\w’'-]{1,40}(?: [A-ZÀ-Þ][\w’'-]{1,40}){0,3}"  # Grafana, Anne Miller
     r"|(?<!\w)[a-z]+(?:[A-Z0-9_][a-z]*)+(?!\w)"  # camelCase, snake_case, vec2
@@ -202,11 +197,12 @@ def _names(text: str) -> dict[str, bool]:
     """The names in a text, and whether each is of several words of which the first begins a sentence."""
     names: dict[str, bool] = {}
     for match in _ENTITY.finditer(text):
-        words = (match[1] or match[0]).split(" ")
+        parts = (match[1] or match[0]).split(" ")
         begins = _BEGINNING.search(text, max(0, match.start() - 4), match.start()) is not None
-        while words and words[0].casefold() in OPENERS:
-            words, begins = words[1:], False
-        if words and len(names) < MOST_NAMES:
-            name = " ".join(words)
-            names[name] = names.get(name, True) and begins and len(words) > 1
+        # Often capital at the beginning of a sentence, and no names then.
+        while parts and parts[0].casefold() in words("openers"):
+            parts, begins = parts[1:], False
+        if parts and len(names) < MOST_NAMES:
+            name = " ".join(parts)
+            names[name] = names.get(name, True) and begins and len(parts) > 1
     return names

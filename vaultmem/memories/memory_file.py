@@ -115,25 +115,14 @@ class Reader:
         category = category_of(inner, properties.get("category"))
         created, updated = (seconds(properties.get(key)) for key in ("created_at", "updated_at"))
         return Memory(
-            path=path,
-            id=value or provisional(path),
-            title=title_of(path),
-            category=sys.intern(category),
-            phase=phase_of(category),
-            scope=sys.intern(_scope(properties)),
-            tags=_tags(properties.get("tags")),
-            created=mtime if created is None else created,
-            updated=mtime if updated is None else updated,
-            properties=properties,
-            hash=content_hash(page.content),
-            opening=opening(page.content),
-            sketch=sketch(page.content),
-            size=len(page.content),
-            archived=top == ARCHIVE,
-            adopted=value is not None,
-            links=link_targets(page.content) if "[[" in page.content else (),
+            path=path, id=value or provisional(path), title=title_of(path), category=sys.intern(category),
+            phase=phase_of(category), scope=sys.intern(_scope(properties)), tags=_tags(properties.get("tags")),
+            created=mtime if created is None else created, updated=mtime if updated is None else updated,
+            properties=properties, hash=content_hash(page.content), opening=opening(page.content),
+            sketch=sketch(page.content), size=len(page.content), archived=top == ARCHIVE,
+            adopted=value is not None, links=link_targets(page.content) if "[[" in page.content else (),
             mtime=mtime,
-        )
+        )  # fmt: skip
 
 
 def provisional(path: str, number: int = 1) -> str:

@@ -6,9 +6,12 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 from vaultmem.light import NamedTuple
 from vaultmem.memories.links import edits
+from vaultmem.memories.short_texts import form, words
+from vaultmem.plugins import language
 
 MOST_WORDS = 6
 SHORTEST_CJK, LONGEST_CJK = 4, 12  # shorter ones are mostly ordinary words, or parts of longer ones
@@ -20,9 +23,6 @@ _OPENS = re.compile(
     r"(?:^|[.!?:;|。！？：；])[\s\"'“”‘’(*_>#=~-]*(?:\d+[.)]\s+)?(?:\[.\]\s+)?[\s*_=~\"'“”‘’]*$"
 )
 _LABEL = re.compile(r"[*_ ]*[:：]")
-_DETERMINERS = frozenset(  # a title that begins with one of these is an ordinary phrase
-    ["a", "all", "an", "any", "every", "my", "new", "no", "other", "our", "some", "the", "this"]
-)
 _DATE = re.compile(r"[\d\s.:/_-]+")
 
 
@@ -49,12 +49,12 @@ def _key(title: str) -> str:
         return ""
     if _RUN.fullmatch(title):
         return title if SHORTEST_CJK <= len(title) <= LONGEST_CJK else ""
-    words = _WORD.findall(title)
-    if " ".join(words) != " ".join(title.split()) or not 1 <= len(words) <= MOST_WORDS:
+    parts = _WORD.findall(title)
+    if " ".join(parts) != " ".join(title.split()) or not 1 <= len(parts) <= MOST_WORDS:
         return ""  # with marks inside it is hardly written so in a sentence
-    if len(words) == 1 and (len(title) < SINGLE or title[0].islower()):
+    if len(parts) == 1 and (len(title) < SINGLE or title[0].islower()):
         return ""
-    return "" if words[0].lower() in _DETERMINERS else " ".join(words).lower()
+    return "" if parts[0].lower() in words("determiners") else " ".join(parts).lower()
 
 
 def names_in(text: str, linkable: str, wanted: Mapping[str, str]) -> Iterator[Name]:
@@ -118,27 +118,8 @@ _DIGITS = re.compile(r"\d+")
 _LETTERS = re.compile(r"[^\W_]+")
 _ENDING = re.compile(r"\.[A-Za-z]\w{1,4}$")  # of a file that is no note
 _FILLED_IN = ("{{", "<%", "{%")  # by a template, later
-_DAY_PART = re.compile(
-    r"\d{1,8}(?:st|nd|rd|th)?|[wq]\d{1,2}"
-    r"|(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)"
-    r"|(?:january|february|march|april|august|september|october|november|december)"
-    r"|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
-    r"|(?:周|星期|週|礼拜|禮拜)[一二三四五六日天]",
-    re.IGNORECASE,
-)
+_DAY_PART = form("day_part")
 _BETWEEN = re.compile(r"[\W_年月日号號]+")
-_TELLING = frozenset(  # one of these more or less makes another name of it
-    "不非无無未没沒反前后後上下左右内內外新旧舊大小多少一二三四五六七八九十男女"
-)
-_TRADITIONAL = (
-    "習學時間個們國說這來會過對開關電腦機網頁書讀寫記憶檔資訊設計實驗問題運動飲練體點線數"
-    "據庫務業產經濟與從發現為無難應該測試錄標簽專項組織級類別結構邏輯選擇編歷語詞譯財貨幣"
-)
-_SIMPLIFIED = (
-    "习学时间个们国说这来会过对开关电脑机网页书读写记忆档资讯设计实验问题运动饮练体点线数"
-    "据库务业产经济与从发现为无难应该测试录标签专项组织级类别结构逻辑选择编历语词译财货币"
-)
-_AS_SIMPLIFIED = str.maketrans(_TRADITIONAL, _SIMPLIFIED)
 _PICTURE = re.compile("[\u2600-\u27bf\U0001f300-\U0001faff]")
 SHORT = 5  # letters: so short a name is another one with any other letter
 LETTERS_PER_SLIP = 6
@@ -149,7 +130,13 @@ SHORT_CJK = 5
 def spelling(name: str) -> str:
     """A name without case, blanks, marks and the difference of traditional and simplified characters."""
     folded = unicodedata.normalize("NFKC", name).casefold()
-    return _LEFT_OUT.sub("", folded).translate(_AS_SIMPLIFIED)
+    return _LEFT_OUT.sub("", folded).translate(_simplified())
+
+
+@cache
+def _simplified() -> dict[int, int]:
+    texts = language().table("texts")
+    return str.maketrans(texts["traditional"], texts["simplified"])
 
 
 def slips(name: str, title: str) -> int | None:
@@ -162,7 +149,7 @@ def slips(name: str, title: str) -> int | None:
     if _HAN.search(name + title):
         # Never another character in the place of one: that is another word.
         is_one_more = len(short) > SHORT_CJK and any(
-            long[:at] + long[at + 1 :] == short and sign not in _TELLING
+            long[:at] + long[at + 1 :] == short and sign not in language().table("texts")["telling"]
             for at, sign in enumerate(long)
         )
         return 1 if is_one_more else None

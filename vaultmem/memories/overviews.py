@@ -38,12 +38,8 @@ WEEK = 7 * 86_400.0
 MOST_OF_A_WEEK = 20  # memories of one week and kind
 MOST_COMMITS = 10_000
 _HEADINGS = {
-    CREATE: "New",
-    EDIT: "Changed",
-    MOVE: "Filed",
-    TO_ARCHIVE: "Archived",
-    RESTORE: "Brought back",
-}
+    CREATE: "New", EDIT: "Changed", MOVE: "Filed", TO_ARCHIVE: "Archived", RESTORE: "Brought back",
+}  # fmt: skip
 _ORDER = {action: number for number, action in enumerate(_HEADINGS)}
 # What a program alone needs to know, by memories.dream, classify and decay.
 _SILENT = re.compile(r"read [\d,.]+ times?|judged: .*|reinforced")

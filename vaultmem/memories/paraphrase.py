@@ -22,11 +22,11 @@ from vaultmem.memories.short_texts import (
     DENIAL,
     HAN,
     NAME,
-    STOP,
     facts_of_both,
     is_event,
     stem,
     tokens_of,
+    words,
 )
 from vaultmem.plugins import language
 from vaultmem.text.values import lazy
@@ -131,21 +131,14 @@ def _shared(a: _Plain, b: _Plain, similarity: float | None) -> dict[str, float]:
     lost, gained = _missing(a, b), _missing(b, a)
     covered = sorted((_coverage(a, lost), _coverage(b, gained)))
     results = {
-        "covered": covered[0],
-        "covered squared": covered[0] ** 2,
-        "covered by the other": covered[1],
-        "words in one": bool(lost) != bool(gained),
-        "words in both": bool(lost and gained),
-        "lost": min(4, len(lost), len(gained)) / 4,
-        "gained": min(6, max(len(lost), len(gained))) / 6,
-        "short": 1 / max(2, min(len(a.words), len(b.words))),
-        "events": a.event and b.event,
-        "cue in one": a.cue != b.cue,
-        "denied in one": a.denied != b.denied,
-        "denied and covered": covered[0] * (a.denied != b.denied),
-        **_particulars(a, b, {*lost, *gained}),
+        "covered": covered[0], "covered squared": covered[0] ** 2, "covered by the other": covered[1],
+        "words in one": bool(lost) != bool(gained), "words in both": bool(lost and gained),
+        "lost": min(4, len(lost), len(gained)) / 4, "gained": min(6, max(len(lost), len(gained))) / 6,
+        "short": 1 / max(2, min(len(a.words), len(b.words))), "events": a.event and b.event,
+        "cue in one": a.cue != b.cue, "denied in one": a.denied != b.denied,
+        "denied and covered": covered[0] * (a.denied != b.denied), **_particulars(a, b, {*lost, *gained}),
         **_signs(a, b),
-    }
+    }  # fmt: skip
     closeness = 0.0 if similarity is None else similarity - _USUAL
     results["meaning"] = closeness
     results["meaning and Chinese"] = closeness * results["Chinese"]
@@ -164,13 +157,10 @@ def _particulars(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
     numbers = bool(a.numbers - b.numbers), bool(b.numbers - a.numbers)
     names = bool(a.names & alone), bool(b.names & alone)
     return {
-        "numbers differ": all(numbers),
-        "number in one": numbers[0] != numbers[1],
-        "numbers same": bool(a.numbers & b.numbers),
-        "names differ": all(names),
-        "name in one": names[0] != names[1],
-        "names same": bool(a.names & b.names),
-    }
+        "numbers differ": all(numbers), "number in one": numbers[0] != numbers[1],
+        "numbers same": bool(a.numbers & b.numbers), "names differ": all(names),
+        "name in one": names[0] != names[1], "names same": bool(a.names & b.names),
+    }  # fmt: skip
 
 
 def _places(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
@@ -183,19 +173,14 @@ def _places(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
     inverted, turned = _order(a, b)
     han = bool(a.signs and b.signs)
     return {
-        "beginnings differ": all(first),
-        "beginning in one": first[0] != first[1],
-        "ends differ": all(last),
-        "end in one": last[0] != last[1],
-        "other beginning": swapped and not at.head,
+        "beginnings differ": all(first), "beginning in one": first[0] != first[1], "ends differ": all(last),
+        "end in one": last[0] != last[1], "other beginning": swapped and not at.head,
         "other middle": swapped and at.head > 0 and at.foot > 0,
         "other Chinese middle": swapped and at.head > 0 and at.foot > 0 and han,
-        "other end": swapped and at.head > 0 and not at.foot,
-        "goes on": longer and not at.foot,
-        "put in": longer and at.foot > 0 and at.mine != at.theirs,
-        "inverted": inverted,
+        "other end": swapped and at.head > 0 and not at.foot, "goes on": longer and not at.foot,
+        "put in": longer and at.foot > 0 and at.mine != at.theirs, "inverted": inverted,
         "turned round": turned and a.passive == b.passive,
-    }
+    }  # fmt: skip
 
 
 def _signs(a: _Plain, b: _Plain) -> dict[str, float]:
@@ -228,27 +213,22 @@ def _plain(text: str) -> _Plain:
         )
     )
     spelled = spelled.replace("星期", "周").replace("礼拜", "周").replace("点半", "点30")
-    words = tuple(token.stem for token in tokens_of(spelled))
+    stems = tuple(token.stem for token in tokens_of(spelled))
     prefixes: dict[str, list[str]] = {}
-    for word in words:
+    for word in stems:
         prefixes.setdefault(word[:_PREFIX], []).append(word)
     runs = () if spelled.isascii() else _HANS.findall(spelled)
-    signs = [sign for run in runs for sign in run if sign not in STOP]
-    known = {word: 0.5 if _is_han(word) else 1.0 for word in words}
+    signs = [sign for run in runs for sign in run if sign not in words("stop")]
+    known = {word: 0.5 if _is_han(word) else 1.0 for word in stems}
     return _Plain(
-        words,
-        known,
-        max(0.5, sum(known.values())),
-        {key: tuple(item) for key, item in prefixes.items() if len(key) == _PREFIX},
-        frozenset(signs),
+        stems, known, max(0.5, sum(known.values())),
+        {key: tuple(item) for key, item in prefixes.items() if len(key) == _PREFIX}, frozenset(signs),
         frozenset(map("".join, pairwise(signs))),
-        frozenset(word for word in words if any(map(str.isdigit, word))),
+        frozenset(word for word in stems if any(map(str.isdigit, word))),
         frozenset(token.stem for token in tokens_of(text) if token.kind == NAME),
-        (DENIAL.search(text) or _REFUSAL.search(text)) is not None,
-        _PASSIVE.search(text) is not None,
-        is_event(text),
-        CUES.search(text) is not None,
-    )
+        (DENIAL.search(text) or _REFUSAL.search(text)) is not None, _PASSIVE.search(text) is not None,
+        is_event(text), CUES.search(text) is not None,
+    )  # fmt: skip
 
 
 @lru_cache(4096)
@@ -320,45 +300,14 @@ def _order(a: _Plain, b: _Plain) -> tuple[float, bool]:
 
 # From here on: python benchmarks/pairs.py --weights
 WEIGHTS: Mapping[str, float] = {
-    "covered": 0.72,
-    "covered squared": 1.53,
-    "covered by the other": 0.07,
-    "words in one": -1.55,
-    "words in both": -1.48,
-    "lost": -0.59,
-    "gained": -0.79,
-    "short": 6.95,
-    "events": 0.64,
-    "cue in one": -1.28,
-    "denied in one": 0.95,
-    "denied and covered": -2.3,
-    "numbers differ": -2.22,
-    "number in one": -1.68,
-    "numbers same": 0.87,
-    "names differ": -1.59,
-    "name in one": -2.2,
-    "names same": 0.0,
-    "beginnings differ": -0.49,
-    "beginning in one": -0.12,
-    "ends differ": -1.93,
-    "end in one": 0.44,
-    "other beginning": -0.17,
-    "other middle": -0.35,
-    "other Chinese middle": -1.3,
-    "other end": -0.7,
-    "goes on": -0.34,
-    "put in": -2.28,
-    "inverted": 1.2,
-    "turned round": -3.29,
-    "Chinese": 0.15,
-    "pairs of signs": 2.13,
-    "signs lost": 0.0,
-    "signs gained": -0.7,
-    "one fact": 2.13,
-    "other subject": -0.81,
-    "meaning": 2.2,
-    "meaning and Chinese": -1.89,
-    "meaning and numbers": -2.45,
-    "": -3.37,
-}
+    "covered": 0.72, "covered squared": 1.53, "covered by the other": 0.07, "words in one": -1.55,
+    "words in both": -1.48, "lost": -0.59, "gained": -0.79, "short": 6.95, "events": 0.64, "cue in one": -1.28,
+    "denied in one": 0.95, "denied and covered": -2.3, "numbers differ": -2.22, "number in one": -1.68,
+    "numbers same": 0.87, "names differ": -1.59, "name in one": -2.2, "names same": 0.0,
+    "beginnings differ": -0.49, "beginning in one": -0.12, "ends differ": -1.93, "end in one": 0.44,
+    "other beginning": -0.17, "other middle": -0.35, "other Chinese middle": -1.3, "other end": -0.7,
+    "goes on": -0.34, "put in": -2.28, "inverted": 1.2, "turned round": -3.29, "Chinese": 0.15,
+    "pairs of signs": 2.13, "signs lost": 0.0, "signs gained": -0.7, "one fact": 2.13, "other subject": -0.81,
+    "meaning": 2.2, "meaning and Chinese": -1.89, "meaning and numbers": -2.45, "": -3.37,
+}  # fmt: skip
 LIKELY = -0.75

@@ -120,13 +120,9 @@ def _taking(session: Session, commits: list[Record], by: str) -> _Taking:
     again = subjects.startswith(UNDO) and all(one.undoes for one in commits)
     why = f"{REDO}{subjects.removeprefix(UNDO)}" if again else f"{UNDO}{subjects}"
     means = undoing.Means(
-        session.desk.folder,
-        session.desk.bytes_of,
-        past.merged,
-        _archiver(session, by),
-        lambda one, other: _id(session, one) == _id(session, other),
-        put_away,
-    )
+        session.desk.folder, session.desk.bytes_of, past.merged, _archiver(session, by),
+        lambda one, other: _id(session, one) == _id(session, other), put_away,
+    )  # fmt: skip
     writes, not_possible = undoing.planned_writes(undone, means, why[:LONGEST_WHY])
     refused: list[Skipped] = [{"path": path, "reason": reason} for path, reason in not_possible]
     answers, later = item_answers.answers_before(session, commits)

@@ -70,35 +70,20 @@ def record(memory: Memory, content: str, known: Known) -> MemoryRecord:
     expires = memory.expires
     reinforced = seconds(memory.properties.get("last_reinforced_at"))
     return {
-        "id": memory.id,
-        "content": content.rstrip("\n"),
-        "title": memory.title,
-        "path": memory.path,
-        "agent": memory.text("agent"),
-        "personality": memory.text("personality"),
-        "project": memory.text("project"),
-        "type": memory.text("type"),
-        "global": memory.properties.get("global") is True,
-        "decay_policy": memory.decay_policy,
+        "id": memory.id, "content": content.rstrip("\n"), "title": memory.title, "path": memory.path,
+        "agent": memory.text("agent"), "personality": memory.text("personality"),
+        "project": memory.text("project"), "type": memory.text("type"),
+        "global": memory.properties.get("global") is True, "decay_policy": memory.decay_policy,
         "confidence": confidence(memory, known.reads, known.now, known.half_life),
-        "recency": model.recency(memory.created, known.now),
-        "phase": memory.phase,
-        "category": memory.category,
-        "scope": memory.scope,
-        "tags": list(memory.tags),
-        "source": memory.text("source"),
-        "memory_type": memory.text("memory_type"),
-        "importance": memory.importance,
-        "access_count": reads_of(memory, known.reads),
-        "links": [known.ids(title) for title in memory.linked],
-        "content_hash": memory.hash,
-        "created_at": stamp(memory.created),
-        "updated_at": stamp(memory.updated),
+        "recency": model.recency(memory.created, known.now), "phase": memory.phase, "category": memory.category,
+        "scope": memory.scope, "tags": list(memory.tags), "source": memory.text("source"),
+        "memory_type": memory.text("memory_type"), "importance": memory.importance,
+        "access_count": reads_of(memory, known.reads), "links": [known.ids(title) for title in memory.linked],
+        "content_hash": memory.hash, "created_at": stamp(memory.created), "updated_at": stamp(memory.updated),
         "last_reinforced_at": None if reinforced is None else stamp(reinforced),
-        "expires_at": None if expires is None else stamp(expires),
-        "deleted": memory.archived,
+        "expires_at": None if expires is None else stamp(expires), "deleted": memory.archived,
         "version": _version(memory.properties.get("version")),
-    }
+    }  # fmt: skip
 
 
 def _version(value: Value) -> int:

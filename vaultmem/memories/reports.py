@@ -133,14 +133,10 @@ def settled_plan(plan: Plan, outcome: Outcome) -> Plan:
 def to_json(plan: Plan, outcome: Outcome) -> PlanReport:
     """A plan that is settled."""
     return {
-        "job": plan.name,
-        "dry_run": False,
-        "changes": [_change_to_json(change) for change in plan.changes],
-        "counts": _counts(plan.changes),
-        "findings": [finding_to_json(finding) for finding in plan.findings],
-        "skipped": [{"path": path, "reason": reason} for path, reason in outcome.skipped],
-        "left": plan.left,
-    }
+        "job": plan.name, "dry_run": False, "changes": [_change_to_json(change) for change in plan.changes],
+        "counts": _counts(plan.changes), "findings": [finding_to_json(finding) for finding in plan.findings],
+        "skipped": [{"path": path, "reason": reason} for path, reason in outcome.skipped], "left": plan.left,
+    }  # fmt: skip
 
 
 def finding_to_json(one: Finding) -> FindingRow:

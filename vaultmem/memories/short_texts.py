@@ -1,10 +1,12 @@
-"""What a short text says, as it compares with another one: words, names, numbers, denials, statements."""
+"""What a short text says, as it compares with another one: words, names, numbers, denials, statements; how much it is
+worth keeping, and of which type it is (the "logic" seed, sections 1.5 and 1.6). The words are data of the language."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from vaultmem.adapter import Statement
 from vaultmem.light import NamedTuple
@@ -14,6 +16,18 @@ from vaultmem.text.values import lazy
 CAP = 400  # characters: a longer text states more than one thing
 NAME, NUMBER, WORD = "name", "number", "word"
 
+
+def form(name: str) -> re.Pattern[str]:
+    """A pattern of the language, compiled at its first use."""
+    return lazy(lambda: str(language().table("texts")[name]).replace("\n", ""))
+
+
+@cache
+def words(name: str, table: str = "texts") -> frozenset[str]:
+    """A list of words of the language."""
+    return frozenset(language().table(table)[name].split())
+
+
 HAN = "\u3040-\u30ff\u3400-\u9fff"
 _HAN_NAME = (
     "[小老阿][王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕]"
@@ -22,35 +36,9 @@ _ASCII_TOKEN = lazy(r"\d+(?:[.,:/-]\d+)*|[^\W\d_](?:\w|'(?=\w)|[.](?=[^\W\d_]))*
 _TOKEN = lazy(  # the same with the wide characters, which take 4 ms to compile
     rf"{_HAN_NAME}|\d+(?:[.,:/-]\d+)*|[^\W\d_{HAN}](?:[^\W{HAN}]|['’](?=\w)|[.](?=[^\W\d_{HAN}]))*|[{HAN}]"
 )
-STOP = frozenset(
-    "a an the this that these those it its is are was were be been being am do does did has have had will would shall"
-    " should can could must to of in on at for from by with as and or but so than then there here i me my mine we us"
-    " our you your he she they him her his their them user s t please only just very also".split()
-) | frozenset("的是在也就都和与及着过我你他她它们用户这那个一有为把被")
-CUES = lazy(
-    r"\b(?:now(?:adays)?|new|moved?|moving|instead(?: of)?|no longer|not? (?:\w+ ){0,3}any ?more|switch(?:ed)?|"
-    r"chang(?:ed|es)|became|replaced?|replaces|stopped|quit|gave up|given up|from now on|from \w+(?: on)? |since|"
-    r"extended|postponed|rescheduled|raised|lowered|increased|reduced|upgraded|downgraded|migrated|dropped|sold|closed|"
-    r"took over|relocated|these days|rewritten|turned|went up|went down|started|again|gone|against|got)\b"
-    r"|现在|以后|今后|开始|已经|改[为用到成]?|换成?|搬到?|迁移?|不再|新的?|升级到?|推迟|延期?|降[到为]|增加到?|卖掉|戒",
-    re.IGNORECASE,
-)
-DENIAL = lazy(r"\b(?:not|no|never|none|without|cannot|\w+n['’]t)\b|[不没未别戒]", re.IGNORECASE)
-_SEVERAL = lazy(  # of these one can have several at a time
-    r"\b(?:like|love|enjoy|dislike|hate|has|have|had|speak|know|own|allerg\w+|deci(?:ded|sion)|lesson|learn\w*|play|visit|"
-    r"ask|also|too)s?\b|喜欢|爱|讨厌|会说|有一|家里有|过敏|决定|教训|在学|也",
-    re.IGNORECASE,
-)
-_OTHER_TIME = lazy(
-    r"\b(?:might|maybe|perhaps|some day|used to|old|formerly|if|when|plans?|in (?:19|20)\d\d|(?:19|20)\d\d:)\b"
-    r"|\b(?-i:may)\b|以前|可能|将来|如果|明年|(?:19|20)\d\d年",
-    re.IGNORECASE,
-)
-_WHEN = lazy(
-    r",? (?:in|since) (?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
-    r"|,? (?:last|this) (?:week|month|year|spring|summer|autumn|winter)\b"
-    r"|,? on (?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|,? yesterday\b"
-)
+CUES, DENIAL, EVENT, LASTING, WORKING = map(form, ("cues", "denial", "event", "lasting", "working"))
+_SEVERAL = form("several")  # of these one can have several at a time
+_OTHER_TIME, _WHEN = form("other_time"), form("when")
 _WHICH = lazy(r"([^\W\d_]{2,}) (\d{1,3})(?![.,:%/-]?[\w%])(?: ([^\W\d_]+))?")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
 
@@ -82,17 +70,12 @@ def read(text: str) -> Reading:
     """Read it."""
     tokens = words_of(text)
     return Reading(
-        tokens,
-        frozenset(token.stem for token in tokens),
+        tokens, frozenset(token.stem for token in tokens),
         frozenset(token.stem for token in tokens if token.kind == NAME),
-        frozenset(token.stem for token in tokens if token.kind == NUMBER),
-        CUES.search(text) is not None,
-        DENIAL.search(text) is not None,
-        _SEVERAL.search(text) is not None,
-        is_event(text),
-        _OTHER_TIME.search(text) is not None,
-        frozenset(_which(text)),
-    )
+        frozenset(token.stem for token in tokens if token.kind == NUMBER), CUES.search(text) is not None,
+        DENIAL.search(text) is not None, _SEVERAL.search(text) is not None, is_event(text),
+        _OTHER_TIME.search(text) is not None, frozenset(_which(text)),
+    )  # fmt: skip
 
 
 @lru_cache(4096)
@@ -103,7 +86,7 @@ def words_of(text: str) -> tuple[Token, ...]:
 
 def _which(text: str) -> Iterator[str]:
     for match in _WHICH.finditer(text):
-        if match[1].lower() not in STOP and (match[3] or "the").lower() in STOP:
+        if match[1].lower() not in words("stop") and (match[3] or "the").lower() in words("stop"):
             yield match[2]
 
 
@@ -125,15 +108,15 @@ def facts_of_both(one: str, other: str) -> tuple[tuple[Statement, ...], tuple[St
 
 def tokens_of(text: str) -> list[Token]:
     """The words that carry meaning."""
-    words = enumerate((_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text))
-    results = (_token(word, is_first=number == 0) for number, word in words)
+    every = enumerate((_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text))
+    results = (_token(word, is_first=number == 0) for number, word in every)
     return [token for token in results if token is not None]
 
 
 @lru_cache(16_384)
 def _token(word: str, *, is_first: bool) -> Token | None:
     plain = word.lower().removesuffix("'s").removesuffix("’s")
-    return None if plain in STOP else Token(stem(plain), _kind(word, is_first=is_first))
+    return None if plain in words("stop") else Token(stem(plain), _kind(word, is_first=is_first))
 
 
 def _kind(word: str, *, is_first: bool) -> str:
@@ -155,32 +138,7 @@ def stem(word: str) -> str:
 
 # What a memory is in time: a fact, a preference, an event, a working note. It decides how long the memory lives.
 
-EVENT = lazy(
-    r"^\W*(?:session(?: notes?)?|meeting notes|log|diary|minutes)\b\W"
-    r"|^\W*(?:[\d-]{4,10}[\W]+)?(?:(?:today|yesterday|this morning|last (?:night|week)|on \w+day)\W+)?"
-    r"(?:(?:I|we|the user|user|he|she|they) )?(?:(?:have|has|had|just|also) )?"
-    r"(?:asked|ate|bought|booked|called|checked|cleaned|compared|debugged|discussed|drafted|drove|explained|fixed|flew|"
-    r"found|had (?:a |lunch|dinner|breakfast|coffee)|helped|installed|investigated|listened|looked|made|measured|met|"
-    r"ordered|paid|planned|played|prepared|printed|profiled|ran|read|refactored|released|repaired|replied|reported|"
-    r"researched|reviewed|rotated|said|saw|searched|sent|shipped|shopped|sorted|spent|spoke|summari[sz]ed|talked|"
-    r"tested|told|tried|translated|visited|walked|watched|went|worked|wrote)\b"
-    r"|(?<!\w)(?:yesterday|today|this morning|last night|just now)(?!\w|['’])"
-    r"|今[天早晚]|昨[天晚]|前天|刚才|刚刚|上周|^会话|(?:讨论|修复|发布|完成|帮\S{1,4}写|去|见|看|交|付|花)了|给\S{1,4}打电话",
-    re.IGNORECASE,
-)
-LASTING = lazy(
-    r"(?<!\w)(?:decid\w+|decision|agreed|lesson|learned|rule|always|never|must|since|until|from now on|no longer|"
-    r"any ?more|now (?!\w+ing)|born|died|married|moved (?:to|from|in)|is|are)(?!\w)"
-    r"|决定|教训|改|换|搬|退休|毕业|结婚|出生|不再|以后|必须",
-    re.IGNORECASE,
-)
-WORKING = lazy(
-    r"(?<!\w)(?:right now|for now|at the moment|in progress|currently \w+ing|now \w+ing|working on|next step (?:is|:)|"
-    r"(?:in )?this (?:session|conversation|chat)|until this is done|half[- ]done)(?!\w)"
-    r"|正在|目前正|本次(?:会话|对话)|这次(?:会话|对话)|下一步",
-    re.IGNORECASE,
-)
-
+# A start asks this of each title, and need not read a table for it.
 ABOUT_PERSON = lazy(
     r"^\W*(?:(?:the )?user(?!\w)|I(?!\w)|my(?!\w)|用户|我(?!们)|本人)", re.IGNORECASE
 )
@@ -200,3 +158,138 @@ def is_about_person(text: str) -> bool:
 def is_working_note(text: str) -> bool:
     """Whether it tells what is being done now and will be over soon."""
     return WORKING.search(text[:CAP]) is not None
+
+
+# How much a memory is worth keeping: importance = 0.6 * novelty + 0.4 * salience. Novelty is how far the meaning lies
+# from all that is known already; salience adds up what the words show.
+
+THRESHOLD = 0.3  # below it, a text is not worth a memory
+NOVELTY_SHARE, SALIENCE_SHARE = 0.6, 0.4
+NAMED, COUNTED, PREFERENCE, TECHNICAL = 0.3, 0.2, 0.4, 0.1
+HEAD = 4000  # characters; a signal that comes later does not make a text salient
+# A capital inside a sentence; at its beginning only with what follows a name.
+_INNER_NAME, _FIRST_NAME = form("inner_name"), form("first_name")
+_MIXED = lazy(
+    r"\[\[[^\[\]\n]+\]\]|(?<!\w)@[A-Za-z]\w+|[a-z][A-Z]\w+|(?<![A-Za-z])[A-Z][a-z]+[A-Z]\w*"
+)
+_HAN_LATIN_NAME = lazy(r"[\u4e00-\u9fff，。、] ?[A-Z][A-Za-z]{2,}|[A-Z][a-z]{2,} ?[\u4e00-\u9fff]")
+_NUMBER, _PREFERENCE, _HAN_PREFERENCE = form("number"), form("preference"), form("han_preference")
+_HAN_FACT, _HAPPENED = form("han_fact"), form("happened")
+_SUBJECT = form("subject")  # the word before a verb that states something
+_SHAPE = lazy(
+    r"`|[a-z][A-Z]|\w_\w|::|->|\(\)|[/\\]\w+[/\\.]\w|^--?\w|^v?\d+\.\d+|^0x[0-9a-f]+$|\w\.(?:py|js|ts|rs|go|md|json|yaml|yml|toml|"
+    r"sh|sql|csv|txt|conf|env|html|css|lock)\b|^[A-Z]{2,}\d*s?$|\d[a-z]{1,2}$|[a-z]\d|\w=\w|^https?:"
+)
+_ASCII_PIECE = lazy(r"[^\s,;!?\"'()\[\]{}]+|`[^`\n]+`")
+_PIECE = lazy(r"[^\s,;!?\"'’“”，。！？、；：()\[\]{}\u3400-\u9fff]+|`[^`\n]+`")
+_HANS = lazy(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+_RARE, _PLAIN = 4.0, 1.0
+_MEAN_RARITY = 1.25  # one technical term among twelve other words that mean something
+_HAN_PER_WORD = 2
+
+
+def _han_names() -> str:
+    pattern, notions = language().table("texts")["han_name"], language().table("notions")
+    for name in ("surnames", "titles", "places"):
+        pattern = pattern.replace(f"<{name}>", notions[name])
+    return str(pattern).replace("\n", "")
+
+
+_HAN_NAMES = lazy(_han_names)
+
+
+def has_name(text: str) -> bool:
+    """Whether it names a person, a place, an organisation or a product, as far as spelling shows it."""
+    if any(pattern.search(text) for pattern in (_MIXED, _INNER_NAME, _FIRST_NAME)):
+        return True
+    if text.isascii():  # the others take 6 ms to compile
+        return False
+    return any(pattern.search(text) for pattern in (_HAN_LATIN_NAME, _HAN_NAMES))
+
+
+def has_number(text: str) -> bool:
+    """Whether it has a number, a day, a month or a word that counts."""
+    return _NUMBER.search(text) is not None
+
+
+def has_technical_terms(text: str) -> bool:
+    """Whether its words are rare enough on average: a frequent word does not count, a plain one counts 1, one with
+    the shape of code or out of a short list of terms 4. Two Chinese characters are taken for a word."""
+    pieces = (_ASCII_PIECE if text.isascii() else _PIECE).findall(text)
+    tokens = [token.strip(".:*_`-" if len(token) < 2 else ".:*") for token in pieces]
+    rarities = [r for r in (_rarity(token) for token in tokens if token) if r]
+    han_terms = han_words = 0
+    if not text.isascii():
+        han_terms = len(re.findall(language().table("notions")["han_terms"], text))
+        han_words = max(han_terms, len(_HANS.findall(text)) // _HAN_PER_WORD)
+    count = len(rarities) + han_words
+    total = sum(rarities) + han_words * _PLAIN + han_terms * (_RARE - _PLAIN)
+    return count > 0 and total / count >= _MEAN_RARITY
+
+
+def _rarity(token: str) -> float:
+    folded = token.lower()
+    if folded in words("frequent", "notions"):
+        return 0.0
+    return _RARE if folded in words("terms", "notions") or _SHAPE.search(token) else _PLAIN
+
+
+class Salience(NamedTuple):
+    """From 0.0 to 1.0, and what it is made of, readable."""
+
+    score: float
+    why: tuple[str, ...]
+
+
+def salience(text: str) -> Salience:
+    """What the words of a text promise."""
+    head = text[:HEAD]
+    parts = (
+        ("named entity", NAMED, has_name(head)),
+        ("number or date", COUNTED, has_number(head)),
+        ("preference", PREFERENCE, has_preference(head)),
+        ("technical term", TECHNICAL, has_technical_terms(head)),
+    )
+    signs = [(name, weight) for name, weight, is_there in parts if is_there]
+    score = round(min(1.0, sum((weight for _, weight in signs), 0.0)), 4)
+    return Salience(score, tuple(f"{name} +{weight}" for name, weight in signs))
+
+
+def novelty(cosine: float | None) -> float:
+    """From 0.0 to 1.0: how far from the centroid of all memories; None when there are none yet."""
+    if cosine is None or not math.isfinite(cosine):
+        return 1.0
+    return min(1.0, max(0.0, 1.0 - cosine))
+
+
+def importance(novelty: float, salience: float) -> float:
+    """From 0.0 to 1.0, rounded to four digits."""
+    return round(NOVELTY_SHARE * novelty + SALIENCE_SHARE * salience, 4)
+
+
+def has_preference(text: str) -> bool:
+    """Whether somebody's preference speaks from it: "I prefer", "my favorite", "讨厌"."""
+    return bool(_PREFERENCE.search(text) or _HAN_PREFERENCE.search(text))
+
+
+def memory_type(text: str) -> str:
+    """What kind of memory it is: episodic, semantic, procedural or working."""
+    head = text[:HEAD]
+    if has_preference(head):
+        return "procedural"
+    if is_working_note(head):
+        return "working"
+    return "episodic" if is_event(head) else "semantic"
+
+
+def says_something(text: str) -> bool:
+    """Whether it states a fact, tells of something that happened, or of work in hand."""
+    head = text[:HEAD]
+    if (
+        language().statements(head)
+        or is_working_note(head)
+        or _HAPPENED.search(head)
+        or _HAN_FACT.search(head)
+    ):
+        return True
+    return any(word.lower() not in words("vague") for word in _SUBJECT.findall(head))

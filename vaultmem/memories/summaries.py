@@ -12,7 +12,7 @@ from itertools import islice
 from vaultmem.adapter.services import Message, Question
 from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import ASSISTANT, SUMMARY, Entry
-from vaultmem.memories.importance import salience
+from vaultmem.memories.short_texts import form, salience
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds
 from vaultmem.vault.walk import without_records
@@ -165,18 +165,7 @@ MOST = 600  # sentences that are weighed
 LONGEST = 600  # characters of a sentence that is still one
 _ENDS = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？；])|\n+")
 _WORDS = re.compile(r"[^\W\d_]{4,}|[\u3400-\u9fff]{2}")
-_QUESTION = re.compile(
-    r"[?？][\s\"'”’」』)）]*$|[吗呢][。！!\s]*$"
-    r"|^(?:where|what|who|whom|whose|when|why|how|which)(?:['’]s|\s+(?:do|does|did|is|are|was|were|am|can|could|should|"
-    r"would|will|have|has))\s"
-    r"|^(?:do|does|did|is|are|was|were|am|can|could|should|would|will|have|has)\s+(?:you|i|we|it|there|they|he|she)\s",
-    re.IGNORECASE,
-)
-_CHAT = re.compile(
-    r"(?:ok(?:ay)?|thanks?|thank you|sure|great|hi|hello|hey|of course|certainly|good (?:morning|evening))\b"
-    r"|好的|谢谢|你好",
-    re.IGNORECASE,
-)
+_QUESTION, _CHAT = form("question"), form("chat")
 
 
 def sentences(texts: Iterable[str]) -> list[str]:

@@ -249,29 +249,20 @@ def features(
     results: dict[str, float] = {
         "shared": 2 * len(shared) / max(1, len(a.stems) + len(b.stems)),
         "beginning": place.head / max(1, len(a.tokens), len(b.tokens)),
-        "beginning differs": bool(a.tokens and b.tokens) and not place.head,
-        "equal": a.stems == b.stems,
-        "lost": min(4, len(lost)) / 4,
-        "gained": min(6, len(gained)) / 6,
-        "names differ": bool(a.names & lost) and bool(b.names & gained),
-        "name gained": bool(b.names & gained),
+        "beginning differs": bool(a.tokens and b.tokens) and not place.head, "equal": a.stems == b.stems,
+        "lost": min(4, len(lost)) / 4, "gained": min(6, len(gained)) / 6,
+        "names differ": bool(a.names & lost) and bool(b.names & gained), "name gained": bool(b.names & gained),
         "numbers differ": bool(a.numbers - b.numbers) and bool(b.numbers - a.numbers),
-        "numbers same": bool(a.numbers & b.numbers),
-        "number in one": bool(a.numbers) != bool(b.numbers),
-        "cue": b.cue,
-        "cue and shared": _in_order(a.tokens, b.tokens) if b.cue else 0.0,
-        "cue before": a.cue,
+        "numbers same": bool(a.numbers & b.numbers), "number in one": bool(a.numbers) != bool(b.numbers),
+        "cue": b.cue, "cue and shared": _in_order(a.tokens, b.tokens) if b.cue else 0.0, "cue before": a.cue,
         "denied in one": a.denied != b.denied,
         "contradicts": any(language().contradicts(one, other) for one in news for other in stated),
         "other subject": bool(topics) and bool(others) and topics.isdisjoint(others),
-        "one value": is_value and not (several or a.event or elsewhen),
-        "several": several,
-        "event": a.event,
+        "one value": is_value and not (several or a.event or elsewhen), "several": several, "event": a.event,
         "meaning": _USUAL if similarity is None else similarity,
-        "cue and meaning": (_USUAL if similarity is None else similarity) * b.cue,
-        "nearest": is_nearest,
+        "cue and meaning": (_USUAL if similarity is None else similarity) * b.cue, "nearest": is_nearest,
         "cue and nearest": is_nearest and b.cue,
-    }
+    }  # fmt: skip
     return results
 
 
@@ -298,32 +289,12 @@ def _in_order(a: Sequence[Token], b: Sequence[Token]) -> float:
 
 # From here on: python benchmarks/pairs.py --weights
 _REPLACES: Mapping[str, float] = {
-    "shared": 2.21,
-    "beginning": 1.52,
-    "beginning differs": -0.15,
-    "equal": -2.56,
-    "lost": -1.26,
-    "gained": -0.4,
-    "names differ": 0.33,
-    "name gained": 0.1,
-    "numbers differ": 0.3,
-    "numbers same": -2.2,
-    "number in one": -0.25,
-    "cue": 0.18,
-    "cue and shared": 2.59,
-    "cue before": -2.54,
-    "denied in one": 0.26,
-    "contradicts": 2.87,
-    "other subject": -0.34,
-    "one value": 0.84,
-    "several": -0.87,
-    "event": -1.15,
-    "meaning": 0.96,
-    "cue and meaning": 0.76,
-    "nearest": 1.38,
-    "cue and nearest": 1.87,
-    "": -4.22,
-}
+    "shared": 2.21, "beginning": 1.52, "beginning differs": -0.15, "equal": -2.56, "lost": -1.26,
+    "gained": -0.4, "names differ": 0.33, "name gained": 0.1, "numbers differ": 0.3, "numbers same": -2.2,
+    "number in one": -0.25, "cue": 0.18, "cue and shared": 2.59, "cue before": -2.54, "denied in one": 0.26,
+    "contradicts": 2.87, "other subject": -0.34, "one value": 0.84, "several": -0.87, "event": -1.15,
+    "meaning": 0.96, "cue and meaning": 0.76, "nearest": 1.38, "cue and nearest": 1.87, "": -4.22,
+}  # fmt: skip
 _CERTAINTY = (0.38, 0.44, 0.83, 0.07, 0.13, 0.7, -1.9)
 _CERTAIN = 1.0
 

@@ -162,14 +162,10 @@ def _means(session: Session, params: Arguments) -> summing.Means:
 def _options(session: Session, params: Arguments) -> Options:
     config = session.desk.config
     return Options(
-        session.desk.seen(),
-        float(duration_seconds(config.text("memories.inbox_ttl"))),
-        float(duration_seconds(config.text("memories.decay_after"))),
-        config.number("memories.upgrade_reads"),
-        config.text("memories.forget") == "all",
-        config.text("recall.trust"),
-        _means(session, params),
-    )
+        session.desk.seen(), float(duration_seconds(config.text("memories.inbox_ttl"))),
+        float(duration_seconds(config.text("memories.decay_after"))), config.number("memories.upgrade_reads"),
+        config.text("memories.forget") == "all", config.text("recall.trust"), _means(session, params),
+    )  # fmt: skip
 
 
 def _run(session: Session, params: Arguments, name: str, step: Step) -> Done:

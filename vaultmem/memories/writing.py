@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from vaultmem.adapter import JsonObject, Properties, Value
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.memories import access, importance, supersede
+from vaultmem.memories import access, short_texts, supersede
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import New
 from vaultmem.memories.model import DEFAULT_SCOPE, INBOX, PASSING, REMINDERS, Memory
@@ -161,7 +161,7 @@ def new_memory(
         properties["global"] = True
     if category == REMINDERS:
         properties |= times or _times(session, content)
-    properties["memory_type"] = params.text("memory_type") or importance.memory_type(content)
+    properties["memory_type"] = params.text("memory_type") or short_texts.memory_type(content)
     policy = params.text("decay")
     if policy or properties["memory_type"] in PASSING:
         properties["decay_policy"] = policy or "contextual"
@@ -310,11 +310,11 @@ def _near(session: Session, content: str) -> dict[str, float | None]:
 
 def weigh(session: Session, content: str, existing: Existing) -> float:
     """The importance of a text among what is known. The words stand in for a model that is not loaded."""
-    salience = importance.salience(content).score
+    salience = short_texts.salience(content).score
     near = _closeness_to_all(session, content)
     if near is None:
         near = max((alike for _, alike in existing.similar), default=0.0)
-    return importance.importance(importance.novelty(near), salience)
+    return short_texts.importance(short_texts.novelty(near), salience)
 
 
 def _closeness_to_all(session: Session, content: str) -> float | None:

@@ -84,13 +84,9 @@ def notify(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
         return report
     problem = waiting.notifier.problem
     return {
-        **report,
-        "page": waiting.path or None,
-        "written": refreshed.written,
-        "answered": refreshed.answered,
-        "unsettled": waiting.unsettled,
-        "troubles": [*refreshed.problems, *([problem] if problem else [])],
-    }
+        **report, "page": waiting.path or None, "written": refreshed.written, "answered": refreshed.answered,
+        "unsettled": waiting.unsettled, "troubles": [*refreshed.problems, *([problem] if problem else [])],
+    }  # fmt: skip
 
 
 def _catalog(reader: Reader) -> Catalog:
@@ -142,13 +138,9 @@ def answer(session: Session, params: Arguments) -> AnswerReport:
     before = last.state if last else OPEN
     changed = before not in (DONE, DROPPED) if state != OPEN else before != OPEN
     report: AnswerReport = {
-        "id": target.id,
-        "state": state if changed else before,
-        "text": text,
-        "until": until or None,
-        "was": before,
-        "changed": changed,
-    }
+        "id": target.id, "state": state if changed else before, "text": text, "until": until or None,
+        "was": before, "changed": changed,
+    }  # fmt: skip
     if not changed:
         return report
     answers = [Answer(target.id, state, stamp(session.now), who.by, until, text)]

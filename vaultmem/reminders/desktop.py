@@ -310,13 +310,8 @@ def _carry_out(command: list[str]) -> None:
     nothing = subprocess.DEVNULL
     try:
         subprocess.run(
-            command,
-            stdin=nothing,
-            stdout=nothing,
-            stderr=nothing,
-            check=False,
-            start_new_session=True,
-        )
+            command, stdin=nothing, stdout=nothing, stderr=nothing, check=False, start_new_session=True,
+        )  # fmt: skip
     except OSError as error:
         log.warning("a note cannot be opened: %s: %s", command[0], error.strerror)
 
@@ -329,13 +324,9 @@ def _osascript(title: str, body: str) -> None:
     """What shows notifications on macOS for those who are no app. A click opens no note there."""
     try:
         subprocess.run(
-            ["osascript", "-", title, body],
-            input=_SCRIPT,
-            text=True,
-            capture_output=True,
-            check=True,
+            ["osascript", "-", title, body], input=_SCRIPT, text=True, capture_output=True, check=True,
             timeout=PATIENCE,
-        )
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         raise NotificationError(
             f"osascript cannot show notifications ({type(error).__name__}); {_FILE}"

@@ -28,12 +28,9 @@ from vaultmem.text.times import seconds
 from vaultmem.text.values import plural, value
 
 HEADINGS = {
-    "today": "Today",
-    "soon": "Next 7 days",
-    "overdue": "Overdue",
-    "review": "To review",
+    "today": "Today", "soon": "Next 7 days", "overdue": "Overdue", "review": "To review",
     "preferences": "Preferences worth knowing",
-}
+}  # fmt: skip
 PREFERENCES = "preferences"
 OLDER = "older"  # overdue for so long that one line counts it
 DAYS = 7  # of the section "soon"
@@ -193,17 +190,9 @@ def unchanged_until(dues: Iterable[Due], answers: Answers, now: str) -> str:
 def _item_of(due: Due, section: str) -> Item:
     """As it stands on the page, which assistants read: of what is private only that it is there."""
     return Item(
-        due.id,
-        section,
-        words_of(due),
-        due.due or due.at,
-        place_of(due),
-        "" if due.private else due.title,
-        due.repeat or None,
-        scope=due.scope,
-        author=due.author,
-        memory=due.memory,
-    )
+        due.id, section, words_of(due), due.due or due.at, place_of(due), "" if due.private else due.title,
+        due.repeat or None, scope=due.scope, author=due.author, memory=due.memory,
+    )  # fmt: skip
 
 
 def _is_open_in_its_note(due: Due, answers: Answers) -> bool:

@@ -167,13 +167,9 @@ def gather(vault: MemoryVault, now: float, days: int = DAYS, *, keep: bool = Fal
     listed = Listed(rows, list(vault.config.warnings), answer.get("facts", []))
     if keep and days == DAYS and _are_settled(before):
         listing = {
-            "for": surroundings,
-            "files": before,
-            "until": answer.get("until") or "",
-            "warnings": listed.warnings,
-            "items": rows,
-            "facts": listed.facts,
-        }
+            "for": surroundings, "files": before, "until": answer.get("until") or "",
+            "warnings": listed.warnings, "items": rows, "facts": listed.facts,
+        }  # fmt: skip
         _write(vault.state.folder, listing)
     return listed
 
@@ -185,19 +181,13 @@ def to_row(item: Mapping[str, Any]) -> Row:
 
     repeat = item.get("repeat")
     return {
-        "id": item["id"],
-        "section": item["section"],
-        "text": words(item["text"], WORDS),
-        "due": item.get("due") or None,
-        "source": item.get("source") or "",
+        "id": item["id"], "section": item["section"], "text": words(item["text"], WORDS),
+        "due": item.get("due") or None, "source": item.get("source") or "",
         "place": "" if item["text"] == PRIVATE else one_line(item.get("source") or ""),
-        "title": one_line(item.get("title") or ""),
-        "scope": item.get("scope") or "global",
-        "private": bool(item.get("private")),
-        "repeat": one_line(repeat, _SHORT) if repeat else None,
-        "author": one_line(item.get("author") or "", _SHORT),
-        "memory": item.get("memory") or "",
-    }
+        "title": one_line(item.get("title") or ""), "scope": item.get("scope") or "global",
+        "private": bool(item.get("private")), "repeat": one_line(repeat, _SHORT) if repeat else None,
+        "author": one_line(item.get("author") or "", _SHORT), "memory": item.get("memory") or "",
+    }  # fmt: skip
 
 
 def _files(vault: MemoryVault) -> list[str]:

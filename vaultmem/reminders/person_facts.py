@@ -19,7 +19,6 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access, paraphrase, reads
 from vaultmem.memories.access import CONNECTED, OWN, Origin, is_private
 from vaultmem.memories.conversation import MEMORY, entry_of
-from vaultmem.memories.importance import memory_type
 from vaultmem.memories.item_answers import (
     DONE,
     DROPPED,
@@ -30,7 +29,7 @@ from vaultmem.memories.item_answers import (
     item_id,
 )
 from vaultmem.memories.model import PASSING, TYPES
-from vaultmem.memories.short_texts import CAP, is_about_person
+from vaultmem.memories.short_texts import CAP, is_about_person, memory_type
 from vaultmem.memories.supersede import REPLACES, relations
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.secrets import redact
@@ -160,14 +159,10 @@ def _fact(
         return None
     created = seconds(own.get("created_at"))
     return {
-        "id": id_,
-        "text": title,
-        "day": "" if created is None else _local(context, created)[:10],
-        "author": "" if approved else origin.writer,
-        "scope": access.scope_of(own, memory=True),
-        "project": project,
-        "ends": "" if ends is None else _local(context, ends),
-    }
+        "id": id_, "text": title, "day": "" if created is None else _local(context, created)[:10],
+        "author": "" if approved else origin.writer, "scope": access.scope_of(own, memory=True),
+        "project": project, "ends": "" if ends is None else _local(context, ends),
+    }  # fmt: skip
 
 
 @lru_cache(1024)

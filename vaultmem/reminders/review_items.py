@@ -196,17 +196,11 @@ class Review:
         why = self._vanished
         kinds = {
             "vanished": [_item("vanished", item_id("vanished", why), why)] if why else [],
-            HALTED: self._from_jobs(HALTED, "; tick if that is right"),
-            LOST: self._from_jobs(LOST),
-            "leaving": self._leaving(),
-            "approve": self._to_approve(),
-            "remember": self._to_remember(),
-            **self._group_findings(),
-            "proposals": self._proposals(),
-            "advice": self._advice(),
-            **self._file_problems(),
-            "inbox": self._inbox(),
-        }
+            HALTED: self._from_jobs(HALTED, "; tick if that is right"), LOST: self._from_jobs(LOST),
+            "leaving": self._leaving(), "approve": self._to_approve(), "remember": self._to_remember(),
+            **self._group_findings(), "proposals": self._proposals(), "advice": self._advice(),
+            **self._file_problems(), "inbox": self._inbox(),
+        }  # fmt: skip
         return {kind: self._drop_answered(items) for kind, items in kinds.items()}
 
     def _drop_answered(self, items: Iterable[Item]) -> list[Item]:

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.memories.importance import (
-    NAME,
-    NUMBER,
+from vaultmem.memories.model import TYPES
+from vaultmem.memories.short_texts import (
+    COUNTED,
+    NAMED,
     PREFERENCE,
     TECHNICAL,
     THRESHOLD,
@@ -20,30 +21,29 @@ from vaultmem.memories.importance import (
     novelty,
     salience,
 )
-from vaultmem.memories.model import TYPES
 
 UNIT = st.floats(0, 1)
 
 SALIENT = [
-    ("Anne lives in Lisbon", NAME),
+    ("Anne lives in Lisbon", NAMED),
     ("the weather is nice", 0.0),
     ("ok", 0.0),
     ("She said hello", 0.0),
-    ("We met on Friday", NUMBER),
-    ("it took three hours", NUMBER),
+    ("We met on Friday", COUNTED),
+    ("it took three hours", COUNTED),
     ("I prefer tabs", PREFERENCE),
     ("my favorite is the green one", PREFERENCE),
     ("I always lock the door", PREFERENCE),
     ("deploy with `make ship` from main", TECHNICAL),
-    ("the parse_args function raises ValueError twice", NUMBER + TECHNICAL + NAME),
-    ("I hate the old CI of Northgate since 2024", PREFERENCE + NAME + NUMBER + TECHNICAL),
+    ("the parse_args function raises ValueError twice", COUNTED + TECHNICAL + NAMED),
+    ("I hate the old CI of Northgate since 2024", PREFERENCE + NAMED + COUNTED + TECHNICAL),
     ("用户喜欢深色模式", PREFERENCE),
-    ("今天天气不错", NUMBER),
-    ("小王的生日是五月三日", NAME + NUMBER),
+    ("今天天气不错", COUNTED),
+    ("小王的生日是五月三日", NAMED + COUNTED),
     ("数据库连接池满了会死锁", TECHNICAL),
     ("我讨厌语音消息", PREFERENCE),
     ("天气不错", 0.0),
-    ("林悦住在成都", NAME),
+    ("林悦住在成都", NAMED),
 ]
 
 
