@@ -3,7 +3,11 @@ to make each NamedTuple, of which a command may have eighty. Type checkers see t
 
 from __future__ import annotations
 
-__all__ = ["TYPE_CHECKING", "NamedTuple", "NotRequired", "Protocol", "TypedDict", "cast", "final"]
+from _thread import RLock, allocate_lock  # threading takes a third of a thousandth
+
+__all__ = [
+    "TYPE_CHECKING", "NamedTuple", "NotRequired", "Protocol", "RLock", "TypedDict", "allocate_lock", "cast", "final",
+]  # fmt: skip
 
 TYPE_CHECKING = False
 

@@ -6,12 +6,11 @@ read hides no other.
 
 from __future__ import annotations
 
-import _thread  # a third of a millisecond less than threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from vaultmem.light import NamedTuple
+from vaultmem.light import NamedTuple, allocate_lock
 from vaultmem.memories.conversation import (
     ASSISTANT,
     MEMORY,
@@ -65,7 +64,7 @@ class ConversationFiles:
         self.place = f"{folder}/{ENTRIES}"
         self._style = style
         self._known: dict[str, _Read] = {}  # by path
-        self._lock = _thread.allocate_lock()
+        self._lock = allocate_lock()
 
     def entries(self, conversation: str) -> list[Entry]:
         """All entries of one conversation, the oldest first, those that were deleted among them."""
@@ -181,7 +180,7 @@ def shared_files(
 
 
 _opened: dict[tuple[str, str, str], ConversationFiles] = {}  # the longest unused one comes first
-_making = _thread.allocate_lock()
+_making = allocate_lock()
 
 
 def _unique(every: Iterable[Entry]) -> tuple[list[Entry], list[tuple[str, str]]]:

@@ -9,7 +9,6 @@ costs no more than a job that runs once too often.
 
 from __future__ import annotations
 
-import _thread  # a third of a millisecond less than threading
 import math
 import os
 import sqlite3
@@ -20,7 +19,7 @@ from contextlib import closing, contextmanager
 from vaultmem import now as clock
 from vaultmem.errors import DamagedError, StateError, VaultmemError
 from vaultmem.index.catalog import as_state_error
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import TYPE_CHECKING, NamedTuple, allocate_lock
 from vaultmem.paths import keep_private, make_private
 
 if TYPE_CHECKING:
@@ -250,7 +249,7 @@ class Runs:
         self._ledger = ledger
         self._now = now
         self._known: dict[str, Run] = {}
-        self._lock = _thread.allocate_lock()
+        self._lock = allocate_lock()
 
     def remember(self, names: Iterable[str]) -> None:
         """Take over what the ledger knows, and tell it of jobs that it does not."""

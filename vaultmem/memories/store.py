@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread  # a third of a millisecond less than threading
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from vaultmem.adapter import FrontMatter
 from vaultmem.config import Config
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.index.state import State
-from vaultmem.light import TYPE_CHECKING
+from vaultmem.light import TYPE_CHECKING, RLock
 from vaultmem.memories import access, item_answers, reads, records
 from vaultmem.memories.access import is_private
 from vaultmem.memories.collection import Collection
@@ -130,7 +129,7 @@ class MemoryStore:
         self.listed = -1  # the version of which Memory.md tells
         self.recent: list[str] = []  # paths written last, which the index may not know yet
         self._told = on_write or self._index
-        self._lock = _thread.RLock()
+        self._lock = RLock()
         self._left: dict[str, Left] = {}
         self._touched: set[str] | None = ALL
         self._is_healed = False

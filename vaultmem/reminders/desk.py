@@ -6,10 +6,9 @@ here, above them. A command that needs none of it loads none of it.
 
 from __future__ import annotations
 
-import _thread  # a third of a millisecond less than threading
 from collections.abc import Callable, Iterable, Mapping
 
-from vaultmem.light import TYPE_CHECKING
+from vaultmem.light import TYPE_CHECKING, allocate_lock
 from vaultmem.memories.store import MemoryStore
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ class Desk(MemoryStore):
         self, state: State, config: Config, on_write: Callable[[Iterable[str]], None] | None = None
     ) -> None:
         super().__init__(state, config, on_write)
-        self._making = _thread.allocate_lock()
+        self._making = allocate_lock()
         self._pending: Pending | None = None
 
     @property

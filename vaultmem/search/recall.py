@@ -3,7 +3,6 @@ may sit there for a minute."""
 
 from __future__ import annotations
 
-import _thread  # a third of a millisecond less than threading
 import contextlib
 from collections.abc import Iterable, Sequence
 from datetime import datetime, time, timedelta
@@ -13,6 +12,7 @@ from weakref import WeakKeyDictionary
 from vaultmem.config import Config
 from vaultmem.errors import ModelError, StateError, UsageError
 from vaultmem.index import wordpieces
+from vaultmem.light import TYPE_CHECKING, allocate_lock
 from vaultmem.memories import reads
 from vaultmem.memories.access import SCOPE, Origin, Viewer, attribution
 from vaultmem.memories.arguments import Arguments
@@ -30,7 +30,7 @@ from vaultmem.search.recall_sources import Look, Sources
 from vaultmem.search.search import Searcher
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
-from vaultmem.text.values import TYPE_CHECKING, plural
+from vaultmem.text.values import plural
 
 if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader
@@ -42,7 +42,7 @@ LONGEST = 20_000  # characters of a question
 NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
 
 _recallers: WeakKeyDictionary[MemoryStore, Recaller] = WeakKeyDictionary()
-_making = _thread.allocate_lock()
+_making = allocate_lock()
 
 
 def recall(desk: MemoryStore, reader: Reader, request: Arguments) -> RecallReport:
@@ -126,7 +126,7 @@ class Recaller:
             self.reranker = Reranker(setting, models, threads)
         # By whom, each memory once in each; not counted yet.
         self._unread: list[tuple[str, dict[str, int]]] = []
-        self._lock = _thread.allocate_lock()
+        self._lock = allocate_lock()
 
     def run(self, desk: MemoryStore, reader: Reader, wanted: Wanted) -> Run:
         """Recall once."""
