@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import one_line, ran
+from tests.effort import takes_less
 from tests.secret_corpus import GITHUB
 from tests.test_ingest import LONG, by_path, command, memories
 from vaultmem import Vault
 from vaultmem.exchange import gathering
+from vaultmem.exchange.items import without_small_talk
 from vaultmem.exchange.sources import Apart, Found, Passed, Place, Text, Tree
 
 
@@ -116,6 +118,18 @@ def test_the_same_text_with_other_stops_comes_in_once(opened: Vault, tmp_path: P
 def test_filler_is_no_memory(opened: Vault, text: str) -> None:
     (part,) = opened.ingest_text(text)["parts"]
     assert (part["result"], part["reason"]) == ("skipped", "nothing in it to remember")
+
+
+def test_filler_inside_a_text_is_left_out_and_names_nothing(
+    vault: Path, opened: Vault, tmp_path: Path
+) -> None:
+    said = "Anne moved to Porto in May.\n\n```\nok\n```\n\nno: she kept the flat, ok?"
+    chat = f"lol\n\nHey, thanks a lot!! 😊\n{said}\nhahaha\n- Thank you 哈哈\n"
+    opened.ingest_text(chat)
+    assert memories(vault)["inbox/Anne moved to Porto in May.md"][1].rstrip() == said
+    report = opened.ingest("text", str(files(tmp_path / "texts", {"chat.txt": chat})))
+    assert by_path(report)["chat.txt"]["result"] == "known"
+    assert takes_less(2, lambda: without_small_talk(f"{'哈' * 50_000}x\n{'-' * 50_000}"))
 
 
 def test_plain_words_that_say_something_are_one(opened: Vault) -> None:

@@ -125,7 +125,7 @@ def judge(
         )
         fresh.clear()
 
-    for piece in items.pieces(items.clean(text)):
+    for piece in items.pieces(items.clean(items.without_small_talk(text))):
         repeated = (
             None if items.is_heading(piece) else _find_repeated(session, piece, scope, hashes)
         )
@@ -312,6 +312,8 @@ def _truncate(result: _Result, room: int) -> _Result:
 def _judge_item(session: Session, params: Arguments, item: Item, seen: _Seen) -> _Result:
     clean = secrets.redact_with_kinds(item.text)
     text = similarity.normal(without_editor_markup(clean.text))
+    if params.needed("source") == TEXT:
+        text = items.without_small_talk(text)
     if not text.strip():
         return _Result([Part("", reason="there is nothing in it")], [])
     known = seen.part(text)

@@ -10,9 +10,10 @@ from vaultmem.adapter import JsonObject, Value
 from vaultmem.errors import UsageError
 from vaultmem.light import NamedTuple
 from vaultmem.memories.arguments import Arguments
+from vaultmem.plugins import language
 from vaultmem.text import secrets
-from vaultmem.text.secrets import Redacted
 from vaultmem.text.times import seconds, stamp
+from vaultmem.text.values import lazy
 from vaultmem.vault.blocks import MAX_TOKENS, MIN_TOKENS, count_tokens
 from vaultmem.vault.places import KEYS, key_of
 
@@ -80,7 +81,7 @@ def _date(record: JsonObject, properties: JsonObject, path: str) -> str:
     return ""
 
 
-def _line(value: object, most: int = _LONGEST) -> Redacted:
+def _line(value: object, most: int = _LONGEST) -> secrets.Redacted:
     """One line without secrets: they are looked for before it is cut."""
     result = secrets.redact_with_kinds(_ONE_LINE.sub(" ", str(value or "")).strip()[: 4 * most])
     return result._replace(text=result.text[:most])
@@ -142,34 +143,37 @@ class _Lines:
         return plain.text or None
 
 
-# What stands in a note for its editor alone, and says nothing where there is no such editor.
+# What stands in a note for its editor alone, and says nothing where there is no such editor; and lines of small talk.
 
-_CODE = re.compile(
-    r"^[ \t]*(?P<mark>`{3,}|~{3,}).*?^[ \t]*(?P=mark)|`[^`\n]+`", re.MULTILINE | re.DOTALL
-)
+_CODE = r"(?P<code>^[ \t]*(?P<mark>`{3,}|~{3,}).*?^[ \t]*(?P=mark)|`[^`\n]+`)"
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _LINE = r"^[ \t]*(?:[-*][ \t]+)?(?:collapsed|id|heading|background-color|logseq\.[\w.-]+)::[^\n]*(?:\n|\Z)"
+_FLAGS = re.MULTILINE | re.DOTALL | re.IGNORECASE
 _MARKUP = re.compile(
-    rf"%%(?:[^%]|%(?!%))*%%|{_LINE}|\[(?P<label>[^\]\n]+)\]\(\(\({_UUID}\)\)\)"
+    rf"{_CODE}|%%(?:[^%]|%(?!%))*%%|{_LINE}|\[(?P<label>[^\]\n]+)\]\(\(\({_UUID}\)\)\)"
     rf"|\{{\{{(?:query|renderer|embed[ \t]+\(\({_UUID}\)\))[^{{}}\n]*\}}\}}|\(\({_UUID}\)\)",
-    re.MULTILINE,
-)  # fmt: skip
-_BULLET = re.compile(r"^[ \t]*[-*+][ \t]*\n", re.MULTILINE)
+    _FLAGS,
+)
+_BULLET = re.compile(rf"{_CODE}|^[ \t]*[-*+][ \t]*\n", _FLAGS)
+_SMALL_TALK = lazy(
+    lambda: (
+        rf"{_CODE}|^[^\w\n]*(?:(?>{language().table('notions')['small_talk']})(?![a-z0-9])[^\w\n]*)+(?:\n|\Z)"
+    ),
+    _FLAGS,
+)
 
 
 def without_editor_markup(text: str) -> str:
     """The text without comments, queries, the state of outlines and references to blocks, which only their own vault
     has; code stays as it is."""
-    parts, at = [], 0
-    for code in _CODE.finditer(text):
-        parts += [_without_markup(text[at : code.start()]), code[0]]
-        at = code.end()
-    return "".join([*parts, _without_markup(text[at:])])
+    result = _MARKUP.sub(lambda match: match["code"] or match["label"] or "", text)
+    return text if result == text else _BULLET.sub(lambda match: match["code"] or "", result)
 
 
-def _without_markup(text: str) -> str:
-    result = _MARKUP.sub(lambda match: match["label"] or "", text)
-    return text if result == text else _BULLET.sub("", result)
+def without_small_talk(text: str) -> str:
+    """The text without lines of thanks, laughter and greetings; one that is nothing else stays as it is."""
+    result = _SMALL_TALK.sub(lambda match: match["code"] or "", text)
+    return result if result.strip() else text
 
 
 # Cuts a long text into memories: the "logic" seed, sections 1.2 and 1.3.
