@@ -32,7 +32,7 @@ _WORD = re.compile(r"\w{2,40}")
 
 
 class Job(NamedTuple):
-    """Work that comes round again. `run` returns its result in one line.
+    """Work that comes round again. `run` returns its result in one line; `preview` what it would do with memories.
 
     A gentle job steps aside for a person who types, for the battery and for a busy machine; an idle one
     waits until the vault was left alone for a while.
@@ -44,6 +44,7 @@ class Job(NamedTuple):
     run: Callable[[Vault], str]
     gentle: bool
     idle: bool
+    preview: Callable[[Vault], PlanReport] | None = None
 
 
 JobState = TypedDict("JobState", {
@@ -78,22 +79,20 @@ def _tidy(vault: Vault) -> str:
 
 
 def _dream(vault: Vault) -> str:
-    """How deep a dream goes depends on how long the vault has been left alone."""
-    idle = vault.idle_seconds()
-    level = 1
-    for deeper, setting in ((2, "dream.medium_after"), (3, "dream.deep_after")):
-        if idle >= times.duration_seconds(vault.config.text(setting)):
-            level = deeper
+    level = _depth(vault)
     return f"level {level}: {_summarize_report(vault.dream(level, only_news=True))}"
 
 
-def _archiving(verb: str) -> Callable[[Vault], str]:
-    """A job that asks first where it would archive too much."""
+def _depth(vault: Vault) -> int:
+    """How deep a dream goes depends on how long the vault has been left alone."""
+    idle, settings = vault.idle_seconds(), ("dream.medium_after", "dream.deep_after")
+    return 1 + sum(idle >= times.duration_seconds(vault.config.text(one)) for one in settings)
 
-    def run(vault: Vault) -> str:
-        return _summarize_report(vault.ask(verb, unattended=True))
 
-    return run
+def _archive(vault: Vault, verb: str, *, dry_run: bool = False) -> PlanReport:
+    """Jobs that ask first where they would archive too much."""
+    report: PlanReport = vault.ask(verb, unattended=True, dry_run=dry_run)
+    return report
 
 
 def _summarize_report(report: PlanReport) -> str:
@@ -201,15 +200,20 @@ JOBS = {
         Job("check", "checks the index for damage, and rebuilds it where there is some",
             "jobs.check", _check, gentle=True, idle=True),
         Job("expire", "archives memories that were in the inbox too long, or end by their own word",
-            "jobs.expire", _archiving("expire"), gentle=True, idle=False),
+            "jobs.expire", lambda vault: _summarize_report(_archive(vault, "expire")), gentle=True, idle=False,
+            preview=lambda vault: _archive(vault, "expire", dry_run=True)),
         Job("upgrade", "files memories of the inbox that are read again and again",
-            "jobs.upgrade", lambda vault: _summarize_report(vault.promote()), gentle=True, idle=False),
+            "jobs.upgrade", lambda vault: _summarize_report(vault.promote()), gentle=True, idle=False,
+            preview=lambda vault: vault.promote(dry_run=True)),
         Job("decay", "archives memories that have faded and were never read",
-            "jobs.decay", _archiving("decay"), gentle=True, idle=False),
+            "jobs.decay", lambda vault: _summarize_report(_archive(vault, "decay")), gentle=True, idle=False,
+            preview=lambda vault: _archive(vault, "decay", dry_run=True)),
         Job("consolidate", "expires, fades, files and merges memories, once",
-            "jobs.consolidate", _archiving("consolidate"), gentle=True, idle=True),
+            "jobs.consolidate", lambda vault: _summarize_report(_archive(vault, "consolidate")), gentle=True, idle=True,
+            preview=lambda vault: _archive(vault, "consolidate", dry_run=True)),
         Job("dream", "files new memories; with more time it merges, links and looks across them",
-            "jobs.dream", _dream, gentle=True, idle=True),
+            "jobs.dream", _dream, gentle=True, idle=True,
+            preview=lambda vault: vault.dream(_depth(vault), only_news=True, dry_run=True)),
         Job("expect", "checks that questions still find what they have to, after a change",
             "jobs.expect", _expect, gentle=True, idle=False),
     )

@@ -11,7 +11,7 @@ from vaultmem import now as clock
 from vaultmem import plugins
 from vaultmem.api import Vault
 from vaultmem.client import NO_ANSWER, UNKNOWN_METHOD, AgentError, call
-from vaultmem.commands.rendering import warn
+from vaultmem.commands.rendering import show_report, vault_of, warn
 from vaultmem.errors import ModelError, UsageError, VaultmemError
 from vaultmem.index import LOCAL
 from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict, cast
@@ -286,8 +286,12 @@ def jobs(args: Namespace, output: Output) -> int:
     job = find_job(args.name)
     if not args.dry_run:
         return _run_job(args, job, output)
+    if job.preview:
+        with vault_of(args, output) as opened:
+            show_report(job.preview(opened), output)
+        return 0
     plan = {"name": job.name, "meaning": job.meaning, "dry_run": True}
-    output.result(plan, f"{job.name} {job.meaning}; nothing was done")
+    output.result(plan, f"{job.name} {job.meaning}; it has no preview, and nothing was done")
     return 0
 
 
