@@ -83,8 +83,7 @@ def scope_of(properties: Properties, *, memory: bool) -> str:
 
 
 def canonical_name(name: str) -> str:
-    """One name for an assistant, however its program spells it: Claude Code calls itself claude-code, Codex
-    codex-mcp-client."""
+    """One name for an assistant, however its program spells it: Claude Code says claude-code."""
     if name.startswith(_NAMED):
         return name
     folded = re.sub(r"[\W_]+", "-", name.lower()).strip("-").removeprefix("github-")

@@ -85,7 +85,6 @@ def doubt_id(group: Group) -> str:
 
 
 def _by_id(session: Session) -> dict[str, Memory]:
-    """The memories that a model may hear of."""
     return {one.id: one for one in session.view.memories() if _may_be_sent(one)}
 
 
@@ -210,7 +209,6 @@ def advise(session: Session, params: Arguments) -> JsonObject:
 
 
 def _is_usable(session: Session, kind: str, choice: str, group: Group) -> bool:
-    """Whether an answer is worth a proposal."""
     if not _can_be_done(session, kind, group):
         return False
     if kind == CLASSIFY:
@@ -247,7 +245,6 @@ def opinions(session: Session) -> list[Opinion]:
 
 
 def _opinion(session: Session, row: reads.Kept, by_id: dict[str, Memory]) -> Opinion | None:
-    """A proposal with its memories; None when they have changed since the question."""
     group = _restore_group(row, by_id)
     kind, choice = row.fields["kind"], row.fields["choice"]
     if not group or not _can_be_done(session, kind, group):
@@ -378,8 +375,7 @@ def _item(one: Doubt) -> dict[str, str]:
 
 
 def read(answer: object, doubts: Sequence[Doubt]) -> list[Advice]:
-    """The advice in an answer. Ids outside the list are left out; an unknown choice, and one that contradicts another
-    on the same id, count as none."""
+    """The advice in an answer. Unknown ids are left out; unknown or contradicting choices count as none."""
     result: dict[int, Advice] = {}
     for item in records(answer)[: 10 * len(doubts)]:
         place = short_id(item.get("id"))

@@ -174,8 +174,7 @@ class Arguments:
         return at
 
     def day(self, name: str, now: datetime | None = None) -> str:
-        """A day as YYYY-MM-DD, in digits or in words ("yesterday", by the clock on the wall if `now` is not given),
-        or ""."""
+        """A day as YYYY-MM-DD, in digits or in words ("yesterday", by `now` or the clock), or ""."""
         text = self.text(name)
         if not text:
             return ""

@@ -51,8 +51,7 @@ class Backup(NamedTuple):
 
 
 def create(vault: str, memory_folder: str, target: str, *, dry_run: bool = False) -> Backup:
-    """Copy into a new folder, whole or not at all, and restore the copy into a scratch folder to prove it. The agent
-    may run meanwhile. Raises UsageError where the target is in the way, StateError where it fails."""
+    """Copy into a new folder, whole or not at all, and prove that it can be restored. Raises UsageError, StateError."""
     target = os.path.abspath(os.path.expanduser(target))
     if os.path.lexists(target) and not (os.path.isdir(target) and not os.listdir(target)):
         raise UsageError(f"{target} is not empty; name a new folder, such as backup-2026-11-24")
@@ -160,7 +159,6 @@ def _copy_all(source: str, patterns: tuple[str, ...], target: str) -> None:
 
 
 def _copy(source: str, target: str) -> None:
-    """Copy a plain file; one that is gone by now, or is none, is not needed."""
     try:
         handle = os.open(source, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -200,7 +198,6 @@ def _unpack_state(backup: Backup, target: str) -> None:
 
 
 def _replaced_parts(folder: str) -> list[str]:
-    """The parts of a state folder that a restored one takes the place of."""
     names = {pattern.partition("/")[0] for pattern in STATE_FILES}
     # Those two are derived from the others, and built again.
     return sorted({*names, LEDGER, HISTORY, "memories.db", "pending.json"} & {*os.listdir(folder)})
@@ -245,7 +242,6 @@ def _fill_shared(source: str) -> None:
 
 @contextmanager
 def _scratch(parent: str | None = None) -> Iterator[str]:
-    """A private folder that is gone afterwards, unless it was renamed."""
     if parent is not None:
         os.makedirs(parent, exist_ok=True)
     folder = tempfile.mkdtemp(prefix=".vaultmem-", dir=parent)

@@ -132,7 +132,6 @@ def _of_somebody(text: str) -> str:
 
 
 def _is_impersonal(text: str) -> bool:
-    """Whether a text of some length speaks of no person and of no day: facts are told so."""
     return len(text.split()) + len(_HAN.findall(text)) > 3 and not _PERSON.search(text.lower())
 
 
@@ -277,8 +276,7 @@ def _tied(text: str, category: str, names: Sequence[str]) -> str:
 
 
 def _rate(draft: Draft, memories: Sequence[Memory]) -> None:
-    """Set importance and type where they are missing. How new a text is only a model can tell: without one, importance
-    is for later."""
+    """Set importance and type where they are missing; without a model importance is for later."""
     for batch in _batches(memories):
         texts = [draft.content(memory)[:JUDGED] for memory in batch]
         near = draft.view.familiarity(texts)

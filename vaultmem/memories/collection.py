@@ -26,8 +26,7 @@ _NEAR = 0.5  # share of letter pairs from which a title is suggested
 
 
 def chosen(text: str, folder: str, pool: Sequence[Memory]) -> Memory | None:
-    """The memory with this id, path, title or beginning of an id, tried in that order; None when there
-    is none. Raises NoteNotFoundError when it could be several."""
+    """The memory that a name means, tried in the order of _ways(). Raises NoteNotFoundError where it is several."""
     name = _bare(text)
     if not name:
         return None
@@ -47,8 +46,7 @@ def chosen(text: str, folder: str, pool: Sequence[Memory]) -> Memory | None:
 def _ways(
     name: str, paths: set[str], tails: set[str], pool: Sequence[Memory]
 ) -> Iterator[list[Memory]]:
-    """Who has the name as an id, a path, a title or the beginning of an id. Of ten thousand memories no more are
-    compared than those whose file is called so."""
+    """Who has the name as an id, a path, a title or the beginning of an id."""
     yield [memory for memory in pool if memory.id.lower() == name]
     called = [memory for memory in pool if fold(memory.title) in tails]
     yield [memory for memory in called if fold(memory.path) in paths]
@@ -100,7 +98,6 @@ def _several(text: str, matches: Sequence[Memory]) -> NoteNotFoundError:
 
 
 def _nearest(name: str, live: Iterable[Memory]) -> list[str]:
-    """Up to three titles that look like it, the likeliest first."""
     wanted = set(pairwise(name[:200]))
     if not wanted:
         return []
@@ -139,8 +136,7 @@ class Collection:
         self._texts: dict[tuple[str, str, float], str] = {}  # see text()
 
     def refresh(self, paths: Iterable[str] | None = None) -> bool:
-        """Look at the disk again: at all of the memory folder, or at these paths, files or folders of the vault.
-        Whether anything has changed."""
+        """Look at the disk again, at all of the memory folder or at these paths. Whether anything has changed."""
         if not self._loaded:
             self._load()
             paths = None
@@ -302,7 +298,6 @@ class Collection:
         return self._compare(entries, [path, *below])
 
     def _compare(self, entries: Iterable[Entry], known: Iterable[str]) -> bool:
-        """Read what is new or changed, and forget what is gone of the known paths."""
         missing = set(known)
         changed = False
         with Inside(self.vault) as inside:
@@ -322,7 +317,6 @@ class Collection:
             self._now = self._now.with_one(path, was, now)
 
     def _is_unlisted(self, path: str) -> bool:
-        """Whether it lies in a folder that could not be looked into."""
         return any(each.folder and path.startswith(f"{each.path}/") for each in self._walked)
 
     def _read(self, inside: Inside, entry: Entry, known: Stored | None) -> bool:

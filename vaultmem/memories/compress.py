@@ -67,8 +67,7 @@ class Part(NamedTuple):
 
 
 def compress(draft: Draft, means: Means) -> None:
-    """Sum up the oldest sessions when there are too many. It can be done again after a kill: the id of a summary
-    follows from what it sums up."""
+    """Sum up the oldest sessions when there are too many; the same again after a kill."""
     living = {memory.id for memory in draft.memories()}
     for part in parts(draft, means.threshold):
         if means.summaries is not None and part.id not in means.summaries:
@@ -186,7 +185,6 @@ def _properties(draft: Draft, part: Part, last: float) -> dict[str, Value]:
 
 
 def _mark(draft: Draft, part: Part, why: str, title: str = "") -> None:
-    """Mark what is summed up, and link it with its summary. It stays where it is, also in the inbox."""
     for memory in part.memories:
         before = entries(memory)
         known = {fold(name) for each in before for name in link_targets(each)}

@@ -123,8 +123,7 @@ def put_away(inner: str) -> str:
 
 
 def place_of(conversation: str, role: str, name: str, *, deleted: bool = False) -> str:
-    """The path of an entry in the memory folder. `name` is the file's, without .md; of a summary with its level
-    before it: "L1/chunk_0", "L3/final"."""
+    """The path of an entry in the memory folder; `name` is the file's, of a summary with its level: "L1/chunk_0"."""
     kind = {MEMORY: FACTS, SUMMARY: SUMMARIES}.get(role) or f"{TURNS}/{role}"
     away = f"{DELETED}/" if deleted else ""
     return f"{ENTRIES}/{folder_of(conversation)}/{RECORDS}/{away}{kind}/{name}.md"
@@ -185,8 +184,7 @@ class Session(NamedTuple):
 
 
 def sessions(entries: Iterable[Entry], gap: float) -> list[Session]:
-    """The sessions of a conversation, the oldest first. A turn that names its session belongs to it; the others are
-    apart after a silence of `gap` seconds."""
+    """The sessions, oldest first: turns that name one, the others apart after a silence of `gap` seconds."""
     turns = sorted(
         (one for one in entries if one.role in (USER, ASSISTANT)),
         key=lambda one: (one.created, one.path),
@@ -247,7 +245,6 @@ def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:
 
 
 def _worth(one: Entry) -> tuple[bool, int, float, str]:
-    """What a turn tells that nothing else does, for sorting: least first. An answer rarely stands in a question."""
     if one.role == MEMORY:
         return False, 0, one.created, one.path
     words = min(telling_words(one.content), MOST_WORTH)

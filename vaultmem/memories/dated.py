@@ -26,8 +26,7 @@ LONGEST_DATED = 100_000  # characters; nobody notes days in what is longer
 
 
 def stale_days(draft: Draft, looked: set[str] | None = None) -> None:
-    """Write the day behind relative expressions in memories that are older than a day. In one that was edited later
-    it is not known from which day to reckon; it is left as it is. `looked`: see found_reminders()."""
+    """Write the day behind relative expressions in memories that are older than a day, unless edited since."""
     for memory in draft.memories():
         is_old = draft.view.now.timestamp() - memory.created > STALE
         if is_own(memory) or not is_old or _was_edited(memory) or memory.size > LONGEST_DATED:
@@ -41,7 +40,6 @@ def stale_days(draft: Draft, looked: set[str] | None = None) -> None:
 
 
 def _was_edited(memory: Memory) -> bool:
-    """Whether its words may be from another day than its beginning."""
     return memory.updated - memory.created > STALE
 
 
@@ -63,8 +61,6 @@ _What = tuple[object, ...]  # what is reminded of, when, and in whose sight: one
 
 
 class _Sentence(NamedTuple):
-    """A sentence of a memory that wants to remind of something."""
-
     words: str
     span: str  # the words that say when
     moment: Moment
@@ -101,8 +97,6 @@ def found_reminders(draft: Draft, looked: set[str] | None = None) -> None:
 
 
 class _Found:
-    """The reminders that are known, and the changes to memories that remind."""
-
     def __init__(self, draft: Draft, looked: set[str]) -> None:
         self.known: set[_What] = set()
         self._draft, self._looked = draft, looked
@@ -139,8 +133,7 @@ class _Found:
                 self._draft.set(memory, f"reminds of “{new.title}”", links=links)
 
     def _is_there(self, new: New, what: _What) -> bool:
-        """Whether it is known, or a longer memory reminds of it at the same time: merge would only put the two together
-        again."""
+        """Whether it is known, or a longer memory reminds of it at the same time."""
         if what in self.known or repr(what) in self._looked or self._draft.has_id(new.id):
             return True
         return any(
@@ -151,7 +144,6 @@ class _Found:
 
 
 def _is_open(memory: Memory, looked: set[str] | None) -> bool:
-    """Whether it has no time yet, and was not looked at before."""
     if is_own(memory) or any(key in memory.properties for key in ("remind", "due")):
         return False
     return looked is None or not is_known(memory, looked)

@@ -90,8 +90,6 @@ class New(NamedTuple):
 
 
 class _State:
-    """What a draft has made of one memory so far."""
-
     def __init__(self, memory: Memory) -> None:
         self.before = self.memory = memory
         self.sets: dict[str, Value] = {}

@@ -117,8 +117,7 @@ def write_reinforced(draft: Draft) -> None:
 
 
 def expire(draft: Draft, options: Options = DEFAULT) -> None:
-    """Archive what ends by its own word, and what stayed in the inbox too long; a fact in the inbox is filed instead.
-    What was read often is for upgrade to file."""
+    """Archive what ends by its own word, and what stayed in the inbox too long; a fact there is filed instead."""
     now = draft.view.now.timestamp()
     facts: list[Memory] = []
     for memory in draft.memories():
@@ -185,8 +184,7 @@ def adopt(draft: Draft, seen: Mapping[str, Left]) -> None:
 
 
 def leave_unquiet(draft: Draft, seen: Mapping[str, Left]) -> set[str]:
-    """Let the draft leave alone what a person may be typing in: a fresh file that is not as vaultmem wrote it.
-    The paths of such files."""
+    """Let the draft leave alone what a person may be typing in; the paths of such files."""
     now = draft.view.now.timestamp()
     at_work = set()
     for memory in draft.view.memories():
@@ -235,7 +233,6 @@ def _category(memory: Memory, left: Left | None) -> str:
 def _changes(
     memory: Memory, left: Left | None, category: str, now: float
 ) -> tuple[dict[str, Value], list[str]]:
-    """The properties to set, and why."""
     sets: dict[str, Value] = {}
     whys: list[str] = []
     if not memory.adopted:

@@ -40,8 +40,6 @@ _NO_ID = (
 
 
 class _Read(NamedTuple):
-    """A file as it was read."""
-
     stat: tuple[int, int, int]
     entry: Entry | None
     trouble: str
@@ -85,12 +83,10 @@ class ConversationFiles:
         return [self._talk(name, files[name], troubles[name]) for name in names]
 
     def _folder(self, path: str) -> str:
-        """In which conversation's folder it lies; "" for none."""
         return path[len(self.place) + 1 :].rpartition("/")[0].partition("/")[0]
 
     def find(self, name: str, least: int = 4) -> list[Entry]:
-        """The entries that a name means: an id, the beginning of one, or a path; of those with one id, the one that
-        lives."""
+        """The entries that an id, the beginning of one, or a path means; of those with one id, the one that lives."""
         wanted = name.strip().removeprefix("[[").removesuffix("]]").removesuffix(".md")
         every = [one for talk in self.talks() for one in talk.entries]
         exact = [one for one in every if wanted in (one.id, file_name(one.path), one.path[:-3])]

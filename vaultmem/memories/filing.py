@@ -114,7 +114,6 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
 
 
 def _removed_by_hand(session: Session) -> dict[str, Removed]:
-    """Memories whose files a person removed, by path."""
     from vaultmem.memories.past import catch_up, removed_files  # rarely needed
 
     with contextlib.suppress(VaultmemError):  # then what was removed last is missing
@@ -123,7 +122,6 @@ def _removed_by_hand(session: Session) -> dict[str, Removed]:
 
 
 def _facets(memories: Sequence[Memory]) -> dict[str, dict[str, int]]:
-    """What memories can be narrowed down by, the most frequent values first, with their numbers."""
     values: dict[str, Iterable[str]] = {
         "category": (memory.category for memory in memories),
         "agent": (memory.text("agent") for memory in memories),
@@ -193,8 +191,7 @@ def _restore(session: Session, params: Arguments, change: Change) -> JsonObject:
 
 
 def edit(session: Session, params: Arguments) -> JsonObject:
-    """Give a memory another text. With `seen`, the content_hash of the text that the person had before them, only where
-    it has not changed since."""
+    """Give a memory another text; with `seen`, a content_hash, only where it still has that text."""
     memory = session.find(params.needed("id"))
     if (seen := params.text("seen")) and seen != memory.hash:
         raise NoteChangedError(

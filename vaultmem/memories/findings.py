@@ -98,7 +98,6 @@ def contradictions(draft: Draft) -> None:
 
 
 def _newest(claims: list[_Claim]) -> list[_Claim]:
-    """The newest of each statement."""
     newest: dict[Statement, _Claim] = {}
     for claim in sorted(claims, key=lambda each: (-each.memory.updated, each.memory.path)):
         newest.setdefault(claim.statement._replace(span=(0, 0)), claim)
@@ -109,8 +108,6 @@ def _newest(claims: list[_Claim]) -> list[_Claim]:
 
 
 class _Entity(NamedTuple):
-    """A name as it is written, and the memories that have it."""
-
     name: str
     memories: dict[str, Memory]
 
@@ -154,7 +151,6 @@ def _find_shared(draft: Draft, entities: dict[str, _Entity]) -> None:
 
 
 def _components(paths: Iterable[str], links: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """The groups into which the links join the paths."""
     group_of = {path: [path] for path in sorted(paths)}
     for one, other in links:
         if one in group_of and other in group_of and group_of[one] is not group_of[other]:
@@ -194,7 +190,6 @@ def _add(entities: dict[str, _Entity], name: str, memory: Memory) -> None:
 
 
 def _names(text: str) -> dict[str, bool]:
-    """The names in a text, and whether each is of several words of which the first begins a sentence."""
     names: dict[str, bool] = {}
     for match in _ENTITY.finditer(text):
         parts = (match[1] or match[0]).split(" ")

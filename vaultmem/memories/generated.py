@@ -89,7 +89,6 @@ def _write(desk: MemoryStore, path: str, data: bytes) -> bool:
 
 
 def _last_texts(desk: MemoryStore) -> dict[str, str]:
-    """The digests of what this machine wrote last, by path."""
     try:
         with open(desk.state.path(_SAID), encoding="utf-8") as file:
             last = json.load(file)

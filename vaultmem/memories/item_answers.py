@@ -131,8 +131,7 @@ def is_refused(id_: str, answers: Answers) -> bool:
 
 
 def is_foreign(path: str, properties: Properties, folder: str) -> bool:
-    """Whether the words of a note are those of others. Those of an assistant that says its name are not: the person has
-    connected it."""
+    """Whether the words of a note are those of others, and not of an assistant that says its name."""
     if not path.startswith(folder + "/"):
         if "clippings" in path.casefold().split("/")[:-1]:
             return True

@@ -124,8 +124,7 @@ class Ledger:
             db.execute("UPDATE runs SET waiting = coalesce(waiting, ?) WHERE name = ?", (now, name))
 
     def begin(self, name: str, now: float) -> None:
-        """Write down that a job starts, on the disk before it does: one that kills its process has had
-        its turn and counts as failed."""
+        """Write down that a job starts, before it does: one that kills its process has had its turn and failed."""
         with self.writing(now) as db:
             self._known(db, name, now)
             db.execute(
@@ -178,7 +177,6 @@ class Ledger:
             yield db
 
     def _prepare(self) -> None:
-        """Make the file and its tables, or raise DamagedError when they are no such thing."""
         keep_private(self.path)
         with self._open() as db:
             db.executescript(_SCHEMA)

@@ -150,7 +150,6 @@ def resolve(draft: Draft) -> None:
 
 
 def _settle(draft: Draft, memory: Memory, names: Names, wanted: dict[str, Memory]) -> None:
-    """Write the entries of one memory, if they are others now."""
     before = entries(memory)
     after = [entry for each in before if (entry := _resolve_entry(each, memory, names))]
     known = {fold(name) for entry in after for name in link_targets(entry) or (entry,)}

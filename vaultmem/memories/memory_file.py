@@ -98,8 +98,7 @@ class Reader:
         return None if page.error else self._memory(path, mtime, page)
 
     def may_be_memory(self, path: str) -> bool:
-        """Whether a file at this path can be one: a note, not written by us, and no part of a conversation, no note of
-        a person that was put away."""
+        """Whether a file at this path can be one: a note that is no page of ours, no entry, not put away."""
         inner = path[len(self.folder) + 1 :]
         if not inner.lower().endswith(".md") or is_our_page(inner):
             return False
@@ -283,7 +282,6 @@ class MemoryCache:
             yield db
 
     def _begin(self, db: sqlite3.Connection) -> None:
-        """Create the tables, replacing what was there."""
         with db:
             db.executescript(
                 "BEGIN IMMEDIATE; DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS folder;"

@@ -53,8 +53,7 @@ def _pass(draft: Draft, tried: Tried, trust: str) -> bool:
 
 
 def _rank(draft: Draft, memories: Iterable[Memory]) -> list[Memory]:
-    """The survivor comes first: the person's own words, then most reads, then whose title is not another's with a day
-    behind it, then oldest."""
+    """The survivor first: the person's own words, most reads, a title that is not another's with a day, the oldest."""
     titles = {fold(memory.title) for memory in draft.memories()}
 
     def rank(memory: Memory) -> tuple[int, float, bool, float, str]:
@@ -104,7 +103,6 @@ def _content(draft: Draft, survivor: Memory, other: Memory) -> str:
 
 
 def _redirect(draft: Draft, linker: Memory, old: Memory, new: Memory) -> None:
-    """Let the links of one memory lead to the survivor."""
     why = f"“{old.title}” is now in “{new.title}”"
     content = draft.content(linker)
     changed = retarget_links(content, old.title, new.title)
@@ -170,7 +168,6 @@ def _texts(memory: Memory, key: str) -> tuple[str, ...]:
 
 
 def _together(one: tuple[str, ...], other: tuple[str, ...], without: str = "") -> list[Value]:
-    """All of both, once without regard to case, in their order."""
     first: dict[str, str] = {}
     for each in (*one, *other):
         if fold(each) != fold(without):

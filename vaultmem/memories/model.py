@@ -256,8 +256,7 @@ def retrievability(created: float, reviews: Iterable[float], now: float) -> floa
 
 
 def fsrs_confidence(aging: Aging, reads: Iterable[float], now: float) -> float:
-    """How sure a memory of this policy still is: its reads, edits and reinforcements count as reviews. Without the
-    package it fades as a reinforceable one does."""
+    """How sure a memory still is: reads, edits and reinforcements are reviews. Needs the package, else it fades."""
     if not has_fsrs():
         return aging.confidence(now)
     marks = (at for at in (aging.updated, aging.reinforced) if at is not None)

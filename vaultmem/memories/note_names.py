@@ -36,8 +36,7 @@ class Name(NamedTuple):
 
 
 def names(titles: Iterable[str]) -> dict[str, str]:
-    """The titles to look for, by their words in lower case: those that only one note has and that are no ordinary
-    words."""
+    """The titles to look for, by their words in lower case: those of one note alone, and no ordinary words."""
     by_key: dict[str, list[str]] = defaultdict(list)
     for title in titles:
         by_key[_key(title)].append(title)
@@ -58,8 +57,7 @@ def _key(title: str) -> str:
 
 
 def names_in(text: str, linkable: str, wanted: Mapping[str, str]) -> Iterator[Name]:
-    """The first place of each name; the longest name at a place wins. `linkable` is the text with NUL where no link
-    may be."""
+    """The first place of each name, the longest wins. `linkable` has NUL where no link may be."""
     seen: set[str] = set()
     lines = zip(text.split("\n"), linkable.split("\n"), strict=True)
     for number, (line, open_line) in enumerate(lines, 1):
@@ -175,7 +173,6 @@ def _are_different(name: str, title: str) -> bool:
 
 
 def _is_day(name: str) -> bool:
-    """Whether a name is a day, week or month, however it is written."""
     parts = [part for part in _BETWEEN.split(name) if part]
     return bool(_DIGITS.search(name)) and all(map(_DAY_PART.fullmatch, parts))
 

@@ -104,7 +104,6 @@ def _monday(day: date) -> date:
 
 
 def _week(records: set[Record], titles: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What was done in one week: each memory once under what was done to it."""
     groups: dict[str, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in sorted(records):
         groups[record.action][record.title].append(record)
@@ -121,7 +120,6 @@ def _week(records: set[Record], titles: Mapping[str, str]) -> list[tuple[str, st
 
 
 def _item(records: Sequence[Record], titles: Mapping[str, str]) -> str:
-    """One memory, what was done to it, for what reason and by whom."""
     title = records[0].title
     living = titles.get(title.lower())
     name = f"[[{living}]]" if living else f"“{_plain(title)}”"
@@ -186,8 +184,6 @@ def _action(change: FileChange, folder: str) -> str:
 
 
 class _Undo:
-    """One file that an undo has given back, followed to where the commits before had it."""
-
     def __init__(self, commit: Commit, change: FileChange) -> None:
         self.commit, self.change = commit, change
         self.stands = True  # unless what was undone is found
@@ -207,8 +203,7 @@ class _Undo:
 
 
 def standing(commits: Iterable[Commit]) -> list[tuple[Commit, FileChange]]:
-    """The changes by vaultmem, of commits with the newest first: neither what was undone since nor its undoing, nor
-    that a memory was read."""
+    """The changes by vaultmem, newest first, without what was undone since, its undoing, and reads."""
     undos: list[_Undo] = []
     changes: list[tuple[Commit, FileChange]] = []
     for commit in commits:
@@ -231,8 +226,7 @@ _ABOUT = "vaultmem writes this page; changes made here are lost."
 
 
 def render(memories: Iterable[Memory], style: str) -> str:
-    """The page. The same memories give the same bytes on any machine. What is private is only counted, for assistants
-    read the page, too."""
+    """The page: the same memories give the same bytes. What is private is only counted."""
     every = [one for one in memories if one.adopted and not one.properties.get("compressed")]
     listed = [one for one in every if not is_private(one.properties)]
     by_category: dict[str, list[Memory]] = defaultdict(list)

@@ -53,7 +53,6 @@ def unset(session: Session, params: Arguments) -> JsonObject:
 
 
 def _edit(session: Session, params: Arguments, new: Callable[[list[Value]], Value]) -> JsonObject:
-    """The property becomes what `new` makes of its items."""
     path, key = path_of(session, params.needed("note")), params.needed("key")
     if not key.isprintable():
         raise UsageError("the name of a property is one line")
@@ -169,8 +168,7 @@ def find_task(session: Session, path: str, fits: Callable[[Task], bool]) -> Stan
 
 
 def path_of(session: Session, text: str) -> str:
-    """The path of the note that is meant by a path, title, file name or alias. What an assistant may not see is not
-    there for it."""
+    """The path of the note that a path, title, file name or alias means, among those that the viewer may see."""
     wanted, viewer = text.strip().removeprefix("/"), session.viewer
     searcher = session.reader.searcher() if viewer.name else None
     but = frozenset(searcher.hidden_from(viewer)) if searcher else frozenset()

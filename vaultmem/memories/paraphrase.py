@@ -58,8 +58,6 @@ class _Fact(NamedTuple):
 
 
 class _Plain(NamedTuple):
-    """What the features need of one text, in one spelling of days, hours and numbers."""
-
     words: tuple[str, ...]  # stems and single Chinese characters, in their order
     known: Mapping[str, float]  # what each word weighs: a Chinese character is half a word
     weight: float  # of all of them, at least that of one character
@@ -84,8 +82,7 @@ class Place(NamedTuple):
 
 
 def is_same(one: str, other: str, similarity: float | None = None) -> bool:
-    """Whether they state the same, as surely as the labelled pairs allow. Most texts have so few words in common that
-    nothing else could make up for it."""
+    """Whether they state the same. Most texts share so few words that nothing else could make up for it."""
     a, b = _plain(one[:LONGEST]), _plain(other[:LONGEST])
     begun = _shared(a, b, similarity)
     if weighted_sum(WEIGHTS, begun) + _at_most(tuple(begun)) < LIKELY:
@@ -127,7 +124,6 @@ def features(one: str, other: str, similarity: float | None = None) -> dict[str,
 
 
 def _shared(a: _Plain, b: _Plain, similarity: float | None) -> dict[str, float]:
-    """What both have, in whatever order."""
     lost, gained = _missing(a, b), _missing(b, a)
     covered = sorted((_coverage(a, lost), _coverage(b, gained)))
     results = {
@@ -147,13 +143,11 @@ def _shared(a: _Plain, b: _Plain, similarity: float | None) -> dict[str, float]:
 
 
 def _ordered(one: str, other: str, a: _Plain, b: _Plain) -> dict[str, float]:
-    """In which order it stands, and what is stated with it."""
     alone = {*_missing(a, b), *_missing(b, a)}
     return {**_places(a, b, alone), **_state_features(one, other, is_change=a.cue != b.cue)}
 
 
 def _particulars(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
-    """Numbers and names."""
     numbers = bool(a.numbers - b.numbers), bool(b.numbers - a.numbers)
     names = bool(a.names & alone), bool(b.names & alone)
     return {
@@ -164,7 +158,6 @@ def _particulars(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
 
 
 def _places(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
-    """Where in the sentence they differ."""
     at = difference(a.words, b.words)
     swapped = 0 < at.mine <= _STRETCH and 0 < at.theirs <= _STRETCH
     longer = not at.mine or not at.theirs
@@ -184,7 +177,6 @@ def _places(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
 
 
 def _signs(a: _Plain, b: _Plain) -> dict[str, float]:
-    """Chinese characters."""
     lost, gained = sorted((len(a.signs - b.signs), len(b.signs - a.signs)))
     return {
         "Chinese": bool(a.signs or b.signs),
@@ -195,7 +187,6 @@ def _signs(a: _Plain, b: _Plain) -> dict[str, float]:
 
 
 def _state_features(one: str, other: str, *, is_change: bool) -> dict[str, float]:
-    """What they say of one property."""
     both = facts_of_both(other, one) if max(len(one), len(other)) <= CAP else ((), ())
     topics = [{fact.subject for fact in stated} for stated in both]
     mine, theirs = ({_to_fact(fact) for fact in stated} for stated in both)
@@ -254,7 +245,6 @@ def _hour(match: re.Match[str]) -> str:
 
 
 def _missing(one: _Plain, other: _Plain) -> list[str]:
-    """Words of one that the other has in no form."""
     alone = [word for word in one.known if word not in other.known]
     forms = other.prefixes
     return [
@@ -272,7 +262,6 @@ def _is_form(word: str, other: str) -> bool:
 
 
 def _coverage(text: _Plain, missing: Sequence[str]) -> float:
-    """The share of its words that the other has."""
     lacking = sum(text.known[word] for word in missing)
     return 1 - lacking / text.weight
 
@@ -287,8 +276,7 @@ def difference(a: Sequence[str], b: Sequence[str]) -> Place:
 
 
 def _order(a: _Plain, b: _Plain) -> tuple[float, bool]:
-    """The share of pairs of words that stand the other way round, and whether two words changed places around one
-    that stayed between them: who owes whom."""
+    """The share of pairs of words that are inverted, and whether two changed places around a third."""
     place = {word: at for at, word in enumerate(b.known)}
     shared = [place[word] for word in a.known if word in place][:_FEW]
     if len(shared) < 2:

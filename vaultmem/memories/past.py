@@ -46,8 +46,7 @@ UNDO, REDO, LONGEST_WHY = "undo: ", "redo: ", 200  # how such entries begin, and
 
 
 def history(session: Session, params: Arguments) -> JsonObject:
-    """What was done, the newest first; of one memory, if one is named. The turns of conversations are left out unless
-    requested: they would be most of it."""
+    """What was done, the newest first; of one memory, if one is named. Turns are left out unless requested."""
     catch_up(session)
     path = _path(session, params.text("id")) if params.text("id") else None
     limit, by = params.whole("limit"), params.text("by") or None
@@ -102,8 +101,6 @@ def undo(session: Session, params: Arguments) -> UndoReport:
 
 
 class _Taking(NamedTuple):
-    """What is to be done to take commits back."""
-
     commits: list[Record]
     why: str
     writes: list[PlannedWrite]
@@ -153,13 +150,11 @@ def _refresh_pages(session: Session, vanished: str) -> None:
 
 
 def _id(session: Session, data: bytes) -> str:
-    """The id that a file names, as far as it can be read."""
     style = session.desk.rules.page_style(f"{session.desk.folder}/{ARCHIVE}/-.md")
     return str(pages.read(style, decode(data)[0]).properties.get("id", ""))
 
 
 def _archiver(session: Session, by: str) -> Callable[[bytes], bytes]:
-    """What makes an archived memory of the bytes of a live one."""
     sets: dict[str, Value] = {"deleted_at": stamp(session.now), "by": by}
     style = session.desk.rules.page_style(f"{session.desk.folder}/{ARCHIVE}/-.md")
 
@@ -281,7 +276,6 @@ def _names(one: Record, elsewhere: Mapping[str, Written]) -> tuple[str, ...]:
 
 
 def _files_of(session: Session, commit: Record) -> list[Difference]:
-    """What a commit did, as far as it is meant."""
     files = session.desk.history.files(commit.commit)
     if commit.is_ours or len(commit.contents) == sum(one.new is not None for one in files):
         return files
@@ -299,7 +293,6 @@ def _since(session: Session, params: Arguments) -> float | None:
 
 
 def _path(session: Session, text: str) -> str:
-    """The path of a memory, alive or archived, of an entry of a conversation, or of what was one."""
     try:
         return session.find(text, archived=True).path
     except NoteNotFoundError:
@@ -377,7 +370,6 @@ def find_removed(session: Session, text: str) -> Removed | None:
 
 
 def _called(text: str, every: Iterable[Removed]) -> Removed | None:
-    """What was no memory, by its path or name."""
     wanted = text.strip().removeprefix("[[").removesuffix("]]").lower().removesuffix(".md")
     for one in every:
         name = one.path.lower().removesuffix(".md")

@@ -184,8 +184,7 @@ def _id(kind: str, path: str, *key: str) -> str:
 
 
 def edit(proposal: Proposal, text: str) -> str:
-    """The whole text of the note with the proposal carried out; that of a duplicate stays as it is, for the note is
-    moved. Raises NoteChangedError when the place is not as it was."""
+    """The whole text of the note with the proposal carried out. Raises NoteChangedError where it has changed."""
     note = Note(proposal.path, text)
     before = text.split("\n")[: proposal.line - 1]
     at = sum(len(line) + 1 for line in before) + proposal.column
@@ -334,7 +333,6 @@ class Finder:
         return self._session.desk.rules.page_style(path) == "outline"
 
     def _is_ordinary(self, note: Note) -> bool:
-        """Whether it is a page of a person, in Markdown, and no template."""
         return not note.path.lower().endswith(".org") and not self._is_template(note)
 
     def _is_template(self, note: Note) -> bool:
@@ -352,7 +350,6 @@ class Finder:
         return has_blank or bool(_FILLED_IN.search(note.text) or _LOGSEQ.search(note.text))
 
     def _is_aside(self, path: str) -> bool:
-        """Whether a note is among attachments or in an archive."""
         is_aside = any(p in _SET_ASIDE or p.endswith(("归档", "歸檔")) for p in _folders(path))
         return is_aside or path.startswith(self._attachments)
 

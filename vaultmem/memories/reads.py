@@ -214,7 +214,6 @@ def leave_undone(ledger: Ledger, rows: Iterable[tuple[str, str, str]], now: floa
 
 
 def _read_count(db: sqlite3.Connection, memory: str, at: float) -> ReadCount:
-    """What is known of the reading of a memory that is read at a time."""
     row = db.execute("SELECT id, count, last, times FROM reads WHERE id = ?", (memory,)).fetchone()
     return _count(row)[1] if row else ReadCount(0, at, ())
 
@@ -311,8 +310,7 @@ def kept_proposals(ledger: Ledger) -> list[Kept]:
 
 
 def replace_open(ledger: Ledger, made: Mapping[str, ProposalRow], now: float) -> int:
-    """What dreams propose from now on; how many of them are new. What was accepted or rejected is not proposed
-    again, and what dreams would not propose any more is forgotten. What a model proposed stays."""
+    """What dreams propose from now on; how many are new. What was decided, or is of a model, stays."""
     with ledger.writing(now) as db:
         rows = map(_row_to_kept, db.execute("SELECT id, at, state, fields FROM proposals"))
         known = {one.id: one.state for one in rows if not one.is_of_model}

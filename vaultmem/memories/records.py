@@ -105,7 +105,6 @@ def chosen(memories: Sequence[Memory], wanted: Wanted, known: Known) -> list[Mem
 
 
 def _summarized_sessions(memories: Sequence[Memory]) -> frozenset[str]:
-    """The sessions that have a summary."""
     sums = (one.properties for one in memories if one.properties.get("compression_source"))
     return frozenset(str(own[key]) for own in sums for key in _SESSIONS if own.get(key))
 

@@ -170,7 +170,6 @@ def _find(session: Session, params: Arguments) -> Proposal | Opinion:
 
 
 def _plan(session: Session, proposal: Proposal | Opinion) -> Plan:
-    """What would be done. Raises VaultmemError when a note is not as it was when this was proposed."""
     if isinstance(proposal, Opinion):
         return advice.plan(session, proposal)
     return Plan("review", (_change(session, proposal),))

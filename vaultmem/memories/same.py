@@ -63,7 +63,6 @@ def unite_texts(first: str, second: str) -> str:
 
 
 def _units(content: str) -> Iterator[re.Match[str]]:
-    """Its lines, and its blocks of code as one unit each."""
     text, at = content.replace("\r\n", "\n"), 0
     while at <= len(text):
         unit = _UNIT.match(text, at)
@@ -114,7 +113,6 @@ def particulars(text: str) -> Particulars:
 
 
 def _agree(one: str, other: str) -> bool:
-    """Whether nothing in one text speaks against the other."""
     mine, theirs = particulars(one), particulars(other)
     if not (_is_covered(mine, theirs) or _is_covered(theirs, mine)):
         return False
@@ -159,7 +157,6 @@ def is_of_one_writer(one: Memory, other: Memory) -> bool:
 
 
 def _were_separated(one: Memory, other: Memory) -> bool:
-    """Whether they were merged once and a person has taken one out of the archive again."""
     return one.text("replaced_by") == other.id or other.text("replaced_by") == one.id
 
 
@@ -226,7 +223,6 @@ class Likes:
         return None
 
     def _near(self, memory: Memory) -> list[Memory]:
-        """Those that may share enough, nearest first."""
         candidates = {each.path: each for key in _keys(memory) for each in self._by_key[key]}
         rated = []
         for number, other in enumerate(candidates.values()):
@@ -257,7 +253,6 @@ class Likes:
         return None
 
     def _sharing(self, text: str) -> list[str]:
-        """Paths of those that share most of the telling words, the best first."""
         shared = Counter(path for key in paraphrase.keys(text) for path in self._by_word[key])
         return [path for path, _ in shared.most_common(TRIES * 2)]
 
@@ -280,5 +275,4 @@ _STOP = lazy(r"[.!?](?=\s|$)|[。！？\n]")
 
 
 def _sentences(text: str) -> int:
-    """How many sentences and lines a text has."""
     return sum(1 for part in _STOP.split(text) if part.strip())

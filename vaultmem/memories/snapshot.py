@@ -31,8 +31,6 @@ def is_suspect(path: str) -> bool:
 
 
 class _Suspects(Places):
-    """The files with such names, among all others."""
-
     def __init__(self, suspects: Iterable[str], exists: Callable[[str], str | None]) -> None:
         super().__init__(suspects)
         self._exists = exists
@@ -110,7 +108,6 @@ class Snapshot:
     def _bring_up_to_date(
         self, made: Snapshot, path: str, old: Memory | None, new: Memory | None
     ) -> None:
-        """What follows from those that live."""
         live, contested = self._living
         made.__dict__["_living"] = _with(live, path, new), contested
         if "sketches" in self.__dict__:
@@ -231,7 +228,6 @@ def _sketch(memory: Memory) -> bytes:
 
 
 def _with(memories: list[Memory], path: str, new: Memory | None) -> list[Memory]:
-    """A list by path with the memory that is now at a path, or without one."""
     at = bisect_left(memories, path, key=_path)
     is_there = at < len(memories) and memories[at].path == path
     return [*memories[:at], *([new] if new else ()), *memories[at + is_there :]]

@@ -253,8 +253,7 @@ class MemoryStore:
                 reads.leave(self.ledger, left.items(), self.now())
 
     def _index(self, paths: Iterable[str]) -> None:
-        """Without an agent, what was written is searchable at once, if there is an index at all. It is written, whether
-        or not it can be indexed."""
+        """Without an agent, what was written is searchable at once, if there is an index and it can be indexed."""
         if not self.state.is_complete():
             return
         from vaultmem.index import sync
@@ -357,8 +356,7 @@ class Session:
         return Draft(self.view, limit)
 
     def find(self, text: str, *, archived: bool = False) -> Memory:
-        """The memory a person or assistant means by an id, the beginning of one, a title or a path. What an assistant
-        may not see is not there for it."""
+        """The memory that an id, the beginning of one, a title or a path means, among those that the viewer may see."""
         seen = self.sees if self.viewer.name else None
         return self.desk.collection.find(text, archived=archived, seen=seen)
 

@@ -69,8 +69,7 @@ def is_chunked(level: str) -> bool:
 
 
 def full_chunks(turns: Iterable[Entry], count: Callable[[str], int]) -> list[list[Entry]]:
-    """The chunks that are full, in order, of turns that no chunk covers yet. The rest is for later: a chunk once summed
-    up stays as it is, however long the conversation gets."""
+    """The full chunks of turns that no chunk covers yet; the rest is for later."""
     chunks: list[list[Entry]] = []
     part: list[Entry] = []
     tokens = 0
@@ -261,8 +260,7 @@ def name(one: Entry) -> str:
 
 
 def is_other(summary: Entry, entries: Iterable[Entry]) -> bool:
-    """Whether a summary was made of anything else than what is there now. One that does not say what it covers is not
-    ours."""
+    """Whether one of our summaries was made of anything else than what is there now."""
     value = summary.properties.get("covers")
     return isinstance(value, str) and value != covers(entries)
 

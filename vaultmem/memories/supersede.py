@@ -53,8 +53,6 @@ class Relation(NamedTuple):
 
 
 class _Pair:
-    """A newer text beside an older one."""
-
     def __init__(
         self, old: str, new: str, similarity: float | None, looks: Mapping[str, float]
     ) -> None:
@@ -235,8 +233,7 @@ def features(
     *,
     is_nearest: bool = False,
 ) -> dict[str, float]:
-    """What the models look at, each from 0 to 1; `common` words tell nothing. `is_nearest`: no other one is
-    closer to the newer text."""
+    """What the models look at, from 0 to 1; `common` words tell nothing, `is_nearest`: no other text is closer."""
     a, b = _read_without(old, common), _read_without(new, common)
     lost, gained, shared = a.stems - b.stems, b.stems - a.stems, a.stems & b.stems
     place = paraphrase.difference(
@@ -280,7 +277,6 @@ def _read_without(text: str, common: frozenset[str]) -> Reading:
 
 
 def _in_order(a: Sequence[Token], b: Sequence[Token]) -> float:
-    """The share of tokens that both have in the same order."""
     from difflib import SequenceMatcher  # few texts speak of a change
 
     blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()

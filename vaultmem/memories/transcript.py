@@ -73,8 +73,7 @@ class Row(NamedTuple):
 
 
 def keep(session: Session) -> int:
-    """Write the pages of conversations that say something new, once they have been taken in; how many. Pages of other
-    names go."""
+    """Take pages in, write those that say something new, put pages of other names away; how many were written."""
     desk = session.desk
     but, talks = take_in(session, desk.talks.talks())
     titles = {one.id: one.title for one in desk.collection.live()}
@@ -100,8 +99,7 @@ def links_to(session: Session, conversation: str) -> list[Value]:
 
 
 def page_path(session: Session, entries: Sequence[Entry]) -> str:
-    """Where the page of a conversation with these entries is. The same as long as there is anything of it, and without
-    words that may be taken back."""
+    """Where the page of these entries is: the same for ever, and without words that may be taken back."""
     day = _day(min((one.created for one in entries), default=0.0))
     folder = folder_of(entries[0].conversation) if entries else ""
     name = folder[:_SHORT] if _NO_NAME.fullmatch(folder) else folder
@@ -113,8 +111,7 @@ def _day(at: float) -> datetime:
 
 
 def render(entries: Sequence[Entry], titles: Mapping[str, str]) -> str:
-    """The text of the page; `titles` are those of memories by their ids. What was put away is not told, and of what is
-    private only that it is there."""
+    """The text of the page; `titles` are those of memories by ids. Of what is private it says that it is there."""
     first = _day(min(one.created for one in entries))
     parts = [f"# Conversation of {first.day} {first:%B %Y}", _ABOUT, *_summary(entries)]
     learned = [*_learned_links(entries, titles)]
@@ -144,7 +141,6 @@ def _learned_links(entries: Sequence[Entry], titles: Mapping[str, str]) -> Itera
 
 
 def _turns(entries: Sequence[Entry]) -> list[str]:
-    """Who said what, by days; the newest, where a page cannot hold all."""
     turns = [one for one in entries if one.role in _NAMES and not one.deleted]
     room, shown = MOST_CHARACTERS, list[Entry]()
     for one in reversed(turns[-MOST:]):

@@ -71,7 +71,6 @@ def _limit(session: Session, params: Arguments) -> int:
 
 
 def _is_old_news(session: Session, params: Arguments, level: int) -> bool:
-    """Whether nothing has changed since a dream of that level had nothing more to do."""
     desk = session.desk
     dreamt = desk.dreamt.get(level) == (desk.version, session.view.now.date())
     return params.flag("only_news") and dreamt
@@ -201,8 +200,7 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> Done:
 
 
 def _draft(session: Session, draft: Draft, options: Options) -> Draft:
-    """The draft without what is to be left alone: files that a person is typing in, and memories that are as an undo
-    of a job left them."""
+    """The draft without files that a person is typing in, and memories that an undo of a job has left so."""
     leave_unquiet(draft, options.seen)
     undone = reads.undone(session.desk.ledger)
     for memory in session.view.memories():

@@ -80,7 +80,6 @@ class View:
         return any(self._paths_named(catalog, name) for name in rules.names(path, note))
 
     def _is_blocked(self, title: str) -> bool:
-        """Whether something that is no note has the name, in any folder of memories."""
         root = f"{self._store.vault}/{self.folder}"
         return any(os.path.lexists(f"{root}/{name}/{title}.md") for name in (*CATEGORIES, ARCHIVE))
 
@@ -91,7 +90,6 @@ class View:
 
     @cached_property
     def _stems(self) -> set[str]:
-        """The names of all notes, of a vault that was never indexed."""
         entries = walk(self._store.vault, [])
         return {os.path.basename(entry.path).removesuffix(".md").lower() for entry in entries}
 

@@ -57,8 +57,7 @@ class Against(NamedTuple):
 
 
 def write(session: Session, params: Arguments, times: Properties | None = None) -> JsonObject:
-    """Write a memory, unless the very same text is there in that scope. `times` are the properties of a reminder; the
-    report on one that is there already has its own."""
+    """Write a memory, unless the very same text is there in that scope; `times` are the properties of a reminder."""
     content, secret_kinds = _without_secrets(params)
     scope = params.scope() or DEFAULT_SCOPE
     existing = look(session, content, scope, times=times)
@@ -114,7 +113,6 @@ def find_superseded(
 
 
 def _find(session: Session, text: str) -> Memory:
-    """A memory, also one in the archive."""
     try:
         return session.find(text)
     except NoteNotFoundError:
@@ -177,8 +175,6 @@ def new_memory(
 
 
 def _times(session: Session, content: str) -> dict[str, Value]:
-    """When a reminder wants to remind, if its text says so."""
-
     now = session.local_time
     moment = language().reminder(content, now) or next(
         (one for one in language().times(content, now) if one.repeat or one.when >= now), None
@@ -189,7 +185,6 @@ def _times(session: Session, content: str) -> dict[str, Value]:
 
 
 def _end(session: Session, params: Arguments) -> float:
-    """When it expires."""
     at = params.moment("expires", session.local_time, ahead=True)
     if at <= session.now:
         raise VaultmemError(
@@ -212,7 +207,6 @@ def _reminds_alike(memory: Memory, times: Properties) -> bool:
 
 
 def _leads(repeat: str, earlier: str, later: str) -> bool:
-    """Whether what repeats from the earlier day on has the later one."""
     from vaultmem.text import recurrence  # only who has a rule needs dateutil
 
     rule = recurrence.read_rule(repeat)
@@ -231,8 +225,7 @@ def look(
     contradictions: bool = True,
     times: Properties | None = None,
 ) -> Existing:
-    """What exists already. Of duplicates, those count that the writer and its scope can see, and of a reminder
-    those that remind at the same `times`."""
+    """What exists already that the writer and its scope can see; of a reminder, what reminds at the same `times`."""
     collection = session.desk.collection
 
     def is_seen(memory: Memory) -> bool:
@@ -261,8 +254,7 @@ def look(
 def _against(
     session: Session, content: str, like: Iterable[str]
 ) -> tuple[list[Against], list[Memory]]:
-    """Older memories that the text replaces, or may replace, those that are surest first; and those that state the
-    same."""
+    """Older memories that the text may replace, the surest first; and those that state the same."""
     known, close = session.desk.collection, _near(session, content)
     words = supersede.stems(content) | supersede.stems(supersede.properties(content))
     indexed, recent = {*like, *close}, session.desk.recent[:ABOUT]
@@ -298,7 +290,6 @@ def _states_one_thing(memory: Memory) -> bool:
 
 
 def _near(session: Session, content: str) -> dict[str, float | None]:
-    """Paths of memories that may speak of the same, with cosines where they are known."""
     if session.reader.searcher() is not None:
         text = f"{content[:CAP]} {supersede.properties(content)}"
         return session.reader.near(text, session.desk.folder, ABOUT, content[:WEIGHED])
@@ -318,7 +309,6 @@ def weigh(session: Session, content: str, existing: Existing) -> float:
 
 
 def _closeness_to_all(session: Session, content: str) -> float | None:
-    """The cosine to the centroid of all memories; None when no model is loaded, or nothing has a vector."""
     meaning = session.reader.warm_meaning()
     if meaning is None:
         return None

@@ -84,7 +84,6 @@ def notes_with_times(catalog: Catalog, among: Iterable[int] | None = None) -> li
 
 
 def _same_names(catalog: Catalog) -> frozenset[int]:
-    """The notes that have the name of another, in another folder."""
     alike: defaultdict[str, list[int]] = defaultdict(list)
     for id_, path in json.loads(catalog.db.execute(_PATHS).fetchone()[0]):
         alike[folded_name(path)].append(id_)
@@ -140,8 +139,7 @@ class Agenda:
             return _with_different_ids(dues)
 
     def next_turn(self, now: datetime) -> str:
-        """When the next occurrence of anything that repeats takes the place of the last, as a local day or minute; ""
-        for never. Of what dues() has seen."""
+        """When the next occurrence of anything that repeats takes the place of the last: a local minute, or ""."""
         with self._lock:
             moving = [schedule for schedules in self._notes.values() for schedule in schedules]
         return min((at for one in moving if (at := one.next_after(now))), default="")
@@ -283,7 +281,6 @@ def _entry(due: Identified, note: int) -> _Entry:
 
 
 def _with_different_ids(dues: dict[tuple[str, str], Due]) -> list[Due]:
-    """The dues; of those whose ids begin alike, with longer ones."""
     if len({due.id for due in dues.values()}) < len(dues):
         alike: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
         for pair, due in dues.items():

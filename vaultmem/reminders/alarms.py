@@ -62,8 +62,6 @@ class Planned(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """The next time, past or to come, at which to notify of one thing."""
-
     when: datetime  # UTC
     due: Due
     moment: str
@@ -110,8 +108,6 @@ def desktop_text(text: str, most: int = MOST) -> str:
 
 
 class _Clock:
-    """Now, and what the clock on the wall means in moments."""
-
     def __init__(self, now: datetime, rules: Rules) -> None:
         assert now.tzinfo
         self.now = now.astimezone(UTC)
@@ -129,8 +125,7 @@ class _Clock:
         self.instant = cache(self._instant)  # many things are due on one day
 
     def _instant(self, text: str) -> datetime | None:
-        """When the clock on the wall shows it for the first time; if it passes it over, as long after as it would
-        have been. None for no such day or time."""
+        """When the clock on the wall shows it first, or would have; None for no such day or time."""
         wall = _wall(text)
         if wall is None:
             return None
@@ -159,13 +154,11 @@ class _Clock:
         return self.now - self._audible(when)
 
     def speaks_at(self, when: datetime) -> datetime:
-        """From when on this machine notifies of what is to be notified at a moment. While nobody has to be waited for,
-        that is the moment."""
+        """From when on this machine notifies of a moment: that moment, unless others have the turn."""
         at = self._turn.speaks_at(when)
         return at if at == when else self._turn.speaks_at(self._audible(when))
 
     def _audible(self, when: datetime) -> datetime:
-        """A moment, or the end of the quiet hours in which it is."""
         local = when.astimezone(self.local.tzinfo)
         if self._quiet and self.is_quiet(local):
             end = datetime.combine(local.date(), self._quiet[1], local.tzinfo)
@@ -176,7 +169,6 @@ class _Clock:
 
 
 def _wall(text: str) -> tuple[date, time | None] | None:
-    """The day and, where there is one, the time. None for what no calendar has."""
     match = _WALL.fullmatch(text)
     try:
         day = date.fromisoformat(match[1] if match else "")

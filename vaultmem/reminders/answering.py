@@ -51,8 +51,7 @@ _MOST_NAMED = 5
 
 
 def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
-    """All pending items, each with its id, section, words, time and source; the chores that these only count; and,
-    on request, the facts for an assistant that starts."""
+    """All pending items, the chores that these only count, and on request the facts for an assistant that starts."""
     catalog, now, vanished = _catalog(reader), _now(desk), params.told("vanished")
     items = desk.pending.items(catalog, now, vanished, params.whole("days"))
     chores = desk.pending.chores(catalog, now, vanished)
@@ -104,8 +103,6 @@ def _now(desk: MemoryStore) -> datetime:
 
 
 class _Target(NamedTuple):
-    """What is answered."""
-
     id: str
     text: str
     due: Due | None  # None for a question, or what is due no more
@@ -179,7 +176,6 @@ def _unanswered_due(session: Session, id_: str) -> Due | None:
 
 
 def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) -> JsonObject:
-    """What the answer would change in files."""
     changes: list[ChangeReport] = []
     skipped: list[ItemReport] = []
     if state == OPEN:
@@ -207,7 +203,6 @@ def _undo(session: Session, params: Arguments, target: _Target, commit: str) -> 
 
 
 def _carry_out(session: Session, params: Arguments, target: _Target, who: Header) -> JsonObject:
-    """What follows from an answer that is on record."""
     more: JsonObject
     state = params.needed("state")
     if state == OPEN:
@@ -226,7 +221,6 @@ def _carry_out(session: Session, params: Arguments, target: _Target, who: Header
 
 
 def _question(session: Session, target: _Target) -> str | None:
-    """The id of the question that the page asks once for a note, after a task of it was done here."""
     asks = session.desk.config.text("pending.complete_in_notes") == "ask"
     if not asks or target.due is None or target.due.kind != TASK:
         return None
@@ -238,7 +232,6 @@ def _question(session: Session, target: _Target) -> str | None:
 
 
 def _target(session: Session, name: str, now: datetime) -> _Target:
-    """The item that is meant by an id or the beginning of one."""
     searcher = session.reader.searcher()
     if searcher is None:
         raise StateError(NOT_INDEXED)
@@ -273,7 +266,6 @@ def _target(session: Session, name: str, now: datetime) -> _Target:
 
 
 def _id_at(session: Session, place: tuple[str, int]) -> str:
-    """The id of what is due on a line of a note."""
     for due in carrying.dues(session):
         if (due.path, due.line) == place:
             return due.id
@@ -283,7 +275,6 @@ def _id_at(session: Session, place: tuple[str, int]) -> str:
 
 
 def _matching(name: str, ids: Iterable[str]) -> str:
-    """The one of these ids that is meant; "" for none."""
     wanted = _whole(name)
     fitting = sorted({id_ for id_ in ids if id_.startswith(wanted)})
     if wanted in fitting:
@@ -304,7 +295,6 @@ def _whole(name: str) -> str:
 
 
 def _of_memory(name: str, dues: Iterable[Due]) -> str:
-    """The item of the reminder that is meant by the id of its memory, or the beginning of that; "" for none."""
     wanted = name.strip().lower()
     ids = [due.id for due in dues if due.memory.startswith(wanted)]
     return ids[0] if len(ids) == 1 and len(wanted) >= LEAST else ""
@@ -376,7 +366,6 @@ def _after_span(text: str, now: datetime) -> str:
 
 
 def _in_words(text: str, now: datetime) -> str:
-    """What words mean, if they are one expression of time and nothing else."""
     moments = language().times(text, now)
     if len(moments) != 1 or moments[0].repeat:
         return ""

@@ -70,7 +70,6 @@ def _fact(session: Session, text: str) -> Learned | None:
 
 
 def _remember(session: Session, fact: Learned, *, dry_run: bool) -> JsonObject:
-    """Make it a memory, as a tick on the page does."""
     word = Answer(fact.question, DONE, stamp(session.now), YOU, "", one_line(fact.content))
     if not dry_run:
         session.desk.pending.record.add([word], [], session.now)

@@ -97,8 +97,6 @@ def _entry(session: Session, one: Answered) -> Header:
 
 
 class _Work:
-    """Goes through the answers once."""
-
     def __init__(
         self, session: Session, answers: dict[str, Answer], entries: list[Header], *, dry_run: bool
     ) -> None:
@@ -203,8 +201,7 @@ class _Work:
                 yield answer, mark
 
     def _settle(self, due: Due, answer: Answer, mark: str) -> None:
-        """Do it, unless it is done; if it was done and is open again, the person took it back, in the note, by undo or
-        by restore."""
+        """Do it, unless it is done; if it is open again since, the person took it back."""
         plan = self._archive_reminder(due, answer) if due.kind == REMINDER else self._ticked(due)
         if plan is not None:
             self._do(due, answer, plan, mark)
@@ -223,7 +220,6 @@ class _Work:
         return next((one for one in live if one.id == due.memory), None)
 
     def _archive_reminder(self, due: Due, answer: Answer) -> Plan | None:
-        """The plan by which a reminder is put away; None for one that is gone."""
         memory = self._memory_of(due)
         if memory is None:
             return None
@@ -233,7 +229,6 @@ class _Work:
         return draft.plan(answer.state)
 
     def _ticked(self, due: Due) -> Plan | None:
-        """The plan by which a task is ticked; None for one that is ticked or gone."""
         if self._session.desk.bytes_of(due.path) is None:
             return None
 
@@ -283,7 +278,6 @@ class _Work:
         self._record([mark], answer, YOU, words)
 
     def _reopen(self, id_: str, ids: Iterable[str], words: str, path: str) -> None:
-        """Record that answers were taken back."""
         self.settled.reopened.append({"due": id_, "text": words, "path": path})
         if not self._dry_run:
             at = stamp(self._session.now)
@@ -291,14 +285,12 @@ class _Work:
             self._session.desk.pending.record.add(answers, [], self._session.now)
 
     def _record(self, marks: Iterable[str], answer: Answer, by: str, words: str) -> None:
-        """Record that an answer was carried out."""
         at = max(stamp(self._session.now), answer.at)
         answers = [Answer(mark, DONE, at, by, "", f"carried out: {words}") for mark in marks]
         self._session.desk.pending.record.add(answers, [], self._session.now)
 
 
 def _promote_fact(session: Session, id_: str, *, dry_run: bool) -> Any:
-    """Make a fact of a conversation a memory because the person has ticked it."""
     name = "promote-fact"
     run: Callable[..., JsonObject] = plugins.resolve(plugins.load("vaultmem.verbs", name)[name].run)
     return run(session, Arguments({"id": id_, "dry_run": dry_run}))

@@ -183,7 +183,6 @@ class _Native:
         return self._notifier
 
     def _drop(self) -> None:
-        """Forget the connection; the next notification makes another."""
         notifier, self._notifier = self._notifier, None
         if notifier is not None:
             self._run(_hang_up(notifier))
@@ -225,7 +224,6 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _notifier() -> DesktopNotifier:
-    """The library's object, which is not connected yet."""
     for name in ("desktop_notifier", "dbus_fast"):  # they would write tracebacks to stderr
         logging.getLogger(name).addHandler(logging.NullHandler())
         logging.getLogger(name).propagate = False
@@ -290,7 +288,6 @@ async def _hang_up(notifier: DesktopNotifier) -> None:
 
 
 def _is_dead(notifier: DesktopNotifier) -> bool:
-    """Whether the session it was connected to is over."""
     bus = _bus(notifier)
     return bus is not None and not bus.connected
 
@@ -301,7 +298,6 @@ def _bus(notifier: DesktopNotifier) -> MessageBus | None:
 
 
 def _open(uri: str) -> None:
-    """Open a note in its editor, and do not wait for it."""
     command = ["open" if sys.platform == "darwin" else "xdg-open", uri]
     threading.Thread(target=_carry_out, args=[command], name="open a note", daemon=True).start()
 

@@ -182,8 +182,7 @@ def _days_around(rule: str, start: date, until: date) -> tuple[str, str]:
 
 
 def _is_past(day: date, clock: str, now: datetime) -> bool:
-    """Whether that time of the day is over; a whole day is there from its beginning. A time that the clock shows
-    twice is over after the first."""
+    """Whether that time of the day is over, after the first of two; a whole day is there from its beginning."""
     if not clock:
         return True
     local = datetime.combine(day, time.fromisoformat(clock), tzinfo=now.tzinfo)
@@ -308,7 +307,6 @@ def _repair(due: Due, gone: Sequence[Due]) -> list[Due]:
 
 
 def _renamed_ids(old: Due, new: Due) -> list[tuple[str, str]]:
-    """The ids of what can be answered about it."""
     return [
         (old.id, new.id),
         (approval_id(old.id), approval_id(new.id)),

@@ -249,8 +249,7 @@ _NOT_IN_LINKS = frozenset("[]|#^\\\n\r\t`<>@")
 
 
 def extent(answers: Answers, now: datetime) -> Extent:
-    """All items appear from the tick for that until the day is over, or until another takes it back. `now` has its
-    zone."""
+    """All items appear from the tick for that until the day is over, or another takes it back."""
     shown, taken_back = answers.get(SHOW_ALL), answers.get(SHOW_LESS)
     if shown is None or shown.state not in (DONE, SNOOZED):
         return SHORT
@@ -277,7 +276,6 @@ def render(items: Iterable[Item], style: str, notes: str = "", extent: Extent = 
 
 
 def _last_line(shown: Iterable[Item], more: int, older: int, extent: Extent) -> tuple[str, str]:
-    """What there is beyond the limit, and the id of the box that changes that; "" for nothing."""
     counts = [f"{more:,} more"] if more else []
     counts += [f"{older:,} overdue for more than two weeks"] if older else []
     if extent.shows_older:
@@ -340,8 +338,7 @@ def _block(item: Item) -> str:
 
 
 def own_words(item: Item) -> list[str]:
-    """What in the line of an item is ours: the words, then the time, the repetition and the author, then a link to the
-    note. All else a person has typed."""
+    """What in the line of an item is ours: the words, when and by whom, a link. All else a person has typed."""
     day, clock = day_and_time(item.due)
     weekday = WEEKDAYS[date.fromisoformat(day).weekday()] if day else ""
     when = " ".join(part for part in (weekday, day, clock) if part)

@@ -49,8 +49,7 @@ class Notifier:
         self._unable_since: float | None = None  # the desktop (monotonic)
 
     def notify(self, planned: Planned, record: Callable[[list[Notified]], None]) -> list[Alarm]:
-        """Record each alarm, then show it; those that worked. What `record` raises is passed on, and
-        what could not be recorded stays away."""
+        """Record each alarm, then show it; those that worked. What could not be recorded stays away."""
         if self._method == "none":
             return []
         if planned.silent:

@@ -66,7 +66,6 @@ _PROPERTIES = """SELECT f.path, n.properties FROM json_each(?) w
 
 
 def _path_of(item: Item) -> str:
-    """The note that an item stands in."""
     path, _, line = item.source.rpartition(":")
     return path if line.isdigit() else item.source
 
@@ -155,8 +154,7 @@ class Pending:
         return person_facts.to_promote(self._context(catalog, now), answers)
 
     def unchanged_until(self, catalog: Catalog, now: datetime) -> str:
-        """The local minute of this day from which something else may be pending; "" when that is not before
-        midnight."""
+        """The local minute of this day from which something else may be pending; "" for midnight."""
         answers = self.answers(now)
         dues = self.dues(catalog, now, answers)
         return items.unchanged_until(dues, answers, now.isoformat()[:16])
@@ -244,7 +242,6 @@ class Pending:
     def _as_answers(
         self, acks: Mapping[str, Ack], now: datetime, texts: Mapping[str, str]
     ) -> dict[str, Answer]:
-        """What is ticked on the page, as answers of now."""
         at, wall = stamp(now.timestamp()), now.replace(tzinfo=None)
         return {
             id_: Answer(

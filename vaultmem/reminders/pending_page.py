@@ -40,8 +40,6 @@ class Refreshed(NamedTuple):
 
 
 class _Memory(NamedTuple):
-    """What this machine remembers of the page between two refreshes."""
-
     digest: str = ""  # of its last content
     recorded: frozenset[str] = frozenset()  # answers that are recorded, and still on the page
 
@@ -73,8 +71,7 @@ class Page:
     def refresh(
         self, items: Sequence[Item], now: datetime, record: Recorder, extent: Extent = SHORT
     ) -> Refreshed:
-        """Let `record` keep what was answered, then write the page with what is left. `record` may be called more
-        than once, also with what it was given before."""
+        """Let `record` keep what was answered, once or more, then write the page with what is left."""
         before = self._load_memory()
         turn = _Turn(self.style, items, now, before.recorded, record)
         turn.extent = extent
@@ -153,7 +150,6 @@ class Page:
         return [copy for copy in map(self._copy, names) if copy is not None]
 
     def _copy(self, path: str) -> _Copy | None:
-        """What is at a path, if that is a page of ours."""
         try:
             data = files.content(f"{self.vault}/{path}", MOST_BYTES + 1)[0]
         except (OSError, ValueError):
@@ -196,8 +192,6 @@ class Page:
 
 
 class _Turn:
-    """One refresh: the items, and what was answered."""
-
     def __init__(
         self,
         style: str,
@@ -241,7 +235,6 @@ class _Turn:
 
 
 def _answer_ids(content: Content) -> frozenset[str]:
-    """The answers on a page, as this machine remembers them."""
     return frozenset(f"{tick.id} {tick.state}" for tick in content.ticks if tick.state != OPEN)
 
 

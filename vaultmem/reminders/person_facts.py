@@ -48,8 +48,6 @@ _NOTES = f"SELECT n.id, f.path, f.hash, n.title, n.dialect, n.properties {NOTES_
 
 
 class _Note(NamedTuple):
-    """A note of the memory folder, as the index has it."""
-
     number: int  # in the catalog
     path: str
     hash: bytes
@@ -132,7 +130,6 @@ def _rank(one: _Scored) -> tuple[float, str]:
 
 
 def _score(own: Properties, uses: int) -> float:
-    """When it was written, in days; a memory that is used more counts as newer."""
     return (seconds(own.get("created_at")) or 0.0) / 86_400 + _DOUBLED * math.log2(1 + max(0, uses))
 
 
@@ -176,7 +173,6 @@ def _scope_of(scope: str, author: str, trust: str) -> str:
 
 
 def _local(context: Context, at: float) -> str:
-    """The minute on the clock on the wall."""
     return datetime.fromtimestamp(at, UTC).astimezone(context.now.tzinfo).isoformat()[:16]
 
 
@@ -245,8 +241,7 @@ def proposed_facts(
     answers: Answers,
     paths: Collection[str] | None = None,
 ) -> list[Learned]:
-    """Those the person has not answered, and that neither a memory says nor something that was refused; only those at
-    `paths`, if there are some."""
+    """Those not answered, that neither a memory nor something refused says; of `paths`, if there are some."""
     every = learned_facts(catalog, root, folder)
     open_ = [one for one in undecided_facts(every, answers) if paths is None or one.path in paths]
     if not open_:
@@ -268,8 +263,7 @@ def undecided_facts(facts: Iterable[Learned], answers: Answers) -> list[Learned]
 
 
 def to_promote(context: Context, answers: Answers) -> list[Learned]:
-    """Those that the person wants to be remembered, and that still are facts of a conversation: the index may not
-    know yet that one was put away."""
+    """Those the person wants to be remembered, and whose file is there: the index may be late."""
     every = learned_facts(context.catalog, context.vault, context.folder)
     wanted = (one for one in every if _has_state(DONE, one, answers))
     return [one for one in wanted if os.path.lexists(f"{context.vault}/{one.path}")]
@@ -281,7 +275,6 @@ def _has_state(state: str, one: Learned, answers: Answers) -> bool:
 
 
 def _is_worth_asking(text: str, kind: object) -> bool:
-    """Whether it states something lasting about the person, without a secret."""
     if not (is_about_person(text) or text.startswith(_OF_US)) or len(text) > CAP:
         return False
     kind = kind if isinstance(kind, str) and kind in TYPES else memory_type(text)
@@ -337,7 +330,6 @@ _nears: WeakKeyDictionary[Catalog, _Near] = WeakKeyDictionary()
 
 
 def _near(catalog: Catalog, root: str, folder: str) -> _Near:
-    """The memories of a catalog, read again when it has changed."""
     near = _nears.get(catalog)
     if near is None or near.version != catalog.version():
         near = _nears[catalog] = _Near(catalog, root, folder)

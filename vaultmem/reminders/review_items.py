@@ -151,8 +151,7 @@ class Review:
         return [*self.chores(), *self._kinds["proposals"]]
 
     def preferences(self) -> list[Item]:
-        """How a person wants things done, the newest first: filed memories of the person and of assistants, and
-        what was approved."""
+        """How a person wants things done, the newest first: filed memories, and what was approved."""
         known = [
             each
             for each in self._memories
@@ -176,8 +175,7 @@ class Review:
         ]
 
     def answerable_ids(self) -> set[str]:
-        """The ids of all that can have been answered and is there still: what must not be forgotten however old it
-        is."""
+        """The ids of all that can have been answered and is there still, which must not be forgotten."""
         ids = {id_ for due in self._dues for id_ in (due.id, due.series, *carried_out_ids(due))}
         ids |= {approval_id(due.id) for due in self._dues}
         ids |= {completion_id(due.path) for due in self._dues}
@@ -210,7 +208,6 @@ class Review:
 
     @cached_property
     def _findings(self) -> list[FindingRow]:
-        """What dreams and jobs noticed."""
         try:
             return reads.findings(self._context.ledger)
         except DamagedError:
@@ -237,7 +234,6 @@ class Review:
         return not is_refused(memory.id, self._answers)
 
     def _content(self, memory: _Memory) -> str:
-        """The beginning of what it says, as far as an item shows it."""
         if is_private(memory.properties):
             return PRIVATE
         content = person_facts.content(self._context.vault, memory.path, memory.dialect)
@@ -246,7 +242,6 @@ class Review:
     # --- Kinds
 
     def _to_approve(self) -> list[Item]:
-        """What comes from outside."""
         today = self._context.now.date()
         last = days_later(today, DAYS)
         items = []
@@ -266,7 +261,6 @@ class Review:
         return items
 
     def _to_remember(self) -> list[Item]:
-        """What conversations learned about the person."""
         context = self._context
         proposed = person_facts.proposed_facts(
             context.catalog, context.vault, context.folder, self._answers
@@ -278,7 +272,6 @@ class Review:
         ]
 
     def _group_findings(self) -> dict[str, list[Item]]:
-        """What dreams noticed, as far as it still is so."""
         by_path = {each.path: each for each in self._memories}
         items: dict[str, list[Item]] = {kind: [] for kind in _NOTICED}
         for each in self._findings:
@@ -294,12 +287,10 @@ class Review:
         return items
 
     def _from_jobs(self, kind: str, advice: str = "") -> list[Item]:
-        """What jobs ask before they go on, or miss."""
         mine = (one for one in self._findings if one.get("kind") == kind)
         return [_item(kind, halted_id(one), f"{one['said']}{advice}") for one in mine]
 
     def _leaving(self) -> list[Item]:
-        """What jobs archive soon, the next first."""
         notices = [one for one in self._findings if one.get("kind") in LEAVING]
         by_id = {each.id: each for each in self._memories}
         items = []
@@ -311,7 +302,6 @@ class Review:
         return items
 
     def _proposals(self) -> list[Item]:
-        """What dreams would change in notes."""
         every = review_sources.questions(self._context)
         return [_item("proposals", *question) for question in every]
 
@@ -322,7 +312,6 @@ class Review:
         return [_item("advice", id_, "") for id_ in ids]
 
     def _file_problems(self) -> dict[str, list[Item]]:
-        """Files that need a look."""
         context = self._context
         result = review_sources.file_problems(context.catalog, context.folder, context.page)
         items: dict[str, list[Item]] = {kind: [] for kind in review_sources.KINDS}
@@ -374,6 +363,5 @@ def _advice(kind: str, short: str, others: list[str]) -> str:
 
 
 def _day(moment: object, zone: tzinfo | None) -> str:
-    """The day of a moment on the clock on the wall; "" where there is none."""
     at = moment if isinstance(moment, float) else seconds(moment)
     return "" if at is None else datetime.fromtimestamp(at, UTC).astimezone(zone).date().isoformat()

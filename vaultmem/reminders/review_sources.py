@@ -150,7 +150,6 @@ def _conflict_copies(catalog: Catalog, folder: str, page: str) -> Iterator[FileP
 
 
 def _unreadable(catalog: Catalog) -> Iterator[FileProblem]:
-    """Notes that cannot be read, or not wholly."""
     for path, reason in catalog_read.troubles(catalog):
         if PLACEHOLDER in reason:
             continue  # on purpose, and no work for anybody

@@ -319,7 +319,6 @@ def _is_closed(folded: Properties) -> bool:
 
 
 def _days_of_writing(path: str, folded: Properties) -> set[str]:
-    """The days that tell when a note was written, not what it is about."""
     values = [folded.get(key) for key in _WRITTEN_KEYS]
     days = {each[:10] for each in values if isinstance(each, str)}
     return days | {"-".join(parts) for parts in _NAME_DAY.findall(path.rpartition("/")[2])}

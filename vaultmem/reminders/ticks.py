@@ -99,8 +99,7 @@ def read(text: str) -> Content:
 
 
 def _versions(lines: list[str]) -> list[list[str]]:
-    """The lines, or those of both versions where a merge has left its marks above the notes; below, a person settles
-    it."""
+    """The lines, or both versions where a merge has left its marks above the notes; below, a person settles it."""
     ours, theirs = list[str](), list[str]()
     into: tuple[list[str], ...] = (ours, theirs)
     last = max((at for at, line in enumerate(lines) if line.startswith(">" * 7)), default=0)
@@ -191,7 +190,6 @@ def _bare(line: str) -> str:
 
 
 def _heading(line: str) -> str:
-    """The words of a heading, lower case; "" for any other line."""
     bare = _bare(line)
     mark = _HEADING.match(bare)
     return bare[mark.end() :].rstrip("# \t").casefold() if mark else ""
@@ -222,7 +220,6 @@ def _tick(lines: Sequence[str], at: int) -> tuple[Tick, list[str], int] | None:
 
 
 def _state(text: str) -> tuple[str, str]:
-    """What a box or a marker says, and the words behind it."""
     box = _BOX.match(text)
     if box:
         return _STATES.get(box[1], OPEN), text[box.end() :].strip()
