@@ -652,23 +652,21 @@ def test_an_undo_says_what_it_did_or_which_file_refused_it(vault: Path) -> None:
 def test_what_changed_tells_neither_of_reads_nor_of_what_was_undone() -> None:
     inbox, filed = "m/inbox/A.md", "m/people/A.md"
     dream = _commit("dream 1: 1 changed", FileChange(inbox, filed, "people: Anne"))
-    back = _commit("undo: dream 1: 1 changed", FileChange(filed, inbox, "undo: dream 1: 1 changed"))
-    twice = _commit("undo: " + back.why, FileChange(inbox, filed, "undo: " + back.why))
+    back = _commit("undo: dream 1: 1 changed", FileChange(filed, inbox, "undo"), dream)
+    twice = _commit("redo: dream 1: 1 changed", FileChange(inbox, filed, "redo"), back)
     read = _commit("dream 2: 1 changed", FileChange(inbox, inbox, "read 3 times"))
     wrote = _commit("write A", FileChange(None, inbox, "written"))
-    assert [commit.why for commit, _ in standing([read, back, dream, wrote])] == ["write A"]
-    assert [commit.why for commit, _ in standing([twice, back, dream, wrote])] == [
-        dream.why,
-        wrote.why,
-    ]
-    both = _commit("undo: write A", FileChange(inbox, "m/archive/A.md", "undo: write A"))
+    assert [one for one, _ in standing([read, back, dream, wrote])] == [wrote]
+    assert [one for one, _ in standing([twice, back, dream, wrote])] == [dream, wrote]
+    both = _commit("undo: write A", FileChange(inbox, "m/archive/A.md", "undo"), wrote)
     assert standing([both, wrote]) == []
-    old = _commit("undo: tag B", FileChange("m/inbox/B.md", "m/inbox/B.md", "undo: tag B"))
-    assert [commit for commit, _ in standing([old, wrote])] == [wrote, old]
+    old = _commit("undo: tag B", FileChange("m/inbox/B.md", "m/inbox/B.md", "undo"), dream)
+    assert [one for one, _ in standing([old, wrote])] == [old, wrote]
 
 
-def _commit(why: str, *changes: FileChange) -> Record:
-    return Record("abcd", 0.0, "dream", "job", why, changes)
+def _commit(why: str, change: FileChange, *undone: Record) -> Record:
+    undoes = tuple(one.commit for one in undone)
+    return Record(why, 0.0, "dream", "job", why, (change,), undoes=undoes)
 
 
 # --- texts from elsewhere

@@ -11,7 +11,7 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import reads
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, LOST, Change, FindingRow, Plan
-from vaultmem.memories.reports import header, report_planned
+from vaultmem.memories.reports import finish
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.text.sanitize import quote_text
 from vaultmem.vault import pages
@@ -112,11 +112,8 @@ def _write(
     expected = None if data is None else digest(data)
     change = Change(action, "", old, path, {}, None, expected, why, raw)
     plan = Plan("expect", (change,) if raw != data else ())
-    if arguments.flag("dry_run"):
-        return report_planned(session, plan)
-    if plan.changes:
-        session.make(plan, header(arguments, why, session.now))
-    return {**which._asdict(), "path": path, "changed": bool(plan.changes)}
+    planned = finish(session, arguments, plan, why)
+    return {**(planned or {**which._asdict(), "path": path, "changed": bool(plan.changes)})}
 
 
 def keep_lost(desk: MemoryStore, _reader: Reader, arguments: Arguments) -> JsonObject:

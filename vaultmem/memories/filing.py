@@ -21,7 +21,7 @@ from vaultmem.memories.collection import deleted_error
 from vaultmem.memories.draft import CREATE, RESTORE, Change, Plan
 from vaultmem.memories.model import INBOX, Memory, category_of
 from vaultmem.memories.records import FILTERS, Known, Wanted, chosen, record
-from vaultmem.memories.reports import header, report_planned
+from vaultmem.memories.reports import finish, header
 from vaultmem.memories.store import Session
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
@@ -148,7 +148,7 @@ def delete(session: Session, params: Arguments) -> JsonObject:
     draft = session.draft()
     draft.archive(memory, who.by, f"deleted by {who.by}")
     plan = draft.plan("delete")
-    return _finish(session, params, plan, who.why) or {
+    return finish(session, params, plan, who.why) or {
         "id": memory.id, "deleted": True, "title": memory.title, "path": plan.changes[0].target,
     }  # fmt: skip
 
@@ -187,7 +187,7 @@ def restore(session: Session, params: Arguments) -> JsonObject:
 def _restore(session: Session, params: Arguments, change: Change) -> JsonObject:
     title = file_name(change.target)
     plan = Plan("restore", (change,))
-    return _finish(session, params, plan, f"restore {title}") or _record_at(session, change.target)
+    return finish(session, params, plan, f"restore {title}") or _record_at(session, change.target)
 
 
 def edit(session: Session, params: Arguments) -> JsonObject:
@@ -259,7 +259,7 @@ def _link_both(session: Session, params: Arguments, *, linked: bool) -> JsonObje
 
     (links.link if linked else links.unlink)(draft, one, other)
     plan = draft.plan("link" if linked else "unlink")
-    return _finish(session, params, plan, f"{plan.name} {one.title} and {other.title}") or {
+    return finish(session, params, plan, f"{plan.name} {one.title} and {other.title}") or {
         "source": one.id, "target": other.id, "linked": linked, "changed": bool(plan.changes),
     }  # fmt: skip
 
@@ -272,7 +272,7 @@ def reinforce(session: Session, params: Arguments) -> JsonObject:
         raise VaultmemError(refused)
     draft = session.draft()
     draft.set(memory, "reinforced", last_reinforced_at=stamp(session.now))
-    preview = _finish(session, params, draft.plan("reinforce"), f"reinforce {memory.title}")
+    preview = finish(session, params, draft.plan("reinforce"), f"reinforce {memory.title}")
     if preview:
         return preview
     reads.reinforce(session.desk.ledger, {memory.id: stamp(session.now)}, session.now)
@@ -284,18 +284,9 @@ def reinforce(session: Session, params: Arguments) -> JsonObject:
 
 def _edit(session: Session, params: Arguments, plan: Plan, memory: Memory, why: str) -> JsonObject:
     target = plan.changes[0].target if plan.changes else memory.path
-    return _finish(session, params, plan, why) or {
+    return finish(session, params, plan, why) or {
         **_record_at(session, target), "changed": bool(plan.changes),
     }  # fmt: skip
-
-
-def _finish(session: Session, params: Arguments, plan: Plan, why: str) -> JsonObject | None:
-    """Carry a plan out; or, if that was requested, only preview it. Raises NoteChangedError."""
-    if params.flag("dry_run"):
-        return report_planned(session, plan)
-    if plan.changes:
-        session.make(plan, header(params, why, session.now))
-    return None
 
 
 def _record_at(session: Session, path: str) -> JsonObject:

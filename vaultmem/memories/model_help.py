@@ -10,7 +10,7 @@ from vaultmem.adapter.services import Model
 from vaultmem.errors import LlmError, VaultmemError
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import advice, summaries
-from vaultmem.memories.advice import FIRST, SECOND, Asked, Doubt
+from vaultmem.memories.advice import FIRST, SECOND, Doubt
 from vaultmem.memories.conversation import TOKENS
 from vaultmem.memories.dream import DEEP
 from vaultmem.memories.reports import PlanReport, Tally
@@ -96,7 +96,7 @@ class _Assistant:
             return
         name = self._vault.config.text("llm.model")
         try:
-            doubts = self._vault.ask("doubts")["doubts"]
+            doubts = [Doubt(**one) for one in self._vault.ask("doubts")["doubts"]]
             self._vault.release()
             if doubts:
                 answers = self._answers(self._model, doubts, name)
@@ -106,19 +106,19 @@ class _Assistant:
         except VaultmemError as error:  # the dream itself is done
             self._give_up(error)
 
-    def _answers(self, model: Model, doubts: list[Asked], name: str) -> list[JsonObject]:
+    def _answers(self, model: Model, doubts: list[Doubt], name: str) -> list[JsonObject]:
         """An answer for each doubt. Of a pair the choice is the id of the memory that holds."""
-        described = [Doubt(tuple(one["texts"]), tuple(one["days"])) for one in doubts]
         self.tally["asked"] += 1
-        advices = advice.read(model.ask(advice.question(described)), described)
+        advices = {
+            one.place: one for one in advice.read(model.ask(advice.question(doubts)), doubts)
+        }
         if not advices:
             raise LlmError(f"{name} did not answer as it was asked")
-        by_place = {one.place: one for one in advices}
-        nothing = advice.Advice(0, "", "")
-        return [_answer(one, by_place.get(at, nothing)) for at, one in enumerate(doubts)]
-
-
-def _answer(doubt: Asked, opinion: advice.Advice) -> JsonObject:
-    ids = doubt["memories"]
-    choice = ids[opinion.choice == SECOND] if opinion.choice in (FIRST, SECOND) else opinion.choice
-    return {"id": doubt["id"], "memories": ids, "choice": choice, "reason": opinion.reason}
+        answers: list[JsonObject] = []
+        for at, doubt in enumerate(doubts):
+            _, choice, reason = advices.get(at, advice.Advice(at, "", ""))
+            if choice in (FIRST, SECOND):
+                choice = doubt.memories[choice == SECOND]
+            own = {"id": doubt.id, "memories": doubt.memories}
+            answers.append({**own, "choice": choice, "reason": reason})
+        return answers

@@ -18,9 +18,9 @@ from vaultmem.memories import generated, transcript
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, RESTORE, TO_ARCHIVE
-from vaultmem.memories.item_answers import author_of
+from vaultmem.memories.item_answers import author_of, holding
 from vaultmem.memories.model import CATEGORIES, INBOX, Memory
-from vaultmem.memories.past import LONGEST_WHY, UNDO, is_said
+from vaultmem.memories.past import is_said
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.text.sanitize import LONGEST, one_line, quote_text
 from vaultmem.text.times import stamp
@@ -183,38 +183,12 @@ def _action(change: FileChange, folder: str) -> str:
     return RESTORE if change.path.startswith(away) else MOVE
 
 
-class _Undo:
-    def __init__(self, commit: Commit, change: FileChange) -> None:
-        self.commit, self.change = commit, change
-        self.stands = True  # unless what was undone is found
-        self._at = change.path
-        self._whys = commit.why.removeprefix(UNDO)  # of the commits it took back
-        self._is_clipped = len(commit.why) >= LONGEST_WHY
-
-    def undoes(self, commit: Commit, change: FileChange) -> bool:
-        """Whether it took back this change; it may have taken back more, that was done before."""
-        named = self._is_clipped or commit.why in self._whys
-        if not named or change.target is None or change.target != self._at:
-            return False
-        self.stands = False
-        self._at = change.path
-        self._whys = self._whys.replace(commit.why, "", 1)
-        return True
-
-
-def standing(commits: Iterable[Commit]) -> list[tuple[Commit, FileChange]]:
+def standing(commits: Sequence[Commit]) -> list[tuple[Commit, FileChange]]:
     """The changes by vaultmem, newest first, without what was undone since, its undoing, and reads."""
-    undos: list[_Undo] = []
-    changes: list[tuple[Commit, FileChange]] = []
-    for commit in commits:
-        for change in commit.files if commit.is_ours else ():
-            if any(undo.undoes(commit, change) for undo in undos):
-                continue
-            if commit.why.startswith(UNDO):
-                undos.append(_Undo(commit, change))
-            elif not _SILENT.fullmatch(change.why):
-                changes.append((commit, change))
-    return changes + [(undo.commit, undo.change) for undo in undos if undo.stands]
+    known = {one.commit for one in commits}
+    kept = (one for one in holding(commits)[0] if one.is_ours and known.isdisjoint(one.undoes))
+    every = ((one, change) for one in kept for change in one.files)
+    return [pair for pair in every if not _SILENT.fullmatch(pair[1].why)]
 
 
 # Memory.md; and, once, the views that an editor has for memories.

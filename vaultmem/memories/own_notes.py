@@ -9,12 +9,12 @@ from collections.abc import Callable
 from vaultmem.adapter import Completion, JsonObject, Task, Value
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError
 from vaultmem.index import catalog_read
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, Change, Plan
 from vaultmem.memories.item_answers import DONE, OPEN
 from vaultmem.memories.model import key_of
-from vaultmem.memories.reports import header, report_planned
+from vaultmem.memories.reports import finish
 from vaultmem.memories.store import Session
 from vaultmem.text import recurrence
 from vaultmem.text.sanitize import one_line
@@ -68,10 +68,9 @@ def _edit(session: Session, params: Arguments, new: Callable[[list[Value]], Valu
     why = f"{'unset' if value is None else 'set'} {one_line(key)}"
     changes = (Change(EDIT, "", path, path, {}, None, digest(data), why, raw),)
     plan = Plan("set", changes if raw != data else ())
-    if params.flag("dry_run"):
-        return report_planned(session, plan)
-    _carry_out(session, params, plan, why)
-    return {"note": path, "key": key, "was": was, "value": value, "changed": bool(plan.changes)}
+    return cast("JsonObject", finish(session, params, plan, why)) or {
+        "note": path, "key": key, "was": was, "value": value, "changed": bool(plan.changes),
+    }  # fmt: skip
 
 
 def _value(form: str, text: str, key: str) -> Value:
@@ -87,11 +86,6 @@ def _items(form: str, value: Value) -> list[Value]:
     if form == pages.OUTLINE and isinstance(value, str):
         return logseq_properties.list_items(value, linked=True)
     return [] if value is None else [value]
-
-
-def _carry_out(session: Session, params: Arguments, plan: Plan, why: str) -> None:
-    if plan.changes:
-        session.make(plan, header(params, why[:200], session.now))
 
 
 # --- Tasks
@@ -115,10 +109,8 @@ def tick(session: Session, params: Arguments, path: str, line: int) -> AnswerRep
     }  # fmt: skip
     if standing.is_closed:
         return {**report, "was": DONE, "changed": False}
-    plan = standing.ticked(session, "")
-    if params.flag("dry_run"):
-        return {**report, "dry_run": True, "changes": report_planned(session, plan)["changes"]}
-    _carry_out(session, params, plan, f"done: {text}")
+    if planned := finish(session, params, standing.ticked(session, ""), f"done: {text}"):
+        return {**report, "dry_run": True, "changes": planned["changes"]}
     return {**report, "carried_out": [{"id": "", "text": text, "path": path, "action": DONE}]}
 
 

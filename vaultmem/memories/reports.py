@@ -101,6 +101,15 @@ def header(params: Arguments, why: str, now: float) -> Header:
     return Header(name or YOU, "assistant" if name else "person", why, now)
 
 
+def finish(session: Session, params: Arguments, plan: Plan, why: str) -> PlanReport | None:
+    """Carry a plan out; or, if that was requested, only preview it. Raises NoteChangedError."""
+    if params.flag("dry_run"):
+        return report_planned(session, plan)
+    if plan.changes:
+        session.make(plan, header(params, why[:200], session.now))
+    return None
+
+
 def report_planned(session: Session, plan: Plan) -> PlanReport:
     """A plan that is not carried out, with its diffs."""
     report = to_json(plan, NOTHING)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date, datetime, timedelta
+from datetime import datetime, time
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, UsageError
 from vaultmem.index.catalog import Catalog
@@ -25,12 +25,10 @@ from vaultmem.memories.item_answers import (
 )
 from vaultmem.memories.reports import ChangeReport, header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
-from vaultmem.plugins import language
 from vaultmem.reminders import carrying
 from vaultmem.reminders.due import REMINDER, TASK, Due, earlier_occurrences
 from vaultmem.reminders.items import days_later, may_be_shown, words_of
 from vaultmem.schedule import LocalZone
-from vaultmem.text import times
 from vaultmem.text.sanitize import words
 from vaultmem.text.times import stamp
 from vaultmem.vault.batches import Header
@@ -323,51 +321,14 @@ def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
 
 
 def _until(params: Arguments, now: datetime) -> str:
-    """The day or the minute, on the clock of `now`; tomorrow, if none is named."""
-    text, option = params.text("until"), params.spelled("until")
+    """The minute on the clock of `now`, or the day, for midnight and spans of days; tomorrow, if none is named."""
     if not params.has("until"):
         return days_later(now.date(), 1)
-    try:
-        until = _iso(text, now) or _after_span(text, now) or _in_words(text, now)
-    except (OverflowError, ValueError):
-        until = ""
-    if not until:
-        raise UsageError(
-            f"{option} must be a day, a time or a span, such as 2026-11-25, Friday, tomorrow 9:00 "
-            f"or 3d, not {text!r}"
-        )
+    seconds = params.moment("until", now, ahead=True)
+    at = datetime.fromtimestamp(seconds, now.tzinfo).replace(tzinfo=None)
+    is_day = at.time() == time() or round(seconds - now.timestamp()) % 86_400 == 0
+    until = at.date().isoformat() if is_day else at.isoformat(timespec="minutes")
     if until <= f"{now:%Y-%m-%dT%H:%M}"[: len(until)]:
+        option = params.spelled("until")
         raise UsageError(f"{option} must be still to come; {until.replace('T', ' ')} is not")
     return until
-
-
-def _iso(text: str, now: datetime) -> str:
-    try:
-        return date.fromisoformat(text).isoformat()
-    except ValueError:
-        pass
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return ""
-    local = moment.astimezone(now.tzinfo) if moment.tzinfo else moment
-    return local.replace(tzinfo=None).isoformat(timespec="minutes")
-
-
-def _after_span(text: str, now: datetime) -> str:
-    """Days and weeks end with a day, hours and minutes at a minute."""
-    try:
-        span = timedelta(seconds=times.duration_seconds(text))
-    except ValueError:
-        return ""
-    if not span % timedelta(1):
-        return (now.date() + span).isoformat()
-    return (now + span).astimezone().replace(tzinfo=None).isoformat(timespec="minutes")
-
-
-def _in_words(text: str, now: datetime) -> str:
-    moments = language().times(text, now)
-    if len(moments) != 1 or moments[0].repeat:
-        return ""
-    rest = text[: moments[0].start] + text[moments[0].end :]
-    return "" if rest.strip() else moments[0].iso()
