@@ -350,11 +350,11 @@ def why(args: Namespace, output: Output) -> int:
 
 def _why_lines(answer: Why, output: Output) -> Iterator[str]:
     yield output.paint(answer.title, "bold") + f"  {answer.path}"
-    where = f"lines {answer.line}-{answer.end_line}, score {answer.score:.2f}"
-    is_among = answer.rank is not None
-    yield (
-        f"  number {answer.rank} of {answer.of}, {where}" if is_among else "  not among the results"
-    )
+    if answer.rank is None:
+        yield "  not among the results"
+    else:
+        where = f"lines {answer.line}-{answer.end_line}, score {answer.score:.2f}"
+        yield f"  number {answer.rank} of {answer.of}, {where}"
     for name, points in answer.parts.items():
         yield f"  {_PARTS.get(name, name)} ({points:+.2f})"
         for field, own in answer.fields.items() if name == "keyword" else ():
