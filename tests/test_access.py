@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.agent_run import agent_on
 from tests.cli_run import ran
 from vaultmem import Vault
 from vaultmem.api.mcp import Protocol, Settled
@@ -19,7 +18,7 @@ from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox, ToolService
 from vaultmem.errors import VaultmemError
 from vaultmem.memories import access
-from vaultmem.memories.access import ALL, CONNECTED, OWN, Origin, viewer
+from vaultmem.memories.access import ALL, CONNECTED, OWN, viewer
 from vaultmem.search.query import Ask
 from vaultmem.settings import SETTINGS
 from vaultmem_assistants.anthropic_memory import MemoryFiles
@@ -112,15 +111,6 @@ def test_whose_words_are_told_unapproved(
 ) -> None:
     one = access.origin(properties)
     assert {trust for trust in access.TRUST if access.is_trusted(one, viewer(by), trust)} == under
-
-
-def test_what_is_said_of_whose_words() -> None:
-    assert access.attribution(Origin("codex"), viewer("claude")) == "by codex, not approved"
-    assert access.attribution(Origin("claude"), viewer("claude-code")) == ""
-    assert (
-        access.attribution(Origin("", outside=True), viewer("")) == "from elsewhere, not approved"
-    )
-    assert access.attribution(Origin(), viewer("claude")) == ""
 
 
 # --- Doors
@@ -280,14 +270,6 @@ def test_the_person_sees_everything_at_theirs(filled: Path) -> None:
         }
         assert told(recalled(vault, "", "")) == {"global"}, "a recall is put before an assistant"
         assert told(recalled(vault, "", "agent:claude")) == {"global", "agent:claude"}
-
-
-def test_the_agent_answers_the_same(filled: Path) -> None:
-    with agent_on(filled) as agent, Vault(str(filled)) as vault:
-        agent.watches()
-        for door in ("list", "recall", "vaultmem search", "vaultmem list", "stdin"):
-            for by in ("claude", "codex"):
-                assert told(DOORS[door](vault, by, "")) == READERS[by, ""], (door, by)
 
 
 def test_why_says_what_is_hidden_and_for_what_reason(filled: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.agent_run import agent_on
 from tests.cli_run import ran
 from tests.real_llm import RealLlm
 from tests.scripted_llm import (
@@ -28,7 +27,7 @@ from tests.scripted_llm import (
 from vaultmem import Vault, config
 from vaultmem.agent import jobs
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.memories.advice import BATCH, MOST_OF_ONE, REASON, Advice, Doubt, question, read
+from vaultmem.memories.advice import MOST_OF_ONE, REASON, Advice, Doubt, question, read
 from vaultmem.memories.model import CATEGORIES, Memory
 from vaultmem.memories.view import View
 from vaultmem_chat.llm import llm
@@ -93,12 +92,6 @@ def test_answers_are_read_in_whatever_shape(
     assert read(answer, [TEXT, TEXT]) == [Advice(*one) for one in found]
 
 
-def test_a_text_has_a_category_and_a_pair_has_not() -> None:
-    for choice, of_text, of_pair in (("people", "people", ""), ("same", "", "same"), ("second", "", "second"), ("none", "", "")):  # fmt: skip
-        items = [{"id": at, "choice": choice, "reason": ""} for at in (0, 1)]
-        assert [one.choice for one in read(items, [TEXT, PAIR])] == [of_text, of_pair]
-
-
 @given(JSON, st.lists(st.sampled_from([TEXT, PAIR]), max_size=5))
 def test_no_answer_is_too_odd(answer: object, doubts: list[Doubt]) -> None:
     for one in read(answer, doubts):
@@ -108,16 +101,7 @@ def test_no_answer_is_too_odd(answer: object, doubts: list[Doubt]) -> None:
         assert "\n" not in one.reason
 
 
-def test_a_reason_is_a_line_in_which_nothing_is_markup() -> None:
-    (one,) = read([{"id": 0, "choice": "people", "reason": "See [[x]]\n# A\x1b[31m <b> - [ ] y"}], [TEXT])  # fmt: skip
-    assert not set("\n#<>\x1b") & set(one.reason)
-    assert "[[" not in one.reason
-
-
 # --- in a vault
-
-
-Near = Callable[[str, str], float]
 
 
 @pytest.fixture
@@ -316,20 +300,6 @@ def test_a_merger_is_proposed_and_keeps_every_word(
     assert tree(vault) == before
 
 
-def test_what_is_far_is_not_asked_about_and_other_numbers_make_another_fact(
-    model: ScriptedLlm, open_vault: Vault, near: dict[frozenset[str], float]
-) -> None:
-    texts = "The server Orion has port 8100", "The server Orion has 9 fans and port 8200"
-    two(open_vault, TRAIN, "Bob has bought 9 fans for the attic")
-    two(open_vault, *texts)
-    near[frozenset((TRAIN, "Bob has bought 9 fans for the attic"))] = 0.74
-    near[frozenset(texts)] = 0.9
-    model.otherwise = advice(pair="same")
-    open_vault.dream(3)
-    assert [{one["first"], one["second"]} for one in pairs_in(model)] == [set(texts)]
-    assert of_model(open_vault) == []
-
-
 LISBON, PORTO = "Anne spends every winter in Lisbon", "In winter Anne can be found in Porto"
 
 MORE = " It was a long evening." * 20  # a text that states more than one thing replaces nothing
@@ -366,22 +336,6 @@ def test_of_two_that_contradict_each_other_one_is_archived(
     assert f"replaced_by={left['id']}" in (vault / done["path"]).read_text()
     open_vault.undo(last=True)
     assert tree(vault) == before
-
-
-def test_what_speaks_of_the_same_is_asked_about_and_what_rules_know_after_it(
-    model: ScriptedLlm, open_vault: Vault, near: dict[frozenset[str], float]
-) -> None:
-    main, release = f"The deploy branch is main.{MORE}", f"The deploy branch is release.{MORE}"
-    two(open_vault, main, release)
-    near[frozenset((main, release))] = 0.9
-    two(open_vault, "Bob uses vim", "Bob uses a typewriter")
-    open_vault.dream(3)
-    told = [frozenset((one["first"], one["second"])) for one in pairs_in(model)]
-    assert told == [
-        frozenset(("Bob uses vim", "Bob uses a typewriter")),
-        frozenset((main, release)),
-    ]
-    assert [one["kind"] for one in open_vault.waiting()["findings"]] == ["contradiction"]
 
 
 @pytest.mark.parametrize(
@@ -462,20 +416,6 @@ def test_a_model_that_fails_leaves_the_dream_as_it_is_without_one(
     assert len(model.chats) == 1, "one failure is enough"
 
 
-def test_a_dream_asks_one_question_and_the_next_one_asks_the_rest(
-    model: ScriptedLlm, open_vault: Vault
-) -> None:
-    for number in range(BATCH + 3):
-        open_vault.write(f"zzz{number} qqq{number}x xyzzy{number}")
-    model.otherwise = advice("people")
-    first = open_vault.dream(3)["model"]
-    assert first == {"asked": 1, "summaries": 0, "proposed": BATCH, "trouble": ""}
-    assert len(model.chats) == 1
-    assert open_vault.dream(3)["model"]["proposed"] == 3
-    assert open_vault.dream(3)["model"]["asked"] == 0
-    assert len(of_model(open_vault)) == BATCH + 3
-
-
 def test_nothing_is_asked_in_a_dry_run_in_lighter_dreams_and_without_a_model(
     model: ScriptedLlm, open_vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -529,15 +469,6 @@ def test_what_an_earlier_dream_filed_is_asked_about_until_somebody_files_it_else
     open_vault.upgrade(odd["id"], category="project" if filed != "project" else "soul")
     assert of_model(open_vault) == []
     assert open_vault.dream(3)["model"]["asked"] == 0, "a person has decided"
-
-
-def test_that_it_is_where_it_belongs_is_no_proposal(model: ScriptedLlm, open_vault: Vault) -> None:
-    odd = open_vault.write(ODD)
-    open_vault.dream(1)
-    model.otherwise = advice(str(open_vault.read(odd["id"])["category"]))
-    told = open_vault.dream(3)["model"]
-    assert (told["asked"], told["proposed"]) == (1, 0)
-    assert of_model(open_vault) == []
 
 
 def test_answers_about_what_nobody_asked_are_not_kept(open_vault: Vault) -> None:
@@ -600,16 +531,6 @@ def test_the_job_of_the_agent_asks_too(
         model.otherwise = status(500)
         opened.write("zzz plugh frotz")
         assert "without a model: " in jobs.JOBS["dream"].run(opened)
-
-
-def test_through_an_agent_it_is_the_same(vault: Path, model: ScriptedLlm) -> None:
-    with agent_on(vault), Vault(str(vault)) as opened:
-        opened.write(ODD)
-        model.otherwise = advice("people")
-        assert opened.dream(3)["model"]["proposed"] == 1
-        (one,) = of_model(opened)
-        assert opened.accept(str(one["id"]))["accepted"] is True
-        assert opened.compress()["model"]["asked"] == 0
 
 
 def test_a_real_model_answers_in_the_form_that_is_asked_for(real_llm: RealLlm) -> None:

@@ -61,13 +61,6 @@ def test_a_second_request_to_begin_anew_is_no_end(vault: Path) -> None:
         assert agent.ends() in (0, -signal.SIGTERM)
 
 
-def test_an_end_counts_more_than_beginning_anew(vault: Path) -> None:
-    with agent_on(vault) as agent:
-        agent.process.send_signal(signal.SIGTERM)
-        agent.process.send_signal(signal.SIGHUP)
-        assert agent.process.wait(60) == 0
-
-
 def test_an_end_that_comes_while_it_closes_to_begin_anew_counts(vault: Path) -> None:
     told = (
         "import os; from vaultmem.agent.agent import Agent;"

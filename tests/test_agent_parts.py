@@ -188,14 +188,6 @@ def test_a_manifest_that_is_lost_is_written_again(bench: Bench, harm: str) -> No
         assert opened.search("another")
 
 
-def test_a_part_of_the_index_that_is_lost_is_made_again(bench: Bench) -> None:
-    state = State(str(bench.vault))
-    shutil.rmtree(f"{state.generation()}/kw")
-    bench.full()
-    with Vault(str(bench.vault)) as opened:
-        assert len(opened.search("apple", limit=100)) == 60
-
-
 def test_a_save_needs_no_look_at_all_copies(bench: Bench) -> None:
     text = "The roof of the house leaks when the wind is in the west, and nobody knows why.\n" * 9
     bench.write("Plan.md", text)
@@ -221,17 +213,6 @@ def test_a_save_needs_no_look_at_all_copies(bench: Bench) -> None:
     bench.write("Plan 3.md", text)
     bench.look("Plan 3.md")
     assert reconciler._settle_due is not None
-
-
-def test_a_copy_that_is_saved_stays_a_copy(bench: Bench) -> None:
-    """It fires no reminder for a moment, either."""
-    copy = "Plan.sync-conflict-20261103-081512-ABCDEFG.md"
-    bench.write("Plan.md", "plan")
-    bench.write(copy, "plan")
-    bench.full()
-    bench.write(copy, "another plan")
-    bench.look(copy)
-    assert catalog_dump(bench.vault)["conflicts"] == [(copy, "Plan.md")]
 
 
 def test_who_is_only_looked_at_again_is_not_behind(bench: Bench) -> None:

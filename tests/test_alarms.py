@@ -76,12 +76,6 @@ def test_it_tells_on_the_minute_and_once() -> None:
     assert person.look("2026-11-22T15:00:01") == person.look("2027-11-22T15:00") == []
 
 
-def test_a_day_without_a_time_has_one() -> None:
-    person = Person([due("2026-11-22")], Rules("07:30", "off", "never"))
-    assert person.look("2026-11-22T07:29") == []
-    assert [alarm.body for alarm in person.look("2026-11-22T07:30")] == ["due today · Day"]
-
-
 def test_what_is_closed_never_rings() -> None:
     for state, rings in ((DONE, 0), (DROPPED, 0), (OPEN, 1)):
         person = Person([due("2026-11-22T15:00")])
@@ -116,14 +110,6 @@ def test_a_snooze_rings_at_its_end_and_what_comes_before_that_is_slept_through()
         assert [hour for hour in hours if person.look(hour)] == rings
 
 
-def test_after_a_snooze_that_ends_before_the_time_it_looks_again_at_the_time() -> None:
-    one = due("2026-11-22T15:00")
-    sleeps = {one.id: Answer(one.id, SNOOZED, "2026-11-22T08:00:00Z", until="2026-11-22T10:00")}
-    planned = plan([one], sleeps, HEARD, local("2026-11-22T10:00"), NEVER)
-    assert len(planned.alarms) == 1
-    assert planned.next == local("2026-11-22T15:00")
-
-
 def test_who_slept_through_both_hears_it_once() -> None:
     person = Person([due("2026-11-22T15:00")])
     person.answer(SNOOZED, "2026-11-22T12:00")
@@ -149,10 +135,6 @@ def test_what_is_late_for_more_than_quiet_hours_says_so() -> None:
     assert (alarm.body, alarm.late) == ("due today 05:00, 2 hours late · Day", True)
 
 
-def test_quiet_hours_of_no_length_are_none() -> None:
-    assert Person([due("2026-11-22T05:00")], Rules("09:00", "05:00-05:00")).look("2026-11-22T05:00")
-
-
 def test_the_overdue_is_told_again_three_times() -> None:
     person = Person([due("2026-11-20T15:00")], Rules(again="1d"))
     rung = []
@@ -162,16 +144,6 @@ def test_the_overdue_is_told_again_three_times() -> None:
         at += timedelta(hours=1)
     assert rung == [(20, False), (21, True), (22, True), (23, True)]
     assert person.next is None
-
-
-def test_again_is_counted_from_a_late_telling_and_from_when_it_was_due() -> None:
-    late = Person([due("2026-11-20T15:00")], Rules(again="1d"))
-    assert late.look("2026-11-22T12:00")
-    assert late.next == "2026-11-23T12:00"
-    early = Person([due("2026-11-27", at="2026-11-20T15:00")], Rules(again="2h"))
-    (alarm,) = early.look("2026-11-20T15:00")
-    assert alarm.body == "due Friday 27 Nov · Day"
-    assert early.next == "2026-11-27T11:00"
 
 
 def test_again_waits_for_the_end_of_quiet_hours_and_of_a_snooze() -> None:
@@ -249,26 +221,6 @@ def test_the_first_look_lets_a_person_alone() -> None:
     assert not plan(
         dues[:30], {}, told, local("2027-11-22T10:00"), Rules()
     ).alarms  # nor ever again
-
-
-def test_after_the_first_look_nothing_is_passed_over() -> None:
-    first = plan([], {}, {}, local("2026-11-01T10:00"), Rules())
-    assert [one.id for one in first.silent] == [BASELINE]
-    told = {one.id: one for one in first.silent}
-    later = plan([due("2026-11-02")], {}, told, local("2026-11-22T10:00"), Rules())
-    assert said(later) == [("Call Anne", "since Monday 2 Nov, 2 weeks late · Day")]
-
-
-def test_what_is_never_to_ring_rings_only_after_a_snooze() -> None:
-    person = Person([due("2026-11-20", at="")], Rules(again="1d"))
-    person.told[person.dues[0].id] = Notified(person.dues[0].id, "2026-11-20T09:00:00Z")
-    assert person.look("2026-11-25T09:00") == []
-    person.answer(SNOOZED, "2026-11-26")
-    assert len(person.look("2026-11-26T09:00")) == 1
-
-
-def test_copies_ring_once() -> None:
-    assert len(Person([due("2026-11-22T15:00")] * 3).look("2026-11-22T15:00")) == 1
 
 
 def test_an_item_that_moved_on_rings_for_its_new_time_only() -> None:

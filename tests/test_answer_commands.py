@@ -79,16 +79,6 @@ def test_the_question_ticks_the_note(vault: Path) -> None:
     assert f"- [ ] call Anne 📅 {TODAY}\n" in (vault / "Tasks.md").read_text()
 
 
-def test_as_data(vault: Path) -> None:
-    call = ids(vault)["call Anne"]
-    found = report(vault, "snooze", call, "--until", "3d", "--by", "claude")
-    assert found["count"] == 1
-    assert found["items"][0] == {
-        "id": call, "state": "snoozed", "text": "call Anne", "until": str(TODAY + dt.timedelta(days=3)),
-        "was": "open", "changed": True, "carried_out": [], "skipped": [], "asks": None,
-    }  # fmt: skip
-
-
 def test_a_dry_run(vault: Path) -> None:
     call = ids(vault)["call Anne"]
     before = tree_hash(vault)

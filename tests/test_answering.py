@@ -135,14 +135,6 @@ def test_always_ticks_both_tasks_of_a_note_in_one_go(bench: Open) -> None:
     assert on.id("pay rent") not in both
 
 
-def test_never_leaves_notes_alone(bench: Open) -> None:
-    on = bench("never")
-    said = on.answer(on.id("call Anne"))
-    assert (said["asks"], said["carried_out"]) == (None, [])
-    assert on.text("Tasks.md") == TASKS
-    assert not any("call Anne" in one for one in on.words())
-
-
 def test_who_undoes_it_in_the_note_is_not_fought(bench: Open) -> None:
     on = bench("always")
     call = on.id("call Anne")
@@ -246,19 +238,6 @@ def test_an_id_may_be_shortened_and_has_to_be_known(bench: Open) -> None:
         on.answer(call, "gone")
 
 
-def test_what_is_closed_stays_so(bench: Open) -> None:
-    on = bench("never")
-    call = on.id("call Anne")
-    assert on.answer(call)["changed"]
-    for state in (DONE, DROPPED, SNOOZED):
-        said = on.answer(call, state)
-        assert (said["changed"], said["state"], said["was"]) == (False, DONE, DONE)
-    assert on.stated()[call] == DONE
-    assert on.answer(call, OPEN)["changed"]
-    assert not on.answer(call, OPEN)["changed"]
-    assert on.answer(call, DROPPED)["changed"]
-
-
 def test_a_dry_run_says_what_would_change_and_changes_nothing(bench: Open) -> None:
     on = bench("always")
     said = on.answer(on.id("call Anne"), dry_run=True)
@@ -347,30 +326,6 @@ def test_the_answer_is_kept_where_the_note_cannot_be_written(
     assert Ledger(on.vault.state.path("ledger.db")).rows(
         "SELECT id FROM answers", lambda row: row[0]
     ) == [call]
-
-
-def test_an_answer_tells_of_itself_only(bench: Open) -> None:
-    on = bench("always")
-    call, rent = on.id("call Anne"), on.id("pay rent")
-    word = Answer(call, DONE, "2026-11-22T08:00:00Z", "you")
-    on.desk.pending.record.add([word], [], on.seconds())
-    assert len(on.answer(rent, dry_run=True)["changes"]) == 1
-    assert [one["due"] for one in on.answer(rent)["carried_out"]] == [rent]
-    assert "- [x] call Anne" in on.text("Tasks.md")
-
-
-def test_who_takes_an_answer_back_may_give_it_again(bench: Open) -> None:
-    on = bench()
-    call = on.id("call Anne")
-    on.answer(on.answer(call)["asks"])
-    on.later()
-    on.answer(call, OPEN)
-    (on.folder / "Tasks.md").write_text(TASKS, newline="")
-    on.later()
-    assert not on.ask("settle")["done"]
-    assert on.text("Tasks.md") == TASKS
-    assert on.answer(call)["asks"] is None
-    assert "- [x] call Anne" in on.text("Tasks.md")
 
 
 def test_until_is_told_by_the_clock_of_the_person() -> None:
@@ -503,11 +458,6 @@ def test_what_another_machine_has_changed_is_not_changed_once_more(proposed: Ben
     on.desk.pending.record.add([Answer(mark, DONE, at) for mark in marks], [], on.seconds())
     assert on.ask("settle")["done"] == []
     assert on.text("Plan.md") == PLAN
-
-
-def test_an_assistant_decides_on_no_proposal(proposed: Bench) -> None:
-    with pytest.raises(UsageError, match="only you"):
-        proposed.answer(question(proposed), by="codex")
 
 
 # --- All of it

@@ -12,9 +12,8 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from tests.test_answering import HOW, Bench, Open, bench, without_a_model
 from vaultmem.errors import UsageError
-from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, Answer
+from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED
 from vaultmem.reminders import listing
-from vaultmem.reminders.due import series_id
 
 __all__ = ["bench", "without_a_model"]  # fixtures
 
@@ -151,17 +150,6 @@ def test_a_reminder_that_repeats_has_its_next_day_in_its_file(bench: Open, state
     assert "archive/" in last["carried_out"][0]["path"]
 
 
-def test_what_is_done_ahead_of_its_day_is_due_the_next_time(bench: Open, write: Write) -> None:
-    write("Plan.md", "---\nremind: 2026-11-23\nrepeat: every day\n---\n")
-    on = bench()
-    seen = []
-    for _ in range(3):
-        seen.append(on.id("Plan"))
-        on.answer(seen[-1])
-        assert "Plan" in on.words()
-    assert len(set(seen)) == 3
-
-
 def test_a_rule_in_a_note_of_the_person_ends_and_the_note_stays(bench: Open, write: Write) -> None:
     write("Plan.md", "---\nremind: 2026-11-16\nrepeat: every week\n---\n")
     on = bench()
@@ -176,16 +164,6 @@ def test_a_rule_in_a_note_of_the_person_ends_and_the_note_stays(bench: Open, wri
     assert "Plan" in on.words()
     with pytest.raises(UsageError, match="does not repeat"):
         on.answer(on.id("call Anne"), DROPPED, series=True)
-
-
-def test_what_was_ended_elsewhere_is_carried_out_here(bench: Open) -> None:
-    on = bench()
-    memory = on.ask("remind", content="water", at="2026-11-23 09:00", repeat="every day")
-    on.later(2 * 24 * 60)
-    word = Answer(series_id(memory["id"]), DROPPED, "2026-11-24T10:00:00Z", "you")
-    on.desk.pending.record.add([word], [], on.at.timestamp())
-    assert on.ask("settle")["done"]
-    assert not (on.folder / memory["path"]).exists()
 
 
 def test_a_reminder_of_two_times_stays_until_both_are_answered(bench: Open) -> None:

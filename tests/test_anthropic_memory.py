@@ -15,7 +15,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.agent_run import agent_on
 from tests.laws import examples
 from tests.lazy import Lazy
 from vaultmem import Vault
@@ -26,7 +25,6 @@ from vaultmem_assistants import anthropic_memory, memory_tool, tool_files
 from vaultmem_assistants.anthropic_memory import MemoryFiles
 
 lib, sdk = Lazy("anthropic.lib.tools"), Lazy("anthropic.tools")
-FOLDER = "Memory"
 DIRECTORY = re.compile(r"^\S+(?=\t/memories(?:/\S*/)?$)", re.MULTILINE)
 ODD = ["/etc/passwd", "/memoriesx", "memories/a", "/memories/../x.md", "/memories/a/../../x", "/memories/%2e%2e/x",
        "/memories/%252e%252e%252fx", "/memories/a\\..\\..\\x", "/memories/x\0y", "", "/", "../memories"]  # fmt: skip
@@ -319,16 +317,6 @@ def test_in_logseq_the_lines_are_blocks(tmp_path: Path) -> None:
     assert "agent:: claude" in file.read_text()
     assert "- Anne drinks tea." in file.read_text()
     assert "Also milk." in files.view("/memories/knowledge/Tea.md")
-
-
-def test_by_the_sync_agent(vault: Path) -> None:
-    with agent_on(vault):
-        files = MemoryFiles(str(vault))
-        files.create("/memories/a.txt", "one\ntwo\n")
-        files.insert("/memories/a.txt", 1, "between")
-        assert files.view("/memories/a.txt", [2, 2]).endswith("     2\tbetween")
-        with pytest.raises(VaultmemError, match="already exists"):
-            files.create("/memories/a.txt", "x")
 
 
 def test_the_tool_is_what_the_sdk_takes(vault: Path) -> None:

@@ -79,29 +79,6 @@ def test_no_such_folder(tmp_path: Path, command: str) -> None:
     assert not ended.out
 
 
-def test_not_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x")
-    ended = ran("sync", "--format", "json", "--vault", str(tmp_path / "file"))
-    assert ended.code == 1
-    assert "is not a folder" in json.loads(ended.err)["error"]
-
-
-def test_no_vault_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    ended = ran("search", "word", "--format", "text")
-    assert ended.code == 1
-    assert "--vault FOLDER" in one_line(ended)
-
-
-def test_no_notes(vault: Path, untouched: Mark) -> None:
-    untouched()
-    assert sync_cli(vault).code == 0
-    assert found(vault, "anything") == []
-    for command in ("status", "tasks", "unresolved", "doctor", "unresolved --ambiguous"):
-        assert ran(*command.split(), "--vault", str(vault), "--format", "json").code == 0
-    assert sync_cli(vault).code == 0
-
-
 def test_everything_that_is_no_note(
     vault: Path, write: Write, untouched: Mark, tmp_path: Path
 ) -> None:
@@ -329,23 +306,6 @@ def test_most_notes_removed(vault: Path, write: Write, tmp_path: Path) -> None:
     )
     assert confirmed.data["removed"] == 25
     assert_equals_rebuilt(vault, tmp_path / "scratch")
-
-
-def test_a_few_notes_removed(vault: Path, write: Write) -> None:
-    for number in range(60):
-        write(f"Note {number}.md", f"apple {number}")
-    synced(vault)
-    for number in range(20):
-        (vault / f"Note {number}.md").unlink()
-    assert sync_cli(vault).code == 0
-
-
-def test_a_folder_that_moved_is_not_lost(vault: Path, write: Write) -> None:
-    for number in range(60):
-        write(f"a/Note {number}.md", f"apple {number}")
-    synced(vault)
-    (vault / "a").rename(vault / "b")
-    assert sync_cli(vault).code == 0
 
 
 # --- the state folder

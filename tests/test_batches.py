@@ -49,13 +49,6 @@ def test_batches_wait_in_order_until_they_are_forgotten(place: Place) -> None:
     place.batches.forget(5)
 
 
-def test_nothing_to_do_leaves_no_record(place: Place) -> None:
-    outcome = place.apply(keep("m/a.md", "m/a.md"), edit("m/b.md", old("b")))
-    assert outcome == (None, (), ())
-    assert place.records() == []
-    assert not place.state.exists()
-
-
 def test_what_cannot_be_done_is_skipped_with_its_reason(place: Place) -> None:
     def declines(_: bytes | None) -> bytes:
         raise NoteChangedError("m/b.md was changed since the plan was made")
@@ -74,14 +67,6 @@ def test_what_cannot_be_done_is_skipped_with_its_reason(place: Place) -> None:
     assert place.notes() == BEFORE | {"m/a.md": new("a")}
     assert sorted(os.listdir(place.folder)) == ["state", "vault"]
     assert [batch.steps for batch in place.batches.waiting()] == [outcome.done]
-
-
-def test_a_batch_of_which_nothing_could_be_done(place: Place) -> None:
-    (place.vault / "m" / "d.md").chmod(0o444)
-    outcome = place.apply(edit("m/d.md", b"x"))
-    assert outcome.number is None
-    assert len(outcome.skipped) == 1
-    assert place.records() == []
 
 
 def test_nothing_is_written_before_it_is_on_record(

@@ -152,13 +152,6 @@ def test_how_much_a_block_says(text: str, label: str | None, words: int, asks: b
     assert size(block) == (words, asks)
 
 
-def test_a_long_turn_has_no_text_of_its_neighbours() -> None:
-    turns = [Block("How warm?", 1, 1, (), "You"), Block("It depends.", 2, 2, (), "Bo"), Block("On the day.", 3, 3),
-             Block("I see.", 4, 4, (), "You"), Block("Good.", 5, 5, (), "Bo")]  # fmt: skip
-    near = [neighbour_text(turns, at) for at in range(5)]
-    assert [bool(text) for text in near] == [True, False, False, True, True]
-
-
 @given(notes())
 def test_a_label_that_speaks_once_is_no_speaker(pieces: list[Piece]) -> None:
     assert not any(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 from tests.conftest import Write
 from tests.index_dump import generation, synced
 from vaultmem.api import Vault
-from vaultmem.errors import DamagedError, NoteNotFoundError, StateError
+from vaultmem.errors import DamagedError, StateError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import Catalog, spoken
 from vaultmem.search import cache
@@ -56,15 +55,6 @@ def test_readers_beside_a_writer(catalog: Catalog) -> None:
     assert reader.meta("a") == "1"
     assert reader.version() != before
     reader.close()
-    catalog.close()
-
-
-def test_any_thread_may_ask(catalog: Catalog) -> None:
-    found: list[str | None] = []
-    thread = threading.Thread(target=lambda: found.append(catalog.meta("none")))
-    thread.start()
-    thread.join()
-    assert found == [None]
     catalog.close()
 
 
@@ -112,14 +102,6 @@ NAMES = {
 def test_finding_notes(opened: Vault, name: str) -> None:
     with opened:
         assert opened.find_note(name) == NAMES[name]
-
-
-def test_several_and_none(opened: Vault) -> None:
-    with opened:
-        with pytest.raises(NoteNotFoundError, match=r"a/Twin.md, b/Twin.md"):
-            opened.find_note("twin")
-        with pytest.raises(NoteNotFoundError, match="no note"):
-            opened.find_note("win")
 
 
 def by_looking_at_all(catalog: Catalog, name: str) -> list[str]:
@@ -283,15 +265,6 @@ def test_notes_without_a_day_count_by_the_local_day_of_their_files(
             (expected,) = db.execute(query, (time_ns, bound)).fetchone()
             found = cache.filter_notes(opened.searcher().catalog, [Filter(sign, day)]) or set()
             assert (note in found) == bool(expected), hours
-
-
-def test_newest_first_among_some(opened: Vault) -> None:
-    with opened:
-        catalog = opened.searcher().catalog
-        everything = cache.newest_first(catalog)
-        assert set(everything) == catalog_read.ids(catalog, "SELECT id FROM notes")
-        assert cache.newest_first(catalog, everything[::2]) == everything[::2]
-        assert cache.newest_first(catalog, []) == []
 
 
 def test_links_both_ways(opened: Vault) -> None:

@@ -23,19 +23,6 @@ def delta(**delta: object) -> str:
     return json.dumps({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
 
 
-def test_lines_may_end_in_three_ways() -> None:
-    for end in (b"\n", b"\r", b"\r\n"):
-        assert events(end.join([b"data: a", b"", b"data:b", b"data:  c", b"", b""])) == [
-            "a",
-            "b\n c",
-        ]
-
-
-def test_comments_other_fields_and_a_mark_at_the_beginning_say_nothing() -> None:
-    told = b"\xef\xbb\xbf: hello\nevent: message\nid: 1\ndata: x\nretry: 5\n\n:\n\ndata\n\n"
-    assert events(told) == ["x"]
-
-
 def test_an_event_that_is_not_ended_counts_when_all_is_over() -> None:
     assert events(b"data: [DONE]") == ["[DONE]"]
     assert events(b"data: [DONE]\r") == ["[DONE]"]

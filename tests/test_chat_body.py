@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.text.json_text import parts
 from vaultmem_chat import bodies
 from vaultmem_chat.bodies import Chat, read, with_memory
-from vaultmem_chat.memory_context import HEAD, MOST_SUMMARY, Context, compose, harmless
+from vaultmem_chat.memory_context import MOST_SUMMARY, Context, compose, harmless
 
 
 def chat(*messages: object, **more: object) -> bytes:
@@ -180,35 +179,7 @@ def test_a_large_body_is_read_in_a_moment() -> None:
     assert json.loads(with_memory(body, told, "turn", "x"))["messages"][0]["content"] == "x"
 
 
-def test_parts_of_one_level() -> None:
-    text = ' {"a" : [1, {"b": 2}] ,"c":"x"} rest'
-    members, end = parts(text)
-    assert [(one.name, text[one.start : one.end], one.value) for one in members] == [
-        ("a", '[1, {"b": 2}]', [1, {"b": 2}]), ("c", '"x"', "x"),
-    ]  # fmt: skip
-    assert text[end:] == " rest"
-    assert parts("[]") == ([], 2)
-    for wrong in ("", "1", "{", '{"a"}', '{"a":}', "[1 2]", "[1,]", '{"a":1,}', "[,]", "{1:2}"):
-        with pytest.raises(ValueError, match=r"."):
-            parts(wrong)
-
-
-def test_a_program_asks_for_itself() -> None:
-    assert found(chat(user("### Task:\nGenerate a title"))).is_task
-    assert not found(chat(user("My ### Task: is this"))).is_task
-
-
 # --- What is told
-
-
-def test_the_order_is_summary_then_memories() -> None:
-    told = compose(
-        "We talked of bees.", [("memory", "The user has bees"), ("user", "I have bees")], ["Hi"]
-    )
-    assert told.memories == 2
-    assert told.text.splitlines() == [
-        HEAD, "<memory>", "[summary] We talked of bees.", "[memory] The user has bees", "[user] I have bees", "</memory>",
-    ]  # fmt: skip
 
 
 def test_what_stands_in_the_messages_is_not_told_again() -> None:

@@ -28,7 +28,7 @@ from vaultmem.config import load
 from vaultmem.index.exact import ExactIndex
 from vaultmem.index.mirror import Mirror
 from vaultmem.index.models import open_embedder
-from vaultmem.index.shared_index import Health, Place
+from vaultmem.index.shared_index import Health
 from vaultmem.index.vectors import VectorStore
 from vaultmem_chroma.remote import Remote, open_server
 
@@ -152,20 +152,6 @@ def test_nothing_private_and_by_default_no_text_lies_there(
     assert records(index).keys() == hexes(public[1:])
     index.publish(dict.fromkeys(public[5:], PLACE), whole=True)
     assert records(index).keys() == hexes(public[5:])
-
-
-def test_facts_and_texts_that_are_no_longer_wanted_are_gone(
-    store: VectorStore, chroma: Server, collection: str
-) -> None:
-    tagged = Place("A.md", 1, 2, {"scope": "global", "tag:boat": True})
-    with shared(store, chroma, collection, texts="on") as index:
-        index.publish({ALL[0]: tagged}, whole=True)
-        assert records(index)[ALL[0].hex()][1] == f"A.md {ALL[0].hex()}"
-    with shared(store, chroma, collection) as index:
-        index.publish({ALL[0]: tagged._replace(facts={"scope": "global"})}, whole=True)
-        metadata, text = records(index)[ALL[0].hex()]
-        assert text is None
-        assert "tag:boat" not in metadata
 
 
 def test_a_server_that_dies_costs_nothing(

@@ -14,26 +14,12 @@ from vaultmem.vault.blocks import MAX_TOKENS, MIN_TOKENS, count_tokens
 LONG = "The boiler in the cellar was serviced in May, and it took the whole day. "
 
 
-def test_cleaning_keeps_markup_and_collapses_empty_lines() -> None:
-    assert clean("\n\n # A\r\n\r\n\r\n\r\n- **b**\n \n\t\n`c`  \n") == "# A\n\n- **b**\n\n`c`"
-    assert clean("e\u0301") == "é"
-    assert clean("```\na\n\n\n\nb\n```\n\n\n\nc") == "```\na\n\n\n\nb\n```\n\nc"
-
-
 def test_short_paragraphs_join_and_long_ones_are_cut_at_sentences() -> None:
     assert chunks("One.\n\nTwo.\n\nThree.") == ["One.\n\nTwo.\n\nThree."]
     found = chunks((LONG * 40).strip())
     assert len(found) > 1
     assert all(part.endswith("day.") for part in found)
     assert all(MIN_TOKENS <= count_tokens(part) <= MAX_TOKENS for part in found)
-
-
-def test_what_is_long_enough_takes_up_no_more() -> None:
-    paragraphs = [f"{LONG}{number}." for number in range(9)]
-    found = chunks("\n\n".join(paragraphs))
-    assert "\n\n".join(found) == "\n\n".join(paragraphs)
-    assert len(found) > 2
-    assert all(count_tokens(part.rpartition("\n\n")[0]) < MIN_TOKENS for part in found)
 
 
 def test_no_part_goes_over_a_heading() -> None:

@@ -154,13 +154,6 @@ def test_help_of_all(words: list[str]) -> None:
         assert f"\n  {name} " in (upkeep if one.upkeep else everything)
 
 
-def test_version() -> None:
-    from vaultmem import __version__
-
-    for word in ("-V", "--version"):
-        assert ran(word) == Ran(0, f"vaultmem {__version__}\n", "")
-
-
 def test_a_pipe_gets_text_unless_json_is_named(indexed: Path) -> None:
     words = ("unresolved", "--vault", str(indexed))
     assert len(process(*words).out.splitlines()) > 10
@@ -273,14 +266,6 @@ def test_unknown_note(indexed: Path, command: str) -> None:
     assert "vaultmem search" in json.loads(nothing.err)["error"]
 
 
-def test_ambiguous_note(indexed: Path) -> None:
-    ended = on(indexed, "links Windows", "--format", "text")
-    assert ended.code == 1
-    assert "House/Windows.md" in one_line(ended)
-    assert "Work/Howto/Windows.md" in one_line(ended)
-    assert on(indexed, "links House/Windows").code == 0
-
-
 @each_case(
     "name", ["Knee", "knee", "Health/Knee", "Health/Knee.md", "[[Knee]]", "/Health/Knee", " Knee "]
 )
@@ -303,17 +288,6 @@ def test_queries_are_never_an_error(indexed: Path, query: str) -> None:
     assert ended.code == 0, ended.err
     for option in ("--path", "--tags", "--agent"):
         assert on(indexed, "search", "--format", "json", option, f"x{query}", "knee").code == 0
-
-
-def test_queries_with_minus_words(indexed: Path) -> None:
-    with_all = {
-        r["path"] for r in on(indexed, "search", "knee", "--format", "json").data["results"]
-    }
-    without = {
-        r["path"]
-        for r in on(indexed, "search", "knee", "-stairs", "--format", "json").data["results"]
-    }
-    assert without < with_all
 
 
 # --- what a note may hold
@@ -406,14 +380,6 @@ def test_any_encoding_of_the_terminal(indexed: Path, encoding: str) -> None:
     assert ended.stdout.decode(encoding)
 
 
-def test_closed_stdout(indexed: Path) -> None:
-    ended = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m vaultmem status --vault '{indexed}' >&-"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert "Traceback" not in ended.stderr
-
-
 # --- many queries
 
 
@@ -437,23 +403,6 @@ def test_batch(indexed: Path) -> None:
 
 def on_batch(vault: Path, lines: list[bytes]) -> Ran:
     return process("search", "--batch", "--vault", str(vault), given=b"\n".join(lines) + b"\n")
-
-
-def test_batch_answers_at_once(indexed: Path) -> None:
-    running = subprocess.Popen(
-        [sys.executable, "-m", "vaultmem", "search", "--batch", "--vault", str(indexed)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert running.stdin
-    assert running.stdout
-    for number in (1, 2):
-        running.stdin.write("knee\n")
-        running.stdin.flush()
-        assert select.select([running.stdout], [], [], 60)[0]
-        assert json.loads(running.stdout.readline())["id"] == number
-    running.stdin.close()
-    assert running.wait(60) == 0
-    running.stdout.close()
 
 
 # --- syncs
@@ -567,19 +516,6 @@ def test_dry_runs_write_nothing(tmp_path: Path) -> None:
         assert (done["added"], done["changed"], done["removed"]) == (1, 1, 1)
 
 
-def test_sync_counts(tmp_path: Path) -> None:
-    vault = big_vault(tmp_path / "vault", 5)
-    first = on(vault, "sync --no-embed", "--format", "json").data
-    assert (first["added"], first["changed"], first["removed"], first["unchanged"]) == (5, 0, 0, 0)
-    again = on(vault, "sync --no-embed", "--format", "json").data
-    assert (again["added"], again["changed"], again["removed"], again["unchanged"]) == (0, 0, 0, 5)
-    (vault / "Note 1.md").rename(vault / "Renamed.md")
-    moved = on(vault, "sync --no-embed", "--format", "json").data
-    assert (moved["added"], moved["changed"], moved["removed"], moved["unchanged"]) == (1, 0, 1, 4)
-    rebuilt = on(vault, "sync --no-embed --rebuild", "--format", "json").data
-    assert (rebuilt["added"], rebuilt["rebuilt"]) == (5, True)
-
-
 def test_init_writes_only_what_was_asked_for(tmp_path: Path) -> None:
     vault = big_vault(tmp_path / "vault", 3)
     before = tree_hash(vault)
@@ -592,16 +528,6 @@ def test_init_writes_only_what_was_asked_for(tmp_path: Path) -> None:
     again = ran("init", str(vault), "--write-config", "--format", "text")
     assert "left as it is" in again.err
     assert config.read_text() == text + "dialect: logseq\n"
-
-
-def test_the_vault_is_found_from_inside(
-    indexed: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(indexed / "Work" / "Projects")
-    assert ran("status", "--format", "json").data["vault"] == str(indexed)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("VAULTMEM_VAULT", str(indexed))
-    assert ran("status", "--format", "json").data["vault"] == str(indexed)
 
 
 # --- completion

@@ -20,11 +20,10 @@ from hypothesis import strategies as st
 from tests.cases import each_case
 from tests.cli_run import Ran, at_terminal, one_line, process, ran
 from tests.conftest import Write
-from tests.index_dump import other_state, synced
+from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
-from vaultmem import Vault, client, paths
+from vaultmem import client, paths
 from vaultmem.client import NOBODY, AgentError, call
-from vaultmem.errors import NoteNotFoundError
 from vaultmem.index.state import State
 
 Handle = Callable[[socket.socket], None]
@@ -78,11 +77,6 @@ def says(*lines: object) -> Handle:
 
 
 # --- calls
-
-
-def test_nobody_listens(vault: Path) -> None:
-    assert call(str(vault), "ping", {}) is NOBODY
-    assert not NOBODY
 
 
 def test_a_result(vault: Path) -> None:
@@ -158,16 +152,6 @@ def test_a_strange_agent_is_an_error_of_one_kind(vault: Path, name: str) -> None
     assert error.value.code == 0
 
 
-def test_silence_is_borne_for_so_long(vault: Path) -> None:
-    def silent(link: socket.socket) -> None:
-        link.settimeout(20)
-        link.recv(1)
-
-    with strange_agent(vault, silent), pytest.raises(AgentError) as error:
-        call(str(vault), "ping", {}, timeout=0.2)
-    assert error.value.code == 0
-
-
 def test_progress_is_told_on(vault: Path) -> None:
     def at(stage: str, done: int, total: int) -> dict[str, object]:
         return {"id": 1, "progress": {"stage": stage, "done": done, "total": total}}
@@ -208,17 +192,6 @@ def test_a_folder_that_others_can_enter_is_not_trusted(
         os.chmod(os.path.dirname(listened), 0o700)
 
 
-def test_a_folder_that_is_a_link_is_not_trusted(indexed: Path, listened: str) -> None:
-    folder = os.path.dirname(listened)
-    os.rename(folder, f"{folder}-moved")
-    os.symlink(f"{folder}-moved", folder)
-    try:
-        assert call(str(indexed), "ping", {}) is NOBODY
-    finally:
-        os.unlink(folder)
-        os.rename(f"{folder}-moved", folder)
-
-
 def test_a_socket_that_is_a_link_or_a_file_is_not_trusted(indexed: Path, listened: str) -> None:
     os.rename(listened, f"{listened}-moved")
     try:
@@ -247,25 +220,6 @@ def test_what_belongs_to_somebody_else_is_not_trusted(indexed: Path, listened: s
 # --- where the socket is
 
 
-def test_the_path_is_short_and_one_a_vault(tmp_path: Path, vault: Path) -> None:
-    with other_state(tmp_path / "s"):
-        path = paths.socket_path(str(vault))
-        assert path.startswith(f"{tmp_path}/s/run/")
-        assert path.endswith(".sock")
-        assert len(os.path.basename(path)) == 21
-        assert paths.socket_path(f"{vault}/../vault/") == path
-        os.symlink(vault, tmp_path / "link")
-        assert paths.socket_path(str(tmp_path / "link")) == path
-        assert paths.socket_path(str(tmp_path)) != path
-    deep = tmp_path / ("d" * 60) / ("e" * 60)
-    with other_state(deep):
-        long = paths.socket_path(str(vault))
-        assert long.startswith(f"/tmp/vaultmem-{os.getuid()}/")
-        assert len(os.fsencode(long)) <= 100
-    with other_state(deep / "more"):
-        assert paths.socket_path(str(vault)) != long
-
-
 @each_case(
     "name", ["two\nlines", "泡菜 ü", "x" * 200, "a b'c\"", os.fsdecode(b"\xff\xfe"), "-", "--vault"]
 )
@@ -280,17 +234,6 @@ def test_vaults_of_any_name(tmp_path: Path, name: str) -> None:
         assert ran("search", "apple", "--format", "json", f"--vault={vault}") == alone
         assert host.opened == 2
     assert alone.data["count"] == 1
-
-
-def test_a_state_folder_with_a_long_path(tmp_path: Path, vault: Path, write: Write) -> None:
-    write("Note.md", "apple")
-    with other_state(tmp_path / ("d" * 100) / ("e" * 100)):
-        synced(vault)
-        with agent_for(vault) as host:
-            assert ran("search", "apple", "--format", "json", "--vault", str(vault)).code == 0
-            assert host.opened == 1
-        left = paths.socket_path(str(vault))
-    assert not os.path.exists(left)
 
 
 # --- the vault that is meant
@@ -405,24 +348,6 @@ def test_an_agent_that_is_stopped_in_its_tracks(indexed: Path) -> None:
     os.unlink(path)
 
 
-def test_a_leftover_socket(indexed: Path) -> None:
-    path = paths.socket_path(str(indexed))
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with socket.socket(socket.AF_UNIX) as gone:
-        gone.bind(path)
-    assert ran("search", "apple", "--format", "json", "--vault", str(indexed)).data["count"] == 2
-    os.unlink(path)
-
-
-def test_debugging_happens_in_ones_own_process(
-    indexed: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VAULTMEM_DEBUG", "1")
-    with agent_for(indexed) as host:
-        assert ran("links", "Note", "--format", "json", "--vault", str(indexed)).code == 0
-        assert host.opened == 0
-
-
 # --- the process
 
 
@@ -445,14 +370,6 @@ def test_interrupted_while_waiting(indexed: Path) -> None:
     ended = Ran(running.returncode, out, err)
     assert (ended.code, ended.out) == (130, "")
     assert "interrupted" in one_line(ended)
-
-
-def test_what_is_not_there_is_not_there_through_the_agent_too(indexed: Path) -> None:
-    """Python's callers read a note then, and a turn that is hopeless is put aside."""
-    with Vault(str(indexed)) as vault, agent_for(indexed) as host:
-        with pytest.raises(NoteNotFoundError, match="nobody"):
-            vault.ask("read", id="nobody")
-        assert host.opened == 1
 
 
 ENTRY = "import sys; sys.argv[0] = 'vaultmem'; from vaultmem.cli import entry; entry()"
@@ -572,16 +489,6 @@ def test_a_sync_goes_through_the_agent_that_holds_the_lock(indexed: Path, write:
     assert alone.data.keys() == ended.data.keys()
 
 
-def test_an_error_of_the_agents_sync_is_told(indexed: Path) -> None:
-    from vaultmem.errors import VaultGoneError
-
-    with agent_for(indexed) as host:
-        host.fails = VaultGoneError("most notes are gone; --confirm-removals")
-        ended = ran("sync", "--format", "text", "--vault", str(indexed))
-    assert ended.code == 1
-    assert one_line(ended) == "vaultmem: most notes are gone; --confirm-removals"
-
-
 def test_an_agent_that_ends_during_a_sync_is_done_without(indexed: Path) -> None:
     with strange_agent(
         indexed, says({"id": 1, "progress": {"stage": "reading", "done": 0, "total": 5}})
@@ -597,32 +504,6 @@ def test_an_agent_of_another_age_holds_the_lock(indexed: Path) -> None:
         ended = ran("sync", "--format", "text", "--vault", str(indexed))
     assert ended.code == 1
     assert f"process {os.getpid()}" in one_line(ended)
-
-
-def test_init_does_not_mind_the_agent(vault: Path, write: Write) -> None:
-    write("Note.md", "apple")
-    alone = ran("init", str(vault), "--format", "json")
-    with agent_for(vault) as host:
-        through = ran("init", str(vault), "--format", "json")
-        assert host.synced == [{"rebuild": False, "confirm_removals": False, "embed": False}]
-    assert {**through.data, "seconds": 0} == {**alone.data, "seconds": 0}
-
-
-def test_the_first_search_of_a_vault_lets_the_agent_index_it(vault: Path, write: Write) -> None:
-    write("Note.md", "apple")
-    with agent_for(vault) as host:
-        ended = ran("search", "apple", "--format", "json", "--vault", str(vault))
-        assert host.synced
-    assert ended.data["count"] == 1
-    assert "for the first time" in ended.err
-
-
-def test_progress_is_shown_on_the_callers_terminal(indexed: Path) -> None:
-    with agent_for(indexed):
-        shown = at_terminal("sync", "--no-embed", "--vault", str(indexed)).out
-    assert "reading" in shown
-    assert "/30 (" in shown
-    assert "unchanged in" in shown
 
 
 def test_colours_and_order_on_a_terminal(indexed: Path) -> None:

@@ -122,26 +122,6 @@ def test_a_file_that_a_person_drops_is_a_memory_with_an_id_to_come(folder: Folde
     assert folder.known.content(found["Ann"]) == "Ann\nis kind.\n"
 
 
-def test_the_folder_that_a_person_chose_counts(folder: Folder) -> None:
-    folder.memory("vaultmem/people/Tea.md", ONE, category="people")
-    assert folder.live()[0].category == "people"
-    (folder.root / "vaultmem/skills").mkdir()
-    (folder.root / "vaultmem/people/Tea.md").rename(folder.root / "vaultmem/skills/Tea.md")
-    (moved,) = folder.live()
-    assert (moved.id, moved.category, moved.path) == (ONE, "skills", "vaultmem/skills/Tea.md")
-
-
-def test_logseq_pages_are_memories_too(folder: Folder) -> None:
-    folder.memory(
-        "vaultmem/people/logseq tea.md", ONE, "Tea:\n- green", tags=["a", "b c"], links=["[[Ann]]"]
-    )
-    (memory,) = folder.live()
-    assert memory.hash == content_hash("Tea:\n- green")
-    assert memory.tags == ("a", "b c")
-    assert memory.linked == ("Ann",)
-    assert memory.created == 1793527200.0
-
-
 def test_generated_files_conversations_and_attachments_are_none(folder: Folder) -> None:
     folder.put("vaultmem/pending.md", b"x")
     folder.put("vaultmem/What changed.md", b"x")
@@ -200,20 +180,6 @@ def test_an_id_to_come_is_nobody_elses(folder: Folder) -> None:
     ids = folder.ids()
     assert ids["inbox/a.md"] not in {own, ""}
     assert ids == folder.ids()  # and it stays the same
-
-
-def test_numbers_are_ids_and_other_things_are_none(folder: Folder) -> None:
-    for name, id_ in {
-        "a": "202611",
-        "b": "true",
-        "c": "[x]",
-        "d": '" "',
-        "e": "null",
-        "f": '"x\\ny"',
-    }.items():
-        folder.put(f"vaultmem/inbox/{name}.md", f"---\nid: {id_}\n---\n{name}".encode())
-    assert {memory.title for memory in folder.live() if memory.adopted} == {"a"}
-    assert folder.known.find("202611").title == "a"
 
 
 # --- Copies
@@ -291,14 +257,6 @@ def test_links_are_not_followed(folder: Folder, tmp_path: Path) -> None:
         ["vaultmem/inbox/link.md", "vaultmem/people/secret.md", "vaultmem/people"]
     )
     assert folder.known.blobs() == {}
-
-
-def test_a_memory_folder_that_is_a_link_holds_nothing(folder: Folder, tmp_path: Path) -> None:
-    (tmp_path / "outside/inbox").mkdir(parents=True)
-    (tmp_path / "outside/inbox/secret.md").write_text("secret")
-    (folder.root / "vaultmem").rmdir()
-    (folder.root / "vaultmem").symlink_to(tmp_path / "outside")
-    assert folder.live() == []
 
 
 def test_what_may_not_be_listed_is_not_gone(
@@ -490,16 +448,6 @@ def test_a_damaged_cache_is_made_anew(
     assert opened_files(folder, monkeypatch) == (1 if damage == "folder" else 0)
 
 
-def test_another_folder_has_another_cache(folder: Folder) -> None:
-    folder.memory("vaultmem/people/Tea.md", ONE)
-    folder.memory("other/people/Coffee.md", TWO)
-    folder.live()
-    other = Collection(str(folder.root), "other", style, str(folder.cache))
-    other.refresh()
-    assert [memory.title for memory in other.live()] == ["Coffee"]
-    assert [memory.title for memory in folder.live()] == ["Tea"]
-
-
 # --- Looking for memories
 
 
@@ -521,15 +469,6 @@ def filled(folder: Folder) -> Folder:
 )  # fmt: skip
 def test_a_memory_is_found_by_id_path_and_title(filled: Folder, given: str) -> None:
     assert filled.known.find(given).id == ONE
-
-
-def test_letters_are_compared_in_one_form(filled: Folder) -> None:
-    assert filled.known.find("u\u0308ber tee").id == TWO
-    assert filled.known.has_title("U\u0308BER TEE")
-    assert filled.known.exists("vaultmem/knowledge/U\u0308BER Tee.md")
-    found = filled.known.titled("über tee")
-    assert found
-    assert filled.known.at("vaultmem/KNOWLEDGE/u\u0308ber tee.md") == found
 
 
 @pytest.mark.parametrize(
@@ -563,14 +502,6 @@ def test_what_could_be_several_is_said(filled: Folder) -> None:
             in str(raised.value)
         )
     assert filled.known.find("1111f").id == "1111ffff"
-
-
-def test_the_archive_is_asked_when_it_is_meant(filled: Folder) -> None:
-    assert filled.known.find("coffee", archived=True).archived
-    assert filled.known.find("archive/Coffee", archived=True).title == "Coffee"
-    assert filled.known.find("1111", archived=True).id == ONE
-    with pytest.raises(NoteNotFoundError):
-        filled.known.find("nothing", archived=True)
 
 
 def test_contents_are_found_by_likeness(filled: Folder) -> None:

@@ -56,14 +56,6 @@ def test_done_or_the_next_turn(text: str, becomes: str) -> None:
         assert done(whole) == f"- first\n{becomes}\n- TODO last\n".replace("\n", end)
 
 
-def test_org() -> None:
-    text = (
-        "* TODO call Anne\nDEADLINE: <2026-11-20 Fri +1w>\n:PROPERTIES:\n:id: x\n:END:\n* TODO b\n"
-    )
-    assert done(text, "pages/Note.org") == text.replace("2026-11-20", "2026-11-27")
-    assert done("* DOING [#A] call\n", "pages/Note.org") == "* DONE [#A] call\n"
-
-
 @pytest.mark.parametrize(
     "now",
     [

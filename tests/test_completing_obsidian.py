@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.adapter import Completion, FrontMatter, Note, Task
-from vaultmem.text.recurrence import is_over, next_day
+from vaultmem.adapter import Completion, Note, Task
+from vaultmem.text.recurrence import next_day
 from vaultmem.vault.frontmatter import split
 from vaultmem_obsidian.rules import ObsidianDialect, ObsidianRules
 
@@ -144,18 +144,6 @@ def test_a_rule_that_only_the_editor_knows_is_left_to_it(line: str) -> None:
     assert ticked(f"- [ ] {line}") is None
 
 
-def test_the_last_one_has_no_next() -> None:
-    line = "- [ ] a 🔁 every week until November 25, 2026 📅 2026-11-20"
-    task = read(line).tasks[0]
-    done = Completion(DONE.at, next_day, is_over)
-    assert BARE.completed("Note.md", line, task, done) == f"- [x]{line[5:]} ✅ 2026-11-22"
-    assert BARE.completed("Note.md", line, task, DONE) is None
-    once_more = line.replace("25", "27")
-    following = BARE.completed("Note.md", once_more, read(once_more).tasks[0], done)
-    assert following is not None
-    assert following.startswith(once_more.replace("📅 2026-11-20", "📅 2026-11-27\n"))
-
-
 FIELDS = st.sampled_from([
     "📅 2026-11-20", "⏳2026-01-31", "🛫️ 2026-02-30", "➕ 2026-01-01", "🔁 every day", "🔁 every month when done",
     "🆔 a1", "⛔ b2, c3", "🔺", "#home", "(@2026-11-20 09:00)", "(@[[2026-11-20]] 9:00 🔁 every day)", "@{2026-11-20}",
@@ -214,10 +202,3 @@ def test_exactly_this_task_is_done(text: str, by: ObsidianRules, number: int) ->
 @given(st.text(), st.integers(1, 4), st.text())
 def test_any_text_is_read_without_failing(text: str, line: int, words: str) -> None:
     BARE.completed("Note.md", text, Task(line, " ", words), DONE)
-
-
-def test_front_matter_is_no_task() -> None:
-    text = "---\nnote: |\n  - [ ] call Anne\n---\n- [ ] call Anne\n"
-    assert BARE.completed("Note.md", text, Task(3, " ", "call Anne"), DONE) is None
-    assert BARE.parse("Note.md", text, FrontMatter({}, None, 36)).tasks[0].line == 5
-    assert ticked(text) == text.replace("---\n- [ ]", "---\n- [x]")

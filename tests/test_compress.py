@@ -10,7 +10,7 @@ import pytest
 from tests.cli_run import ran
 from tests.index_dump import synced
 from tests.scripted_llm import Arguments, ScriptedLlm, as_json, status, text
-from tests.stand_in_view import StandInView, ago, memory_file
+from tests.stand_in_view import StandInView, memory_file
 from vaultmem import Vault
 from vaultmem.adapter import Value
 from vaultmem.memories.compress import (
@@ -95,14 +95,6 @@ def summed_up(threshold: int, *sessions: dict[str, object]) -> list[Value]:
     return [one.properties["source_session_id"] for one in made(plan)]
 
 
-def test_half_of_the_threshold_is_summed_up_but_never_the_last_session() -> None:
-    assert summed_up(3, *(session(n) for n in range(3))) == []
-    assert summed_up(0, session(0), session(1)) == ["s0"]
-    alone = session(0, "Anne moved to Graz.")
-    assert summed_up(1, alone, session(1), session(2)) == ["s1"], "one memory is no session"
-    assert summed_up(1, session(0, memory_type=None), session(1)) == ["s0"]
-
-
 @pytest.mark.parametrize(
     "own",
     [
@@ -142,16 +134,6 @@ def test_a_summary_is_no_more_to_be_trusted_than_what_it_sums_up() -> None:
         ("mine", None, None, True, "global"),
         ("other", None, None, None, "agent:other"),
     }
-
-
-def test_what_comes_later_to_a_session_gets_a_summary_of_its_own() -> None:
-    _, after = view(session(0), session(1), session(2)).run(step(2))
-    first = {path for path, file in after.files.items() if file.properties.get("compression_source")}  # fmt: skip
-    late = dict([memory_file("project/late", "Otto sold the boat to Ines.\n", 49.5, session_id="s0")])  # fmt: skip
-    plan, later = view(after.files, late).run(step(2))  # type: ignore[arg-type] # files
-    (sum_,) = made(plan)
-    assert sum_.content == "Otto sold the boat to Ines.\n"
-    assert first < later.files.keys()
 
 
 def test_a_summary_that_a_person_has_put_away_does_not_come_back() -> None:
@@ -217,15 +199,6 @@ def test_the_words_of_a_model_are_taken_and_its_secrets_are_not() -> None:
     plan, _ = files.run(step(summaries={}))
     assert plan.changes == ()
     assert plan.left == 2, "what no model was asked about waits"
-
-
-def test_a_summary_is_as_important_as_what_matters_most_and_fades_from_now_on() -> None:
-    plan, after = view(session(0, importance=0.9), session(1), session(2)).run(step())
-    (sum_,) = made(plan)
-    assert sum_.properties["importance"] == 0.9
-    memory = next(one for one in after.memories() if one.id == sum_.id)
-    assert after.confidence(memory) == 1.0
-    assert sum_.properties["created_at"] == ago(50.0 - 0.01)
 
 
 # --- in a vault
@@ -414,17 +387,6 @@ def test_a_deep_dream_has_the_model_sum_up_and_a_dry_run_asks_nothing(
     assert any("Anne moved the server." in said for said in tree(vault).values())
     open_vault.dream(3)
     assert len([one for one in with_model.chats if not one.schema_mode]) == 1
-
-
-def test_what_was_undone_is_not_asked_about_again(
-    vault: Path, with_model: ScriptedLlm, open_vault: Vault
-) -> None:
-    remember(vault, 0, 1, 2)
-    with_model.otherwise = text("Anne moved the server.")
-    open_vault.compress()
-    open_vault.undo(last=True)
-    assert open_vault.compress()["changes"] == []
-    assert len(with_model.chats) == 1
 
 
 def test_a_model_is_told_no_more_than_it_can_take() -> None:

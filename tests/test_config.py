@@ -223,15 +223,6 @@ def test_a_right_value_is_kept(vault: Path, own: Path, key: str, given: str) -> 
     assert config.load(str(vault), {config.variable(key): given})[key] == kept
 
 
-@pytest.mark.parametrize(
-    "line", ["jobs.typing: 120", "jobs.battery: true", "jobs:\n  tidy: [1]", "agent.unload:"]
-)
-def test_what_is_no_text_is_told_with_an_example(vault: Path, own: Path, line: str) -> None:
-    own.write_text(line)
-    with pytest.raises(ConfigError, match=r"must be text such as \w+"):
-        config.load(str(vault))
-
-
 def test_unknown_names_are_one_warning(
     vault: Path, own: Path, theirs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -281,16 +272,6 @@ def test_defaults_pass_their_own_checks() -> None:
     for key, setting in config.SETTINGS.items():
         if setting.check:
             assert setting.check(str(setting.default)) == setting.default, key
-
-
-def test_settings_of_another_environment(
-    vault: Path, own: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own.write_text("search.limit: 4\n")
-    monkeypatch.setenv("VAULTMEM_SEARCH_LIMIT", "5")
-    assert config.load(str(vault), {})["search.limit"] == 4
-    assert config.load(str(vault), {"VAULTMEM_SEARCH_LIMIT": "6"})["search.limit"] == 6
-    assert config.load(str(vault))["search.limit"] == 5
 
 
 @each_case("text", BAD)

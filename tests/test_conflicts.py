@@ -88,35 +88,6 @@ def test_names_that_people_give(name: str) -> None:
     assert conflicts([name, "Plan.md", "note.md", ".md", " .md"]) == {}
 
 
-def test_the_original_as_it_is_spelled() -> None:
-    stamp = "(Conflicted copy 2026-11-21)"
-    assert conflicts([f"plan {stamp}.MD", "Plan.md"]) == {f"plan {stamp}.MD": "Plan.md"}
-    assert conflicts(["plan (case conflict).md", "Plan.md"]) == {
-        "plan (case conflict).md": "Plan.md"
-    }
-    both = conflicts(["plan (case conflict).md", "Plan.md", "plan.md"])
-    assert both == {"plan (case conflict).md": "plan.md"}
-
-
-def test_other_files_and_other_dots() -> None:
-    names = {
-        "pic.sync-conflict-20261121-101500-ABCDEFG.png": "pic.png",
-        "Makefile.sync-conflict-20261121-101500-ABCDEFG": "Makefile",
-        "v1.2 plan.sync-conflict-20261121-101500-ABCDEFG.md": "v1.2 plan.md",
-        "x.excalidraw (Conflicted copy A 202611211015).md": "x.excalidraw.md",
-        "no ending (conflicted copy 2026-11-21)": "no ending",
-    }
-    assert conflicts(names) == names
-
-
-def test_the_order_of_the_paths_does_not_count() -> None:
-    """Rows of a catalog come in an order that depends on its history."""
-    copy = "PLAN (Ann's conflicted copy 2026-11-21).md"
-    for originals in (["Plan.md", "plan.md"], ["plan.md", "Plan.md"]):
-        assert conflicts([*originals, copy]) == {copy: "Plan.md"}
-        assert doubtful([*originals, "PLAN 2.md"]) == [("PLAN 2.md", "Plan.md")]
-
-
 def test_a_copy_of_a_copy_belongs_to_the_first_original() -> None:
     one = "Plan (Conflicted copy A 202611211015).md"
     two = "Plan (Conflicted copy A 202611211015) (Conflicted copy B 202611211020).md"
@@ -124,14 +95,6 @@ def test_a_copy_of_a_copy_belongs_to_the_first_original() -> None:
     assert conflicts([two, one, "Plan.md", three]) == dict.fromkeys((one, two, three), "Plan.md")
     assert conflict_original(two) == conflict_original(three) == "Plan.md"
     assert conflicts([two, one]) == {two: one, one: "Plan.md"}
-
-
-def test_doubtful_names_need_their_original_in_the_same_folder() -> None:
-    names = ["Plan (1).md", "Plan 2.md", "Plan 13.md", "Plan-LAPTOP.md", "Plan-DESKTOP-AB12CD.md"]
-    names += ["Plan-Ann's MacBook Pro.md"]
-    assert doubtful([*names, "Plan.md"]) == sorted((name, "Plan.md") for name in names)
-    assert doubtful([*names, "sub/Plan.md", "Plan.txt"]) == []
-    assert doubtful(["a/Plan 2.MD", "a/Plan.md"]) == [("a/Plan 2.MD", "a/Plan.md")]
 
 
 @pytest.mark.parametrize(
@@ -145,16 +108,6 @@ def test_doubtful_names_need_their_original_in_the_same_folder() -> None:
 )
 def test_not_even_doubtful(name: str) -> None:
     assert doubtful([name, "Plan.md", "Plan.png", "x.md", ".md"]) == []
-
-
-def test_the_longest_original_wins() -> None:
-    assert doubtful(
-        ["Plan-PC.md", "Plan-ANN.md", "Plan.md", "Plan-ANN-LAPTOP.md", "Plan-ANN 2.md"]
-    ) == [
-        ("Plan-ANN 2.md", "Plan-ANN.md"),
-        ("Plan-ANN-LAPTOP.md", "Plan-ANN.md"),
-        ("Plan-ANN.md", "Plan.md"),
-    ]
 
 
 LINES = "".join(f"line {number} of many\n" for number in range(18))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -120,11 +119,6 @@ def test_folders_that_variables_name(
     assert [*home.iterdir()] == [
         home / ".agents"
     ]  # which is read wherever the folder of a program is
-
-
-def test_a_vault_that_is_not_there_is_an_error(home: Path, tmp_path: Path) -> None:
-    assert "does not exist" in connect("claude", "--vault", str(tmp_path / "gone"), code=1)
-    assert not list(home.iterdir())
 
 
 # --- in and out, and nothing else
@@ -396,15 +390,6 @@ def test_the_mode_stays_and_links_are_followed(home: Path) -> None:
     assert sorted(os.listdir(link.parent)) == ["settings.json", "skills"]
 
 
-def test_a_dangling_link_gets_its_file(home: Path) -> None:
-    link = home / FILES["gemini"]
-    link.parent.mkdir()
-    link.symlink_to(home / "dotfiles" / "gemini.json")
-    connect("gemini")
-    assert link.is_symlink()
-    assert "session-start" in (home / "dotfiles" / "gemini.json").read_text()
-
-
 def test_what_is_written_meanwhile_is_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another program saves between our reading and our writing."""
     file = put(home, "claude", '{"a": 1}')
@@ -468,32 +453,3 @@ def test_a_file_that_was_made_for_the_line_goes_with_it(home: Path) -> None:
     file.write_text(file.read_text() + "Mine.\n")
     connect("codex", *words, "--remove")
     assert file.read_text() == "Mine.\n"
-
-
-def test_what_follows_the_line_stays_on_a_line_of_its_own(home: Path) -> None:
-    file = home / "AGENTS.md"
-    file.write_text("no end")
-    connect("codex", "--instructions", str(file))
-    file.write_text(file.read_text() + "Mine.")
-    connect("codex", "--instructions", str(file), "--remove")
-    assert file.read_text() == "no end\nMine."
-
-
-def test_an_empty_file_that_was_there_stays(home: Path) -> None:
-    file = home / "AGENTS.md"
-    file.touch()
-    for more in ((), ("--remove",)):
-        connect("codex", "--instructions", str(file), *more)
-    assert file.read_bytes() == b""
-
-
-def test_an_old_line_is_replaced_where_it_stands() -> None:
-    old = f"one\nold {context.MARK}\ntwo\nagain {context.MARK}\nthree"
-    assert context.add_instruction(old, "new") == "one\nnew\ntwo\nthree"
-    assert context.remove_instruction(old) == "one\ntwo\nthree"
-
-
-def test_the_script_is_preferred(home: Path) -> None:
-    connect("claude")
-    command = commands_in(json.loads((home / FILES["claude"]).read_text()), HARNESSES["claude"])[0]
-    assert shutil.which(shlex.split(command)[0])

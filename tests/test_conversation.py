@@ -21,7 +21,6 @@ from vaultmem.memories.conversation import (
     MEMORY,
     SUMMARY,
     USER,
-    derived_id,
     entry_of,
     folder_of,
     in_folder,
@@ -33,7 +32,7 @@ from vaultmem.memories.conversation import (
     scope_of,
 )
 from vaultmem.settings import SETTINGS
-from vaultmem.text.titles import LONGEST_CONVERSATION, conversation_problem
+from vaultmem.text.titles import conversation_problem
 from vaultmem_chat.proxy.chats import Chats
 
 HOSTILE = (
@@ -63,11 +62,6 @@ def test_no_two_conversations_share_a_folder() -> None:
     assert folder_of(made) != made, (
         "an id that is called as another one's folder has another folder"
     )
-
-
-def test_a_plain_id_is_its_own_folder() -> None:
-    for plain in ("default", "work", "0c9b7c1e-5b1f-5a44-8e43-2f7a1f0d6a52", "a.b_c-d", "x" * 64):
-        assert folder_of(plain) == plain
 
 
 @given(TEXT, TEXT)
@@ -126,11 +120,6 @@ def test_what_can_be_no_id_is_one_in_no_place(given: str, vault: Path) -> None:
             assert asked[0] == expected, "no character in a header is a mark for one"
 
 
-def test_ids_of_180_characters_and_with_emoji_can_be() -> None:
-    for own in ("x" * LONGEST_CONVERSATION, "👨‍👩‍👧", "../../x", "日記 2"):
-        assert not conversation_problem(own)
-
-
 def test_an_entry_is_of_the_conversation_that_its_folder_can_be_of() -> None:
     own = folder_of("My Chat")
     assert in_folder(own, "My Chat") == "My Chat"
@@ -175,9 +164,3 @@ def test_an_id_that_reads_as_a_number_is_known_by_its_scope() -> None:
         MEMORY,
     )
     assert entry_of(inner, {"conversation_id": 100000.0}) == ("", MEMORY)
-
-
-def test_derived_ids_are_the_same_again_and_apart() -> None:
-    assert derived_id("a", "b") == derived_id("a", "b")
-    assert derived_id("a", "b") != derived_id("b", "a")
-    assert derived_id("ab", "c") != derived_id("a", "bc")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import ran
 from vaultmem import Filter, Vault
 from vaultmem.api.memory_tools import note_path
 from vaultmem.errors import NoteNotFoundError
@@ -54,22 +53,8 @@ def test_a_search_finds_what_was_said_only_when_it_is_asked_for(opened: Vault) -
     assert any("/entries/" in hit.path for hit in opened.search("boiler path:entries"))
 
 
-def test_the_command_has_a_switch_for_it(opened: Vault) -> None:
-    assert "entries" not in ran("search", "boiler", "--vault", opened.path, "--format", "text").out
-    told = ran(
-        "search", "boiler", "--conversations", "--vault", opened.path, "--format", "text"
-    ).out
-    assert "entries/home" in told
-
-
 def test_a_task_in_a_chat_is_no_task_of_the_vault(opened: Vault) -> None:
     assert [task["text"] for _, task in opened.tasks()] == ["Ring the plumber"]
-
-
-def test_the_history_is_not_full_of_turns(opened: Vault) -> None:
-    assert ["conversation:home" not in one["by"] for one in opened.history()] == [True]
-    assert opened.history(conversations=True, limit=1)[0]["by"] == "conversation:home"
-    assert len(opened.history(by="conversation:home")) == 1
 
 
 def test_undo_of_the_last_thing_takes_no_turn_back(opened: Vault) -> None:
@@ -94,10 +79,3 @@ def test_who_reads_an_entry_as_a_memory_is_told_where_it_is(opened: Vault) -> No
         opened.read("fact-0001")
     with pytest.raises(NoteNotFoundError, match="Memory not found"):
         opened.read("nothing-like-it")
-
-
-def test_what_changed_speaks_of_memories_and_not_of_turns(opened: Vault) -> None:
-    opened.dream(1)
-    page = Path(opened.path, "vaultmem", "What changed.md").read_text()
-    assert "Vaillant" in page
-    assert "conversation" not in page

@@ -10,7 +10,6 @@ import pytest
 from tests.cases import each_case
 from tests.cli_run import Ran, one_line, ran
 from vaultmem import Vault
-from vaultmem.commands import completion
 from vaultmem_chat.turn_queue import FOLDER, Turns
 
 
@@ -215,11 +214,3 @@ def test_doctor_tells_of_what_is_no_entry_and_of_turns_set_aside(here: Path) -> 
     findings = {one["what"]: one for one in ran("doctor", "--json").data["findings"]}
     assert "no id" in findings["1 file in the folders of conversations passed over"]["places"][0]
     assert findings["1 turn of conversations could not be remembered"]["places"] == turns.broken()
-
-
-@pytest.mark.usefixtures("here")
-def test_help_and_completion_know_them() -> None:
-    for command in ("add", "conversations"):
-        assert "examples:" in ran(command, "--help").out
-    words = ["list", "show", "promote", "forget", "learn"]
-    assert completion.answer(("bash", "conversations", "")).split() == words

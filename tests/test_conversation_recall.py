@@ -83,15 +83,6 @@ def test_nobody_else_is_unless_it_is_approved(
         assert told(strict, by="conversation:one") == {**OWN, **ANNE}
 
 
-def test_notes_do_not_let_them_in_either(opened: Vault) -> None:
-    assert told(opened, notes=True, by="codex") == {**ANNE, **CLAUDE}
-    assert told(opened, scope=["conversation:one"], notes=True, by="conversation:one") == {
-        **OWN,
-        **ANNE,
-        **CLAUDE,
-    }
-
-
 def test_nothing_of_it_is_vouched_for_or_told_first(opened: Vault) -> None:
     opened.converse(
         "one",

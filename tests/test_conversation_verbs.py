@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -425,16 +424,6 @@ def test_copies_of_sync_programs_are_no_entries(vault: Path, opened: Vault) -> N
     assert len(opened.conversations()) == 1
 
 
-def test_a_folder_that_was_renamed_is_the_conversation_of_its_name(
-    vault: Path, opened: Vault
-) -> None:
-    opened.converse("c", new=[said("u1")])
-    (vault / "vaultmem/entries/c").rename(vault / "vaultmem/entries/d")
-    assert opened.entries("c") == []
-    assert ids(opened, "d") == ["u1"]
-    assert opened.conversations()[0]["conversation_id"] == "d"
-
-
 def test_files_are_read_again_only_when_they_change(
     vault: Path, opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -531,19 +520,6 @@ def test_a_memory_tells_the_sentence_of_the_turn_and_goes_with_it(
     assert sorted(ids(opened, "c")) == ["fact-2", "fact-3", "u1", "u2"]
 
 
-def test_an_assistant_that_promotes_is_not_taken_for_the_person(opened: Vault) -> None:
-    opened.converse("c", new=[fact("fact-1", "Anne prefers trains")])
-    assert opened.promote_fact("fact-1", by="claude")["agent"] == "claude"
-
-
-def test_what_is_known_to_the_vault_is_not_written_twice(opened: Vault) -> None:
-    known = opened.write("Anne prefers trains")
-    opened.converse("c", new=[fact("fact-1", "Anne prefers trains")])
-    made = opened.promote_fact("fact-1")
-    assert (made["created"], made["duplicate_of"]) == (False, known["id"])
-    assert opened.entries("c") == []
-
-
 def test_a_private_fact_stays_private_as_a_memory(vault: Path, opened: Vault) -> None:
     for own in ("fact-1", "fact-2"):
         private = {"properties": {"private": True}}
@@ -603,22 +579,6 @@ def test_dreams_and_jobs_see_no_entries(vault: Path, opened: Vault) -> None:
     found = {path: text for path, text in notes(vault).items() if "/entries/" in path}
     after = {path: text for path, text in found.items() if "/Chat " not in path}  # made of them
     assert after == before
-
-
-def test_many_threads_write_each_turn_once(opened: Vault, vault: Path) -> None:
-    with Vault(str(vault)) as other:
-        threads = [
-            threading.Thread(
-                target=one.converse, args=("c",), kwargs={"new": [said(f"u{number}") for number in range(5)]}
-            )
-            for one in (opened, other) for _ in range(2)
-        ]  # fmt: skip
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert sorted(ids(opened, "c")) == [f"u{number}" for number in range(5)]
-    assert len(notes(vault)) == 5
 
 
 def test_killed_at_any_call_a_batch_is_done_or_said_again(vault: Path) -> None:

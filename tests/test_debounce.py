@@ -20,19 +20,6 @@ from vaultmem.agent.debounce import (
 NAMES = st.sampled_from(["a.md", "b.md", "folder", "计划.md"])
 
 
-def test_a_path_is_due_when_it_has_been_quiet() -> None:
-    pace = Debounce()
-    pace.touch("a.md", 10.0)
-    assert pace.due() == 10.0 + QUIET
-    assert pace.take(10.2) == []
-    pace.touch("a.md", 10.2)
-    assert pace.take(10.0 + QUIET) == []
-    (taken,) = pace.take(10.2 + QUIET)
-    assert (taken.path, taken.first, taken.last) == ("a.md", 10.0, 10.2)
-    assert pace.due() is None
-    assert not pace
-
-
 def test_who_writes_without_end_is_looked_at_all_the_same() -> None:
     pace, now = Debounce(), 0.0
     while not (taken := pace.take(now)):
@@ -40,21 +27,6 @@ def test_who_writes_without_end_is_looked_at_all_the_same() -> None:
         now += 0.1
     assert LONGEST <= now <= LONGEST + 0.2
     assert taken[0].last < now
-
-
-def test_one_path_does_not_wait_for_another() -> None:
-    pace = Debounce()
-    pace.touch("a.md", 0.0)
-    pace.touch("b.md", 0.2)
-    assert [touch.path for touch in pace.take(QUIET)] == ["a.md"]
-    assert [touch.path for touch in pace.take(0.2 + QUIET)] == ["b.md"]
-
-
-def test_a_folder_stays_one_when_a_file_event_comes_for_it() -> None:
-    pace = Debounce()
-    pace.touch("folder", 0.0, folder=True)
-    pace.touch("folder", 0.1)
-    assert [touch.folder for touch in pace.take(5.0)] == [True]
 
 
 def test_looking_again_remembers_since_when_it_was_quiet() -> None:
@@ -91,14 +63,6 @@ def test_only_what_is_not_known_counts_as_behind() -> None:
     assert (len(pace), pace.behind()) == (2, 1)
     pace.touch("a.md", 1.1)
     assert pace.behind() == 2, "something has happened since"
-
-
-def test_what_happened_before_a_look_at_everything_is_done() -> None:
-    pace = Debounce()
-    pace.touch("a.md", 1.0)
-    pace.touch("b.md", 3.0)
-    pace.clear(2.0)
-    assert [touch.path for touch in pace.take(9.0)] == ["b.md"]
 
 
 @given(

@@ -38,11 +38,6 @@ def test_nothing_hostile_is_left(note: dict[str, object]) -> None:
     assert_law(line)
 
 
-def test_there_are_enough_of_them() -> None:
-    assert len(HOSTILE) >= 60
-    assert len({note["text"] for note in HOSTILE}) == len(HOSTILE)
-
-
 def combines(letter: str) -> bool:
     return unicodedata.category(letter)[0] == "M"
 

@@ -125,13 +125,6 @@ def test_the_whole_story(told: tuple[Ran, Ran, Path, str]) -> None:
     assert "House/Damp quotes.md" in out[9]
 
 
-def test_the_question_by_meaning_has_no_word_of_its_answer() -> None:
-    question = demo.STORY[-1].words[-1].split()
-    note = (SAMPLE / "House" / "Damp quotes.md").read_text("utf-8").lower()
-    assert len(question) > 3
-    assert not [word for word in question if word in note]
-
-
 def test_a_person_sees_commands_and_answers(told: tuple[Ran, Ran, Path, str]) -> None:
     ended = told[1]
     assert ended.code == 0, ended.err
@@ -171,14 +164,6 @@ def test_nothing_is_left_and_nothing_of_mine_is_touched(told: tuple[Ran, Ran, Pa
     _, _, scratch, state = told
     assert state == "untouched"
     assert not list(scratch.iterdir())
-    assert not agents_in(scratch)
-
-
-def test_the_folder_can_be_kept(told: tuple[Ran, Ran, Path, str]) -> None:
-    ended, scratch = told[0], told[2].parent / "kept"
-    (kept,) = scratch.iterdir()
-    assert f"kept in {kept}" in ended.err
-    assert (kept / "sample-vault" / demo.NOTE).exists()
     assert not agents_in(scratch)
 
 

@@ -19,7 +19,7 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from tests.stand_in_agent import StandIn, agent_for, logged_by
 from tests.test_cli import USAGE
-from vaultmem import Vault, __version__, client
+from vaultmem import __version__, client
 from vaultmem.api import rpc as codes
 from vaultmem.api.rpc import Request, RequestError
 from vaultmem.api.verbs import commands
@@ -132,17 +132,6 @@ def test_wrong_words_and_cries_for_help_are_the_same(indexed: Path, words: tuple
     alone = ran(*words, "--vault", str(indexed))
     with agent_for(indexed):
         assert ran(*words, "--vault", str(indexed)) == alone
-
-
-def test_warnings_about_the_vaults_settings_are_the_same(vault: Path, write: Write) -> None:
-    write("Note.md", "apple")
-    write(".vaultmem/config.yaml", "embedding.model: evil\nsearch.limit: 0\n")
-    synced(vault)
-    alone = ran("search", "apple", "--format", "text", "--vault", str(vault))
-    with agent_for(vault) as host:
-        assert ran("search", "apple", "--format", "text", "--vault", str(vault)) == alone
-        assert host.opened == 1
-    assert alone.err.count("\n") == 3
 
 
 def test_what_needs_the_callers_process_is_done_there(
@@ -260,20 +249,6 @@ def test_a_method_gives_what_the_command_prints(
         assert host.opened == 1
 
 
-@pytest.mark.usefixtures("host")
-def test_status_is_a_method(indexed: Path) -> None:
-    found = ask(indexed, "status")
-    assert found["vault"] == str(indexed)
-    assert found["agent"] == {"pid": 1}
-
-
-def test_how_the_agent_is_costs_no_look_at_the_vault(indexed: Path, host: StandIn) -> None:
-    assert ask(indexed, "agent") == {"pid": 1}
-    with Vault(str(indexed)) as vault:
-        assert vault.agent() == {"pid": 1}
-    assert host.opened == 0
-
-
 REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("search", {"query": "x", "nonsense": 1}, "known: query, limit, semantic, keyword, group"),
     ("search", {"query": "x", "open": True}, "unknown parameter 'open'"),
@@ -331,15 +306,6 @@ def test_errors_of_commands_are_for_a_person(indexed: Path) -> None:
     assert one_line(typed) == f"vaultmem: {message}"
 
 
-@pytest.mark.usefixtures("host")
-def test_unknown_methods_are_told_what_is_known(indexed: Path) -> None:
-    for name in ("remember", "doctor", "init", "", "__class__"):
-        code, message = refused(indexed, name)
-        assert code == codes.UNKNOWN_METHOD
-        assert "search" in message
-        assert "jobs.run" in message
-
-
 def test_what_only_the_agent_can_do(indexed: Path, host: StandIn) -> None:
     assert ask(indexed, "ping") == {"version": __version__, "pid": os.getpid()}
     assert ask(indexed, "jobs") == {"jobs": [{"name": "compare"}], "count": 1}
@@ -390,7 +356,3 @@ def test_nothing_is_printed_by_the_agent(indexed: Path, capfd: pytest.CaptureFix
     with pytest.raises(VaultmemError):
         answer(Request("links", {"note": "Nowhere"}, Silent()))
     assert capfd.readouterr() == ("", "")
-
-
-def test_the_table_names_the_commands_that_are_asked() -> None:
-    assert {name for name, one in commands().items() if one.agent} < commands().keys()

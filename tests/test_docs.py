@@ -338,19 +338,6 @@ def test_every_dependency_has_its_reason() -> None:
     assert [name for name in names if f"| {name} " not in told] == []
 
 
-def test_every_extra_is_told() -> None:
-    extras = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]["optional-dependencies"]
-    rows = re.findall(r"^\| (`.*?`) \|", text_of(GUIDE / "install.md"), re.MULTILINE)
-    assert sorted(re.findall(r"\w+", " ".join(rows))) == sorted(extras)
-
-
-def test_words_are_told_once() -> None:
-    rows = re.findall(r"^\| ([a-z ]+) \| (.+) \|$", text_of(WORDS), re.MULTILINE)
-    words = [word for word, _ in rows if word != "word"]
-    assert len(words) > 40
-    assert len(words) == len(set(words))
-
-
 @pytest.mark.parametrize("page", PAGES, ids=shown)
 def test_pages_name_no_place_of_one_machine(page: Path) -> None:
     assert not re.search(r"(?:^|[\s`(])/(?:work|tmp|root|Users|home/(?!me/))", text_of(page))

@@ -158,11 +158,6 @@ def test_an_agent_that_answers_nonsense_is_none(
     assert found(indexed) == []
 
 
-def test_a_sync_that_runs_is_no_finding(indexed: Path) -> None:
-    with held(indexed, "sync"):
-        assert found(indexed) == []
-
-
 def test_a_lock_held_by_somebody_unknown(indexed: Path) -> None:
     with open(os.path.join(state_of(indexed), "lock"), "w", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -300,15 +295,6 @@ def test_status_without_an_agent(indexed: Path) -> None:
         "none runs; vaultmem start"
         in ran("status", "--vault", str(indexed), "--format", "text").out
     )
-
-
-def test_status_indexes_nothing(
-    vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
-    ended = ran("status", "--vault", str(vault), "--format", "json")
-    assert (ended.code, ended.data["status"], ended.data["agent"]) == (0, "not indexed", None)
-    assert not (tmp_path / "state").exists()
 
 
 def test_a_damaged_history(indexed: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.adapter import Note, Piece, Task
+from vaultmem.adapter import Note, Piece
 from vaultmem.reminders import schedules
 from vaultmem.reminders.due import NOTE, TASK, Due, Identified, Schedule, with_id
 from vaultmem.reminders.schedules import BEGAN, Place, Source, Written, names_day
@@ -60,29 +60,6 @@ def test_whatever_a_property_says(text: str) -> None:
             assert datetime.fromisoformat(each.due.due)
 
 
-def test_a_task_line_is_no_sentence() -> None:
-    text = "- [ ] remind me tomorrow\nremind me on Friday\n"
-    given = note(text)._replace(tasks=(Task(1, " ", "remind me tomorrow"),))
-    assert intentions.sentences(given, text) == {2: ["remind me on Friday"]}
-
-
-def test_a_day_cut_short_is_no_end_of_a_sentence() -> None:
-    text = "Remind me to call Bob on Fri. Dec 4 at 9. We met on Fri. Remind me on Sunday."
-    assert intentions.sentences(note(text), text) == {
-        1: ["Remind me to call Bob on Fri. Dec 4 at 9.", "Remind me on Sunday."]
-    }
-    found = intentions.moment("Remind me to call Bob on Fri. Dec 4 at 9.", NOW)
-    assert found
-    assert found.when == datetime(2026, 12, 4, 9, tzinfo=UTC)
-
-
-def test_code_and_tables_are_no_sentences() -> None:
-    text = "remind me on Friday"
-    for kind in ("code", "table", "heading"):
-        assert intentions.sentences(Note("Plan", (Piece(text, 1, 1, (), kind),)), text) == {}
-    assert intentions.sentences(Note("Plan", (Piece(text, 1, 1, (), "list"),)), text) == {1: [text]}
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -120,14 +97,6 @@ def begun(start: str, today: datetime) -> list[Identified]:
     schedule = schedules.of_task(place(), {"text": "a", "line": 1, "start": start}, plain=True)
     assert schedule
     return list(schedule.due_at(today, lambda _: False))
-
-
-def test_what_only_starts_is_late_for_nothing() -> None:
-    (before,) = begun("2026-11-23", NOW)
-    (after,) = begun("2026-11-23", NOW + timedelta(2))
-    assert (before.due.due, after.due.due) == ("2026-11-23", "")
-    assert before.due.at == after.due.at == ""
-    assert before.due.id == after.due.id
 
 
 @given(

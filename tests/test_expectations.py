@@ -14,7 +14,6 @@ from vaultmem import Vault
 from vaultmem.agent.jobs import JOBS
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.memories import expectations
-from vaultmem.memories.expectations import Expectation
 
 BOILER = "# Boiler\n\nMr Ansah services the boiler every November.\n"
 QUESTION, ANSWER = "who services the boiler", "Mr Ansah"
@@ -122,16 +121,6 @@ def test_what_got_lost_is_pending_until_it_is_found_again(notes: Path) -> None:
     assert pending(notes) == lost
 
 
-def test_another_model_or_version_has_them_checked_again(
-    notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Vault(str(notes)) as vault:
-        vault.expect(QUESTION, ANSWER)
-    run_job(notes)
-    monkeypatch.setattr("vaultmem.__version__", "99")
-    assert run_job(notes) == "1 of 1 expectation met"
-
-
 def test_the_command(notes: Path) -> None:
     def on(*words: str) -> Any:
         return ran("expect", "--vault", str(notes), "--format", "text", *words)
@@ -155,14 +144,6 @@ def test_the_command(notes: Path) -> None:
         ended = on(*words)
         assert ended.code in (1, 2)
         assert one_line(ended)
-
-
-def test_what_fits() -> None:
-    words, link = Expectation("q", "mr  ansah"), Expectation("q", "[[Boiler|the boiler]]")
-    assert words.fits("", "a.md", "Ask Mr\nAnsah.")
-    assert not words.fits("", "a.md", "Mrs Ansah")
-    assert link.fits("Boiler", "House/Boiler.md", "")
-    assert not link.fits("Boiler room", "House/Boiler room.md", "the Boiler")
 
 
 def test_no_more_than_can_be_checked(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -276,17 +276,6 @@ def test_lines_are_the_oldest_first_and_filtered(tmp_path: Path) -> None:
     assert on(vault, "export", "--scope", "nobody").code == 2
 
 
-def test_a_plain_memory_needs_no_second_form_of_its_file(tmp_path: Path) -> None:
-    vault = made(tmp_path / "v")
-    Vault(str(vault)).write("Anne prefers trains.")
-    assert "file" not in json.loads(exported(vault))
-    put(vault, {"knowledge/Odd.md": ODD["knowledge/Carriage.md"]})
-    odd = next(
-        each for each in map(json.loads, exported(vault).splitlines()) if each["id"] == "odd-2"
-    )
-    assert base64.b64decode(odd["file"]["base64"]) == ODD["knowledge/Carriage.md"]
-
-
 def test_a_file_that_cannot_be_read_is_left_out_and_that_is_said(tmp_path: Path) -> None:
     vault = made(tmp_path / "v")
     put(
@@ -391,13 +380,6 @@ def test_of_a_conflict_both_are_kept(tmp_path: Path) -> None:
     there = Vault(str(vault)).memories()
     assert {each["content"] for each in there} >= {"Older."}
     assert len({each["id"] for each in there}) == len({each["title"] for each in there}) == 2
-
-
-def test_an_archived_version_that_is_newer_moves_it(tmp_path: Path) -> None:
-    vault, _, new = versions(tmp_path)
-    gone = {**json.loads(new), "archived": True, "path": "archive/Full.md"}
-    took(vault, json.dumps(gone), "--on-conflict", "newer")
-    assert [*notes(vault)] == ["archive/Full.md"]
 
 
 def test_the_same_text_in_the_same_scope_is_known(tmp_path: Path) -> None:
@@ -554,12 +536,6 @@ def test_a_path_is_not_that_of_the_page_wherever_that_is(tmp_path: Path) -> None
     assert [*notes(vault)] == ["people/Todo.md"]
 
 
-def test_other_programs_bring_no_control_characters_either(tmp_path: Path) -> None:
-    vault = made(tmp_path / "v")
-    report = took(vault, json.dumps({"content": "a\0b"}), "--format", "memories", code=1)
-    assert "U+0000" in report["failed"][0]["reason"]
-
-
 @each_case("broken", BROKEN, ids=range(len(BROKEN)))
 def test_a_broken_line_is_named_and_the_rest_is_taken(tmp_path: Path, broken: str) -> None:
     vault = made(tmp_path / "v")
@@ -588,13 +564,6 @@ def test_bytes_that_are_no_text_and_a_line_without_end(
     report = took(vault, b"\xef\xbb\xbf" + line("a", "people/A.md", "A.").encode() + b"\xff\xfe\n" + huge + line("b", "people/B.md", "B.").rstrip().encode(), code=1)  # fmt: skip
     assert [each["line"] for each in report["failed"]] == [2, 3]
     assert report["new"] == 2
-
-
-def test_two_lines_with_one_id(tmp_path: Path) -> None:
-    vault = made(tmp_path / "v")
-    report = took(vault, line() + line(content="Another.", path="knowledge/Two.md"), code=1)
-    assert report["failed"] == [{"line": 2, "reason": "its id is that of line 1"}]
-    assert len(notes(vault)) == 1
 
 
 @each_case("own", ["../../out", "/etc/passwd", "a/b", "..", "C:\\x", "%2e%2e", "中/文"])

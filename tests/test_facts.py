@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.effort import is_linear, takes_less
+from tests.effort import is_linear
 from tests.laws import examples
 from vaultmem_chat.fact_questions import LONGEST, MOST, plausible, question, read
 from vaultmem_languages.facts import facts_in
-from vaultmem_languages.statements import contradiction
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)  # a Sunday
 DATA = Path(__file__).parent / "data"
@@ -81,22 +80,6 @@ def test_forms(text: str, facts: list[str]) -> None:
     assert facts_in(text, NOW) == facts
 
 
-def test_at_most_three_and_those_first_that_are_to_be_remembered() -> None:
-    text = "I live in the UK. I speak Greek. I have two cats. I hate tea. Remember that I'm deaf."
-    found = facts_in(text)
-    assert len(found) == MOST
-    assert found[0] == "I'm deaf"
-    assert facts_in("I hate tea. I hate tea! i hate tea") == ["I hate tea"]
-
-
-def test_what_is_kept_contradicts_what_was_kept_in_the_same_words() -> None:
-    before, after = facts_in("I live in Lisbon.")[0], facts_in("I live in Porto.")[0]
-    assert contradiction(after, before)
-    assert contradiction(after, "The user lives in Lisbon")
-    assert contradiction(*facts_in("I eat meat.") + facts_in("I don't eat meat."))
-    assert contradiction(*facts_in("我喜欢香菜") + facts_in("我讨厌香菜"))
-
-
 @pytest.mark.parametrize(
     "piece",
     ["I live in Lisbon. ", "I live in ", "and I ", "my ", "我住在上海，", "我", "\"x ", "'", ", ", "every ", "[", "- remember that x\n",
@@ -108,14 +91,6 @@ def test_long_messages_take_no_longer_than_their_length(piece: str) -> None:
 
     read_all(1_000)  # compiles the patterns
     assert is_linear(read_all, 4_000, 100_000)
-
-
-def test_what_is_typed_around_something_pasted_counts() -> None:
-    log = "2026-11-22 10:00:00 worker started, I live in memory\n" * 2_000
-    assert facts_in(f"I live in Lisbon.\n{log}\nI'm allergic to nuts.", NOW) == [
-        "I live in Lisbon",
-        "I'm allergic to nuts",
-    ]
 
 
 @given(st.text(alphabet="I我 my的是'’.,?!\n“”：: liveRome记住remember", max_size=120))
@@ -152,13 +127,6 @@ def test_no_message_can_close_its_fence(text: str) -> None:
     assert mark not in question(last).messages[-1].content.splitlines()[-1]
 
 
-def test_of_a_long_message_the_model_sees_what_may_be_typed() -> None:
-    asked = question("I live in Lisbon.\n" + "log line\n" * 20_000 + "My name is Jo.")
-    assert len(asked.messages[-1].content) < 4_000
-    assert "Lisbon" in asked.messages[-1].content
-    assert "Jo" in asked.messages[-1].content
-
-
 @pytest.mark.parametrize(
     ("answer", "facts"),
     [
@@ -188,12 +156,6 @@ def test_answers_of_any_shape_are_read(answer: object, facts: list[str]) -> None
     assert read(answer) == facts
 
 
-def test_what_the_prompt_gave_as_an_example_is_no_fact() -> None:
-    shown = [one for one in question("x").messages if one.role == "assistant"]
-    assert shown
-    assert [read(one.content) for one in shown] == [[] for _ in shown]
-
-
 @given(JSON)
 @settings(max_examples=examples(300), deadline=None)
 def test_no_answer_gives_too_much(answer: object) -> None:
@@ -212,12 +174,6 @@ def test_no_answer_gives_too_much(answer: object) -> None:
 )  # fmt: skip
 def test_numbers_and_dashes_in_a_fact_stay(fact: str) -> None:
     assert read({"facts": [fact]}) == read([f"- {fact}"]) == read(f"1. {fact}\n2) {fact}") == [fact]
-
-
-def test_blanks_take_no_longer_than_their_length() -> None:
-    blanks = {"facts": ["\t\xa0" * 4000] * 50}
-    assert read(blanks) == []
-    assert takes_less(2.0, lambda: read(blanks))
 
 
 @pytest.mark.parametrize(

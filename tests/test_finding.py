@@ -184,15 +184,6 @@ def test_properties(vault: Path, write: Write, front: str, expected: list[tuple[
     assert all((due.kind, due.text, due.line) == (NOTE, "Plan", 0) for due in dues)
 
 
-def test_a_day_is_not_when_the_note_was_written(vault: Path, write: Write) -> None:
-    dated(write("2026-12-01 Meeting.md", "---\nscheduled: 2026-12-01\n---\n"), WEEK_AGO)
-    dated(write("Templates/Meeting.md", "---\nscheduled: 2026-12-01\n---\n"), WEEK_AGO)
-    dated(write("Fresh.md", "---\nscheduled: 2026-11-22\n---\n"), NOW)
-    assert found(vault) == []
-    dated(write("Fresh.md", "---\nscheduled: 2026-11-22T18:00\n---\n"), NOW)
-    assert [due.due for due in found(vault)] == ["2026-11-22T18:00"]
-
-
 def test_a_date_is_due_in_reminders_alone(vault: Path, write: Write) -> None:
     dated_one = "---\nid: {}\nphase: organized\ndate: 2026-12-01\n---\nCall Anne.\n"
     for number, folder in enumerate(("vaultmem/reminders", "vaultmem/projects", "Journal")):
@@ -274,24 +265,6 @@ def test_no_name_of_a_note_hides_its_tasks(vault: Path, write: Write, copy: str,
     assert left == both[1:] == found(vault)
 
 
-def test_an_own_id_holds_wherever_the_task_is(vault: Path, write: Write) -> None:
-    write("A.md", "- [ ] call 🆔 abc 📅 2026-12-01\n- [ ] write 📅 2026-12-01 ^w1\n")
-    before = {due.text: due.id for due in found(vault)}
-    (vault / "A.md").rename(vault / "B.md")
-    assert {due.text: due.id for due in found(vault)} == before
-    write("B.md", "- [ ] call 🆔 abc 📅 2026-12-02\n")
-    (moved,) = found(vault)
-    assert moved.id not in before.values()
-
-
-def test_a_sentence_lapses_a_task_does_not(vault: Path, write: Write) -> None:
-    dated(write("Note.md", "Remind me on 20 November 2026.\n"), WEEK_AGO)
-    dated(write("Task.md", "- [ ] call on 20 November 2026\n"), WEEK_AGO)
-    assert len(found(vault, NOW)) == 2
-    assert len(found(vault, datetime(2026, 11, 27, 23, tzinfo=BERLIN))) == 2
-    assert [due.kind for due in found(vault, datetime(2026, 11, 28, 0, tzinfo=BERLIN))] == [TASK]
-
-
 def test_relative_words_count_from_when_they_were_first_seen(vault: Path, write: Write) -> None:
     dated(write("Note.md", "- [ ] call Bob tomorrow\n"), NOW)
     (first,) = found(vault)
@@ -305,11 +278,6 @@ def test_relative_words_count_from_when_they_were_first_seen(vault: Path, write:
     assert len(ledger.rows("SELECT id FROM met", tuple)) == 2  # when we began, and Eve
 
 
-def test_the_day_of_a_journal_counts(vault: Path, write: Write) -> None:
-    dated(write("2026-11-20.md", "- [ ] call Bob tomorrow\n"), NOW + timedelta(9))
-    assert [due.due for due in found(vault)] == ["2026-11-21"]
-
-
 def test_after_an_edit_it_is_as_if_it_were_looked_for_anew(vault: Path, write: Write) -> None:
     one = finder(vault)
     texts = ["- [ ] a 📅 2026-12-01\n", "nothing\n", "Remind me on 3 December.\n", "- [x] a 📅 2026-12-01\n",
@@ -321,23 +289,6 @@ def test_after_an_edit_it_is_as_if_it_were_looked_for_anew(vault: Path, write: W
         assert found(vault, by=one) == found(vault)
     for moment in (NOW + timedelta(days) for days in (1, 9, 10, 40)):
         assert found(vault, moment, by=one) == found(vault, moment)
-
-
-def test_another_index_is_read_anew(vault: Path, write: Write) -> None:
-    one = finder(vault)
-    write("Note.md", "- [ ] a 📅 2026-12-01\n")
-    before = found(vault, by=one)
-    synced(vault, rebuild=True)
-    assert found(vault, by=one) == before
-
-
-def test_much_in_one_note(vault: Path, write: Write) -> None:
-    write("Many.md", "".join(f"- [ ] task {n} 📅 2026-12-{1 + n % 28:02}\n" for n in range(10_000)))
-    write("Long.md", f"{'remind me tomorrow at 9 by friday due ' * 26_000}\n")
-    write("Marks.md", f"{'![[`<(((' * 100_000} due tomorrow\n")
-    dues = [due for due in found(vault) if due.path == "Many.md"]
-    assert len(dues) == 10_000
-    assert len({due.id for due in dues}) == 10_000
 
 
 def test_ids_are_all_different(vault: Path, write: Write) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import at_terminal, one_line, process, tree_hash
+from tests.cli_run import at_terminal, process, tree_hash
 from tests.scripted_llm import ScriptedLlm
 from vaultmem import config as settings
 from vaultmem import paths
 from vaultmem.agent import life
 from vaultmem.errors import ConfigError
-from vaultmem_assistants import first_steps, setup_record
+from vaultmem_assistants import setup_record
 from vaultmem_chat import llm
 
 SETTINGS = '{\n  "model": "opus",\n  "hooks": {}\n}\n'
@@ -54,11 +54,6 @@ def contents(home: Path) -> dict[str, bytes]:
     files = (each for each in home.rglob("*") if each.is_file())
     own = home / "Notes" / "vaultmem"
     return {str(each): each.read_bytes() for each in files if own not in each.parents}
-
-
-def test_it_finds_vaults_and_assistants(home: Path) -> None:
-    assert first_steps.vaults(str(home)) == [str(home / "Notes"), str(home / "My graph")]
-    assert first_steps.assistants() == ["claude", "codex"]
 
 
 def test_a_dry_run_shows_every_change_and_makes_none(home: Path) -> None:
@@ -108,13 +103,6 @@ def test_a_person_chooses_the_vault_and_each_step(home: Path) -> None:
     config.write_text(config.read_text() + "search.limit: 5\n")
     assert process("setup", "--undo").code == 0
     assert config.read_text() == "search.limit: 5\n"  # what is the person's stays
-
-
-@pytest.mark.usefixtures("home")
-def test_nobody_to_ask_is_no_yes() -> None:
-    ended = process("setup")
-    assert ended.code == 2
-    assert "--yes" in one_line(ended)
 
 
 def test_a_setting_takes_the_place_of_its_line() -> None:

@@ -100,13 +100,6 @@ def test_set(key: str, value: object, old: list[str], new: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["title", "aliases", "tags", "up", "score", "multi", "odd key", "last"]
-)
-def test_setting_the_value_it_has_changes_nothing(key: str) -> None:
-    assert set_property(NOTE, key, split(NOTE).properties[key]) == NOTE
-
-
-@pytest.mark.parametrize(
     ("key", "gone"),
     [
         ("tags", ["tags:\n", "- work\n", "-   home\n"]),
@@ -119,11 +112,6 @@ def test_setting_the_value_it_has_changes_nothing(key: str) -> None:
 )
 def test_remove(key: str, gone: list[str]) -> None:
     assert changed_lines(NOTE, remove_property(NOTE, key)) == (gone, [])
-
-
-def test_remove_without_front_matter() -> None:
-    assert remove_property("# x\n", "a") == "# x\n"
-    assert edited(b"", "a", None) == b""
 
 
 @pytest.mark.parametrize(

@@ -102,16 +102,6 @@ def test_what_a_person_does_in_between_is_theirs(kept: Kept) -> None:
     assert true(kept)
 
 
-def test_a_move_by_hand_before_a_batch_is_a_move(kept: Kept) -> None:
-    kept.make("memories/inbox/a.md", b"a")
-    kept.put("memories/people/a.md", b"a")
-    (kept.vault / "memories/inbox/a.md").unlink()
-    kept.edit("memories/people/a.md", b"a, edited")
-    assert [one.why for one in kept.history.log("memories/people/a.md")] == [
-        "edit memories/people/a.md", "moved outside vaultmem", "make memories/inbox/a.md"
-    ]  # fmt: skip
-
-
 def test_a_memory_that_was_renamed_and_edited_by_hand_is_a_move(kept: Kept) -> None:
     head = b"---\ncategory: inbox\nvaultmem: 0918e9ac-f781-4e4d-ab79-d8653e2411e1 memory_type=semantic\n---\n"
     kept.make("memories/inbox/a.md", head + b"one\n")
@@ -127,14 +117,6 @@ def test_a_memory_that_was_renamed_and_edited_by_hand_is_a_move(kept: Kept) -> N
     ]  # fmt: skip
     assert kept.undo(record.commit) == []
     assert kept.memories()["memories/inbox/a.md"] == head + b"one\n"
-
-
-def test_a_file_that_came_back_where_one_was_removed_by_hand(kept: Kept) -> None:
-    kept.make("memories/a.md", b"a")
-    (kept.vault / "memories/a.md").unlink()
-    kept.make("memories/a.md", b"another")
-    assert kept.subjects() == ["make memories/a.md", "removed outside vaultmem", "make memories/a.md"]  # fmt: skip
-    assert true(kept)
 
 
 def test_a_file_moves_to_the_place_that_another_frees(kept: Kept) -> None:
@@ -235,13 +217,6 @@ def test_resolve(kept: Kept) -> None:
         with pytest.raises(VaultmemError, match="commit") as error:
             kept.history.resolve(wrong)
         assert "\n" not in str(error.value)
-
-
-def test_diff_of_text_and_of_bytes(kept: Kept) -> None:
-    kept.make("memories/a.md", b"one\ntwo\n")
-    text = kept.history.diff(kept.edit("memories/a.md", b"one\n\xe8\xae\xa1\n"))
-    assert "-two\n+\u8ba1\n" in text
-    assert "Binary files" in kept.history.diff(kept.edit("memories/a.md", b"\0\xff"))
 
 
 def test_merging(kept: Kept) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import random
 import shutil
 import sys
@@ -113,18 +112,6 @@ def test_a_filter_of_far_rows_still_gives_as_many(crowded: VectorStore) -> None:
     assert found == ExactIndex(crowded).search(query, 10, allowed)
 
 
-def test_a_narrow_filter_is_exact(crowded: VectorStore, no_exact: list[int]) -> None:
-    allowed = list(range(0, 4000, 80))
-    assert recall(HnswIndex(crowded, narrow=100), crowded, allowed) == 1.0
-    assert set(no_exact) == {50}
-
-
-def test_asking_for_nothing_or_for_all(crowded: VectorStore) -> None:
-    index, query = HnswIndex(crowded, narrow=10), vector_of(b"q")
-    assert index.search(query, 0) == index.search(query, 5, []) == []
-    assert len(index.search(query, 5000)) == 4000
-
-
 def test_rows_that_came_later_are_found_exactly(crowded: VectorStore, no_exact: list[int]) -> None:
     new = keys(9000, 9100)
     crowded.append(new, vectors_of(new))
@@ -194,17 +181,6 @@ def test_a_graph_whose_note_does_not_fit_is_not_loaded(
     assert HnswIndex(crowded).rows == 0
 
 
-def test_a_graph_of_rows_that_were_cut_off_is_not_loaded(crowded: VectorStore) -> None:
-    folder, path = crowded.folder, crowded.path
-    crowded.close()
-    os.truncate(path / "vectors.f32", 3000 * DIMENSIONS * 4)
-    with opened(folder) as store:
-        assert HnswIndex(store).rows == 0
-        store.append(keys(7000, 8500), vectors_of(keys(7000, 8500)))
-        assert HnswIndex(store).rows == 0
-        assert len(store) == 4500
-
-
 def test_a_graph_in_use_is_left_when_rows_are_renumbered(crowded: VectorStore) -> None:
     index = HnswIndex(crowded)
     assert crowded.compact(keys(0, 1500))
@@ -240,13 +216,6 @@ def test_a_killed_save_leaves_no_graph_that_loads_wrongly(
 
 
 # The choice
-
-
-def test_the_size_decides(store: VectorStore) -> None:
-    assert isinstance(open_index(store, 1001), ExactIndex)
-    assert isinstance(open_index(store, 1000), HnswIndex)
-    assert isinstance(open_index(store), ExactIndex)
-    assert hnsw_missing() is None
 
 
 def test_a_graph_is_read_once_per_store_and_goes_with_it(crowd: Path, folder: Path) -> None:

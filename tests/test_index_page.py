@@ -152,26 +152,3 @@ def test_a_note_of_this_name_stays_the_only_one(
     assert ask("pages") == {"written": False}
     assert (vault / path).read_text("utf-8") == "How we remember."
     assert (vault / PAGE).exists() == (path == PAGE)
-
-
-def test_it_goes_on_where_such_a_note_comes_later(vault: Path, write: Write, ask: Ask) -> None:
-    remember(ask, "Anne lives in Porto")
-    ask("pages")
-    write("Psychology/Memory.md", "How we remember.")
-    remember(ask, "Bert lives in Lyon")
-    ask("pages")
-    assert "[[Bert lives in Lyon]]" in (vault / PAGE).read_text("utf-8")
-
-
-def test_nothing_is_written_where_there_is_nothing_to_list(vault: Path, ask: Ask) -> None:
-    assert ask("pages") == {"written": False}
-    assert not (vault / "vaultmem").exists()
-
-
-def test_nothing_is_written_where_nobody_wants_it(
-    vault: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VAULTMEM_MEMORIES_PAGES", "off")
-    remember(ask, "Anne lives in Porto")
-    ask("dream", level=1)
-    assert not (vault / PAGE).exists()

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -222,14 +219,6 @@ def test_what_is_new_in_a_known_file_comes_in_alone(
     assert again["counts"]["memories"] == 1
     new = {path: each for path, each in memories(vault).items() if path not in before}
     assert [content.startswith("Reto Frei moved") for _, content in new.values()] == [True]
-
-
-def test_a_dry_run_says_the_same_and_does_nothing(vault: Path, opened: Vault, other: Path) -> None:
-    planned = opened.ingest("obsidian", str(other), dry_run=True)
-    assert not (vault / "vaultmem").exists()
-    done = opened.ingest("obsidian", str(other))
-    assert planned["counts"] == done["counts"]
-    assert [each["path"] for each in planned["files"]] == [each["path"] for each in done["files"]]
 
 
 def test_a_limit_leaves_the_rest_for_the_next_run(vault: Path, opened: Vault, other: Path) -> None:
@@ -454,11 +443,3 @@ def test_odd_items_make_one_clear_line_or_a_harmless_memory(
     assert folders <= {"inbox"}
     assert all(front["id"] != "x" for front, _ in memories(vault).values())
     assert tree_hash(vault.parent / "vault" / ".obsidian") == outside
-
-
-def test_nothing_is_imported_for_it_where_it_is_not_wanted() -> None:
-    code = "import sys, vaultmem.api; print([m for m in sys.modules if m.startswith('vaultmem.sources')])"
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
-    )
-    assert ended.stdout.strip() == "[]"

@@ -16,7 +16,7 @@ from tests.test_ingest import LONG, by_path, command, memories
 from vaultmem import Vault
 from vaultmem.exchange import gathering
 from vaultmem.exchange.items import without_small_talk
-from vaultmem.exchange.sources import Apart, Found, Passed, Place, Text, Tree
+from vaultmem.exchange.sources import Apart, Passed, Text, Tree
 
 
 @pytest.fixture(autouse=True)
@@ -193,12 +193,6 @@ def test_what_is_left_is_said(vault: Path, tmp_path: Path) -> None:
     assert by_path(report)["a.md"]["rest"] == 0
 
 
-def test_a_dry_run_keeps_to_the_limit_too(opened: Vault, tmp_path: Path) -> None:
-    other = files(tmp_path / "other", {"a.md": LONG, "b.md": "Reto likes trains."})
-    report = opened.ingest("obsidian", str(other), limit=1, dry_run=True)
-    assert (report["counts"]["memories"], report["left"]) == (1, 2)
-
-
 # --- secrets beside the text
 
 
@@ -225,17 +219,6 @@ def test_a_secret_in_the_name_of_a_file_is_one(opened: Vault, tmp_path: Path) ->
     assert report["counts"]["redacted"] == 1
 
 
-def test_through_the_door_they_are_counted_as_well(opened: Vault) -> None:
-    item = {
-        "text": f"{GITHUB} is for the build",
-        "title": GITHUB,
-        "path": f"{GITHUB}.md",
-        "aliases": [f"x {GITHUB}"],
-    }
-    (result,) = opened.ask("take-in", source="text", items=[item])["results"]
-    assert result["redacted"] == ["GitHub token"] * 3
-
-
 @pytest.mark.parametrize(
     ("file", "title"),
     [
@@ -253,14 +236,6 @@ def test_no_title_is_a_mark(
 
 
 # --- the vault within
-
-
-def _read(place: Place) -> tuple[set[str], dict[str, str]]:
-    found = [*place.found()]
-    return (
-        {each.path for each in found if isinstance(each, Found)},
-        {each.path: each.reason for each in found if isinstance(each, Passed)},
-    )
 
 
 @pytest.mark.parametrize("source", ["text", "obsidian", "logseq", "car-agent"])

@@ -45,14 +45,6 @@ def test_no_way_leads_out(vault: Path, outside: Path, path: str) -> None:
         os.close(open_inside(str(vault), path))
 
 
-def test_the_vault_itself_may_be_a_link(vault: Path, tmp_path: Path) -> None:
-    (vault / "a/b").mkdir(parents=True)
-    (vault / "a/b/n.md").write_text("deep\n")
-    link = tmp_path / "link"
-    link.symlink_to(vault)
-    assert read(str(link), "a/b/n.md").text == "deep\n"
-
-
 @pytest.mark.parametrize("kind", ["link", "folder link", "fifo"])
 def test_settings_of_the_vault_are_a_plain_file_or_none(
     vault: Path, outside: Path, kind: str

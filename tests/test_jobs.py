@@ -16,9 +16,7 @@ from tests.conftest import Write
 from tests.index_dump import generation, other_state
 from vaultmem import config
 from vaultmem.agent import jobs
-from vaultmem.agent.scheduler import Scheduler
 from vaultmem.api import Vault
-from vaultmem.errors import VaultmemError
 from vaultmem.index.keyword import KeywordWriter
 from vaultmem.machine import load
 from vaultmem.memories.ledger import Ledger, Run
@@ -86,13 +84,6 @@ def test_tidy_drops_vectors_of_texts_that_are_gone(
         assert kept == len(vault.searcher().meaning().store) < dropped
 
 
-def test_check_of_a_sound_index_changes_nothing(notes: Path) -> None:
-    assert do(notes, "check").startswith("the index was missing or damaged; rebuilt")
-    before = generation(notes)
-    assert do(notes, "check").startswith("sound: 8 notes, ")
-    assert generation(notes) == before
-
-
 def test_check_after_a_first_indexing_that_was_interrupted(notes: Path, write: Write) -> None:
     do(notes, "reconcile")
     with Vault(str(notes)) as vault:
@@ -105,11 +96,6 @@ def test_check_after_a_first_indexing_that_was_interrupted(notes: Path, write: W
     assert do(notes, "check").startswith(said)
     assert generation(notes) == before
     assert do(notes, "check").startswith("sound: 9 notes, ")
-
-
-def test_check_of_an_empty_vault(vault: Path) -> None:
-    do(vault, "check")
-    assert do(vault, "check") == "sound: 0 notes, 0 blocks"
 
 
 def lose_a_note(folder: Path) -> None:
@@ -219,32 +205,6 @@ def test_listing_before_and_after(notes: Path) -> None:
     assert (one["next_run"], one["last_run"], one["last_result"]) == (NOW + 300, NOW, "fine")
     assert (one["ok"], one["last_ok"], one["seconds"]) == (True, NOW, 2.0)
     assert jobs.listing(settings, ledger, NOW + 900)[0]["next_run"] == NOW + 900
-
-
-def test_listing_of_a_running_scheduler(notes: Path) -> None:
-    settings = config.load(str(notes))
-    ledger = jobs.ledger(str(notes))
-    around = jobs.Surroundings(settings, lambda: 0.0, lambda: 0.0)
-    scheduler = Scheduler(jobs.plan_jobs(settings), lambda name: f"{name} done", ledger, around)
-    scheduler.start()
-    try:
-        scheduler.run_now("tidy")
-        listed = {one["name"]: one for one in jobs.listing(settings, scheduler, NOW)}
-    finally:
-        scheduler.stop()
-    assert listed["tidy"]["last_result"] == "tidy done"
-    assert listed["tidy"]["ok"]
-    assert all(
-        one["next_run"] and not one["running"] and not one["waiting_for"] for one in listed.values()
-    )
-
-
-def test_the_nearest_name_is_told() -> None:
-    assert jobs.find_job("tidy").name == "tidy"
-    with pytest.raises(VaultmemError, match="did you mean check"):
-        jobs.find_job("chek")
-    with pytest.raises(VaultmemError, match="there are reconcile, tidy, check"):
-        jobs.find_job("xyz")
 
 
 def test_the_command_lists_and_runs(notes: Path) -> None:

@@ -105,20 +105,6 @@ def test_doing_it_again_changes_nothing(opened: Vault, vault: Path) -> None:
     assert {path: path.read_bytes() for path in vault.rglob("*.md")} == before
 
 
-def test_an_answer_that_came_late_is_added_to_its_turn(opened: Vault) -> None:
-    learning.learn(opened, item("I live in Lisbon", None), None)
-    learning.learn(opened, item("I live in Lisbon", "Nice"), None)
-    assert turns(opened) == [("user", "I live in Lisbon"), ("assistant", "Nice")]
-    assert len(facts(opened)) == 1
-
-
-def test_a_turn_of_megabytes_is_kept_in_part_and_learned_from_in_time(opened: Vault) -> None:
-    text = "I live in Lisbon. " + "日本🎉 " * 400_000
-    learning.learn(opened, item(text, text), None)
-    assert [len(content.encode()) < 170_000 for _, content in turns(opened)] == [True, True]
-    assert facts(opened)
-
-
 def test_secrets_reach_neither_the_vault_nor_the_model(opened: Vault, vault: Path) -> None:
     model = Scripted(facts=lambda _: {"facts": [f"User's key is {KEY}"]}, reconcile=[])
     learning.learn(opened, item(f"My key is {KEY}", f"So {KEY} it is"), model)
@@ -149,12 +135,6 @@ def test_a_model_that_fails_costs_no_turn(opened: Vault, failure: object) -> Non
     if isinstance(failure, LlmError):
         assert learned.trouble == "it is down"
         assert len(facts(opened)) == 1, "rules do what they can"
-
-
-def test_relative_days_are_those_of_the_turn(opened: Vault) -> None:
-    model = Scripted(facts={"facts": []})
-    learning.learn(opened, item("I will see Anne tomorrow"), model)
-    assert "2026-11-18" in model.words()
 
 
 # --- Reconciling
@@ -225,19 +205,6 @@ def test_whatever_comes_back_no_new_fact_is_lost_and_no_old_one(
     assert learned.trouble == ("timeout" if isinstance(answer, LlmError) else "")
 
 
-def test_with_nothing_known_the_model_is_not_asked(opened: Vault) -> None:
-    model = Scripted()
-    assert said(opened, ["User has a cat"], model).added == ["User has a cat"]
-    assert model.asked == []
-
-
-def test_nothing_said_nothing_asked(opened: Vault) -> None:
-    model = Scripted()
-    said(opened, [], model)
-    assert model.asked == []
-    assert opened.conversations() == []
-
-
 def test_a_conversation_learns_nothing_of_another_and_overwrites_nothing_of_it(
     opened: Vault,
 ) -> None:
@@ -261,11 +228,6 @@ def test_private_facts_and_summaries_of_sessions_are_not_shown_to_a_model(opened
     assert "tea" in model.words()
     assert "diagnosis" not in model.words()
     assert "old session" not in model.words()
-
-
-def test_a_dry_run_writes_nothing(opened: Vault) -> None:
-    assert said(opened, ["User has a cat"], dry_run=True).added == ["User has a cat"]
-    assert opened.conversations() == []
 
 
 # --- The neighbourhood
@@ -300,15 +262,6 @@ def test_of_few_all_are_neighbours_of_many_the_likeliest(opened: Vault) -> None:
     assert found in [
         one.id for one in neighbours(known, ["nothing alike"], [[found, "unknown"]], 2)
     ]
-
-
-def test_the_index_helps_where_words_do_not(opened: Vault) -> None:
-    write_down(opened, Source("c", AT), [f"User has item {number}" for number in range(30)])
-    assert learning.search_facts(opened, "c", ["item 7"], 5) == []
-    opened.sync()
-    [found] = learning.search_facts(opened, "c", ["item 7"], 5)
-    known = {one["id"]: one["content"] for one in opened.entries("c")}
-    assert "User has item 7" in [known[one] for one in found]
 
 
 def test_an_answer_that_goes_on_is_written_whole_and_a_persons_words_stay(opened: Vault) -> None:

@@ -25,12 +25,6 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger(str(tmp_path / "state" / "ledger.db"))
 
 
-def test_looking_makes_nothing(ledger: Ledger) -> None:
-    assert ledger.runs() == {}
-    assert ledger.notices() == []
-    assert not os.path.exists(os.path.dirname(ledger.path))
-
-
 def test_a_run_from_its_first_plan_to_its_end(ledger: Ledger) -> None:
     ledger.see(["a", "b"], NOW)
     ledger.see(["a", "b"], NOW + 50)
@@ -47,15 +41,6 @@ def test_a_run_from_its_first_plan_to_its_end(ledger: Ledger) -> None:
     ledger.end(Run("a", NOW, None, NOW + 90, False, "no", 0.5, None))
     assert ledger.runs()["a"] == Run("a", NOW, None, NOW + 90, False, "no", 0.5, NOW + 80)
     assert ledger.runs()["b"] == Run("b", NOW)
-
-
-def test_what_lies_in_the_future_counts_as_now(ledger: Ledger) -> None:
-    ledger.begin("a", NOW)
-    ledger.end(Run("a", NOW, None, NOW, True, "fine", 1.0, NOW))
-    ledger.wait("a", NOW + 5)
-    ledger.see(["a"], NOW - 1_000)
-    past = NOW - 1_000
-    assert ledger.runs()["a"] == Run("a", past, past, past, True, "fine", 1.0, past)
 
 
 def test_only_the_owner_may_read_it(ledger: Ledger) -> None:
@@ -137,14 +122,6 @@ def test_random_damage_never_surprises(ledger: Ledger) -> None:
             written.append(turn)
             assert ledger.runs()["c"].last_run == NOW + turn
     assert len(written) > 30
-
-
-def test_a_deleted_ledger_is_made_anew(ledger: Ledger) -> None:
-    whole(ledger)
-    os.remove(ledger.path)
-    ledger.begin("a", NOW)
-    assert list(ledger.runs()) == ["a"]
-    assert ledger.notices() == []
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no disk that is always full")

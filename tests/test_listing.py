@@ -86,16 +86,6 @@ def test_what_was_gathered_is_read_again(stand: Stand) -> None:
     assert not list(Path(stand.state.folder).glob("*.tmp"))
 
 
-def test_warnings_of_the_settings_come_with_it(vault: Path, write: Write) -> None:
-    write(".vaultmem/config.yaml", "agent.idle: 1m\n")
-    synced(vault)
-    aged(vault)
-    gather(Stand(str(vault)), NOW, keep=True)
-    found = listing.read(str(vault), NOW)
-    assert found
-    assert "may not set agent.idle" in found.warnings[0]
-
-
 def test_the_vault_that_is_meant_is_found_as_any_command_finds_it(
     stand: Stand, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -183,31 +173,6 @@ def test_the_page_may_lie_elsewhere(
     assert kept(stand) is None
 
 
-def test_it_counts_for_its_day_only(stand: Stand) -> None:
-    gather(stand, NOW, keep=True)
-    assert kept(stand, NOW + 11 * 3600)
-    assert kept(stand, NOW + 12 * 3600) is None
-    assert kept(stand, NOW - 86_400) is None
-
-
-def test_what_sleeps_wakes_in_time(stand: Stand) -> None:
-    stand.until = "2026-11-22T15:00"
-    gather(stand, NOW, keep=True)
-    assert kept(stand, NOW + 3 * 3600 - 1)
-    assert kept(stand, NOW + 3 * 3600) is None
-
-
-def test_another_version_or_zone_finds_anew(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
-    gather(stand, NOW, keep=True)
-    with monkeypatch.context() as patch:
-        patch.setattr(listing, "__version__", "99.0")
-        assert kept(stand) is None
-    with monkeypatch.context() as patch:
-        patch.setattr(time, "tzname", ("ELSE", "WHERE"))
-        assert kept(stand) is None
-    assert kept(stand)
-
-
 def test_what_was_written_a_moment_ago_is_not_kept_yet(stand: Stand) -> None:
     """Within one tick of its clock a file can change twice and look the same."""
     os.utime(Path(stand.path, "vaultmem/pending.md"))
@@ -226,15 +191,6 @@ def test_what_changes_while_it_is_gathered_is_seen(stand: Stand) -> None:
 
     gather(Ticked(stand.path), NOW, keep=True)
     assert kept(stand) is None
-
-
-def test_a_reader_of_the_index_changes_nothing(stand: Stand) -> None:
-    gather(stand, NOW, keep=True)
-    with Vault(stand.path) as other:
-        assert other.tasks()
-        assert kept(stand)
-        other.search("Anne")
-    assert kept(stand)
 
 
 # --- it is light

@@ -123,16 +123,6 @@ def test_only_what_changed_is_read(
     check(live, catalog, store)
 
 
-def test_another_catalog_is_read_anew(vault: Path, catalog: Catalog, store: VectorStore) -> None:
-    embed(catalog, store, 1.0, random.Random(1))
-    live = LiveRows(store)
-    check(live, catalog, store)
-    edit(vault, 0, 77)
-    Vault(str(vault)).sync(rebuild=True)
-    with Vault(str(vault)) as opened:
-        check(live, opened.searcher().catalog, store)
-
-
 def test_vectors_that_are_stored_during_a_look_are_seen_by_the_next(
     vault: Path, catalog: Catalog, store: VectorStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

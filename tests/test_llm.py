@@ -148,10 +148,6 @@ def test_the_url_with_or_without_its_end(scripted_llm: ScriptedLlm, tail: str) -
     assert scripted_llm.requests[0].path == "/v1/chat/completions"
 
 
-def test_no_service_no_model() -> None:
-    assert llm.open_model(config.load(None, {})) is None
-
-
 def test_the_settings_and_who_goes_before_them(
     scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,18 +178,7 @@ def test_the_settings_and_who_goes_before_them(
     assert third.data["model"] == "big"
 
 
-def test_no_model_is_named(make: Make, scripted_llm: ScriptedLlm) -> None:
-    assert "set llm.model" in failed(make(model=""))
-    assert not scripted_llm.requests
-
-
 # --- JSON
-
-
-def test_no_json_at_all(scripted_llm: ScriptedLlm, make: Make) -> None:
-    for said in ("I found nothing.", "{", "<think>[1]</think>", "###"):
-        scripted_llm.play(text(said))
-        assert "did not answer in JSON" in failed(make(), asked(FACTS))
 
 
 def test_the_schema_goes_with_the_request(scripted_llm: ScriptedLlm, make: Make) -> None:
@@ -234,13 +219,6 @@ def test_a_plainer_manner_is_tried_and_remembered(
     assert told == (modes[-1] != "json_schema")
 
 
-@pytest.mark.parametrize("mode", ["json_schema", "json_object", "off"])
-def test_a_manner_that_was_chosen(scripted_llm: ScriptedLlm, make: Make, mode: str) -> None:
-    scripted_llm.otherwise = as_json(["a"])
-    assert make(mode).ask(asked(FACTS)) == ["a"]
-    assert scripted_llm.requests[0].schema_mode == mode.removeprefix("off")
-
-
 def test_models_that_have_other_names_for_things(scripted_llm: ScriptedLlm, make: Make) -> None:
     scripted_llm.refuses = {"max_tokens", "temperature"}
     assert make().ask(asked()) == "OK"
@@ -252,15 +230,6 @@ def test_models_that_have_other_names_for_things(scripted_llm: ScriptedLlm, make
         False,
         False,
     )
-
-
-def test_a_service_that_refuses_everything_is_left_alone(
-    scripted_llm: ScriptedLlm, make: Make
-) -> None:
-    scripted_llm.otherwise = status(400, "response_format max_tokens temperature schema")
-    assert "answers 400" in failed(make(), asked(FACTS))
-    assert len(scripted_llm.requests) == 5
-    assert llm._forms == {}
 
 
 # --- tried again
@@ -320,15 +289,6 @@ def test_as_long_as_the_service_says(
     assert pauses == waits
 
 
-@pytest.mark.parametrize("told", ["31", "86400", "inf", "Sun, 01 Mar 2026 13:00:00 GMT"])
-def test_longer_than_anybody_waits(
-    scripted_llm: ScriptedLlm, make: Make, pauses: Pauses, told: str
-) -> None:
-    scripted_llm.play(too_many(told))
-    assert "answers 429" in failed(make())
-    assert (len(scripted_llm.requests), pauses) == (1, [])
-
-
 def test_connections_that_break_are_tried_again(
     scripted_llm: ScriptedLlm, make: Make, pauses: Pauses
 ) -> None:
@@ -337,15 +297,6 @@ def test_connections_that_break_are_tried_again(
     assert len(pauses) == 2
     scripted_llm.play(*[text("x" * 90).cut_after(150)] * 3)
     assert "broke off in the middle of its answer" in failed(make())
-
-
-def test_nobody_listens(make: Make, pauses: Pauses) -> None:
-    with socket.socket() as taken:  # bound and not listening: nobody else gets the port
-        taken.bind(("127.0.0.1", 0))
-        said = failed(make(url=f"http://127.0.0.1:{taken.getsockname()[1]}/v1"))
-    assert "cannot be reached" in said
-    assert "llm.base_url" in said
-    assert len(pauses) == 2
 
 
 # --- time and size
@@ -447,13 +398,6 @@ def test_replies_that_hold_no_answer(
 ) -> None:
     scripted_llm.play(raw(body))
     assert why in failed(make())
-
-
-def test_an_error_under_a_status_of_200(scripted_llm: ScriptedLlm, make: Make) -> None:
-    scripted_llm.play(
-        raw(b'{"error": {"code": 502, "message": "the provider is down"}}'), text("up")
-    )
-    assert make().ask(asked()) == "up"
 
 
 def test_what_a_service_says_cannot_take_over_the_terminal(
@@ -669,10 +613,6 @@ def doctor(vault: Path, **settings: str) -> list[dict[str, str]]:
     assert SECRET not in ended.out + ended.err
     found = ended.data["findings"]
     return [one for one in found if "not indexed" not in one["what"] and "agent" not in one["what"]]
-
-
-def test_doctor_says_nothing_of_what_is_not_set(vault: Path) -> None:
-    assert not [one for one in doctor(vault) if "llm" in str(one)]
 
 
 def test_doctor_looks_whether_the_model_can_be_asked(

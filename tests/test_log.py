@@ -132,21 +132,6 @@ def test_the_last_trouble_is_kept(state: str) -> None:
         assert abs(float(str(last["time"])) - time.time()) < 60
 
 
-def test_libraries_are_heard_from_warnings_on(state: str) -> None:
-    with Log(state):
-        for name in ("some.library", "another.one"):
-            logging.getLogger(name).info("chatter")
-            logging.getLogger(name).warning("matters")
-    assert [line.rpartition(" ")[2] for line in lines(state)] == ["matters", "matters"]
-
-
-def test_debugging_is_asked_for_by_environment(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_DEBUG", "1")
-    with Log(state):
-        logger.debug("detail")
-    assert lines(state)[0].endswith("debug detail")
-
-
 def test_a_full_disk_stops_nobody_and_the_log_goes_on_afterwards(
     state: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

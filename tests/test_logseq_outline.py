@@ -13,8 +13,6 @@ from vaultmem_logseq.tasks import tasks
 if TYPE_CHECKING:
     from vaultmem.adapter import Task
 
-ID = "64a0b1c2-0000-4000-8000-000000000001"
-
 
 def read(text: str) -> list[Block]:
     return outline(text, masks(text).shape)
@@ -64,16 +62,6 @@ def test_outline(text: str, expected: list[tuple[int, str]]) -> None:
     assert [each for each in shape(text) if each != (1, "")] == [
         each for each in expected if each != (1, "")
     ]
-
-
-def test_lines_ids_and_properties() -> None:
-    first, second = read(f"- a\n  id:: {ID}\n  Key_Name:: v\n\n- b\n  id:: not-a-uuid\n")
-    assert (first.line, first.end_line, first.id) == (1, 3, ID)
-    assert [(each.key, each.value, each.line) for each in first.properties] == [
-        ("id", ID, 2),
-        ("key-name", "v", 3),
-    ]
-    assert (second.line, second.end_line, second.id) == (5, 6, None)
 
 
 @pytest.mark.parametrize(

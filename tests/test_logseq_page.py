@@ -66,14 +66,6 @@ def test_references(text: str, expected: list[str]) -> None:
     assert paths(text) == expected
 
 
-def test_a_page_that_names_itself_makes_no_backlink() -> None:
-    assert [each.kind for each in read("k:: [[P]]\n\n- [[p]] [[Other]]").links] == [
-        "self",
-        "self",
-        "wikilink",
-    ]
-
-
 def test_links_say_what_and_where_they_are() -> None:
     text = f"k:: [[O]]\n\n- a #T\n  [la]([[Q]])\n- (({ID.upper()})) {{{{embed [[E]]}}}}"
     links = read(text).links
@@ -164,19 +156,6 @@ def test_journals() -> None:
     assert (titled.title, titled.journal) == ("My day", None)
 
 
-def test_names_of_slashes_alone_and_quoted_names() -> None:
-    note = read('title:: /\nalias:: ,/\ntags:: "x, y", z\n- [[/]] #[[ / ]] [[ /a/ ]]')
-    assert (note.title, note.aliases, note.tags) == ("p", (), ("x, y", "z"))
-    assert [link.key for link in note.links] == ["x, y", "z", "a"]
-
-
-def test_namespace_and_anchors() -> None:
-    note = read(f"- a\n  id:: {ID.upper()}\n- b\n  id:: {ID}", "pages/A___B___c.md")
-    assert note.namespace == "a/b"
-    assert note.anchors == {ID: 1}
-    assert f"(({ID}))" in RULES.names("pages/A___B___c.md", note)
-
-
 def test_a_property_of_a_task_names_a_journal_as_its_day() -> None:
     (task,) = read("- TODO x\n  due:: [[Nov 25th, 2026]] 08:35\n").tasks
     assert (task.text, task.due) == ("x", "2026-11-25T08:35")
@@ -220,16 +199,6 @@ def test_org() -> None:
 )
 def test_which_files_are_pages(path: str, kind: str) -> None:
     assert LogseqRules(Settings(hidden=("archived",))).kind(path) == kind
-
-
-def test_a_page_wins_over_an_alias() -> None:
-    alias = read("alias:: Thing", "pages/a.md")
-    page = read("- x", "pages/Thing.md")
-    names = {path: RULES.names(path, note) for path, note in [("a", alias), ("t", page)]}
-    first, second = RULES.lookups("thing")
-    assert [path for path, given in names.items() if first in given] == ["t"]
-    assert [path for path, given in names.items() if second in given] == ["a"]
-    assert RULES.affected(first) == RULES.affected(second) == ("thing",)
 
 
 def test_resolve_prefers_the_file_of_that_name_then_the_order() -> None:

@@ -143,13 +143,6 @@ def test_the_client_of_the_sdk_gets_along(
     assert "memory" in found["instructions"]
 
 
-def test_the_client_finds_out_the_newest_version_itself(indexed: Path) -> None:
-    async def said(one: mcp.Client) -> str:
-        return one.protocol_version
-
-    assert talk(indexed, "auto", said) == ENVELOPES[-1]
-
-
 def test_ping_and_the_level_of_a_log_that_is_not_there(indexed: Path) -> None:
     async def said(one: mcp.Client) -> None:
         await one.send_ping()
@@ -340,12 +333,6 @@ def test_it_goes_on_after_anything(served: Path) -> None:
     others = found
     assert len(others) == len(wild)
     assert {each["error"]["code"] for each in others} <= {-32700, -32600}
-
-
-def test_what_is_cancelled_is_not_answered(served: Path) -> None:
-    cancel = '{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}'
-    given = "\n".join([line("ping", 1), line("tools/list", 2), cancel, line("ping", 3)]) + "\n"
-    assert {each["id"] for each in replies(mcp_process(served, given.encode()))} == {1, 3}
 
 
 # --- what is slow, and who does not read
@@ -553,17 +540,6 @@ class Echo:
         found = json.loads(asked)
         time.sleep(found["id"] % 3 / 1_000)
         return [json.dumps({"id": found["id"], "settles": settles})]
-
-
-def test_a_large_memory_comes_through(served: Path) -> None:
-    content = 'He said "no". ' * 15_000
-    asked = line("tools/call", name="memory_write", arguments={"content": content, "title": "no"})
-    found = replies(mcp_process(served, asked.encode() + b"\n"))[0]["result"]
-    assert found["isError"] is False
-    asked = line("tools/call", name="memory_write", arguments={"content": content * 2})
-    found = replies(mcp_process(served, asked.encode() + b"\n"))[0]["result"]
-    assert found["isError"] is True
-    assert "at most" in found["content"][0]["text"]
 
 
 def test_a_third_party_that_prints_does_not_disturb(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -15,7 +14,6 @@ from tests.cli_run import one_line, ran
 from tests.stand_in_agent import agent_for
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.memories.model import CATEGORIES
 from vaultmem.progress import heard_by
 from vaultmem.vault import pages
 from vaultmem.vault.frontmatter import split
@@ -55,10 +53,6 @@ def aged(vault: Path, path: str, days: float) -> None:
     """Make a file look as if nobody had touched it for days."""
     at = time.time() - days * 86_400
     os.utime(vault / path, (at, at))
-
-
-def _but_for_updated(text: str) -> str:
-    return re.sub(r" updated_at=\S+", "", text)
 
 
 # --- writing
@@ -123,16 +117,6 @@ def test_what_cannot_be_a_memory_is_refused_and_nothing_is_written(
     assert not files(vault)
 
 
-def test_the_same_text_is_not_stored_twice_where_its_writer_can_see_it(open_vault: Vault) -> None:
-    first = open_vault.write(FACTS[0])
-    again = open_vault.write(FACTS[0] + "  \r\n")
-    assert (again["created"], again["duplicate_of"]) == (False, first["id"])
-    assert not open_vault.write(FACTS[0], scope="agent:codex")["created"]
-    own = open_vault.write("a secret of mine", scope="agent:codex")
-    assert open_vault.write("a secret of mine", scope="agent:claude")["created"]
-    assert own["scope"] == "agent:codex"
-
-
 def test_what_is_nearly_the_same_or_contradicts_is_said_and_stored(open_vault: Vault) -> None:
     dark = open_vault.write(FACTS[0])
     light = open_vault.write("User prefers light mode in every editor")
@@ -143,15 +127,6 @@ def test_what_is_nearly_the_same_or_contradicts_is_said_and_stored(open_vault: V
     near = open_vault.write(long + " to customers")
     assert [one["id"] for one in near["similar"]] == [first["id"]]
     assert near["similar"][0]["similarity"] >= 0.7
-
-
-def test_one_that_replaces_another_says_so_in_both(vault: Path, open_vault: Vault) -> None:
-    old = open_vault.write(FACTS[0])
-    new = open_vault.write("User prefers light mode", replaces=old["id"])
-    gone = open_vault.memories(deleted=True)
-    assert [one["id"] for one in gone] == [old["id"]]
-    kept = pages.read("frontmatter", (vault / gone[0]["path"]).read_text())
-    assert kept.properties["replaced_by"] == new["id"]
 
 
 def test_titles_are_unique_in_the_whole_vault(open_vault: Vault, write: Write) -> None:
@@ -187,24 +162,6 @@ def test_of_a_long_text_only_what_is_new_and_matters_becomes_memories(open_vault
 
 
 # --- finding
-
-
-def test_a_memory_answers_to_the_beginning_of_its_id_its_title_and_its_path(
-    open_vault: Vault,
-) -> None:
-    one = open_vault.write(FACTS[2])
-    for given in (one["id"], one["id"][:6], one["title"], one["title"].upper(), one["path"], f"[[{one['title']}]]"):  # fmt: skip
-        assert open_vault.read(given)["id"] == one["id"]
-    with pytest.raises(NoteNotFoundError, match=r"^Memory not found"):
-        open_vault.read("ffffffff")
-
-
-def test_reading_counts_and_listing_does_not(open_vault: Vault) -> None:
-    one = open_vault.write(FACTS[2])
-    open_vault.memories()
-    open_vault.read(one["id"])
-    assert open_vault.read(one["id"])["access_count"] == 2
-    assert "access_count" not in Path(open_vault.path, one["path"]).read_text()
 
 
 def test_a_memory_says_where_it_comes_from_and_who_recalled_it(
@@ -277,36 +234,6 @@ def test_a_list_comes_in_parts_and_says_what_there_is(open_vault: Vault) -> None
 # --- changing, and taking it back
 
 
-def test_deleting_is_moving_to_the_archive_and_restore_brings_it_back(
-    vault: Path, open_vault: Vault
-) -> None:
-    one = open_vault.write(FACTS[2], category="people")
-    before = (vault / one["path"]).read_text()
-    gone = open_vault.delete(one["id"][:8], by="claude")
-    assert gone["path"].startswith("vaultmem/archive/")
-    assert split((vault / gone["path"]).read_text()).properties["by"] == "claude"
-    with pytest.raises(NoteNotFoundError, match="was deleted on"):
-        open_vault.read(one["id"])
-    open_vault.restore(one["title"])
-    assert _but_for_updated((vault / one["path"]).read_text()) == _but_for_updated(before)
-    with pytest.raises(VaultmemError, match="not deleted"):
-        open_vault.restore(one["title"])
-
-
-def test_links_go_both_ways_and_go_away_again(vault: Path, open_vault: Vault) -> None:
-    a, b = open_vault.write(FACTS[0]), open_vault.write(FACTS[1])
-    said = open_vault.link(a["id"], b["id"])
-    assert said == {"source": a["id"], "target": b["id"], "linked": True, "changed": True}
-    assert open_vault.read(a["id"])["links"] == [b["id"]]
-    assert open_vault.read(b["id"])["links"] == [a["id"]]
-    assert f"[[{b['title']}]]" in (vault / a["path"]).read_text()
-    assert not open_vault.link(b["id"], a["id"])["changed"]
-    open_vault.unlink(b["id"], a["id"])
-    assert open_vault.read(a["id"])["links"] == []
-    with pytest.raises(VaultmemError, match="with itself"):
-        open_vault.link(a["id"], a["title"])
-
-
 def test_reinforcing_is_for_those_that_can_be(open_vault: Vault) -> None:
     stable = open_vault.write(FACTS[0], decay="stable")
     fading = open_vault.write(FACTS[1], decay="contextual")
@@ -322,13 +249,6 @@ def test_reinforcing_is_for_those_that_can_be(open_vault: Vault) -> None:
     said = open_vault.reinforce(learned["id"])
     assert [*said] == ["id", "confidence", "last_reinforced_at"]
     assert said["confidence"] == 1.0
-
-
-def test_tags_are_added_and_removed_without_regard_to_case(open_vault: Vault) -> None:
-    one = open_vault.write(FACTS[0], tags=["UI", "old"])
-    said = open_vault.tag(one["id"], "ui", "#dark", remove=["OLD"])
-    assert said["tags"] == ["UI", "dark"]
-    assert not open_vault.tag(one["id"], "dark")["changed"]
 
 
 def test_undo_gives_exact_bytes_and_can_itself_be_undone(vault: Path, open_vault: Vault) -> None:
@@ -412,13 +332,6 @@ def test_an_undo_that_cannot_be_names_the_one_before_it(vault: Path, open_vault:
     assert ran("undo", before[:8], "--vault", str(vault)).code == 0
 
 
-def test_undoing_the_writing_of_a_memory_archives_it(vault: Path, open_vault: Vault) -> None:
-    one = open_vault.write(FACTS[0])
-    open_vault.undo(last=True)
-    assert not (vault / one["path"]).exists()
-    assert [m["id"] for m in open_vault.memories(deleted=True)] == [one["id"]]
-
-
 def test_undo_by_name_takes_back_all_that_somebody_did(open_vault: Vault) -> None:
     kept = open_vault.write(FACTS[0], by="claude")
     open_vault.write(FACTS[1], by="codex")
@@ -437,18 +350,6 @@ def test_undo_keeps_what_a_person_wrote_since(vault: Path, open_vault: Vault) ->
     open_vault.undo(tagging["commit"])
     assert "Last line, by hand" in note.read_text()
     assert "ui" not in note.read_text()
-
-
-def test_history_tells_who_did_what_and_why(vault: Path, open_vault: Vault) -> None:
-    one = open_vault.write(FACTS[0], by="claude")
-    open_vault.tag(one["id"], "ui")
-    note = vault / one["path"]
-    note.write_text(note.read_text() + "by hand\n")
-    said = [(c["kind"], c["by"], c["why"]) for c in open_vault.history(one["id"])]
-    assert [kind for kind, _, _ in said] == ["person", "person", "assistant"]
-    assert said[0][2] == "edited outside vaultmem"
-    assert said[2][1] == "claude"
-    assert "+  - ui" in open_vault.diff(open_vault.history()[1]["commit"])
 
 
 # --- dreaming
@@ -576,13 +477,6 @@ def test_old_inbox_memories_end_and_stable_ones_stay(vault: Path, open_vault: Va
     assert {m["id"] for m in open_vault.memories()} == {stable["id"], fact["id"]}
 
 
-def test_one_run_changes_no_more_than_it_may(open_vault: Vault) -> None:
-    for tool in ("ruff for style", "pytest for tests", "Postgres for billing", "Figma", "Slack"):
-        open_vault.write(f"We decided on {tool}")
-    said = open_vault.dream(1, limit=2)
-    assert (len(said["changes"]), said["left"]) == (2, 3)
-
-
 # --- a person's own notes
 
 
@@ -649,10 +543,6 @@ def test_in_a_logseq_graph_a_memory_is_a_page_with_properties_and_blocks(
         assert (graph / said["path"]).read_text() == text
 
 
-def test_there_are_fourteen_categories() -> None:
-    assert len(CATEGORIES) == 14
-
-
 @pytest.fixture
 def graph(tmp_path: Path) -> Path:
     """A Logseq graph with a page."""
@@ -661,15 +551,6 @@ def graph(tmp_path: Path) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return folder
-
-
-def test_in_a_logseq_graph_no_memory_takes_the_name_of_a_page(graph: Path) -> None:
-    with Vault(str(graph)) as vault:
-        assert vault.write("features\nof the new release")["title"] != "features"
-        vault.sync()
-        assert vault.write("Features\nof the old release")["title"].startswith("Features, ")
-        vault.sync()
-        assert vault.ambiguous() == []
 
 
 def test_in_a_logseq_graph_a_title_with_dots_is_read_as_it_is(graph: Path) -> None:
@@ -691,17 +572,3 @@ def test_what_a_deep_dream_finds_is_kept_under_the_paths_of_after_it(open_vault:
     assert found[0]["subject"].startswith("vaultmem/preferences/")
     waits = [one["subject"] for one in open_vault.waiting()["findings"]]
     assert found[0]["subject"] in waits
-
-
-def test_of_memories_of_one_second_the_last_written_comes_first(open_vault: Vault) -> None:
-    titles = [open_vault.write(f"Fact of {name}")["title"] for name in "gacbfed"]
-    assert [one["title"] for one in open_vault.memories()] == titles[::-1]
-
-
-def test_what_changed_tells_nothing_that_was_undone(vault: Path, open_vault: Vault) -> None:
-    open_vault.write("Anne likes green tea", category="preferences")
-    open_vault.dream(1)
-    page = vault / "vaultmem" / "What changed.md"
-    assert "Anne likes green tea" in page.read_text()
-    open_vault.undo(last=True)
-    assert "Anne likes green tea" not in page.read_text()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import queue
 import select
 import subprocess
 import sys
@@ -33,7 +32,6 @@ from tests.scripted_llm import (
 from vaultmem import MemoryClient, Vault
 from vaultmem.errors import LlmError, UsageError, VaultmemError
 from vaultmem_chat import talk as chat
-from vaultmem_chat.learning import Learned
 from vaultmem_chat.turn_queue import FOLDER, Turns
 
 FACT = "The user's wife is named Anne"
@@ -195,12 +193,6 @@ def test_an_answer_that_is_no_json_is_told(client: MemoryClient, scripted_llm: S
         client.chat("Hello")
 
 
-def test_facts_that_are_said_outright(client: MemoryClient, indexed: Path) -> None:
-    assert client.add("The user lives in Porto.")["added"] == ["The user lives in Porto."]
-    assert client.add(["The user lives in Porto."])["added"] == []
-    assert ("memory", "The user lives in Porto.") in roles(indexed)
-
-
 def test_a_model_has_to_be_named(indexed: Path, scripted_llm: ScriptedLlm) -> None:
     with MemoryClient(str(indexed), base_url=scripted_llm.url) as client:
         with pytest.raises(VaultmemError, match="no model is named"):
@@ -236,21 +228,6 @@ def test_what_is_no_fact_is_refused(client: MemoryClient, indexed: Path, facts: 
         client.add(facts)  # type: ignore[arg-type]
     assert roles(indexed) == []
     assert client.add(one for one in ["I have a cat"])["added"] == ["I have a cat"]
-
-
-def test_a_vault_without_an_index_is_no_hindrance(vault: Path, scripted_llm: ScriptedLlm) -> None:
-    with MemoryClient(str(vault), base_url=scripted_llm.url, model="m") as client:
-        assert client.chat("Hello")["choices"]
-
-
-def test_who_learns_is_told(indexed: Path, scripted_llm: ScriptedLlm) -> None:
-    heard: queue.SimpleQueue[Learned] = queue.SimpleQueue()
-    scripted_llm.otherwise = by_purpose
-    with MemoryClient(
-        str(indexed), base_url=scripted_llm.url, model="m", on_learned=heard.put
-    ) as client:
-        client.chat("My wife is Anne.")
-        assert heard.get(timeout=60).added == [FACT]
 
 
 # The command
@@ -350,12 +327,6 @@ def test_a_sitting_on_a_terminal(indexed: Path, scripted_llm: ScriptedLlm) -> No
         running.kill()
         os.close(main)
     assert ("user", "My wife is Anne.") in roles(indexed)
-
-
-def test_without_a_model_it_says_what_to_set(indexed: Path) -> None:
-    done = ran("chat", "--vault", str(indexed), "--format", "text", "Hi")
-    assert done.code in (1, 2)
-    assert "llm." in one_line(done)
 
 
 def test_a_turn_is_shown_to_no_service_but_the_one_it_was_spoken_to(

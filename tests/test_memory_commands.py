@@ -26,7 +26,6 @@ from tests.test_output import on_terminal
 from vaultmem import Vault
 from vaultmem.commands.rendering import is_data_waiting
 from vaultmem.history.commits import FileChange, Record
-from vaultmem.index.state import State
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.overviews import standing
 from vaultmem.vault.identity import MARKER
@@ -372,36 +371,6 @@ def test_whatever_is_written_comes_back(make: Make, kind: str) -> None:
     assert outside(vault) == before
 
 
-REFUSED: list[tuple[bytes, str, str]] = [
-    (b"", "", "the content is empty"),
-    (b" \n\t\n", "", "the content is empty"),
-    (b"x" * 1_000_000, "", "1,000,000 bytes"),
-    (b"bell \x07 and \x1b[31m", "", "control character"),
-    (b"\xff\xfenot text", "", "not UTF-8"),
-    (b"", "text --category knowlege", "did you mean knowledge?"),
-    (b"", "text --category xyzzy", "--category must be one of"),
-    (b"", "text --scope mars", "is no scope"),
-    (b"", "text --decay fast", "--decay must be one of"),
-    (b"", "text --memory-type magic", "--memory-type must be one of"),
-    (b"", "text --expires someday", "expires must be"),
-    (b"", "text --tags 'two words'", "is no tag"),
-    (b"", f"text --agent {'a' * 300}", "at most 200 characters"),
-    (b"", "text --replaces nobody", "Memory not found"),
-]
-
-
-def test_what_is_refused_leaves_nothing_behind(vault: Path) -> None:
-    typed = {"--category", "--scope", "--decay", "--memory-type", "--expires", "--tags"}
-    for given, line, reason in REFUSED:
-        words = shlex.split(line)
-        for form in ("text", "json"):
-            ended = on(vault, "write", "--format", form, *words, given=given)
-            assert (ended.code, ended.out) == (2 if typed & {*words} else 1, ""), line
-            assert reason in one_line(ended)
-    assert not (vault / "vaultmem").exists()
-    assert not [*vault.rglob(".*vaultmem*")]
-
-
 def test_words_and_options_stand_in_any_order(vault: Path) -> None:
     made = done(vault, "write", "tea", "--tags", "a", "at", "--agent=claude", "four")
     assert (made["content"].strip(), made["tags"], made["agent"]) == (
@@ -447,13 +416,6 @@ def test_the_same_and_the_similar_are_told(vault: Path) -> None:
     replaced = done(vault, "write", "It froze three times", "--replaces", first["id"][:8])
     assert replaced["created"]
     assert f"vaultmem/archive/{first['title']}.md" in files(vault)
-
-
-def test_writing_needs_no_index_and_makes_none(vault: Path) -> None:
-    done(vault, "write", "Anne prefers trains")
-    done(vault, "list")
-    assert State(str(vault)).generation() is None
-    assert "for the first time" not in on(vault, "read", "Anne prefers trains").err
 
 
 def test_a_dry_run_changes_no_byte(vault: Path) -> None:
@@ -530,15 +492,6 @@ def test_a_memory_is_meant_by_id_title_or_path(vault: Path) -> None:
     assert "itself" in refused(vault, "link", ONE, "First")
 
 
-def test_reinforcing_speaks_as_promised(vault: Path) -> None:
-    made = done(vault, "write", "Stable", "--decay", "stable")
-    assert "Memory has stable decay policy, reinforcement has no effect" in refused(
-        vault, "reinforce", made["id"]
-    )
-    made = done(vault, "write", "Passing", "--decay", "contextual")
-    assert "reinforcement is not supported" in refused(vault, "reinforce", made["id"])
-
-
 def test_links_and_backlinks_know_ids(vault: Path) -> None:
     two(vault)
     done(vault, "link", ONE, OTHER)
@@ -602,36 +555,6 @@ def test_what_makes_no_sense_or_does_not_exist_is_said_in_one_line(vault: Path) 
 
 
 # --- the past
-
-
-def test_undo_gives_back_the_exact_bytes(vault: Path) -> None:
-    made = done(vault, "write", "Anne prefers trains")
-    done(vault, "history")
-    before = (vault / made["path"]).read_bytes()
-    done(vault, "tag", made["id"], "travel")
-    done(vault, "delete", made["id"], "--by", "claude")
-    assert {one["by"] for one in done(vault, "history", made["id"])["history"]} >= {"claude", "you"}
-    commit = done(vault, "history", "--by", "claude")["history"][0]["commit"]
-    assert "-phase" not in done(vault, "diff", commit[:8])["diff"]
-    shown = said(vault, "undo", "--by", "claude", "--since", "1h")
-    assert shown.out.startswith(f"undone: {commit[:8]}")
-    tagged = done(vault, "history", "--limit", "10")["history"]
-    tag = next(one for one in tagged if one["why"].startswith("tag "))
-    done(vault, "undo", tag["commit"])
-    assert (vault / made["path"]).read_bytes() == before
-
-
-def test_what_cannot_be_undone_is_an_error(vault: Path) -> None:
-    made = done(vault, "write", "Anne prefers trains")
-    done(vault, "tag", made["id"], "travel")
-    commit = done(vault, "history")["history"][0]["commit"]
-    file = vault / made["path"]
-    file.write_text(file.read_text().replace("travel", "journey"))
-    assert "nothing was undone: " in one_line(on(vault, "undo", "--format", "text", commit))
-    ended = on(vault, "undo", "--format", "json", commit)
-    assert ended.code == 1
-    assert ended.data["refused"]
-    assert "journey" in file.read_text()
 
 
 def test_an_undo_says_what_it_did_or_which_file_refused_it(vault: Path) -> None:
@@ -716,30 +639,6 @@ def _waits(handle: int) -> bool:
         sys.stdin = before
 
 
-def test_pleasantries_and_repeats_are_no_memories(vault: Path) -> None:
-    told = done(vault, "ingest", "--text", "ok")
-    assert [(one["result"], one["reason"]) for one in told["parts"]] == [
-        ("skipped", "nothing in it to remember")
-    ]
-    fact = "Anne Weber lives in Basel and prefers the train at 7:40 over the plane."
-    told = done(vault, "ingest", "--text", f"{fact}\n\n谢谢\n\n{fact}\n\nThanks!")
-    assert [one["result"] for one in told["parts"]] == ["new", "skipped", "skipped"]
-    assert told["parts"][1]["reason"] == "it stands in this text before"
-    other = "The boiler of Villa Rosa needs 1.4 bar, and Reto Frei services it in May."
-    done(vault, "write", other)
-    told = done(vault, "ingest", "--text", f"{other}\n\nReto Frei is on holiday in July 2027.")
-    assert [one["result"] for one in told["parts"]] == ["known", "new"]
-
-
-def test_many_short_paragraphs_are_more_than_one_memory(vault: Path) -> None:
-    text = "\n\n".join(
-        f"Anne Weber met number {n} of the guild in Basel, and they spoke of the old clock tower."
-        for n in range(9)
-    )
-    told = done(vault, "ingest", "--text", "-", given=text.encode())
-    assert len([one for one in told["parts"] if one["result"] == "new"]) > 2
-
-
 # --- days in words
 
 
@@ -787,25 +686,6 @@ def test_reviews_are_not_crowded_out_by_tasks(vault: Path) -> None:
     assert "vaultmem/Dropped.md is in no folder" in said(vault, "dream").err
 
 
-def test_one_memory_is_named_and_help_says_so(vault: Path) -> None:
-    shown = ran("delete", "--help", "--vault", str(vault)).out
-    assert "[ID" not in shown
-    assert "needs no quotes" in " ".join(shown.split())
-    assert "[ID]" in ran("upgrade", "--help").out
-
-
-def test_completion_knows_values() -> None:
-    script = ran("completion", "bash").out
-    for line, wanted in (
-        ("write x --category peo", "people"), ("jobs run ti", "tidy"), ("list --phase org", "organized"),
-        ("write x --decay cont", "contextual"), ("write x --memory-type epi", "episodic"),
-    ):  # fmt: skip
-        words = line.split()
-        ask = f"{script}\nCOMP_WORDS=(vaultmem {line}); COMP_CWORD={len(words)}; _vaultmem; echo ${{COMPREPLY[@]}}"
-        ended = subprocess.run(["bash", "-c", ask], capture_output=True, timeout=60, check=True)
-        assert ended.stdout.decode().strip() == wanted
-
-
 # --- what a terminal gets
 
 
@@ -833,13 +713,6 @@ def cli_main(*words: str) -> int:
     from vaultmem import cli
 
     return cli.main([*words])
-
-
-def test_a_dry_run_is_in_colours(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    two(vault)
-    terminal = on_terminal(monkeypatch)
-    assert cli_main("tag", ONE, "fresh", "--dry-run", "--vault", str(vault)) == 0
-    assert re.search(r"\x1b\[32m\+[^\n]*fresh", terminal.getvalue())
 
 
 # --- proposals for a person's notes
@@ -950,26 +823,7 @@ def test_a_dream_proposes_and_a_person_decides(make: Make, kind: str) -> None:
     assert note.read_text() == text
 
 
-def test_contradictions_that_a_dream_finds_are_pending(vault: Path) -> None:
-    done(vault, "write", "The deploy branch is main", "--category", "project")
-    other = ("--category", "project", "--source", "https://example.org")
-    done(vault, "write", "The deploy branch is release", *other)
-    done(vault, "dream", "--level", "3")
-    waits = done(vault, "review")["chores"]
-    assert len(waits) == 1
-    assert "main" in waits[0]["text"]
-
-
 # --- processes
-
-
-def test_processes_write_and_read(vault: Path) -> None:
-    made = process("write", "--json", "--vault", str(vault), given=b"Schnee liegt auf dem Dach\n")
-    assert made.code == 0, made.err
-    shown = process("read", made.data["id"], "--format", "text", "--vault", str(vault))
-    assert shown.out.endswith("\n\nSchnee liegt auf dem Dach\n")
-    assert process("write", "--vault", str(vault), given=b"\x07").code == 1
-    assert len(files(vault)) == 1
 
 
 def test_through_an_agent_everything_is_the_same(vault: Path) -> None:
@@ -998,18 +852,6 @@ def test_through_an_agent_everything_is_the_same(vault: Path) -> None:
     assert files(vault) == [made["path"]]
 
 
-def test_status_counts_memories(vault: Path) -> None:
-    synced(vault)
-    none = done(vault, "status")
-    assert (none["memory_count"], none["memories"]["archived"]) == (0, 0)
-    done(vault, "write", "Anne prefers trains")
-    done(vault, "delete", done(vault, "write", "Tea at four")["id"])
-    found = done(vault, "status")
-    assert found["memories"]["phases"] == {"inbox": 1}
-    assert found["memory_count"] == found["memories"]["memory_count"] == 1
-    assert re.search(r"memories +1 \(1 in the inbox\), 1 archived", said(vault, "status").out)
-
-
 def test_without_git_only_the_history_is_missing(
     vault: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -1020,17 +862,3 @@ def test_without_git_only_the_history_is_missing(
     shown = on(vault, "status", "--format", "text")
     assert len(re.findall(r"^ *history ", shown.out, re.MULTILINE)) == 1
     assert os.environ["PATH"] == str(tmp_path)
-
-
-def test_search_tells_the_policy_that_is_in_force(vault: Path) -> None:
-    for words in (
-        ("Anne likes tea", "--category", "people"),
-        ("Tea was bought", "--decay", "contextual"),
-    ):
-        assert ran("write", *words, "--vault", str(vault)).code == 0
-    (vault / "Tea.md").write_text("A note about tea")
-    found = ran("search", "tea", "--keyword", "--vault", str(vault), "--format", "json")
-    if found.code:
-        found = ran("search", "tea", "--vault", str(vault), "--format", "json")
-    told = {one["title"]: one.get("decay_policy") for one in found.data["results"]}
-    assert told == {"Anne likes tea": "stable", "Tea was bought": "contextual", "Tea": None}

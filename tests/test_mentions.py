@@ -57,11 +57,6 @@ def test_what_stands_before_the_body_is_left_out() -> None:
     assert list(spans_of_mentions(pattern, "a\na", [], start=2)) == [(2, 3)]
 
 
-def test_no_names_no_pattern() -> None:
-    assert obsidian_names(["", "  "]) is None
-    assert logseq_names([]) is None
-
-
 @given(st.text(min_size=1, max_size=20), st.sampled_from([obsidian_names, logseq_names]))
 def test_a_name_between_blanks_is_a_mention(name: str, names: type) -> None:
     pattern = names([name])

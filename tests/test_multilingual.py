@@ -287,17 +287,6 @@ def test_languages_are_told_apart(text: str, language: str | None) -> None:
     assert scripts.language(text * 6) == language
 
 
-def test_init_and_doctor_say_when_the_model_does_not_know_the_language(
-    vault: Path, write: Write
-) -> None:
-    write("One.md", "The keys and the deposit are with the agent of the house. " * 9)
-    assert "multilingual" not in ran("init", str(vault), "--format", "text").out
-    write("Zwei.md", "里斯本公寓的租约到三月底结束，押金由中介保管。" * 9)
-    assert "1 of 2 notes looked at" in ran("init", str(vault), "--format", "text").out
-    advice = ran("doctor", "--vault", str(vault), "--format", "text").out
-    assert "vaultmem model use multilingual --other-scripts" in advice
-
-
 @pytest.mark.parametrize(
     ("text", "other"),
     [

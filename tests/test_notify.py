@@ -98,15 +98,6 @@ def test_each_is_kept_before_it_is_shown(vault: Path, screen: Screen, heard: Hea
     assert [one.title for one in done] == [one[0] for one in screen.shown] == ["a", "b"]
 
 
-def test_what_counts_as_told_is_kept_without_a_word(
-    vault: Path, screen: Screen, heard: Heard
-) -> None:
-    silent = [Notified("vm-old", "2026-11-22T15:00:00Z")]
-    assert teller(vault, screen).notify(Planned([], silent, None), heard) == []
-    assert heard.kept == [(["vm-old"], 0)]
-    assert (screen.shown, screen.asked) == ([], 0)
-
-
 def test_what_cannot_be_kept_is_not_told(vault: Path, screen: Screen) -> None:
     def broken(_: list[Notified]) -> None:
         raise StateError("the ledger cannot be written")
@@ -146,14 +137,6 @@ def test_where_nothing_can_be_shown_nothing_is_kept_for_another_machine_to_tell(
     now[0] = notify.RETRY
     assert [one.title for one in tells.notify(planned("a"), heard)] == ["a"]
     assert tells.problem is None
-
-
-def test_who_wants_no_notifications_leaves_them_to_other_machines(
-    vault: Path, screen: Screen, heard: Heard
-) -> None:
-    tells = teller(vault, screen, method="none")
-    assert tells.notify(Planned([alarm("a")], [Notified("vm-b", "")], None), heard) == []
-    assert (heard.kept, screen.shown, screen.asked) == ([], [], 0)
 
 
 def test_a_click_opens_the_note_and_of_several_the_page(

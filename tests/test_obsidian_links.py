@@ -7,8 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from obsidian_notes import note, rules
 
-from vaultmem.text.sanitize import fill
-
 
 def found(text: str) -> list[tuple[str, str, str | None, str | None]]:
     return [(link.kind, link.path, link.subpath, link.display) for link in note(text).links]
@@ -91,14 +89,6 @@ def test_no_link(text: str) -> None:
     assert found(text) == []
 
 
-def test_an_image_in_a_link_counts_beside_it() -> None:
-    assert [link[:2] for link in found("[![a](i.png)](t.md) [b](u.md)")] == [
-        ("markdown", "t.md"),
-        ("embed", "i.png"),
-        ("markdown", "u.md"),
-    ]
-
-
 def test_a_link_holds_no_link() -> None:
     assert [link[1] for link in found("[a [b](c.md) d](e.md)")] == ["c.md"]
 
@@ -112,12 +102,6 @@ def test_property_links_come_first_and_know_their_line() -> None:
         ("Z", 6),
         ("W", 8),
     ]
-
-
-def test_offsets_are_those_of_the_whole_link() -> None:
-    text = "---\na: b\n---\nx ![[A]] [b](<c d.md>) y"
-    links = note(text).links
-    assert [text[link.start : link.end] for link in links] == ["![[A]]", "[b](<c d.md>)"]
 
 
 def resolved(path: str, files: list[str], source: str = "s.md") -> str | None:
@@ -187,10 +171,3 @@ def test_a_file_affects_every_link_that_could_find_it(name: str) -> None:
     for key in (name.lower(), f"{name.lower()}.md"):
         for looked_up in door.lookups(key):
             assert key in door.affected(looked_up)
-
-
-def test_the_link_that_opens_a_note() -> None:
-    assert (
-        fill(rules().uri_template, "/home/me/My Vault", "a b/中.md", "中")
-        == "obsidian://open?vault=My%20Vault&file=a%20b%2F%E4%B8%AD.md"
-    )

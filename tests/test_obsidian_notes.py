@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from obsidian_notes import Settings, note, rules
+from obsidian_notes import note, rules
 
 from tests.effort import is_linear, takes_less
 from vaultmem.adapter import FrontMatter
-from vaultmem_obsidian import dialect
 
 
 @pytest.mark.parametrize(
@@ -17,11 +16,6 @@ from vaultmem_obsidian import dialect
 )
 def test_notes(path: str) -> None:
     assert rules().kind(path) == "note"
-
-
-@pytest.mark.parametrize("path", ["a.PNG", "b.canvas", "c.base", "d.pdf", "e/f.mp4", "g.webp"])
-def test_files_that_can_be_linked(path: str) -> None:
-    assert rules().kind(path) == "file"
 
 
 @pytest.mark.parametrize(
@@ -44,17 +38,6 @@ def test_files_that_can_be_linked(path: str) -> None:
 )
 def test_what_is_not_seen(path: str) -> None:
     assert rules().kind(path) == ""
-
-
-def test_all_file_types_on_wish() -> None:
-    door = rules({".obsidian/app.json": {"showUnsupportedFiles": True}})
-    assert [door.kind(p) for p in ("a.txt", "README", "a.md~", ".x")] == ["file", "file", "", ""]
-
-
-def test_excluded_files() -> None:
-    door = rules({".obsidian/app.json": {"userIgnoreFilters": ["Old/", "/\\d{4}/", "/(/", 7, ""]}})
-    excluded = [p for p in ("Old/a.md", "x/Old/a.md", "b/2026.md", "c.md") if door.excluded(p)]
-    assert excluded == ["Old/a.md", "b/2026.md"]
 
 
 @pytest.mark.parametrize(
@@ -108,17 +91,6 @@ def test_expressions_that_may_never_end_are_not_used(expression: str) -> None:
     assert not door.excluded("a" * 3000)
 
 
-def test_not_more_than_fifty_expressions() -> None:
-    many = [f"/^{number}x/" for number in range(60)]
-    door = rules({".obsidian/app.json": {"userIgnoreFilters": many}})
-    assert (door.excluded("49x"), door.excluded("50x")) == (True, False)
-
-
-def test_only_the_start_of_a_path_is_compared() -> None:
-    door = rules({".obsidian/app.json": {"userIgnoreFilters": ["/b/"]}})
-    assert (door.excluded("a" * 499 + "b"), door.excluded("a" * 500 + "b")) == (True, False)
-
-
 @given(st.text(alphabet="ab.*+?{}09,()[]|^$\\:<!=", min_size=1, max_size=60))
 def test_any_expression_answers_soon(source: str) -> None:
     door = rules({".obsidian/app.json": {"userIgnoreFilters": [f"/{source}/"]}})
@@ -132,18 +104,6 @@ def test_unreadable_settings_are_the_defaults(broken: bytes) -> None:
     files = {".obsidian/app.json": broken, ".obsidian/daily-notes.json": broken}
     assert rules(files).fingerprint == rules().fingerprint
     assert not rules(files).excluded("a.md")
-
-
-def test_other_settings_have_another_fingerprint() -> None:
-    assert (
-        rules({".obsidian/app.json": {"userIgnoreFilters": ["a"]}}).fingerprint
-        != rules().fingerprint
-    )
-
-
-def test_whose_vault_it_is() -> None:
-    assert dialect.claims(Settings({".obsidian/app.json": {}})) == 2
-    assert dialect.claims(Settings({})) == 1
 
 
 @pytest.mark.parametrize(
@@ -249,12 +209,6 @@ def test_code_in_a_list_stays_in_its_item() -> None:
     ]
 
 
-def test_a_drawing_shows_its_words_only() -> None:
-    front = "---\nexcalidraw-plugin: parsed\n---\n"
-    text = front + "# Text Elements\nHello ^ab12\n\n%%\n```json\n{}\n```\n%%"
-    assert [p[3] for p in pieces(text, "d.excalidraw.md")] == ["Text Elements", "Hello"]
-
-
 def labels(text: str) -> list[str | None]:
     return [piece.label for piece in note(text).pieces]
 
@@ -267,11 +221,6 @@ def test_who_speaks() -> None:
         "Bob",
     ]
     assert [p.text for p in note("**Anne:** hi").pieces] == ["Anne: hi"]
-
-
-def test_a_chat_without_bold_names() -> None:
-    assert labels("Anne: hi\nBob: ho\nAnne: so\nBob: yes") == ["Anne", "Bob", "Anne", "Bob"]
-    assert labels("小明：你好\n小红：好\n小明：走\n小红：嗯") == ["小明", "小红", "小明", "小红"]
 
 
 @pytest.mark.parametrize(

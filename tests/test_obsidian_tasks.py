@@ -109,17 +109,6 @@ def test_reminders(words: str, expected: dict[str, Any]) -> None:
     assert task(words) == expected
 
 
-def test_a_numbered_task_reminds_of_nothing() -> None:
-    assert task("a (@2026-11-21)", mark="1. [ ]") == {"text": "a (@2026-11-21)"}
-
-
-def test_kanban_triggers_can_be_set() -> None:
-    files = {
-        ".obsidian/plugins/obsidian-kanban/data.json": {"date-trigger": "!", "time-trigger": "!!"}
-    }
-    assert task("a !{2026-11-21} !!{09:00}", files) == {"text": "a", "remind": "2026-11-21T09:00"}
-
-
 def test_the_global_filter_limits_what_counts() -> None:
     files = {".obsidian/plugins/obsidian-tasks-plugin/data.json": {"globalFilter": "#task"}}
     text = "- [ ] #task a\n- [ ] b\n- [ ] c 📅 2026-11-30 #task\n- [ ] call (@2026-11-21)\n"
@@ -145,15 +134,3 @@ def test_the_global_filter_limits_what_counts() -> None:
 )
 def test_no_task(line: str) -> None:
     assert note(line).tasks == ()
-
-
-def test_states() -> None:
-    text = "".join(f"> * [{mark}] a\n" for mark in " xX-/?中")
-    found = note(text).tasks
-    assert [t.status for t in found] == list(" xX-/?中")
-    assert [t.status for t in found if t.done] == ["x", "X"]
-    assert [t.status for t in found if t.cancelled] == ["-"]
-
-
-def test_lines_count_from_the_top_of_the_file() -> None:
-    assert [t.line for t in note("---\na: b\n---\n\n1) [ ] x\n").tasks] == [5]

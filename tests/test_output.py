@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.output import Bar, Captured, Output, Streams, json_text, table
+from vaultmem.output import Bar, Output, Streams, json_text
 
 
 class Terminal(io.StringIO):
@@ -99,23 +99,6 @@ def test_a_note_cannot_paint(monkeypatch: pytest.MonkeyPatch) -> None:
     assert terminal.getvalue() == "\033[1m\ufffd8;31\ufffdhidden\ufffd\ufffd\ufffd[8m\033[0m\n"
 
 
-def test_errors_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    Output("text").error("first\n  second\x1b[31m")
-    Output("json").error("first\nsecond")
-    lines = capsys.readouterr().err.split("\n")
-    assert lines[0] == "vaultmem: first second\ufffd[31m"
-    assert json.loads(lines[1]) == {"error": "first second"}
-    assert lines[2:] == [""]
-
-
-def test_an_encoding_without_the_letters(monkeypatch: pytest.MonkeyPatch) -> None:
-    raw = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
-    Output("text").line("泡菜 pickles \ud800")
-    sys.stdout.flush()
-    assert raw.getvalue() == b"?? pickles ?\n"
-
-
 def test_what_runs_for_somebody_else_is_written_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     own = on_terminal(monkeypatch)
     monkeypatch.setattr(sys, "stderr", own)
@@ -130,20 +113,6 @@ def test_what_runs_for_somebody_else_is_written_for_them(monkeypatch: pytest.Mon
     assert out.getvalue().endswith("\033[31mred\033[0m\n")
     assert own.getvalue() == ""
     assert Output().bar().shown
-
-
-def test_a_value_can_be_captured(capsys: pytest.CaptureFixture[str]) -> None:
-    output = Captured()
-    assert output.as_json
-    output.remark("not kept")
-    output.data({"a": (1, 2)})
-    assert output.value == {"a": (1, 2)}
-    assert capsys.readouterr() == ("", "")
-
-
-def test_tables() -> None:
-    assert table([("a", "b"), ("long", "c")]) == ["a     b", "long  c"]
-    assert table([]) == []
 
 
 def test_json_escapes_what_steers_a_terminal_and_nothing_else() -> None:

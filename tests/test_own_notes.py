@@ -107,11 +107,6 @@ def test_what_would_lose_something_or_is_no_name_is_refused(vault: Path, write: 
     assert text(vault) == NOTE
 
 
-def test_a_task_that_comes_round_moves_on(vault: Path) -> None:
-    assert on(vault, "done", "Plans/Plan.md:11").out.startswith("done: water")
-    assert "- [ ] water 🔁 every week 📅 2026-11-27\n- [x] water" in text(vault)
-
-
 def test_an_assistant_ticks_nothing_by_naming_a_line(vault: Path) -> None:
     """For it NOTE:LINE names what is due there, as the id does."""
     found = report(vault, "done", "Plan:8", "--by", "claude")["items"][0]

@@ -105,15 +105,6 @@ def tick(file: Path, item: Item, box: str = "x") -> None:
     file.write_text(text.replace(f"- [ ] {item.text}", f"- [{box}] {item.text}"), "utf-8")
 
 
-def test_it_is_written_when_there_is_something_to_say(machine: Machine, file: Path) -> None:
-    machine.items = []
-    assert not machine.refresh().written
-    assert not file.exists()
-    machine.items = FEW
-    assert machine.refresh() == Refreshed(written=True, acks={}, problems=[])
-    assert file.read_text("utf-8") == render(FEW, "frontmatter")
-
-
 def test_it_is_not_touched_while_nothing_changes(machine: Machine, file: Path) -> None:
     machine.refresh()
     before = file.stat().st_mtime_ns
@@ -186,19 +177,6 @@ def test_a_tick_that_comes_while_we_write_and_cannot_be_kept_is_not_taken_for_ke
     assert set(machine.known) == {FEW[0].id, FEW[1].id}
 
 
-def test_a_page_that_was_deleted_comes_back_while_something_waits(
-    machine: Machine, file: Path
-) -> None:
-    machine.refresh()
-    file.unlink()
-    assert machine.refresh().written
-    machine.items = []
-    machine.refresh()
-    file.unlink()
-    assert not machine.refresh().written
-    assert not file.exists()
-
-
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_what_a_person_writes_stays_byte_for_byte(
@@ -226,18 +204,6 @@ def silent(*machines: Machine) -> bool:
     return sum(one.refresh().written for one in machines) == 0
 
 
-def test_two_machines_agree_and_are_silent_then(
-    machine: Machine, second: Machine, file: Path
-) -> None:
-    machine.refresh()
-    assert silent(second, machine, second)
-    tick(file, FEW[0])
-    second.refresh()
-    machine.known |= second.known  # as answers.md tells it
-    assert silent(machine, second, machine)
-    assert FEW[0].id not in file.read_text("utf-8")
-
-
 def test_two_machines_that_know_different_things_do_not_write_in_turns(
     machine: Machine, second: Machine, file: Path
 ) -> None:
@@ -249,16 +215,6 @@ def test_two_machines_that_know_different_things_do_not_write_in_turns(
     second.refresh()
     assert file.read_text("utf-8") == render(ITEMS[:3], "frontmatter")
     assert silent(machine, second, machine, second)
-
-
-def test_a_tick_that_stays_in_the_notes_is_told_once(machine: Machine, file: Path) -> None:
-    machine.refresh()
-    line = f"- [x] moved here ^{FEW[0].id}\n"
-    file.write_bytes(file.read_bytes() + line.encode())
-    assert set(machine.refresh().acks) == {FEW[0].id}
-    assert file.read_text("utf-8") == render(FEW[1:], "frontmatter", line)
-    assert machine.refresh() == Refreshed(written=False, acks={}, problems=[])
-    assert machine.page.acks(NOW) == {}
 
 
 COPIES = [

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.test_page import COPIES, FEW, IDS, NOW, PATH, Machine, file, machine
-from vaultmem.index.state import State
 from vaultmem.reminders.items import render
 from vaultmem.reminders.pending_page import Refreshed
 
@@ -18,13 +17,6 @@ __all__ = ["file", "machine"]  # fixtures
 
 TICKED = render(FEW, "frontmatter", "mine\n").replace("[ ] item 00", "[x] item 00")
 AFTER = render(FEW[1:], "frontmatter", "mine\n")
-
-
-@pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf", b"\0" * 4096])
-def test_an_empty_file_is_a_missing_page(machine: Machine, file: Path, content: bytes) -> None:
-    file.write_bytes(content)
-    assert machine.refresh() == Refreshed(written=True, acks={}, problems=[])
-    assert file.read_text("utf-8") == render(FEW, "frontmatter")
 
 
 @pytest.mark.parametrize(
@@ -80,13 +72,6 @@ def test_what_is_no_file_is_said(
     make(file)
     assert machine.refresh().problems == [f"{PATH} is no file; move it away"]
     assert machine.page.acks(NOW) == {}
-
-
-def test_the_memory_folder_may_be_a_file(vault: Path) -> None:
-    os.makedirs(State(str(vault)).folder, exist_ok=True)
-    (vault / "vaultmem").write_text("mine")
-    assert len(Machine(vault).refresh().problems) == 1
-    assert (vault / "vaultmem").read_text() == "mine"
 
 
 def test_answers_on_a_page_that_cannot_be_written_are_recorded_once(

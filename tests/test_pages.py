@@ -205,12 +205,6 @@ def test_comments_and_the_keys_of_a_person_stay() -> None:
     )
 
 
-def test_a_logseq_page_with_yaml_keeps_it() -> None:
-    data = b"---\nid: a\n---\n- text\n"
-    new = pages.edit("outline", data, {"phase": "inbox"}, "one\n\ntwo")
-    assert new == b"---\nid: a\nphase: inbox\n---\n- one\n- two\n"
-
-
 @every_style
 @pytest.mark.parametrize(
     "data", [b"---\na: [b\n---\nx", b"---\na: 1\na: 2\n---\n", "---\na: 1\n---\n".encode("utf-32")]
@@ -218,13 +212,6 @@ def test_a_logseq_page_with_yaml_keeps_it() -> None:
 def test_what_cannot_be_read_is_not_written(style: str, data: bytes) -> None:
     with pytest.raises(FrontMatterError):
         pages.edit(style, data, {"id": "x"}, "new")
-
-
-@every_style
-def test_what_cannot_be_read_has_an_error(style: str) -> None:
-    page = pages.read(style, "---\na: [b\n---\nThe text")
-    assert page.error
-    assert page.content.strip() == "The text"
 
 
 @pytest.mark.parametrize(

@@ -84,14 +84,6 @@ def test_ids_are_readable_unique_and_of_the_real_place(tmp_path: Path) -> None:
         assert len(os.fsencode(name)) < 200
 
 
-def test_state_is_private(tmp_path: Path) -> None:
-    made = Path(paths.make_private(str(tmp_path / "a" / "b")))
-    assert made.stat().st_mode & 0o777 == 0o700
-    (tmp_path / "file").write_text("")
-    with pytest.raises(StateError, match="VAULTMEM_STATE"):
-        paths.make_private(str(tmp_path / "file" / "b"))
-
-
 @pytest.mark.parametrize("mark", [".obsidian", "logseq/config.edn", ".vaultmem"])
 def test_a_vault_is_found_from_below(tmp_path: Path, mark: str) -> None:
     (tmp_path / "v" / mark).mkdir(parents=True)
@@ -131,9 +123,3 @@ def test_a_state_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     os.chown(folder, 65534, 65534)
     with pytest.raises(StateError, match="belongs to somebody else"):
         paths.make_private(str(folder))
-
-
-def test_all_folders_that_are_made_are_private(tmp_path: Path) -> None:
-    paths.make_private(str(tmp_path / "root" / "between" / "vault"))
-    for made in ("root", "root/between", "root/between/vault"):
-        assert (tmp_path / made).stat().st_mode & 0o777 == 0o700

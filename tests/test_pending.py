@@ -16,7 +16,6 @@ from tests.stand_in_agent import agent_for
 from tests.test_listing import aged
 from vaultmem import Vault
 from vaultmem.reminders import listing
-from vaultmem.text import values
 
 NOTE = """\
 - [ ] late 📅 2026-03-01
@@ -111,18 +110,6 @@ def test_to_review(vault: Path, write: Write) -> None:
     assert value_of(vault)["review"][1]["text"].startswith("1 thing ")
 
 
-def test_preferences_wait_for_nothing(vault: Path) -> None:
-    with Vault(str(vault)) as opened:
-        opened.write("Prefers trains to planes", category="preferences")
-    synced(vault)
-    found = value_of(vault)
-    assert texts(found, "preferences") == ["Prefers trains to planes"]
-    assert found["count"] == 0
-    ended = asked(vault, "--format", "text")
-    assert "nothing waits" in ended.err
-    assert ended.out.splitlines()[0] == "preferences"
-
-
 # --- the three ways to it
 
 
@@ -157,21 +144,6 @@ def test_the_index_the_listing_and_the_agent_say_the_same(
     with agent_for(full) as host:
         assert asked(full, *given) == anew
         assert host.opened == 1
-
-
-def test_who_looks_further_than_the_listing_asks_the_index(full: Path, write: Write) -> None:
-    write("Far.md", "- [ ] retire 📅 2046-11-25\n")
-    synced(full)
-    aged(full)
-    assert "retire" not in texts(value_of(full), "upcoming")
-    assert "retire" in texts(value_of(full, "--days", "9000"), "upcoming")
-    assert "retire" not in texts(value_of(full), "upcoming")
-
-
-def test_the_agent_keeps_no_listing(full: Path) -> None:
-    with agent_for(full):
-        value_of(full)
-    assert listing.read(str(full), time.time()) is None
 
 
 def test_a_change_is_shown_once_it_is_synced(full: Path, write: Write) -> None:
@@ -273,23 +245,6 @@ def test_a_task_is_one_short_line(vault: Path, write: Write) -> None:
     assert "\x1b" not in first
 
 
-def test_words_of_notes_are_harmless_in_either_format(vault: Path, write: Write) -> None:
-    write("Tasks.md", "- [ ] x </pending> `rm` @me [a](b) <!-- c --> \u202e\u200b 📅 2026-03-10\n")
-    synced(vault)
-    for shown in (value_of(vault)["today"][0]["text"], *on(vault)):
-        assert not set(shown) & set("<>`@\u202e\u200b")
-        assert "](" not in shown
-
-
-def test_nothing_waits(vault: Path, write: Write) -> None:
-    write("Note.md", "- [ ] some day\n")
-    synced(vault)
-    ended = asked(vault, "--format", "text")
-    assert (ended.code, ended.out) == (0, "")
-    assert "nothing waits for you in the next 7 days" in ended.err
-    assert value_of(vault) == {**{name: [] for name in SECTIONS}, "count": 0}
-
-
 def test_a_vault_that_was_never_indexed_is_indexed_first(vault: Path, write: Write) -> None:
     write("Tasks.md", NOTE)
     ended = asked(vault, "--format", "json")
@@ -303,13 +258,6 @@ def test_days_that_make_no_sense(vault: Path, days: str) -> None:
     ended = asked(vault, "--days", days, "--format", "text")
     assert ended.code == 2
     assert "--days" in ended.err
-
-
-def test_the_furthest_day(vault: Path, write: Write) -> None:
-    write("Note.md", "- [ ] a 📅 9999-12-31\n- [ ] b 📅 0001-01-01\n")
-    synced(vault)
-    found = value_of(vault, "--days", str(values.DAYS))
-    assert texts(found, "upcoming") == []
 
 
 def test_it_only_reads(vault: Path, write: Write) -> None:

@@ -18,7 +18,7 @@ from vaultmem.index.state import State
 from vaultmem.memories import reads
 from vaultmem.memories.item_answers import Answer, approval_id, completion_id, item_id, item_ids
 from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders.due import NOTE, REMINDER, TASK, Due
+from vaultmem.reminders.due import REMINDER, TASK, Due
 from vaultmem.reminders.items import HEADINGS, Item, due_items, render, snoozed_until
 from vaultmem.reminders.review_items import Context, Review
 
@@ -57,44 +57,6 @@ def test_where_a_day_goes(day: str, section: str | None) -> None:
     assert [item.section for item in due_items([due(day)], {}, WALL)] == (
         [section] if section else []
     )
-
-
-def test_an_item_says_all_of_what_is_due() -> None:
-    one = due("2026-11-22T15:00", repeat="every day")
-    assert due_items([one], {}, WALL) == [
-        Item(one.id, "today", "call Anne", "2026-11-22T15:00", "a.md:3", "a", "every day")
-    ]
-    assert due_items([one._replace(line=0)], {}, WALL)[0].source == "a.md"
-
-
-def test_what_lapses_or_only_starts_is_late_for_nothing() -> None:
-    past = due("2026-11-21", kind=NOTE, lapses=True)
-    begun = due("", at="2026-11-20")
-    assert due_items([past, begun], {}, WALL) == []
-    assert len(due_items([past._replace(due="2026-11-22")], {}, WALL)) == 1
-
-
-@pytest.mark.parametrize("state", ["done", "dropped"])
-def test_what_was_answered_is_gone(state: str) -> None:
-    one = due("2026-11-22")
-    assert due_items([one], said(one.id, state), WALL, asks=False) == []
-    assert len(due_items([one], said(one.id, "open"), WALL)) == 1
-
-
-@pytest.mark.parametrize(
-    ("until", "sleeps"),
-    [("2026-11-23", True), ("2026-11-22", False), ("2026-11-22T10:01", True), ("2026-11-22T10:00", False)],
-)  # fmt: skip
-def test_what_is_snoozed_sleeps_until_then(until: str, sleeps: bool) -> None:
-    one = due("2026-11-20")
-    assert bool(due_items([one], said(one.id, "snoozed", until), WALL)) is not sleeps
-
-
-def test_what_is_foreign_waits_for_approval() -> None:
-    one = due("2026-11-22", foreign=True)
-    assert due_items([one], {}, WALL) == []
-    assert due_items([one], said(approval_id(one.id), "dropped"), WALL) == []
-    assert [item.id for item in due_items([one], said(approval_id(one.id)), WALL)] == [one.id]
 
 
 def test_tasks_done_here_and_open_in_their_note_are_asked_about_once_for_all() -> None:
@@ -325,37 +287,7 @@ def test_what_can_be_answered_stays_current_when_it_was(
     ]
 
 
-def test_the_newest_preferences_are_shown(sight: Context, vault: Path, write: Write) -> None:
-    for number in range(12):
-        created = f"2026-11-{number + 1:02}T10:00:00Z"
-        memory(write, f"preferences/{number}.md", f"rule {number:02}", created_at=created)
-    synced(vault)
-    found = Review(sight, [], {}).preferences()
-    assert [item.text for item in found] == [f"rule {number:02}" for number in range(11, 3, -1)]
-    page = render(
-        [*found, *(Item(item_id("b", str(n)), "overdue", "x") for n in range(30))], "outline"
-    )
-    assert page.index("rule 11") < page.index("rule 10") < page.index("rule 09")
-    assert "rule 08" not in page
-
-
 def test_of_what_is_private_only_that_it_is_there_is_shown() -> None:
     day = WALL.date().isoformat()
     (item,) = due_items([due(day)._replace(private=True, title="Divorce")], {}, WALL)
     assert (item.text, item.title, item.due) == ("(private)", "", day)
-
-
-def test_a_reminder_of_an_assistant_is_a_reminder_with_its_name() -> None:
-    one = due("2026-11-22T15:00", kind=REMINDER, author="codex", repeat="every week")
-    [item] = due_items([one], {}, WALL)
-    assert (item.id, item.section, item.author) == (one.id, "today", "codex")
-    assert "- [ ] call Anne (Sun 2026-11-22 15:00, every week, by codex) " in render(
-        [item], "frontmatter"
-    )
-    assert due_items([one], said(approval_id(one.id), "dropped"), WALL) == []
-
-
-def test_what_has_ended_for_good_is_gone() -> None:
-    one = due("2026-11-22", rolls=True, series="vm-series")
-    assert due_items([one], said("vm-series", "dropped"), WALL) == []
-    assert len(due_items([one], said("vm-series", "open"), WALL)) == 1

@@ -40,14 +40,6 @@ def test_a_file_that_was_dropped_in_becomes_a_memory() -> None:
     assert whys == ["a file of yours, taken up as a memory"]
 
 
-def test_an_old_file_has_as_much_time_in_the_inbox_as_a_new_one() -> None:
-    dropped = File("some thought", {}, NOW.timestamp() - 300 * DAY)
-    after, _ = adopted(StandInView({"vaultmem/inbox/Thought.md": dropped}))
-    given = after.files["vaultmem/inbox/Thought.md"].properties
-    assert given["created_at"] == ago(300)
-    assert given["updated_at"] == ago(0)
-
-
 def test_a_copied_file_gets_an_id_of_its_own() -> None:
     path, file = memory_file("people/Anne", "Anne likes tea")
     view = StandInView({path: file, "vaultmem/people/Anne 2.md": file})
@@ -106,13 +98,6 @@ def test_moving_a_file_and_changing_its_category_mean_the_same(
     assert whys == [why]
 
 
-def test_without_knowing_how_it_was_the_folder_speaks() -> None:
-    path, file = memory_file("people/A", "A text", category="people")
-    file = file._replace(properties={**file.properties, "category": "project"})
-    after, _ = adopted(StandInView({path: file}))
-    assert after.files[path].properties["category"] == "people"
-
-
 def test_an_edit_by_hand_has_the_time_of_the_file() -> None:
     path, file = memory_file("people/A", "before", days=9)
     before = StandInView({path: file})
@@ -136,10 +121,3 @@ def test_what_was_taken_out_of_the_archive_lives_again_and_is_not_merged_again()
     assert given["replaced_by"] == "x"
     assert given["updated_at"] == ago(0)
     assert whys == ["taken out of the archive by hand"]
-
-
-def test_the_limit_counts_what_has_to_wait() -> None:
-    files = {f"vaultmem/people/{n}.md": File(str(n), {}, NOW.timestamp() - DAY) for n in range(5)}
-    plan, after = StandInView(files).run(partial(adopt, seen={}), limit=2)
-    assert [len(plan.changes), plan.left] == [2, 3]
-    assert len(after.run(partial(adopt, seen={}), limit=2)[0].changes) == 2

@@ -122,15 +122,6 @@ def test_what_makes_no_reminder(content: str, properties: dict[str, Value]) -> N
     )
 
 
-def test_a_reminder_that_a_person_wrote_into_the_folder_says_when() -> None:
-    view = StandInView(
-        dict([memory_file("reminders/Call", "Remind me to call Bob on 5 December 2026.", 2)])
-    )
-    plan, after = view.run(found_reminders)
-    assert [dict(change.properties) for change in plan.changes] == [{"remind": "2026-12-05"}]
-    assert after.run(found_reminders)[0].changes == ()
-
-
 def test_what_fades_while_notes_build_on_it_is_said() -> None:
     files = dict([
         memory_file("project/Old", "x", 20, decay_policy="contextual"),
@@ -188,16 +179,6 @@ def test_deep_is_the_same_in_any_order() -> None:
 )
 def test_quoted_words_are_one_harmless_line(text: str, shown: str) -> None:
     assert quote_text(text) == shown
-
-
-def test_two_memories_that_name_one_thing_make_one_reminder() -> None:
-    text = "Remind me to call Bob on 5 December 2026."
-    files = dict(
-        [memory_file("project/A", f"Boat\n{text}", 2), memory_file("people/B", f"Bob\n{text}", 2)]
-    )
-    plan, after = StandInView(files).run(partial(dream, level=3, options=Options()))
-    assert len([change for change in plan.changes if change.action == CREATE]) == 1
-    assert after.run(partial(dream, level=3, options=Options()))[0].changes == ()
 
 
 def test_a_repeated_reminder_is_found_also_when_its_first_day_is_over() -> None:

@@ -176,12 +176,6 @@ def test_levels_go_deeper() -> None:
     assert (given["links"], given["access_count"]) == (["[[Anne]]"], 2)
 
 
-def test_a_copy_of_another_sync_program_takes_no_part() -> None:
-    view = StandInView(dict([memory_file("inbox/A", "The user prefers dark mode.", 2)]))
-    view.everything.clear()  # the view shows no conflict copies
-    assert dreamt(3, view)[0].changes == ()
-
-
 @pytest.mark.parametrize("job", ["dream", "consolidate"])
 def test_what_is_being_typed_is_left_alone_by_all(job: str) -> None:
     path, file = memory_file("inbox/A", "The user prefers dark mode", 30)

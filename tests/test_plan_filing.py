@@ -10,7 +10,7 @@ from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
 from vaultmem.memories.classify import file_inbox, upgrade
 from vaultmem.memories.draft import MOVE, TO_ARCHIVE
-from vaultmem.memories.dream import Options, decay, expire, write_counts, write_reinforced
+from vaultmem.memories.dream import Options, decay, expire, write_reinforced
 
 EVENT: dict[str, Value] = {"memory_type": "episodic"}
 
@@ -45,33 +45,6 @@ def test_what_is_plain_is_filed_with_its_reason(content: str, category: str) -> 
     assert after.run(file_inbox)[0].changes == ()
 
 
-def test_what_shows_nothing_is_knowledge_and_of_a_tie_the_stronger_wins() -> None:
-    plan, after = inbox("Zwölf Boxkämpfer jagen Viktor.").run(file_inbox)
-    found = [(each.kind, each.subject) for each in plan.findings]
-    assert (only(after)[0], found) == ("knowledge/Note.md", [("unsure", "vaultmem/inbox/Note.md")])
-    assert after.run(file_inbox)[0].changes == ()
-    tie = inbox("Lesson learned: we decided to use Postgres.", tags=["db"])
-    path, file = only(tie.run(file_inbox)[1])
-    categories = {path.partition("/")[0], *file.properties["tags"]}  # type: ignore[misc] - a list of tags
-    assert categories == {"lessons", "decisions", "db"}
-    (change,) = tie.run(file_inbox)[0].changes
-    assert "tagged #" in change.why
-    unsure = inbox("nothing here: maybe").run(file_inbox)[1]
-    assert "tags" not in only(unsure)[1].properties
-
-
-def test_a_plain_reminder_says_when_reckoned_from_the_day_it_was_written() -> None:
-    path, file = only(inbox("Remind me to call Bob tomorrow at 15:00", days=0.5).run(file_inbox)[1])
-    assert path == "reminders/Note.md"
-    assert file.properties["remind"] == "2026-11-22T15:00"  # it was written the evening before
-
-
-def test_a_reminder_that_is_long_over_reminds_of_nothing() -> None:
-    path, file = only(inbox("Remind me to call Bob tomorrow", days=400).run(file_inbox)[1])
-    assert path == "reminders/Note.md"
-    assert "remind" not in file.properties
-
-
 @pytest.mark.parametrize(
     ("content", "remind"),
     [
@@ -84,17 +57,6 @@ def test_what_is_filed_as_a_reminder_says_when(content: str, remind: str) -> Non
     path, file = only(inbox(content, days=0.01).run(file_inbox)[1])
     assert path == "reminders/Note.md"
     assert file.properties["remind"] == remind
-
-
-def test_a_reminder_without_a_time_is_not_filed_as_one() -> None:
-    _, after = inbox("Remind me to buy milk").run(file_inbox)
-    assert not only(after)[0].startswith(("reminders/", "inbox/"))
-
-
-def test_a_long_text_that_names_a_time_stays_what_it_is() -> None:
-    text = "We decided to use Postgres for billing because of its transactions.\n" * 5
-    path, _ = only(inbox(text + "\nRemind me to tell Anne tomorrow.").run(file_inbox)[1])
-    assert path == "decisions/Note.md"
 
 
 def test_importance_waits_for_a_model_and_is_not_judged_twice() -> None:
@@ -214,18 +176,6 @@ def test_what_is_read_again_and_again_gets_a_place(content: str, reads: int, pat
     assert after.run(upgrade)[0].changes == ()
 
 
-def test_reads_reach_the_file_once() -> None:
-    view = StandInView(
-        dict([memory_file("people/A", "x"), memory_file("people/B", "y", access_count=9)])
-    )
-    view.read_counts = {"vaultmem/people/A.md": 4, "vaultmem/people/B.md": 2}
-    plan, after = view.run(write_counts)
-    assert [(change.path, dict(change.properties)) for change in plan.changes] == [
-        ("vaultmem/people/A.md", {"access_count": 4})
-    ]
-    assert after.run(write_counts)[0].changes == ()
-
-
 def test_reinforcing_that_a_file_has_lost_comes_back_once() -> None:
     before, at = "2026-11-20T10:00:00Z", "2026-11-21T10:00:00Z"
     notes = {
@@ -240,10 +190,3 @@ def test_reinforcing_that_a_file_has_lost_comes_back_once() -> None:
         ("vaultmem/people/A.md", {"last_reinforced_at": at})
     ]
     assert after.run(write_reinforced)[0].changes == ()
-
-
-def test_one_run_changes_at_most_so_many() -> None:
-    files = dict(memory_file(f"knowledge/{n}", "x" * n, 99, **EVENT) for n in range(9))
-    plan, after = StandInView(files).run(partial(decay, options=Options(threshold=1.0)), limit=4)
-    assert (len(plan.changes), plan.left) == (4, 5)
-    assert len(after.run(decay)[0].changes) == 5

@@ -16,16 +16,6 @@ def resolved(view: StandInView) -> dict[str, Value]:
     return {memory.title: memory.properties.get("links") for memory in after.memories()}
 
 
-def test_a_link_in_a_text_is_a_link_of_both() -> None:
-    files = dict([
-        memory_file("people/Anne", "Works with [[bob|him]] and [[Nobody]]; see [[Diary]]."),
-        memory_file("people/Bob", "Bob"),
-        memory_file("project/Boat", "Built by [[vaultmem/people/Anne]] and [[Boat]]."),
-    ])  # fmt: skip
-    links = resolved(StandInView(files, {"Diary.md": "[[Anne]]"}))
-    assert links == {"Anne": ["[[Bob]]", "[[Boat]]"], "Bob": ["[[Anne]]"], "Boat": ["[[Anne]]"]}
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tests.laws import examples
 from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
-from vaultmem.memories.draft import TO_ARCHIVE
 from vaultmem.memories.links import retarget_links
 from vaultmem.memories.merge import merge
 from vaultmem.memories.same import unite_texts
@@ -102,17 +101,6 @@ def test_the_clean_name_survives_unless_the_other_is_read_more(
     ]
 
 
-def test_a_title_with_a_day_of_its_own_is_no_worse() -> None:
-    files = dict(
-        [
-            memory_file("knowledge/Standup, 2026-11-20", LONG, 9),
-            memory_file("knowledge/Talk", LONG, 5),
-        ]
-    )
-    _, after = StandInView(files).run(merge)
-    assert "vaultmem/knowledge/Standup, 2026-11-20.md" in after.files
-
-
 APART: list[dict[str, Value]] = [
     {"scope": "agent:claude"},
     {"private": True},
@@ -165,15 +153,6 @@ def test_two_writers_of_one_statement_share_the_memory_that_is_told_to_all_and_i
         assert left.properties.get(key) == files[path].properties.get(key)
     assert left.created == pytest.approx(min(file.mtime for file in files.values()))
     assert left.expires is None, "the longer life of the two"
-
-
-def test_one_writer_keeps_the_fuller_words_of_a_statement() -> None:
-    view = pair("The user prefers pytest.", "User likes pytest better than unittest.")
-    _, after = view.run(merge)
-    assert (
-        after.files["vaultmem/knowledge/One.md"].content
-        == "User likes pytest better than unittest."
-    )
 
 
 def near(value: float) -> Callable[[str, str], float]:
@@ -317,14 +296,6 @@ def _texts(given: Value) -> list[str]:
     return [str(each) for each in given] if isinstance(given, list) else []
 
 
-def test_many_copies_become_one() -> None:
-    files = dict(
-        memory_file(f"knowledge/{n:02}", f"{LONG} {'again ' * (n % 3)}", n) for n in range(30)
-    )
-    after = merged(StandInView(files, reads={"vaultmem/knowledge/07.md": 1}))
-    assert [memory.path for memory in after.memories()] == ["vaultmem/knowledge/07.md"]
-
-
 def test_whoever_takes_one_out_again_is_believed() -> None:
     after = merged(pair(LONG, LONG))
     (gone,) = after.archived()
@@ -373,22 +344,9 @@ def test_a_union_has_every_line_of_both(one: str, other: str) -> None:
     assert unite_texts(one, one) == one
 
 
-def test_code_is_united_as_a_whole() -> None:
-    block = "```py\nx = 1\n```"
-    assert unite_texts(f"Intro\n{block}", f"{block}\nmore") == f"Intro\n{block}\n\nmore"
-    assert unite_texts("```py\nx = 1", "more") == "```py\nx = 1\n```\n\nmore"
-
-
 @settings(max_examples=examples(100), deadline=None)
 @given(st.text(alphabet="[]|#`ab \n!", max_size=40))
 def test_retargeting_changes_the_targets_of_links_only(text: str) -> None:
     changed = retarget_links(text, "a", "b")
     assert changed.replace("b", "a") == text.replace("b", "a")
     assert content_hash(retarget_links(changed, "a", "b")) == content_hash(changed)
-
-
-def test_archived_by_whom() -> None:
-    plan, _ = pair(LONG, LONG).run(merge)
-    (change,) = [change for change in plan.changes if change.action == TO_ARCHIVE]
-    assert change.properties["by"] == "merge"
-    assert change.why == "in “One”: the same content"

@@ -40,14 +40,6 @@ def test_weeks_with_what_was_done_to_which_memory() -> None:
     )
 
 
-def test_in_an_outline_each_line_is_a_block() -> None:
-    text = what_changed(RECORDS, TODAY, ["dark Mode"], "outline")
-    head, _, blocks = text.partition("\n\n")
-    assert head == "generated:: vaultmem"
-    assert all(line.lstrip("\t").startswith("- ") for line in blocks.splitlines())
-    assert "- ## Week of 16 November 2026\n\t- ### New\n\t\t- [[dark Mode]] (by claude)\n" in blocks
-
-
 def test_nothing_and_very_much() -> None:
     assert "Nothing in the last 8 weeks." in what_changed([], TODAY, [])
     many = [Record(TODAY, "dream", "edit", f"T{n:03}", "why") for n in range(50)]
@@ -63,11 +55,6 @@ def test_words_of_notes_steer_nothing() -> None:
     assert text.count("\n# ") == 1
     assert text.count("\x1b") == text.count("\u202e") == 0
     assert max(map(len, text.split("\n")[5:])) < 300
-
-
-def test_a_long_reason_ends_at_a_word() -> None:
-    text = what_changed([Record(TODAY, "dream", "edit", "A", "reasonable " * 40)], TODAY, [])
-    assert "reasonable… (by dream)" in text
 
 
 records = st.builds(

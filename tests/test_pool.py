@@ -40,14 +40,6 @@ def replace(vault: Path, pool: Pool) -> None:
     pool.replaced()
 
 
-def test_the_searcher_that_knows_meaning_stays(pool: Pool) -> None:
-    with pool.by_meaning() as first:
-        pass
-    with pool.by_meaning() as second:
-        assert second is first
-        assert second.search(Ask("slate")).results
-
-
 def test_a_replaced_index_is_let_go_at_once(vault: Path, pool: Pool) -> None:
     with pool.by_meaning() as by_meaning, pool.searcher() as by_keyword:
         pass
@@ -65,27 +57,6 @@ def test_while_it_is_lent_it_stays_open_and_is_let_go_when_it_comes_back(
         replace(vault, pool)
         assert lent.search(Ask("slate")).results
     assert not is_open(lent)
-
-
-def test_it_comes_back_from_a_request_that_fails_as_well(vault: Path, pool: Pool) -> None:
-    lent = []
-
-    def fail() -> None:
-        with pool.by_meaning() as searcher:
-            lent.append(searcher)
-            replace(vault, pool)
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    assert not is_open(lent[0])
-
-
-def test_closing_lets_all_go(pool: Pool) -> None:
-    with pool.by_meaning() as searcher:
-        pass
-    pool.close()
-    assert not is_open(searcher)
 
 
 def test_none_is_forgotten_whoever_comes_first(vault: Path, pool: Pool) -> None:

@@ -64,16 +64,6 @@ def by_logseq(text: str) -> Note:
     return dialect.open(_Nothing()).parse("pages/x.md", text, frontmatter.split(text))
 
 
-def test_the_lines_before_any_text_are_the_properties() -> None:
-    assert read(PAGE) == {"title": "Tea", "tags": "a, [[b c]]"}
-    assert read("\ufeffa:: 1\r\n\r\nB_c:: 2\r\ntext\r\nd:: 3") == {"a": "1", "b-c": "2"}
-    assert read("text\na:: 1") == {}
-    assert read("- a:: 1") == {}
-    assert read("") == {}
-    assert read("a::\nb:: \nc::x\n") == {}
-    assert read("a:: 1\na:: 2") == {"a": "2"}
-
-
 @given(st.dictionaries(KEYS, TEXTS, max_size=4), BODIES)
 @settings(max_examples=examples(300), deadline=None)
 def test_what_is_written_is_what_logseq_reads(given_: dict[str, str], body: str) -> None:
@@ -114,14 +104,6 @@ def test_lists_are_read_as_they_were_written_by_us_and_by_logseq(items: list[str
     assert list_items(line) == names
     found = by_logseq(f"tags:: {line}\n").properties.get("tags", [])
     assert found == names
-
-
-def test_links_keep_their_brackets() -> None:
-    links: list[Value] = ["[[Ann, 2]]", "[[Tea]]"]
-    line = format_value(links)
-    assert line == "[[Ann, 2]], [[Tea]]"
-    assert list_items(line, linked=True) == links
-    assert [link.path for link in by_logseq(f"links:: {line}").links] == ["Ann, 2", "Tea"]
 
 
 PAGES = st.builds(

@@ -62,14 +62,6 @@ def test_of_a_broken_link_only_the_target_changes(text: str, line: int, after: s
         edit(proposal, after)
 
 
-def test_a_broken_link_that_is_gone_or_has_nothing_near_is_no_proposal() -> None:
-    assert broken("See [[Grafana]].", "Grafna") is None
-    assert broken_link(Note("A.md", "[[Grafna]]"), 1, "Grafna", ()) is None
-    proposal = broken("[[Grafna]]", "Grafna", 1, "Grafana", "Gravel")
-    assert proposal is not None
-    assert proposal.evidence == ("[[Grafna]]", "also near: Gravel")
-
-
 @pytest.mark.parametrize(
     ("text", "words", "outline", "after"),
     [
@@ -122,10 +114,6 @@ def test_words_that_are_something_else_already_get_no_link(text: str) -> None:
         assert [name.line for name in named(after, "Anne Smith")] == [after.count("\n")]
 
 
-def test_a_drawer_that_never_ends_is_none() -> None:
-    assert named(":note:\nMet Anne Smith.\n", "Anne Smith")
-
-
 @pytest.mark.parametrize(
     ("text", "outline", "after"),
     [
@@ -163,22 +151,6 @@ def test_of_duplicates_those_without_backlinks_go_and_no_text_changes() -> None:
     assert edit(found[0], SAME + "\n") == SAME + "\n"
     with pytest.raises(NoteChangedError):
         edit(found[0], SAME + " but more")
-
-
-def test_notes_that_say_next_to_nothing_are_no_duplicates() -> None:
-    for text in ("same", f"---\nwhy: {SAME}\n---\nsame", f"why:: {SAME}\n\n- same"):
-        assert copies(text, A=0, B=0) == []
-    assert len(copies(SAME, A=0, B=0)) == 1
-
-
-def test_an_id_stays_as_long_as_the_evidence() -> None:
-    one, moved = broken("See [[Grafna]].", "Grafna"), broken("new\n\nSee  [[Grafna]].", "Grafna", 3)
-    other = broken("See [[Grafna]].", "Grafna", 1, "Gravel")
-    assert one
-    assert moved
-    assert other
-    assert one.id == moved.id != other.id
-    assert len(one.id) == 12
 
 
 rows_of_text = st.lists(
@@ -424,14 +396,6 @@ def test_a_duplicate_that_is_linked_to_by_now_stays(
 
 
 # --- orphans
-
-
-def test_a_vault_without_meaning_or_with_few_notes_has_no_orphans(
-    open_vault: Vault, write: Write
-) -> None:
-    for number in range(12):
-        write(f"Note {number}.md", f"About the garden, number {number}. " + BODY * 4)
-    assert proposed(open_vault, "orphan") == []
 
 
 def near_to_all(monkeypatch: pytest.MonkeyPatch, scores: Mapping[str, float]) -> None:

@@ -25,17 +25,13 @@ from tests.scripted_llm import (
     Arguments,
     Reply,
     ScriptedLlm,
-    hang,
-    hang_up,
     raw,
     running,
     status,
-    stream_error,
     text,
     too_many,
     tool_calls,
 )
-from vaultmem import Vault
 from vaultmem_chat.memory_context import compose
 
 openai = Lazy("openai")
@@ -45,18 +41,6 @@ STREAM = (
     b'data: {"odd" : [1,2],\ndata: "choices":[{"index":0,"delta":{"content":" there"},"finish_reason":"stop"}]}\n\n'
     b"data: [DONE]\n\n"
 )
-
-
-@pytest.fixture
-def remembered(vault: Path) -> Path:
-    """A vault with two memories, one of them private, indexed."""
-    with Vault(str(vault)) as opened:
-        opened.write("The user's boat is called Zephyrine and lies in Bergen")
-        path = opened.write("The user's safe code for the boat is 4711")["path"]
-    file = vault / path
-    file.write_text(file.read_text().replace("---\n", "---\nprivate: true\n", 1))
-    synced(vault)
-    return vault
 
 
 @pytest.fixture(scope="module")
@@ -106,11 +90,6 @@ def test_a_body_gets_one_message_and_no_other_byte(
     assert "[memory] The user likes tea" in put["content"]
 
 
-def test_nothing_to_tell_changes_nothing(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
-    proxy.chat(ODD)
-    assert scripted_llm.chats[0].body == ODD
-
-
 @pytest.mark.parametrize(
     "body",
     [b"", b"{", b"[1]", b'{"messages": []}', b'{"messages": "x"}', b"\xff\xfe{\x00}\x00",
@@ -136,18 +115,6 @@ def test_a_body_may_be_large_but_not_endless(proxy: Proxied, scripted_llm: Scrip
     seen = proxy.chat(b" " * 32_000_001)
     assert (seen.status, seen.data["error"]["type"]) == (413, "invalid_request_error")
     assert len(scripted_llm.chats) == 1
-
-
-def test_an_answer_is_seen_as_it_was_sent(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
-    sent = b'{ "choices" : [ {"message":{"content":"Hi"},"finish_reason":"stop"} ],"x":1.0 }'
-    scripted_llm.play(raw(sent, X_Request_Id="r1", Openai_Version="v", Set_Cookie="a=b"))
-    seen = proxy.ask("a")
-    assert seen.body == sent
-    assert (seen.header("x-request-id"), seen.header("set-cookie")) == ("r1", "a=b")
-    names = [name for name, _ in seen.headers]
-    assert len(names) == len(set(names))
-    assert not {name for name in names if name.startswith("access-control")}
-    assert proxy.ended_turns(1)[0].assistant == "Hi"
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 64])
@@ -234,13 +201,6 @@ def test_an_upstream_that_is_not_there_is_told_in_their_shape(vault: Path) -> No
                 proxy.client().models.list()
 
 
-def test_an_upstream_that_hangs_up_without_a_word(
-    proxy: Proxied, scripted_llm: ScriptedLlm
-) -> None:
-    scripted_llm.play(hang_up())
-    assert proxy.ask("a").status == 502
-
-
 @pytest.mark.parametrize("streams", [True, False])
 def test_an_answer_that_is_cut_is_cut_here_and_not_kept(
     proxy: Proxied, scripted_llm: ScriptedLlm, streams: bool
@@ -250,21 +210,6 @@ def test_an_answer_that_is_cut_is_cut_here_and_not_kept(
         proxy.ask("a", stream=streams)
     kept = proxy.ended_turns(1)[0]
     assert (kept.user, kept.assistant) == ("a", None)
-
-
-def test_an_error_within_a_stream_is_no_answer(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
-    scripted_llm.play(stream_error("so far", "overloaded"))
-    assert b"overloaded" in proxy.ask("a", stream=True).body
-    assert proxy.ended_turns(1)[0].assistant is None
-
-
-def test_a_client_that_leaves_before_the_first_word_stops_the_upstream(
-    proxy: Proxied, scripted_llm: ScriptedLlm
-) -> None:
-    scripted_llm.play(hang())
-    with pytest.raises(openai.APITimeoutError):
-        proxy.client(timeout=0.5).chat.completions.create(model="m", messages=[user("left")])  # type: ignore[list-item]
-    assert proxy.ended_turns(1)[0].assistant is None
 
 
 @pytest.mark.parametrize(
@@ -305,18 +250,6 @@ def test_a_client_that_leaves_ends_the_connection_to_the_upstream(
 # --- Turns
 
 
-def test_words_are_kept_before_they_go_on(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
-    there: list[list[tuple[str, bool]]] = []
-
-    def answer(_: Arguments) -> Reply:
-        there.append([(one.user, one.is_open) for one in proxy.turns()])
-        return text("ok")
-
-    scripted_llm.otherwise = answer
-    proxy.ask("first")
-    assert there == [[("first", True)]]
-
-
 @pytest.mark.parametrize("streams", [True, False])
 def test_an_answer_is_kept_before_its_end_is_passed_on(
     proxy: Proxied, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch, streams: bool
@@ -341,19 +274,6 @@ def test_an_answer_is_kept_before_its_end_is_passed_on(
             may_end.set()
         assert asking.result(20).status == 200
     assert proxy.turns()[0].assistant == "one two"
-
-
-def test_asked_again_is_the_same_turn(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
-    scripted_llm.play(status(500), text("A"), text("B"), text("C"), text("D"))
-    for _ in range(3):
-        proxy.ask("same")
-    proxy.ask("other")
-    proxy.ask("same")
-    kept = proxy.ended_turns(5)
-    ids = [one.user_id for one in kept]
-    assert ids[0] == ids[1] == ids[2]
-    assert len({ids[0], ids[3], ids[4]}) == 3
-    assert [one.assistant for one in kept] == [None, "A", "B", "C", "D"]
 
 
 def test_a_tools_result_goes_on_with_the_turn(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
@@ -392,18 +312,6 @@ def test_a_turn_whose_tools_never_answer_ends_with_the_next(
     ]
 
 
-def test_conversations_have_names(proxy: Proxied) -> None:
-    proxy.ask("a")
-    proxy.ask("b", user="u1")
-    proxy.ask("c", user="u1", metadata={"conversation_id": "c1"})
-    proxy.ask(
-        "d", user="u1", metadata={"conversation_id": "c1"}, headers={"X_Conversation_Id": "h1"}
-    )
-    proxy.ask("e", headers={"X_Conversation_Id": "计划".encode().decode("latin-1")})
-    named = [(one.user, one.conversation) for one in proxy.ended_turns(5)]
-    assert named == [("a", "default"), ("b", "u1"), ("c", "c1"), ("d", "h1"), ("e", "计划")]
-
-
 @pytest.mark.parametrize(
     "how",
     [
@@ -436,25 +344,6 @@ def test_a_queue_that_cannot_be_written_stops_nobody(
 
 
 # --- Memory
-
-
-def test_what_is_known_is_told_and_what_is_private_is_not(
-    remembered: Path, scripted_llm: ScriptedLlm
-) -> None:
-    with proxied(remembered, scripted_llm, warm=True) as proxy:
-        seen = proxy.ask("What is my boat called, and its safe code?")
-        assert seen.header("x-vaultmem-recall") == f"1 memory; {_kept(remembered, 'Zephyrine')}"
-    everything = b"".join(one.body for one in scripted_llm.requests)
-    assert b"4711" not in everything
-    assert (
-        "[memory] The user's boat is called Zephyrine"
-        in scripted_llm.chats[-1].messages[0]["content"]
-    )
-
-
-def _kept(vault: Path, word: str) -> str:
-    (found,) = [one for one in (vault / "vaultmem").rglob("*.md") if word in one.read_text()]
-    return found.relative_to(vault).as_posix().replace("'", "%27")
 
 
 def test_what_became_of_recall_is_in_the_answer_and_counted_in_status(
@@ -521,44 +410,6 @@ def _asked_with(proxy: Proxied, llm: ScriptedLlm, name: str, wanted: str) -> str
     return told if wanted in told else ""
 
 
-def test_a_summary_comes_first(vault: Path, scripted_llm: ScriptedLlm) -> None:
-    with Vault(str(vault)) as opened:
-        for name, said in (("L3/final", "They talk of boats."), ("L1/chunk_0", "A chunk.")):
-            opened.converse("default", new=[{"role": "summary", "content": said, "name": name}])
-    synced(vault)
-    with proxied(vault, scripted_llm) as proxy:
-        until(
-            lambda: proxy.ask("boats?").status == 200 and len(scripted_llm.chats[-1].messages) > 1,
-            20,
-        )
-    told = scripted_llm.chats[-1].messages[0]["content"].splitlines()
-    assert told[2] == "[summary] They talk of boats."
-    assert not [line for line in told if "chunk" in line]
-
-
-def test_recall_that_is_slow_or_fails_stops_nobody(
-    proxy: Proxied, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(proxy.made._memory, "patience", 0.3)
-    found = Event()
-    proxy.made._memory._ask = lambda *_: found.wait(60)  # type: ignore[assignment,method-assign,return-value]
-    assert proxy.ask("a").status == 200
-    assert not found.is_set()
-    found.set()
-    proxy.made._memory._ask = lambda *_: 1 / 0  # type: ignore[assignment,method-assign,return-value]
-    assert proxy.ask("b").status == 200
-    assert all(len(one.messages) == 1 for one in scripted_llm.chats)
-
-
-def test_at_its_end_no_vault_is_open(vault: Path, scripted_llm: ScriptedLlm) -> None:
-    synced(vault)
-    with proxied(vault, scripted_llm, warm=True) as proxy:
-        until(lambda: proxy.made._memory._vaults, 20)
-        opened = [*proxy.made._memory._vaults, proxy.made._learning]
-        assert all(one.searcher() for one in opened[1:])
-    assert [one._searcher for one in opened] == [None] * len(opened)
-
-
 # --- Clients
 
 
@@ -612,17 +463,6 @@ def test_a_hundred_streams_at_once(proxy: Proxied, scripted_llm: ScriptedLlm) ->
 # --- Other addresses
 
 
-def test_other_requests_pass_through(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:
-    assert [one.id for one in proxy.client().models.list()] == ["scripted"]
-    seen = proxy.send(
-        "POST", "/v1/embeddings?a=%2Fb", b'{"x":  1}', Content_Type="application/json"
-    )
-    assert seen.status == 404
-    assert seen.data["error"]["message"] == "no /v1/embeddings?a=%2Fb here"
-    asked = scripted_llm.requests[-1]
-    assert (asked.path, asked.body) == ("/v1/embeddings?a=%2Fb", b'{"x":  1}')
-
-
 @pytest.mark.parametrize(
     ("method", "path", "expected"),
     [
@@ -642,12 +482,6 @@ def test_what_is_not_there_is_told_in_their_shape(
     if expected == 405:
         assert seen.header("allow")
     assert not scripted_llm.requests
-
-
-def test_health_tells_no_place_and_no_secret(proxy: Proxied) -> None:
-    seen = proxy.send("GET", "/health")
-    assert seen.data.keys() == {"status", "version", "turns_waiting"}
-    assert str(proxy.vault) not in seen.body.decode()
 
 
 # --- Who may ask
@@ -729,19 +563,6 @@ def test_a_redirect_is_the_clients_business(
     assert (seen.status, seen.header("location")) == (307, "http://127.0.0.1:9/v1/chat/completions")
     assert own_key not in str(seen)
     assert len(scripted_llm.requests) == 1
-
-
-def test_what_learns_uses_the_clients_key_where_there_is_no_other(
-    vault: Path, scripted_llm: ScriptedLlm
-) -> None:
-    synced(vault)
-    with proxied(vault, scripted_llm, learns=True) as proxy:
-        proxy.ask("My brother Ottokar has a cello.", headers={"Authorization": "Bearer theirs"})
-        until(lambda: not proxy.turns(), 30)
-    background = [one for one in scripted_llm.chats if one.headers.get("user-agent") == "vaultmem"]
-    assert background
-    assert {one.headers.get("authorization") for one in background} == {"Bearer theirs"}
-    assert {one.data["model"] for one in background} == {"m"}
 
 
 def test_no_line_of_the_log_tells_what_was_said(

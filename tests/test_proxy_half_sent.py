@@ -80,14 +80,6 @@ def test_a_byte_now_and_then_does_not_go_on_and_a_thousand_do(proxy: Proxied) ->
     assert client.is_closed()
 
 
-def test_a_whole_request_is_not_watched(proxy: Proxied) -> None:
-    client = Client(proxy)
-    client.socket.sendall(b"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % proxy.port)
-    assert client.socket.recv(100).startswith(b"HTTP/1.1 200")
-    assert client.there._watch is None
-    client.socket.close()
-
-
 def test_a_request_with_two_lengths_is_refused_and_so_is_all_behind_it(
     proxy: Proxied, scripted_llm: ScriptedLlm
 ) -> None:

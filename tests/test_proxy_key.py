@@ -60,10 +60,6 @@ def test_without_it_nothing_is_told_and_nothing_goes_on(
     assert not proxy.turns()
 
 
-def test_whether_it_lives_is_told_to_all(proxy: Proxied) -> None:
-    assert proxy.send("GET", "/health").status == 200
-
-
 def test_as_api_key_it_lets_in_and_the_upstream_sees_our_own(
     proxy: Proxied, scripted_llm: ScriptedLlm
 ) -> None:

@@ -17,9 +17,8 @@ from tests.agent_run import until
 from tests.index_dump import synced
 from tests.proxy_run import HEADERS, Proxied, Seen, proxied
 from tests.scripted_llm import Arguments, Reply, ScriptedLlm, raw, running, status, text, tool_calls
-from vaultmem.search.recall_text import CLOSE, OPEN
+from vaultmem.search.recall_text import OPEN
 from vaultmem_chat.bodies import read_response, with_memory
-from vaultmem_chat.llm.replies import ResponsesAnswer
 
 TEA = "The user likes tea"
 
@@ -209,16 +208,3 @@ def test_one_message_more_and_nothing_else(
     at = after["input"].index(put_in)
     assert after == {**whole, "input": [*given_input[:at], put_in, *given_input[at:]]}
     assert given_input[at].get("role") == "user" or place == "start"
-
-
-def test_an_answer_whose_end_repeats_nothing_is_known_by_its_items() -> None:
-    answer = ResponsesAnswer()
-    for event in (
-        {"type": "response.output_text.delta", "output_index": 1, "delta": "Hel"},
-        {"type": "response.output_item.done", "output_index": 0, "item": {"type": "web_search_call"}},
-        {"type": "response.output_item.done", "output_index": 1, "item": message("assistant", "Hello")},
-        {"type": "response.completed", "response": {"id": "r", "output": []}},
-    ):  # fmt: skip
-        answer.feed(json.dumps(event))
-    assert (answer.text, answer.is_complete, answer.calls, answer.id) == ("Hello", True, False, "r")
-    assert CLOSE not in answer.text

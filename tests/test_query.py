@@ -122,10 +122,6 @@ def test_operators(text: str) -> None:
     assert parse(text) == CASES[text]
 
 
-def test_empty() -> None:
-    assert parse("  ") == Query([], [], [], [], [])
-
-
 @given(st.dates())
 def test_days(day: object) -> None:
     iso = str(day)
@@ -155,8 +151,3 @@ def test_days(day: object) -> None:
 )
 def test_what_is_no_day(text: str) -> None:
     assert day_range(text) is None
-
-
-@pytest.mark.parametrize("leap", ["2024-02-29", "2000-02-29"])
-def test_a_leap_day_is_one(leap: str) -> None:
-    assert day_range(leap) == (leap, leap)

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.recall.chats import generate
 from benchmarks.recall.relabel import main as relabel
-from benchmarks.recall.wikilinks import Notes, cuts, records
+from benchmarks.recall.wikilinks import cuts
 
 ROOT = Path(__file__).parents[1]
 RECALL = ROOT / "benchmarks" / "recall"
@@ -48,18 +48,6 @@ def test_chats_are_the_same_for_the_same_seed_only(chats: Path, tmp_path: Path) 
     assert tree(tmp_path / "other") != tree(chats)
 
 
-def test_chats_have_sixty_sessions_of_fifteen_to_thirty_turns(chats: Path) -> None:
-    notes = list((chats / "vault").rglob("*.md"))
-    assert len(notes) == 60
-    for note in notes:
-        text = note.read_text(encoding="utf-8")
-        assert text.startswith(f"---\ndate: {note.stem}\npeople: [")
-        turns = re.findall(r"^\*\*(\w+):\*\* \S", text, re.MULTILINE)
-        assert 15 <= len(turns) <= 30, note
-        assert len(set(turns)) == 2
-        assert "{" not in text
-
-
 def test_chat_labels_point_at_a_turn_of_the_person_asked_about(chats: Path) -> None:
     queries = rows(chats / "queries.jsonl")
     assert len(queries) >= 200
@@ -80,30 +68,6 @@ def test_chat_labels_point_at_a_turn_of_the_person_asked_about(chats: Path) -> N
         assert len(tellers) == 1
         if query["kind"] != "name":
             assert tellers.pop() in str(query["query"])
-
-
-def test_chat_halves_share_no_conversation(chats: Path) -> None:
-    folders: dict[str, set[str]] = {"dev": set(), "test": set()}
-    for query in rows(chats / "queries.jsonl"):
-        labels = query["relevant"]
-        assert isinstance(labels, list)
-        folders[str(query["split"])] |= {str(Path(label["path"]).parent) for label in labels}
-    assert len(folders["dev"]) == len(folders["test"]) == 3
-    assert not folders["dev"] & folders["test"]
-
-
-def test_every_asked_name_of_a_third_person_stands_in_one_session_only(chats: Path) -> None:
-    texts = [note.read_text(encoding="utf-8") for note in (chats / "vault").rglob("*.md")]
-    asked = [str(query["query"]) for query in rows(chats / "queries.jsonl")]
-    names = [found[1] for text in asked if (found := re.fullmatch(r"Who is (\w+)\?", text))]
-    assert names
-    for name in names:
-        assert sum(bool(re.search(rf"\b{name}\b", text)) for text in texts) == 1, name
-
-
-def test_generate_refuses_a_folder_with_a_vault(chats: Path) -> None:
-    with pytest.raises(SystemExit, match="is there already"):
-        generate(chats)
 
 
 LINKED = {
@@ -137,34 +101,6 @@ def test_queries_are_the_words_around_a_link_without_the_name(tmp_path: Path) ->
         ),
         "Never mind what is said in about the price of bread.": ("Source.md", "a/Twin.md"),
     }
-
-
-def test_a_short_sentence_is_widened_to_its_paragraph(tmp_path: Path) -> None:
-    notes = {"Roof.md": "", "Source.md": "Slates slide in every storm we get. See [[Roof]].\n"}
-    (cut,) = cuts(write(tmp_path, notes))
-    assert cut.text == "Slates slide in every storm we get. See ."
-
-
-def test_a_name_that_two_notes_bear_is_no_target() -> None:
-    notes = Notes(["a/Twin.md", "b/Twin.md", "c/Only.md"])
-    assert notes.target("Twin") is None
-    assert notes.target("B/twin.md") == "b/Twin.md"
-    assert notes.target("only") == "c/Only.md"
-
-
-def test_sampling_is_repeatable_and_bounded() -> None:
-    vault = ROOT / "sample-vault"
-    once = records(vault, 20, 7)
-    assert len(once) == 20
-    assert records(vault, 20, 7) == once
-    assert records(vault, 20, 8) != once
-    for record in records(vault, 300, 7):
-        labels = record["relevant"]
-        assert isinstance(labels, list)
-        (label,) = labels
-        name = Path(label["path"]).stem
-        assert name.lower() not in str(record["query"]).lower()
-        assert label["path"] != record["from"]
 
 
 def test_relabel_follows_a_moved_anchor_and_stops_at_a_lost_one(tmp_path: Path) -> None:

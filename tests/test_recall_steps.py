@@ -110,11 +110,6 @@ def test_each_reason(changes: dict[str, object], why: str) -> None:
     assert recall_candidate.reason(one, Wanted("the words")) == why
 
 
-def test_confidence_silences_where_that_is_wanted() -> None:
-    one = Candidate("a.md", 1, 1, "words", confidence=0.29)
-    assert recall_candidate.reason(one, Wanted("x", min_confidence=0.3)) == "faded"
-
-
 @pytest.mark.parametrize(
     ("day", "why"), [(-1, "not known then"), (1, ""), (2, ""), (3, "archived")]
 )
@@ -208,13 +203,6 @@ def test_what_fits_much_worse_than_the_best_is_left_out_where_meaning_has_judged
     assert recall_candidate.relevant([stated, fair, poor]) == [stated, fair]
 
 
-def test_less_is_asked_of_a_block_of_a_page() -> None:
-    said = near(Candidate("a.md", 1, 1, "x", note=True, shares=False), 0.15)
-    assert recall_candidate.relevant([said, said._replace(turn=True)]) == [said]
-    assert not recall_candidate.relevant([said._replace(note=False)])
-    assert not recall_candidate.relevant([said._replace(parts={})])  # by words alone
-
-
 # --- scores
 
 
@@ -235,21 +223,6 @@ def test_the_logistic_function_keeps_the_order(found: list[Candidate]) -> None:
     squashed = recall_candidate.squash_scores(found)
     for one, score in zip(found, squashed, strict=True):
         assert score.score == pytest.approx(1 / (1 + math.exp(-one.score)))
-
-
-def test_recency_is_the_formula_of_the_seed() -> None:
-    one = Candidate("a.md", 1, 1, "x", created=NOW - 30 * DAY, score=0.5)
-    (found,) = recall_candidate.with_recency([one], NOW)
-    assert found.score == pytest.approx(0.8 * 0.5 + 0.2 * math.exp(-1), abs=1e-4)
-
-
-def test_a_page_of_notes_is_not_fresher_for_its_day() -> None:
-    page = Candidate("a.md", 1, 1, "x", created=NOW, score=0.5, note=True)
-    found = recall_candidate.with_recency([page, page._replace(line=2, turn=True)], NOW)
-    assert [(one.turn, one.score) for one in found] == [
-        (True, pytest.approx(0.6)),
-        (False, pytest.approx(0.4)),
-    ]
 
 
 @given(candidates)
@@ -314,13 +287,6 @@ def test_where_nothing_is_alike_the_scores_decide(found: list[Candidate]) -> Non
     assert [one.score for one in picked] == sorted((one.score for one in found), reverse=True)
 
 
-def test_what_says_the_same_again_comes_later() -> None:
-    words = ["likes apples", "likes apples", "owns a red bicycle"]
-    found = [Candidate(f"{n}.md", 1, 1, text, score=1 - n / 10) for n, text in enumerate(words)]
-    picked = recall_candidate.diverse(found, recall_candidate.by_words(found))
-    assert [one.path for one in picked] == ["0.md", "2.md", "1.md"]
-
-
 def test_blocks_of_pages_are_not_held_against_each_other() -> None:
     page = Candidate("0.md", 1, 1, "likes apples", score=1.0, note=True)
     found = [page, page._replace(line=3, score=0.9), page._replace(line=5, score=0.8)]
@@ -344,13 +310,6 @@ def test_the_budget_is_never_exceeded_and_nothing_is_cut(
     left = [one for one in ranked if one not in told]
     room = budget - chosen.tokens
     assert len(told) == top_k or all(counted(one) > room for one in left)
-
-
-def test_what_does_not_fit_is_skipped_and_the_next_is_tried() -> None:
-    ranked = [Candidate(f"{n}.md", 1, 1, "x" * size) for n, size in enumerate((5, 100, 5))]
-    chosen = recall_candidate.within(ranked, 5, 40, counted)
-    assert ([one.path for one, _ in chosen.items], chosen.skipped) == (["0.md", "2.md"], 1)
-    assert chosen.too_long == 0  # the best one fits
 
 
 def test_where_the_best_does_not_fit_it_is_said_how_long_it_is() -> None:

@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.search.query import Query, parse
-from vaultmem.search.recall_text import block, entry, inert, older_line, plain
+from vaultmem.search.recall_text import block, entry, inert, plain
 from vaultmem_chat.memory_context import harmless
-
-NOW = 1_800_000_000.0
 
 
 def test_the_block_of_the_seed() -> None:
@@ -49,15 +47,6 @@ def test_an_entry_begins_with_its_day_and_whose_words_it_has(
     known: dict[str, object], told: str
 ) -> None:
     assert entry({"memory_type": "semantic", "content": "x", **DAYS, **known}) == ("semantic", told)
-
-
-def test_a_line_says_how_many_older_answers_were_replaced() -> None:
-    assert older_line({}) == older_line({"replaced": 0}) == ""
-    assert older_line({"replaced": 1}) == (
-        "(1 older answer replaced by newer ones; --as-of DATE tells what was known then)"
-    )
-    assert older_line({"replaced": 2}, typed=False).startswith("(2 older answers replaced")
-    assert '"as_of"' in older_line({"replaced": 2}, typed=False)
 
 
 HOSTILE = [

@@ -33,7 +33,6 @@ ANSWERS = {each.id: each for each in (DONE, DROPPED, SNOOZED, BACK)}
 TOLD = {
     each.id: each for each in (Notified(IDS[0], AT), Notified(IDS[4], AT, 3, "2026-11-22T09:00"))
 }
-STYLES = ["frontmatter", "outline"]
 
 
 def page_of(entries: Iterable[Entry], machine: str = "", style: str = "frontmatter") -> str:
@@ -85,13 +84,6 @@ def second(vault: Path, machine: Machine, tmp_path: Path) -> Iterator[Machine]: 
         yield Machine(vault)
 
 
-def test_nothing_to_say_makes_no_file(machine: Machine, vault: Path) -> None:
-    machine.add()
-    assert machine.record.settle(set(), NOW) == []
-    assert machine.record.answers() == {}
-    assert not (vault / "vaultmem").exists()
-
-
 @pytest.mark.parametrize("style", ["frontmatter", "outline"])
 def test_what_is_added_is_in_the_ledger_and_on_the_page(vault: Path, style: str) -> None:
     machine = Machine(vault, style)
@@ -105,11 +97,6 @@ def test_what_is_added_is_in_the_ledger_and_on_the_page(vault: Path, style: str)
     assert machine.file.stat().st_mtime_ns == before
 
 
-def test_a_machine_keeps_its_name_and_two_have_two(machine: Machine, second: Machine) -> None:
-    assert machine.pages.machine != second.pages.machine
-    assert machine_name(Ledger(machine.ledger.path)) == machine.pages.machine
-
-
 def test_the_ledger_has_it_before_the_page(machine: Machine, file: Path) -> None:
     file.mkdir(parents=True)
     machine.add(DONE)
@@ -118,13 +105,6 @@ def test_the_ledger_has_it_before_the_page(machine: Machine, file: Path) -> None
     file.rmdir()
     assert machine.record.settle(set(), NOW) == []
     assert DONE.id in file.read_text("utf-8")
-
-
-def test_a_later_answer_counts_whatever_the_clocks_say(machine: Machine) -> None:
-    ahead = DONE._replace(at=stamp(time.time() + 365 * DAY))
-    machine.add(ahead)
-    machine.add(DONE._replace(state="open"))
-    assert machine.record.answers()[DONE.id].state == "open"
 
 
 def test_a_clock_that_is_off_by_a_year_loses_nothing_and_is_told(
@@ -223,15 +203,6 @@ def test_in_a_vault_that_is_not_there_only_the_ledger_is_written(
     machine.record.ledger_only = False
     machine.record.settle(None, NOW)
     assert answers_of(file.read_text("utf-8")) == ANSWERS
-
-
-def test_without_the_log_nothing_is_heard_or_written(machine: Machine, second: Machine) -> None:
-    second.add(DONE)
-    alone = Record(machine.ledger, None)
-    alone.add([SNOOZED], [], NOW)
-    assert alone.settle(set(IDS), NOW) == []
-    assert alone.answers() == {SNOOZED.id: SNOOZED}
-    assert not machine.file.exists()
 
 
 @pytest.mark.parametrize(

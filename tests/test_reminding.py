@@ -119,16 +119,6 @@ def test_the_words_say_when(opened: Vault, words: str, at: str | None, says: str
     assert "repeat" not in kept
 
 
-def test_it_may_come_round_again(opened: Vault) -> None:
-    assert opened.remind("water the plants every Saturday at 9am")["repeat"].startswith(
-        "every week"
-    )
-    said = opened.remind("water the garden tomorrow", repeat="every 2 weeks")
-    assert said["repeat"] == "every 2 weeks"
-    with pytest.raises(UsageError, match="must be a rule"):
-        opened.remind("water the lawn tomorrow", repeat="now and then")
-
-
 @pytest.mark.parametrize("words", ["buy milk", "call Anne on 2020-01-01", "第三点很重要"])
 def test_without_a_time_to_come_nothing_is_written(vault: Path, opened: Vault, words: str) -> None:
     with pytest.raises(VaultmemError, match="when\\?"):
@@ -221,12 +211,6 @@ def test_one_that_repeats_is_there_if_its_rule_leads_to_the_day(
     assert [split(one).properties["remind"] for one in written] == [
         first.replace(" ", "T"), other.replace(" ", "T"),
     ]  # fmt: skip
-
-
-def test_one_that_repeats_may_be_there_from_a_later_day_on(opened: Vault) -> None:
-    kept = opened.remind("pay", at="2090-03-01", repeat="every month")
-    assert opened.remind("pay", at="2090-01-01", repeat="every month")["id"] == kept["id"]
-    assert opened.remind("pay", at="2090-01-15", repeat="every month")["created"]
 
 
 def test_a_day_that_is_none_is_not_the_same(opened: Vault) -> None:

@@ -45,11 +45,6 @@ def test_a_note_of_another_name_keeps_its_answers() -> None:
     assert found.notified == {"vm-new": Notified("vm-new", AT, 1, DAY)}
 
 
-def test_an_answer_that_is_there_counts() -> None:
-    answers = {**said(DONE), **said(SNOOZED, "vm-new")}
-    assert not moved_entries(OLD, [due("vm-new", path="b.md")], Entries(answers, {})).answers
-
-
 def test_a_copy_is_told_and_not_answered() -> None:
     found = moved_entries(
         OLD, [*OLD.values(), due("vm-new", path="b.md")], Entries(said(DONE), HEARD)
@@ -79,11 +74,6 @@ def test_another_thing_is_not_done(new: Due) -> None:
 @pytest.mark.parametrize("new", [due("vm-new", "buy some milk"), due("vm-new", day="2026-11-23")])
 def test_another_thing_is_told(new: Due) -> None:
     assert not moved_entries(OLD, [new], Entries({}, HEARD)).notified
-
-
-def test_of_two_that_are_gone_nobody_knows_which_it_was() -> None:
-    before = {**OLD, "vm-two": due("vm-two", path="c.md")}
-    assert not moved_entries(before, [due("vm-new", path="b.md")], Entries(said(DONE), {})).answers
 
 
 def test_it_is_known_after_a_restart_and_for_a_while(tmp_path: Path) -> None:

@@ -106,12 +106,6 @@ def test_lines_are_counted_from_one(text: str) -> None:
         assert line_at(starts, offset) == text.count("\n", 0, offset) + 1
 
 
-def test_only_fences_are_fences() -> None:
-    assert [span.fence for span in hidden("`a`\n```\nb\n```\n$c$ <!-- d -->")] == [
-        False, True, False, False,
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     "part",
     ["`", "` `` ", "``` ", "```\n", "> ```\n", "~~~ ", "$", "$1 ", "$$ ", "$$a", "$a\n", "<!--",

@@ -48,15 +48,6 @@ def test_a_new_job_waits_for_its_time_also_when_the_agent_is_off_at_that_time(wo
         world.await_runs("nightly")
 
 
-def test_jitter_is_small_and_for_all(world: World) -> None:
-    ran_at(world, "nightly", NOW - DAY)
-    timing = world.timing._replace(jitter=20.0)
-    with world.clock(NIGHTLY, OFTEN, Planned("short", "10s"), timing=timing) as clock:
-        assert NOW < settled(clock, "nightly") <= NOW + 20
-        assert NOW + 300 < settled(clock, "often") <= NOW + 320
-        assert NOW + 10 < settled(clock, "short") <= NOW + 11
-
-
 def test_after_a_sleep_what_was_missed_runs_once(world: World) -> None:
     with world.clock(NIGHTLY, OFTEN) as clock:
         woken: list[float] = []

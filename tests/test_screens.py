@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cases import each_case
-from tests.cli_run import at_terminal, one_line, process
+from tests.cli_run import at_terminal, process
 from tests.index_dump import synced
 from vaultmem import screen
 from vaultmem.commands import upkeep_views
@@ -90,14 +90,6 @@ def test_a_long_answer_goes_to_the_pager_and_a_short_one_does_not(
     assert "Garlic in" in missing
 
 
-def test_pending_is_aligned_and_says_the_weekday(indexed: Path) -> None:
-    shown = process("pending", "--all", VAULTMEM_VAULT=str(indexed)).out
-    rows = [line for line in shown.splitlines() if re.match(r"  vm-\w{6} ", line)]
-    days = {match.start() for row in rows if (match := re.search(r"(?<=  )\w{3} 20\d\d-", row))}
-    assert len(rows) > 10
-    assert len(days) == 1
-
-
 @pytest.mark.parametrize(
     ("text", "most", "seen"),
     [
@@ -142,10 +134,6 @@ def test_a_review_takes_a_single_key(monkeypatch: pytest.MonkeyPatch) -> None:
         assert upkeep_views._ask(Output()) == "r"
         assert termios.tcgetattr(theirs) == before
     os.close(own)
-
-
-def test_what_was_meant_is_named() -> None:
-    assert "did you mean claude?" in one_line(process("connect", "clade"))
 
 
 def test_where_nothing_opens_links_the_editor_opens_the_note(indexed: Path, tmp_path: Path) -> None:

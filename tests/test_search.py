@@ -44,29 +44,10 @@ def test_filters_alone_give_the_newest_notes_first(vault: Vault) -> None:
     assert since == ["New.md", "Mid.md"]
 
 
-def test_a_conflict_copy_is_below_its_original(vault: Vault) -> None:
-    found = paths(vault, "Stavanger")
-    assert found.index("Old.md") < found.index("Old.sync-conflict-20261103-081512-ABCDEFG.md")
-    copy = vault.search("Stavanger")[found.index("Old.sync-conflict-20261103-081512-ABCDEFG.md")]
-    assert copy.original == "Old.md"
-
-
 def test_a_misspelt_word_is_searched_in_its_nearest_spelling_and_said(vault: Vault) -> None:
     answer = vault.answer(Ask("stavangre"))
     assert answer.results[0].path == "Old.md"
     assert answer.remarks == ['no note has "stavangr"; searched stavang']
-
-
-def test_a_short_unknown_word_is_left_alone_beside_known_ones(vault: Vault) -> None:
-    assert vault.answer(Ask("bread raim")).remarks == []
-    assert vault.answer(Ask("raim")).remarks != []
-
-
-def test_the_line_range_holds_the_text_that_is_shown(vault: Vault) -> None:
-    for result in vault.search("bread"):
-        lines = NOTES[result.path].split("\n")[result.line - 1 : result.end_line]
-        assert result.content == "\n".join(lines)
-        assert all("bread" in result.snippet[a:b].lower() for a, b in result.marks)
 
 
 @pytest.mark.parametrize("path", ["Old.md", "Other.md", "New.md"])
@@ -77,14 +58,6 @@ def test_why_adds_up(vault: Vault, path: str) -> None:
         assert why.remarks
     else:
         assert sum(why.parts.values()) == pytest.approx(why.score, abs=0.01)
-
-
-def test_related_says_why(vault: Vault) -> None:
-    found = {one.path: one for one in vault.related("Mid.md")}
-    assert "is linked from it" in " ".join(found["Old.md"].reasons)
-    assert "Mid.md" not in found
-    scores = [one.score for one in vault.related("Mid.md")]
-    assert scores == sorted(scores, reverse=True)
 
 
 def test_a_missing_model_gives_keyword_results_and_says_so(

@@ -197,24 +197,6 @@ def test_it_goes_in_with_the_hook_and_out_with_it(home: Path, vault: Path, name:
     assert not [each for each in home.rglob("*") if each.is_file()]
 
 
-@ALL
-def test_settings_that_were_there_are_there_again(home: Path, name: str) -> None:
-    for before in ("", "a = 1") if name == "codex" else ("{}", '{"a": 1}\n'):
-        file = put(home, name, before)
-        connect(name, "--mcp")
-        assert "mcp" in file.read_text()
-        connect(name, "--remove")
-        assert (file.read_text() if file.exists() else "") == before
-
-
-@ALL
-def test_it_is_registered_only_when_wanted(home: Path, name: str) -> None:
-    said = connect(name, "--format", "text")
-    assert "--mcp" in said.err
-    assert "--mcp" not in connect(name, "--no-mcp", "--format", "text").err
-    assert not [each for each in home.rglob("*") if each.is_file() and '"mcp"' in each.read_text()]
-
-
 def test_the_one_server_of_a_person_stays_and_the_rest_is_done(home: Path) -> None:
     mine = '[mcp_servers.vaultmem]\ncommand = "mine"\n'
     file = put(home, "codex", mine)

@@ -17,7 +17,6 @@ from tests.cli_run import one_line, ran
 from tests.conftest import Write
 from vaultmem.agent import service
 from vaultmem.errors import StateError
-from vaultmem.paths import vault_id
 
 ODD = (
     "/home/me/My notes",
@@ -46,11 +45,6 @@ def test_what_is_quoted_is_read_back(vault: str) -> None:
 def test_any_word_is_read_back(program: str, word: str) -> None:
     line = service.exec_line([f"/{program}", "-m", word])
     assert service.unquote_words(line) == [f"/{program}", "-m", word]
-
-
-def test_specifiers_variables_and_escapes_mean_nothing() -> None:
-    line = service.exec_line(["/usr/bin/python3", "$HOME", "%h", 'a"b', "c\\d"])
-    assert line == r'"/usr/bin/python3" "$$HOME" "%%h" "a\"b" "c\\d"'
 
 
 @pytest.mark.parametrize(
@@ -128,14 +122,6 @@ def test_the_property_list_says_the_same(vault: str) -> None:
 def test_launchd_can_hold_no_such_path(vault: str) -> None:
     with pytest.raises(StateError, match="rename the folder"):
         service.render_plist("vaultmem.x", [*COMMAND, vault], {}, "/s/out")
-
-
-def test_names_are_plain_and_unlike(tmp_path: Path) -> None:
-    first, second = tmp_path / "笔记", tmp_path / "筆記"
-    ids = [service.plain_id(str(one)) for one in (first, second)]
-    assert all(one.isascii() and "/" not in one for one in ids)
-    assert ids[0] != ids[1]
-    assert service.plain_id("/home/me/notes") == vault_id("/home/me/notes")
 
 
 def test_the_environment_that_counts_is_kept() -> None:
@@ -226,12 +212,6 @@ def test_a_dry_run_does_nothing(asked: Path, vault: Path, tmp_path: Path) -> Non
     assert "Nice=10" in ended.out
     assert "$ systemctl --user enable" in ended.out
     assert not (tmp_path / "config").exists()
-    assert not asked.exists()
-
-
-def test_without_start_nothing_is_asked(asked: Path, vault: Path, tmp_path: Path) -> None:
-    assert ran("service", "install", "--no-start", "--vault", str(vault)).code == 0
-    assert len(files(tmp_path)) == 1
     assert not asked.exists()
 
 

@@ -8,7 +8,6 @@ import shlex
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.cli_run import ran, tree_hash
 from vaultmem.commands.option_parser import parser
@@ -65,14 +64,6 @@ def commands_in(text: str) -> list[list[str]]:
 def test_it_is_worth_its_tokens() -> None:
     count = len(wordpieces.tokenizer().encode(text_of()).ids)
     assert 100 < count <= MOST_TOKENS
-
-
-def test_it_says_what_a_skill_must_say() -> None:
-    head = yaml.safe_load(text_of().split("---\n")[1])
-    assert head["name"] == "vaultmem"
-    assert 40 < len(head["description"]) <= 1024
-    assert head.keys() == {"name", "description", "metadata"}
-    assert all(isinstance(each, str) for each in head["metadata"].values())
 
 
 def test_its_commands_are_ours_and_no_program_is_named_twice() -> None:
@@ -153,14 +144,6 @@ def test_who_shares_it_is_told_that_it_names_another_vault(home: Path, tmp_path:
     assert "Codex" not in ran("connect", "gemini", "--vault", str(tmp_path)).err
 
 
-@ALL
-def test_a_dry_run_shows_it(home: Path, name: str) -> None:
-    told = ran("connect", name, "--dry-run", "--json").data
-    assert "+name: vaultmem" in told["skill"]["diff"]
-    assert [*home.iterdir()] == []
-    assert "+name: vaultmem" in ran("connect", name, "--dry-run", "--format", "text").out
-
-
 @pytest.mark.parametrize("older", [FIRST, FIRST.replace(" --vault '/my notes'", "")])
 def test_an_older_one_of_ours_is_renewed_and_removed(home: Path, older: str) -> None:
     file = home / FILES["claude"]
@@ -172,12 +155,6 @@ def test_an_older_one_of_ours_is_renewed_and_removed(home: Path, older: str) -> 
     file.write_text(older)
     ran("connect", "claude", "--remove")
     assert not file.exists()
-
-
-def test_another_vault_is_taken_over(home: Path, tmp_path: Path) -> None:
-    ran("connect", "gemini")
-    ran("connect", "gemini", "--vault", str(tmp_path))
-    assert f"--vault {tmp_path}" in (home / FILES["gemini"]).read_text()
 
 
 @pytest.mark.parametrize("words", [(), ("--remove",), ("--dry-run",)])

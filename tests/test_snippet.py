@@ -55,21 +55,6 @@ def test_the_window_is_where_the_words_are() -> None:
     assert shown.text.endswith("…")
 
 
-def test_different_words_beat_many_of_one() -> None:
-    text = "apple " * 30 + "x " * 300 + "roof and apple " + "x " * 300
-    shown = Marker({"apple", "roof"}, stem).snippet(text)
-    assert "roof" in [shown.text[a:b] for a, b in shown.marks]
-
-
-def test_neighbouring_characters_are_one_mark() -> None:
-    shown = Marker({"桥", "梁"}, stem).snippet("这座桥梁很长")
-    assert [shown.text[a:b] for a, b in shown.marks] == ["桥梁"]
-
-
-def test_a_short_text_is_shown_whole() -> None:
-    assert Marker({"two"}, stem).snippet("  one\n two  ").text == "one two"
-
-
 ANALYZER = analyzer()
 CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+")
@@ -100,9 +85,3 @@ def test_no_stem_ends_otherwise_than_words_are_looked_for() -> None:
     for word in plain:
         for token in ANALYZER.analyze(word):
             assert word.startswith(token[: max(1, len(token) - STEM_ENDING)]), word
-
-
-def test_cjk_characters_are_their_own_tokens() -> None:
-    for first, last in ((0x3040, 0x30FF), (0x3400, 0x9FFF), (0xAC00, 0xD7AF)):
-        for character in map(chr, range(first, last + 1)):
-            assert tokens(character) in ([character], []) or character in "゛゜ゟヿ"

@@ -83,28 +83,6 @@ def test_claude_gives_instructions_and_memories_and_nothing_of_its_plugins(tree:
     assert read["CLAUDE.md"].kind == "instructions"
 
 
-def test_codex_and_gemini(tree: Tree) -> None:
-    root = tree(
-        {"AGENTS.md": "a", "memories/x/y.md": "b", "skills/AGENTS.md": "no", "GEMINI.md": "g"}
-    )
-    assert [*found("codex", root)] == ["AGENTS.md", "memories/x/y.md"]
-    assert [*found("gemini", root)] == ["AGENTS.md", "GEMINI.md"]
-
-
-def test_a_part_of_its_folder_is_read_as_that_part(tree: Tree) -> None:
-    root = tree(
-        {
-            ".claude/projects/x/memory/a.md": "a",
-            ".claude/projects/x/talk.md": "no",
-            ".claude/rules/r.md": "no",
-        }
-    )
-    inner = root / ".claude" / "projects"
-    assert [*found("claude", inner)] == ["x/memory/a.md"]
-    assert [*found("claude", inner / "x" / "memory")] == ["a.md"]
-    assert [*found("claude", inner / "x")] == ["memory/a.md"]
-
-
 def test_a_part_of_its_folder_says_as_much_as_the_whole(tree: Tree) -> None:
     root = tree({".claude/projects/-home-me-shop/memory/a.md": "a", ".claude/rules/r.md": "r"})
     own = root / ".claude"
@@ -116,18 +94,6 @@ def test_a_part_of_its_folder_says_as_much_as_the_whole(tree: Tree) -> None:
         assert one.properties == memory.properties
     assert whole["rules/r.md"].kind == "instructions"
     assert found("claude", own / "rules")["r.md"].kind == "instructions"
-
-
-def test_a_worktree_in_its_folder_is_a_project(tree: Tree) -> None:
-    root = tree({
-        ".claude/worktrees/app/CLAUDE.md": "a", ".claude/worktrees/app/sub/CLAUDE.md": "b",
-        ".codex/worktrees/1f/app/AGENTS.md": "c", ".claude/CLAUDE.md": "own",
-    })  # fmt: skip
-    inner = root / ".claude" / "worktrees" / "app"
-    assert [*found("claude", inner)] == ["CLAUDE.md", "sub/CLAUDE.md"]
-    assert [*found("claude", inner / "sub")] == ["CLAUDE.md"]
-    assert [*found("codex", root / ".codex" / "worktrees" / "1f")] == ["app/AGENTS.md"]
-    assert [*found("claude", root / ".claude")] == ["CLAUDE.md"]
 
 
 def test_instructions_are_read_in_all_folders_of_a_project(tree: Tree) -> None:
@@ -187,18 +153,6 @@ def test_no_half_of_a_secret_is_left_where_a_text_is_cut(tree: Tree, secret: str
     assert not any(part in text for part in ("aB3", "Sup3r"))
 
 
-def test_a_secret_before_the_cut_takes_nothing_along(tree: Tree) -> None:
-    token = f"eyJ{'aB3' * 10}.eyJ{'aB3' * 10}.{'xY7' * 30}"
-    root = tree({"a.md": f"{token} " + "word " * 1_000, "b.md": "字" * 6_000})
-    read = found("car-agent", root)
-    assert (len(read["a.md"].text), len(read["b.md"].text)) == (5_000, 5_000)
-
-
-def test_words_that_are_no_secret_are_cut_where_the_limit_is(tree: Tree) -> None:
-    root = tree({"a.md": "word " * 999 + "unbelievably long\n"})
-    assert len(found("car-agent", root)["a.md"].text) == 5_000
-
-
 def test_an_obsidian_vault_is_read_as_obsidian_does(tree: Tree) -> None:
     root = tree({
         ".obsidian/app.json": '{"userIgnoreFilters": ["Templates/"]}',
@@ -232,12 +186,6 @@ def test_a_logseq_graph_is_read_as_logseq_does(tree: Tree) -> None:
     assert "Good with [[Anne]]" in tea.text
     assert "alias::" not in tea.text
     assert read["journals/2026_11_22.md"].kind == "journal"
-
-
-def test_one_file_of_text(tree: Tree) -> None:
-    root = tree({"a.log": "a line", "b.txt": "another"})
-    assert [*found("text", root / "a.log")] == ["a.log"]
-    assert [*found("text", root)] == ["b.txt"]
 
 
 @pytest.mark.parametrize("name", ["text", "obsidian", "logseq", "car-agent", "claude"])

@@ -13,7 +13,7 @@ import pytest
 
 from tests.agent_run import agent_on
 from tests.cli_run import ran
-from tests.index_dump import other_state, synced
+from tests.index_dump import other_state
 from vaultmem.errors import StateError
 from vaultmem.index.state import State
 
@@ -31,11 +31,6 @@ def adopt(state: State) -> str:
     Path(folder, "kw", "meta.json").touch()
     state.adopt(number, 0)
     return folder
-
-
-def test_nothing_at_first(state: State) -> None:
-    assert state.generation() is None
-    assert not os.path.exists(state.folder), "looking makes no folder"
 
 
 def test_a_generation_counts_only_when_adopted(state: State) -> None:
@@ -83,28 +78,6 @@ def test_one_writer(state: State) -> None:
         assert f"process {os.getpid()}" in ended.stderr
     with state.lock():
         pass
-
-
-def test_an_error_gives_the_lock_back(state: State) -> None:
-    with pytest.raises(KeyError), state.lock():
-        raise KeyError
-    with state.lock():
-        pass
-
-
-def test_everything_is_private(state: State, vault: Path) -> None:
-    (vault / "Note.md").write_text("secret")
-    synced(vault)
-    for place, _, names in os.walk(state.folder):
-        assert os.stat(place).st_mode & 0o077 == 0 or Path(place) != Path(state.folder)
-        assert names or place
-    assert os.stat(state.folder).st_mode & 0o777 == 0o700
-
-
-def test_two_vaults_share_nothing(vault: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other" / "vault"
-    (other / ".obsidian").mkdir(parents=True)
-    assert State(str(vault)).folder != State(str(other)).folder
 
 
 @pytest.mark.parametrize("name", ["lock", "manifest.json.tmp"])

@@ -80,22 +80,6 @@ def test_hundreds_of_unrelated_memories_hardly_contradict_each_other() -> None:
     assert not alarms
 
 
-def test_denials_and_what_is_preferred_to_what_are_kept() -> None:
-    assert statements("Anne doesn't like tea")[0].negated
-    assert statements("小王不喜欢香菜")[0].negated
-    [tabs] = statements("I prefer tabs over spaces")
-    assert (tabs.value, tabs.over) == ("tabs", "spaces")
-    used, not_used = statements("We use Postgres instead of MySQL")
-    assert (used.value, used.negated) == ("postgres", False)
-    assert (not_used.value, not_used.negated) == ("mysql", True)
-
-
-def test_a_span_is_where_the_words_stand() -> None:
-    text = "Groceries today.\n- [ ] Note: Anne lives in Lisbon now, and Bob is away."
-    places = {s.subject: text[slice(*s.span)] for s in statements(text)}
-    assert places["anne"] == "Anne lives in Lisbon now"
-
-
 def test_values_compare_as_people_mean_them() -> None:
     assert fold(" The  “Main Branch”. ") == "main branch"
     assert fold("“The main branch”") == "main branch"

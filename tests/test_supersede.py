@@ -142,11 +142,6 @@ def test_a_dream_lets_the_newer_one_win_where_writing_did_not_see_it() -> None:
     assert after.run(supersede)[0].changes == ()
 
 
-def test_a_cue_alone_replaces_nothing_that_shares_no_word() -> None:
-    new = "We decided to use Postgres for billing instead of MySQL"
-    assert [each.kind for each in relations(new, ["The roof leaks"])] == ["apart"]
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -26,7 +26,6 @@ from tests.index_dump import (
 from tests.laws import examples
 from vaultmem.api import Vault
 from vaultmem.config import Config
-from vaultmem.index import catalog_read
 from vaultmem.index import indexer as indexer_module
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.indexer import Indexer
@@ -112,17 +111,6 @@ def test_a_note_of_the_future_is_read_each_time(vault: Path, write: Write, clock
         assert synced(vault).changed == 1
 
 
-def test_another_reader_reads_everything_again(
-    vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write("Note.md", "apple")
-    synced(vault)
-    monkeypatch.setattr(indexer_module, "READER", "another")
-    assert synced(vault).changed == 1
-    assert synced(vault).changed == 0
-    assert sync(str(vault), Config({"memory_folder": "mind"})).changed == 1
-
-
 def stopped_after(
     patch: pytest.MonkeyPatch, batches: int, vault: Path, config: Config = DEFAULTS
 ) -> None:
@@ -172,17 +160,6 @@ def test_other_rules_reach_every_note_whatever_is_killed(
         assert_equals_rebuilt(vault, tmp_path / "scratch")
 
 
-def test_what_cannot_be_read_is_counted_as_everywhere(vault: Path, write: Write) -> None:
-    write("Good.md", "apple")
-    write("Bad.md", "---\na: [\n---\n")
-    write("Worse.md", "---\nb: {\n---\n")
-    (vault / "link.md").symlink_to("Good.md")
-    report = synced(vault)
-    catalog = Catalog(f"{generation(vault)}/catalog.db")
-    assert report.troubles == catalog_read.counts(catalog)["unreadable"] == 3
-    catalog.close()
-
-
 def test_settings_of_the_editor_count(vault: Path, write: Write, tmp_path: Path) -> None:
     write("hidden/Note.md", "apple")
     write("Note.md", "apple")
@@ -192,13 +169,6 @@ def test_settings_of_the_editor_count(vault: Path, write: Write, tmp_path: Path)
     synced(vault)
     assert [path for path, _ in keyword_hits(vault)["apple"]] == ["Note.md"]
     assert_equals_rebuilt(vault, tmp_path / "scratch")
-
-
-def test_pending_md_of_our_own_is_left_out(vault: Path, write: Write) -> None:
-    write("vaultmem/pending.md", "apple")
-    write("other/pending.md", "apple")
-    synced(vault)
-    assert [path for path, _ in keyword_hits(vault)["apple"]] == ["other/pending.md"]
 
 
 def test_conflict_copies_follow_names_and_texts(vault: Path, write: Write, tmp_path: Path) -> None:
@@ -371,15 +341,6 @@ def test_a_folder_that_nobody_claims_is_read_as_obsidian(tmp_path: Path) -> None
     (tmp_path / "v" / "A.md").write_text("x")
     synced(tmp_path / "v")
     assert dialects(tmp_path / "v") == {"A.md": "obsidian"}
-
-
-def test_a_graph_is_read_as_logseq(tmp_path: Path) -> None:
-    root = tmp_path / "v"
-    for path in ("logseq/config.edn", "pages/A.md", "B.md", "journals/2026_11_21.md"):
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text("{}" if path.endswith("edn") else "- x")
-    synced(root)
-    assert set(dialects(root).values()) == {"logseq"}
 
 
 def mixed(root: Path) -> Path:

@@ -199,22 +199,6 @@ def test_no_bytes_break_a_page_or_what_it_says(junk: bytes, entries: Entries) ->
     assert entries.items() <= merge_entries(page.entries, entries).items()
 
 
-def test_what_is_later_than_any_clock_counts_nothing() -> None:
-    late = Answer(ITEMS[0], "done", "2199-12-31T23:59:59Z")
-    text = render(Page(MACHINES[0], late.at, collect([late])), "frontmatter")
-    assert read(text, "2028-11-22T10:00:00Z") == Page(MACHINES[0])
-
-
-def test_reads_of_a_page_that_does_not_say_whose_it_is_count_nothing() -> None:
-    entries = collect([Reads(MEMORIES[0], MACHINES[0], 5, AT), Reads(MEMORIES[1], BEFORE, 2, AT)])
-    text = render(Page(MACHINES[0], "", entries), "frontmatter")
-    both = text + text.replace(MACHINES[0], MACHINES[1])
-    for unclear in (both, text.replace("machine:", "")):
-        page = read(unclear)
-        assert page is not None
-        assert [one.machine for one in page.entries.values() if isinstance(one, Reads)] == [BEFORE]
-
-
 @pytest.mark.parametrize(
     "line",
     [

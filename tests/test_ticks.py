@@ -92,12 +92,6 @@ def test_what_a_line_says() -> None:
         assert text.endswith("## Notes\n"), line
 
 
-def test_a_line_that_has_lost_its_id_becomes_a_note() -> None:
-    text, acks = merged("## Today\n- [x] call Anne\n", ITEMS, "frontmatter")
-    assert not acks
-    assert text == render(ITEMS, "frontmatter", "- [x] call Anne\n")
-
-
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("place", ["front", "middle", "end"])
 def test_a_daily_notes_own_name_is_no_day_to_snooze_until(place: str, style: str) -> None:
@@ -125,15 +119,6 @@ def test_a_daily_notes_own_name_is_no_day_to_snooze_until(place: str, style: str
             assert merged(changed, [], style)[1] == {name: Ack("snoozed", until)}
 
 
-def test_what_we_wrote_is_no_day_to_snooze_until() -> None:
-    line = f"- [>] pay until Friday [[Anne]] 📅 2026-11-25 ^{IDS[2]}"
-    assert merged(line, ITEMS, "frontmatter")[1] == {IDS[2]: Ack("snoozed")}
-    typed = line.replace("[[", "till Monday [[")
-    assert merged(typed, ITEMS, "frontmatter")[1] == {IDS[2]: Ack("snoozed", "2026-11-23")}
-    gone = "- [>] call Bert 📅 2026-11-29 ^vm-zzzzzz\n"
-    assert merged(gone, ITEMS, "frontmatter")[1] == {"vm-zzzzzz": Ack("snoozed")}
-
-
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("repeat", ["every week", "every month on the 5th", "every week when done"])
 @pytest.mark.parametrize("author", ["", "Friday", "agent of 2026-12-01"])
@@ -153,22 +138,6 @@ def test_the_most_decided_of_copies_wins(order: int) -> None:
     for count in (4, 3, 2):
         acks = merged("".join(lines[:count][::order]), ITEMS, "frontmatter")[1]
         assert acks[FIRST].state == ["snoozed", "dropped", "done"][count - 2]
-
-
-def test_a_remark_inside_a_block_of_an_outline_is_kept() -> None:
-    block = (
-        f"\t- DONE call Anne\n\t  she was out\n\t  vm-id:: {FIRST}\n\t  try again\n\t\t- below\n"
-    )
-    page = f"generated:: vaultmem\n\n- ## Today\n{block}- ## Notes\n"
-    text, acks = merged(page, ITEMS, "outline")
-    assert acks == {FIRST: Ack("done")}
-    assert text.endswith("- ## Notes\n\t  she was out\n\t  try again\n\t\t- below\n")
-
-
-def test_a_tick_for_what_is_pending_no_longer_counts() -> None:
-    text, acks = merged("- [x] old ^vm-zzzzzz\n- [ ] gone ^vm-yyyyyy\n", [], "frontmatter")
-    assert acks == {"vm-zzzzzz": Ack("done")}
-    assert text == render([], "frontmatter")
 
 
 @pytest.mark.parametrize("style", STYLES)

@@ -83,13 +83,6 @@ def test_every_title_is_safe_and_stays_as_it_is(title: str) -> None:
     assert safe(made) == made
 
 
-@pytest.mark.parametrize("title", HOSTILE)
-def test_hostile_titles_are_safe(title: str) -> None:
-    made = safe(title)
-    assert_safe(made)
-    assert safe(made) == made
-
-
 @given(TITLES)
 @settings(max_examples=examples(200), deadline=None)
 def test_nobody_takes_a_title_for_a_sync_conflict(title: str) -> None:
@@ -202,14 +195,6 @@ def test_a_title_is_short(content: str) -> None:
     assert sum(map(columns, graphemes(title))) <= 60
     assert "\n" not in title
     assert_safe(safe(title))
-
-
-def test_a_long_line_ends_with_a_word() -> None:
-    content = "one two three four five six seven eight nine ten eleven twelve thirteen"
-    title = title_of(content)
-    assert title.endswith("…")
-    assert content.startswith(title.removesuffix("…") + " ")
-    assert 45 < len(title) <= 60
 
 
 @pytest.mark.parametrize(

@@ -107,31 +107,11 @@ def test_what_is_forgotten_is_gone_from_the_page_at_once(vault: Path, opened: Va
     assert "allergic" in page_of(vault).read_text("utf-8")
 
 
-def test_the_page_is_no_entry_and_not_in_the_history(vault: Path, opened: Vault) -> None:
-    opened.ask("converse", conversation="garden", new=TALK)
-    before = opened.entries("garden"), opened.ask("history", conversations=True)["count"]
-    opened.ask("pages")
-    page_of(vault).with_name(
-        "Chat 2026-11-22 garden.sync-conflict-20261122-101500-ABCDEFG.md"
-    ).write_text("x")
-    synced(vault)
-    assert (opened.entries("garden"), opened.ask("history", conversations=True)["count"]) == before
-    assert opened.ask("conversations")["troubles"] == []
-    assert not [one for one in opened.search("allergic") if "Chat " in one.path]
-
-
 def test_a_note_of_a_person_in_its_place_stays(opened: Vault, write: Write) -> None:
     opened.ask("converse", conversation="garden", new=TALK)
     mine = write("vaultmem/entries/garden/Chat 2026-11-22 garden.md", "mine")
     opened.ask("pages")
     assert mine.read_text("utf-8") == "mine"
-
-
-def test_an_id_that_says_nothing_is_shortened(vault: Path, opened: Vault) -> None:
-    name = "3f2a91c0-1b2c-4d5e-8f90-a1b2c3d4e5f6"
-    opened.ask("converse", conversation=name, new=TALK[:1])
-    opened.ask("pages")
-    assert page_of(vault, name).name == "Chat 2026-11-22 3f2a91c0.md"
 
 
 def test_in_a_graph_of_logseq_it_is_an_outline(vault: Path, write: Write) -> None:

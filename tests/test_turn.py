@@ -18,7 +18,6 @@ from vaultmem.synclog.log_entries import (
     PATIENCE,
     Notified,
     Page,
-    Turn,
     collect,
     sign_of_life,
     turn_of,
@@ -109,13 +108,6 @@ def test_who_was_silent_is_waited_for_once_and_again_when_it_is_back() -> None:
     late = [(at - START) / MINUTE - 20 * number for number, (_, at) in enumerate(desktop.spoke, 1)]
     assert late == [10, 0, 0]
     assert [(at - START) / MINUTE for _, at in laptop.spoke] == [80, 100]
-
-
-def test_what_fell_into_its_sleep_is_told_only_if_nobody_else_has() -> None:
-    turn = Turn(START, is_first=True)
-    assert turn.speaks_at(START + MINUTE) == START + MINUTE
-    assert turn.speaks_at(START - MINUTE) == START + PATIENCE
-    assert Turn(START, is_first=False).speaks_at(START + MINUTE) == START + MINUTE + PATIENCE
 
 
 def test_nobody_is_waited_for_who_is_gone_or_cannot_speak() -> None:

@@ -74,22 +74,10 @@ def test_turns_are_in_the_order_in_which_they_began_also_when_the_clock_goes_bac
     assert [one.user for one in turns.waiting()] == list("0123456")
 
 
-def test_a_turn_that_was_answered_once_more_keeps_the_id_of_the_users_words(turns: Turns) -> None:
-    item = turns.begin("c", "again", 1.0, user_id="earlier")
-    assert turns.waiting()[0].user_id == item.user_id == "earlier"
-
-
 def test_nobody_waits_for_an_answer_for_longer_than_ten_minutes(turns: Turns) -> None:
     turns.begin("c", "old", time.time() - OPEN_FOR - 1)
     turns.begin("c", "new", time.time())
     assert [one.is_open for one in turns.waiting()] == [False, True]
-
-
-def test_nor_for_a_process_that_is_gone(turns: Turns) -> None:
-    code = f"import sys, time; from vaultmem_chat.turn_queue import Turns; Turns({turns.folder!r}).begin('c', 'x', time.time())"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
-    [item] = turns.waiting()
-    assert (item.user, item.is_open) == ("x", False)
 
 
 def test_nor_for_another_process_that_has_got_its_number(
@@ -120,12 +108,6 @@ def test_an_answer_that_came_after_it_was_remembered_is_a_turn_again(turns: Turn
     turns.finish(item, "late", time.time())
     [left] = turns.waiting()
     assert (left.id, left.user, left.assistant) == (item.id, "x", "late")
-
-
-def test_closed_without_an_answer(turns: Turns) -> None:
-    turns.close(turns.begin("c", "x", time.time()), time.time())
-    [item] = turns.waiting()
-    assert (item.assistant, item.is_open) == (None, False)
 
 
 def test_one_is_the_worker_at_a_time_and_a_killed_one_is_none(turns: Turns) -> None:
@@ -182,13 +164,6 @@ def test_a_file_under_a_false_name_or_with_wrong_types_is_set_aside(turns: Turns
         os.unlink(turns.broken()[0])
 
 
-def test_put_aside_by_the_worker(turns: Turns) -> None:
-    item = turns.begin("c", "x", 1.0)
-    turns.put_aside(item, "no reason")
-    assert turns.waiting() == []
-    assert json.loads(Path(turns.broken()[0]).read_text())["user"] == "x"
-
-
 def test_an_answer_that_came_meanwhile_is_not_put_aside(turns: Turns) -> None:
     item = turns.begin("c", "x", time.time() - 2 * OPEN_FOR)
     [seen] = turns.waiting()
@@ -197,16 +172,6 @@ def test_an_answer_that_came_meanwhile_is_not_put_aside(turns: Turns) -> None:
     assert turns.broken() == []
     turns.put_aside(done, "no reason")
     assert len(turns.broken()) == 1
-
-
-def test_turns_are_read_one_by_one(turns: Turns) -> None:
-    for number in range(3):
-        turns.begin("c", str(number), time.time())
-    each = turns.each()
-    first = next(each)
-    [second, _] = turns.waiting()[1:]
-    turns.done(second)
-    assert [one.user for one in (first, *each)] == ["0", "2"]
 
 
 def test_nobody_else_can_read_it_and_no_link_is_followed(turns: Turns, tmp_path: Path) -> None:

@@ -34,15 +34,6 @@ def test_an_edit(kept: Kept, data: bytes) -> None:
     assert kept.memories() == {"memories/a.md": b"other\n"}
 
 
-def test_a_move(kept: Kept) -> None:
-    kept.make("memories/inbox/a.md", b"old")
-    commit = kept.edit("memories/inbox/a.md", b"new", "memories/people/a.md")
-    assert kept.undo(commit) == []
-    assert kept.memories() == {"memories/inbox/a.md": b"old"}
-    assert kept.undo(newest(kept)) == []
-    assert kept.memories() == {"memories/people/a.md": b"new"}
-
-
 def test_a_new_memory_goes_to_the_archive_and_comes_back(kept: Kept) -> None:
     kept.make("memories/people/a.md", b"other")
     kept.edit("memories/people/a.md", b"other", "memories/archive/a.md")
@@ -167,16 +158,6 @@ def test_a_chain_of_moves(kept: Kept) -> None:
     ]
     assert kept.undo(*reversed(commits)) == []
     assert kept.memories() == before | {"memories/archive/a.md": b"anotherdeleted\n"}
-
-
-def test_nothing_outside_the_commit_changes(kept: Kept) -> None:
-    kept.put("Note.md", b"mine")
-    kept.make("memories/a.md", b"a")
-    kept.make("memories/b.md", b"b")
-    commit = kept.edit("memories/a.md", b"aa")
-    stats = {path: path.stat() for path in kept.vault.rglob("*.md") if path.name != "a.md"}
-    kept.undo(commit)
-    assert {path: path.stat() for path in stats} == stats
 
 
 def test_a_person_who_writes_while_it_is_undone(kept: Kept) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vaultmem.agent.debounce import EMPTY_WAIT, GONE_WAIT, Touch, place_of, too_early
+from vaultmem.agent.debounce import EMPTY_WAIT, GONE_WAIT, Touch, too_early
 from vaultmem.agent.vanish_guard import WINDOW, VanishGuard
 from vaultmem.errors import VaultGoneError
 from vaultmem.index.compare import Diff, Known
@@ -45,34 +45,12 @@ def test_a_rename_is_no_deletion() -> None:
     assert too_early(moved, touches, 10.3) == (set(), {})
 
 
-def test_below_a_touched_folder_the_folder_is_looked_at_again() -> None:
-    before = {"f/a.md": known(1), "f/b.md": known(2)}
-    touches = [touch("f", 10.0, folder=True), touch("other.md", 1.0)]
-    early, again = too_early(diff({}, ["f/a.md", "f/b.md"], before), touches, 10.3)
-    assert early == {"f/a.md", "f/b.md"}
-    assert again == {touches[0]: 10.0 + GONE_WAIT}
-
-
 def test_an_emptied_note_waits_and_its_neighbour_does_not() -> None:
     before = {"a.md": known(1), "b.md": known(2)}
     touches = [touch("a.md", 10.0), touch("b.md", 10.0)]
     early, again = too_early(diff({"a.md": 0, "b.md": 90}, [], before), touches, 10.3)
     assert early == {"a.md"}
     assert again == {touches[0]: 10.0 + EMPTY_WAIT}
-
-
-def test_a_name_in_another_form_of_unicode_is_the_same_touch() -> None:
-    before = {"café.md": known(1)}
-    touches = [touch("cafe\u0301.md", 10.0)]
-    early, again = too_early(diff({}, ["café.md"], before), touches, 10.3)
-    assert early == {"café.md"}
-    assert list(again) == touches, "the disk's own spelling, by which it can be looked at"
-
-
-def test_touches_make_a_place() -> None:
-    place = place_of([touch("a.md", 1.0), touch("f", 1.0, folder=True)])
-    assert place.files == {"a.md", "f"}, "a note may have taken the place of the folder"
-    assert place.folders == {"f"}
 
 
 def test_below_many_nested_folders_each_path_knows_its_own() -> None:
@@ -82,14 +60,6 @@ def test_below_many_nested_folders_each_path_knows_its_own() -> None:
     early, again = too_early(diff({}, list(before), before), touches, 0.0)
     assert early == set(before)
     assert again == {each: each.last + GONE_WAIT for each in touches}
-
-
-def test_of_nested_folders_the_outermost_is_looked_at() -> None:
-    touches = [touch(path, 1.0, folder=True) for path in ("f/a/b", "f/a", "fa", "g/a", "f/a/c")]
-    touches += [touch(path, 1.0) for path in ("f/a/b/x.md", "f/x.md", "fa.md", "h/a")]
-    place = place_of(touches)
-    assert place.folders == {"f/a", "fa", "g/a"}
-    assert place.files == {"f/a", "fa", "g/a", "f/x.md", "fa.md", "h/a"}
 
 
 # How much may go

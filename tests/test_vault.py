@@ -24,14 +24,6 @@ def reading(folder: Path, data: bytes, cap: int = 1000) -> vault_module.Read:
     return read(str(folder), "n.md", cap)
 
 
-def test_read(tmp_path: Path) -> None:
-    data = "---\na: 1\n---\n计划 🌲\n".encode()
-    found = reading(tmp_path, data)
-    mtime_ns = (tmp_path / "n.md").stat().st_mtime_ns
-    assert found == vault_module.Read(data.decode(), digest(data), len(data), mtime_ns, None)
-    assert len(found.hash) == 32
-
-
 @pytest.mark.parametrize(
     ("data", "text", "trouble"),
     [
@@ -105,10 +97,6 @@ def test_what_is_no_file_gives_one_clear_line(tmp_path: Path) -> None:
     assert said["folder"].trouble == "cannot be read: not a regular file"
     assert said["link"].trouble == "cannot be read: a symbolic link"
     assert said["gone"].trouble == "cannot be read: No such file or directory"
-
-
-def test_a_device_is_not_read() -> None:
-    assert read("/dev", "zero").trouble == "cannot be read: not a regular file"
 
 
 def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,8 +214,3 @@ def test_settings_are_read(root: Path) -> None:
 def test_settings_never_lead_out(root: Path, path: str) -> None:
     assert not Root(str(root)).exists(path)
     assert Root(str(root)).read(path) is None
-
-
-def test_only_a_megabyte_of_settings(root: Path) -> None:
-    (root / "big").write_bytes(b"x" * 2_000_000)
-    assert len(Root(str(root)).read("big") or b"") == 1_000_000

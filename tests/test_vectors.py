@@ -32,7 +32,6 @@ from vector_samples import (
 from tests.cli_run import started
 from tests.laws import examples
 from vaultmem.errors import StateError
-from vaultmem.index.exact import RowFile
 from vaultmem.index.vectors import ExactIndex, VectorStore
 from vaultmem.vault.blocks import text_hash
 
@@ -82,23 +81,12 @@ def test_what_is_appended_is_known_after_reopening(batches: list[list[int]]) -> 
             assert store.notice is None
 
 
-def test_a_known_hash_keeps_its_vector(store: VectorStore) -> None:
-    store.append(keys(0, 2), vectors_of(keys(5, 7)))
-    assert len(assert_right(store, keys(0, 1000))) == 1000
-    assert len(store) == 1000
-
-
 def test_vectors_of_another_shape_or_with_nan_are_refused(store: VectorStore) -> None:
     with pytest.raises(ValueError, match="shape"):
         store.append(keys(1000, 1002), vectors_of(keys(1000, 1001)))
     with pytest.raises(ValueError, match="not finite"):
         store.append(keys(1000, 1001), np.full((1, DIMENSIONS), np.nan, np.float32))
     assert store.missing(keys(1000, 1002)) == keys(1000, 1002)
-
-
-def test_the_matrix_cannot_be_written(store: VectorStore) -> None:
-    with pytest.raises(ValueError, match="read-only"):
-        store.matrix()[0, 0] = 1
 
 
 KILLED = """
@@ -354,16 +342,3 @@ def test_leftovers_of_killed_compacting_are_swept(folder: Path, store: VectorSto
     (folder / "g0").mkdir()
     assert store.compact(keys(0, 10))
     assert os.listdir(folder) == ["g2"]
-
-
-def test_the_row_file_gives_what_is_there(tmp_path: Path) -> None:
-    with contextlib.closing(RowFile(tmp_path / "vectors.f32", DIMENSIONS)) as file:
-        assert file.matrix(5).shape == (0, DIMENSIONS)
-        file.write(0, vectors_of(keys(0, 5)))
-        file.write(3, vectors_of(keys(7, 8)))
-        assert np.array_equal(file.matrix(9), vectors_of([*keys(0, 3), *keys(7, 8)]))
-
-
-def test_sqlite_here_keeps_the_log_that_the_store_relies_on(store: VectorStore) -> None:
-    with contextlib.closing(sqlite3.connect(store.path / "rows.db")) as db:
-        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)

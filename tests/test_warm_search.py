@@ -15,7 +15,7 @@ from vaultmem import Filter, Vault
 from vaultmem.search import snippet
 from vaultmem.search.query import Answer, Ask
 from vaultmem.search.search import Searcher
-from vaultmem.search.snippet import NoteTexts, cut_lines, read_lines
+from vaultmem.search.snippet import NoteTexts
 from vaultmem.vault import files
 from vaultmem.vault.files import Inside
 
@@ -141,30 +141,6 @@ def test_threads_may_take_turns(vault: Path) -> None:
         assert found == [expected] * 3
 
 
-def test_what_an_answer_holds_is_the_askers_own(vault: Path) -> None:
-    (vault / "n.md").write_text("---\nlist: [1, 2]\n---\nroof\n")
-    synced(vault)
-    with Vault(str(vault)) as opened:
-        (first,) = opened.search("roof")
-        first.properties["list"] = None
-        first.more.append((1, 1))
-        first.marks.clear()
-        (second,) = opened.search("roof")
-        assert second.properties["list"] == [1, 2]
-        assert second.marks
-        assert second.more == []
-
-
-def test_a_rebuilt_index_is_another_generation(vault: Path) -> None:
-    Editor(vault, 1).put("note.md")
-    synced(vault)
-    with Vault(str(vault)) as opened:
-        searcher = opened.searcher()
-        assert searcher.generation == opened.state.generation()
-        Vault(str(vault)).sync(rebuild=True)
-        assert searcher.generation != opened.state.generation()
-
-
 # Texts of notes
 
 
@@ -247,22 +223,6 @@ def test_only_so_much_is_remembered(
     texts.read(names[:10])
     assert opened_files == names[:10], "the others were let go"
     assert texts.read(["sub/n.md"]) == {"sub/n.md": "one"}
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
-def test_encodings(vault: Path, encoding: str) -> None:
-    (vault / "n.md").write_bytes("\r\n计划\r\nÖfen\r\n".encode(encoding))
-    assert read_lines(str(vault), "n.md", 1, 3) == "计划\nÖfen"
-    assert NoteTexts(str(vault)).read(["n.md"])["n.md"] == "\n计划\nÖfen\n"
-
-
-def test_lines_are_cut_as_a_slice_is() -> None:
-    rng = random.Random(1)
-    for _ in range(500):
-        text = "".join(rng.choices("ab\n", k=rng.randrange(20)))
-        first, last = rng.randint(1, 9), rng.randint(1, 12)
-        expected = "\n".join(text.split("\n")[first - 1 : last]).strip("\n")
-        assert cut_lines(text, first, last) == expected
 
 
 def test_a_note_that_moves_in_the_middle_of_a_search_is_found(

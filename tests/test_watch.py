@@ -140,25 +140,6 @@ def test_a_note_that_is_made_saved_and_deleted(
     assert marks.settled() == [("touched", "new.md")]
 
 
-def test_saves_that_write_beside_and_rename(root: Path, watcher: Watcher, marks: Marks) -> None:
-    fill(root, "note.md")
-    watcher.start()
-    fill(root, "note.md.tmp", ".#note.md")
-    assert marks.settled() == []
-    (root / "note.md.tmp").replace(root / "note.md")
-    assert marks.settled() == [("touched", "note.md")]
-
-
-def test_saves_that_rename_the_note_away_first(root: Path, watcher: Watcher, marks: Marks) -> None:
-    fill(root, "note.md")
-    watcher.start()
-    (root / "note.md").rename(root / "note.md~")
-    assert marks.settled() == [("touched", "note.md")]
-    fill(root, "note.md")
-    (root / "note.md~").unlink()
-    assert set(marks.settled()) == {("touched", "note.md")}
-
-
 def test_a_moved_note_is_told_of_at_both_places(
     root: Path, watcher: Watcher, heard: Heard, marks: Marks
 ) -> None:
@@ -247,22 +228,6 @@ def test_a_moved_folder_is_told_of_once_at_both_places(
     heard.calls.clear()
     fill(root, "c/b/0.md")
     assert set(marks.settled()) == {("touched", "c/b/0.md")}
-
-
-def test_a_folder_to_the_trash_and_back(
-    root: Path, watcher: Watcher, heard: Heard, marks: Marks
-) -> None:
-    fill(root, "a/x.md", ".trash/x.md")
-    watcher.start()
-    (root / "a").rename(root / ".trash/a")
-    assert marks.settled() == [("folder", "a")]
-    heard.calls.clear()
-    (root / ".trash/a").rename(root / "b")
-    assert marks.settled() == [("folder", "b")]
-    heard.calls.clear()
-    (root / "b/x.md").unlink()
-    (root / "b").rmdir()
-    assert marks.settled() == [("touched", "b/x.md"), ("folder", "b")]
 
 
 def test_nothing_is_lost_in_folders_made_in_one_go(
@@ -401,31 +366,6 @@ def test_a_vault_that_is_renamed_away_and_back(root: Path, watcher: Watcher, hea
     fill(root, "a.md")
     heard.wait(("touched", "a.md"))
     assert heard.of("folder") == [("folder", "")]
-
-
-def test_a_vault_that_goes_with_the_folder_above(tmp_path: Path, heard: Heard) -> None:
-    root = tmp_path / "above" / "vault"
-    root.mkdir(parents=True)
-    watcher = Watcher(str(root), heard)
-    watcher.start()
-    root.parent.rename(tmp_path / "away")
-    assert not watcher.is_alive()
-    assert not watcher.is_alive()
-    assert heard.calls == [("folder", "")]
-    watcher.start()
-    assert not watcher.is_alive()
-    watcher.stop()
-
-
-def test_a_vault_behind_a_link(tmp_path: Path, root: Path, heard: Heard) -> None:
-    (tmp_path / "link").symlink_to(root)
-    watcher = Watcher(str(tmp_path / "link"), heard)
-    watcher.start()
-    fill(root, "sub/a.md")
-    until(lambda: heard.covers("sub/a.md"))
-    (tmp_path / "link").unlink()
-    assert not watcher.is_alive()
-    watcher.stop()
 
 
 def test_a_folder_that_leaves_the_vault_and_comes_back(
@@ -656,27 +596,3 @@ def test_a_system_that_cannot_tell(
     assert os.strerror(errno.ENOSYS) in what
     assert fix == "vaultmem sync"
     watcher.stop()
-
-
-def test_many_folders(root: Path, watcher: Watcher, heard: Heard) -> None:
-    for number in range(150):
-        (root / f"{number}/1/2/3/4/5/6/7/8/9").mkdir(parents=True)
-    watcher.start()
-    assert watcher.is_whole()
-    fill(root, "149/1/2/3/4/5/6/7/8/9/deep.md")
-    heard.wait(("touched", "149/1/2/3/4/5/6/7/8/9/deep.md"))
-    (root / "149").rename(root / "moved")
-    fill(root, "moved/1/2/3/4/5/6/7/8/9/deep.md")
-    heard.wait(("folder", "moved"), ("touched", "moved/1/2/3/4/5/6/7/8/9/deep.md"))
-
-
-def test_nothing_is_told_after_the_stop(root: Path, heard: Heard) -> None:
-    watcher = Watcher(str(root), heard)
-    watcher.stop()
-    watcher.start()
-    watcher.stop()
-    watcher.stop()
-    fill(root, "a.md")
-    assert not watcher.is_alive()
-    assert heard.calls == []
-    assert not [one for one in threading.enumerate() if "watch" in type(one).__module__]

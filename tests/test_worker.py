@@ -86,13 +86,6 @@ def test_an_open_turn_holds_up_its_own_conversation_only(opened: Vault) -> None:
     assert said(opened) == ["first", "second", "ok", "done"], "in the order in which it was said"
 
 
-def test_the_words_of_a_user_are_kept_when_no_answer_came(opened: Vault) -> None:
-    worker = Worker(opened)
-    speak(worker, "cut off", None)
-    worker.work_once()
-    assert said(opened) == ["cut off"]
-
-
 def test_the_thread_works_when_nudged_and_ends_when_told(
     opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,21 +171,6 @@ def test_one_worker_at_a_time(opened: Vault) -> None:
     with claim:
         assert other.work_once() == 0
     assert other.work_once() == 1
-
-
-def test_several_workers_remember_each_turn_once(opened: Vault) -> None:
-    counted: Counter[str] = Counter()
-    workers = [
-        Worker(opened, on_learned=lambda one: counted.update([one.conversation])) for _ in range(3)
-    ]
-    for number in range(12):
-        speak(workers[0], f"u{number}", None, conversation=f"c{number}")
-    threads = [threading.Thread(target=one.work_once) for one in workers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert counted == Counter(f"c{number}" for number in range(12))
 
 
 def test_a_turn_that_cannot_be_remembered_is_put_aside_and_holds_up_nobody(
