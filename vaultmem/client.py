@@ -159,8 +159,7 @@ def _number(fields: JsonObject, name: str) -> int:
 
 
 def ask_agent(command: str, words: list[str]) -> int | None:
-    """Have the agent carry out a reading command and print its texts; the exit code. None when there is no agent, or
-    anything is odd about it: then the caller carries the command out itself."""
+    """Have the agent carry out a reading command and print its texts; the exit code, None where it cannot."""
     if os.environ.get("VAULTMEM_DEBUG") or not _OWN_PROCESS.isdisjoint(words):
         return None
     stdin = stdin_so_far() if command == "hook" else None
@@ -176,8 +175,7 @@ def ask_agent(command: str, words: list[str]) -> int | None:
 def run_in_agent(
     command: str, words: list[str], *, timeout: float, stdin: str | None = None
 ) -> object:
-    """The reply to a command that the agent carries out, for print_reply(). NOBODY when there is no agent. Raises
-    AgentError."""
+    """The agent's reply to a command, for print_reply(). NOBODY when there is none. Raises AgentError."""
     given = {} if stdin is None else {"given": stdin}
     return call(vault_of(words), "run", {**_request(command, words), **given}, timeout=timeout)
 
@@ -282,8 +280,7 @@ def _show(out: str, err: str, turns: object) -> None:
 
 
 def show_parts(parts: list[tuple[str, str]]) -> None:
-    """Write texts to the streams that they name, in their order; or all into a pager, where that is longer than the
-    screen."""
+    """Write texts to the streams that they name, or all into a pager where that is longer than the screen."""
     from vaultmem import screen
 
     whole = "".join(text for _, text in parts)

@@ -148,8 +148,7 @@ def with_setting(text: str, key: str, value: str) -> str:
 
 
 def signature(vault: str) -> tuple[tuple[int, int, int] | None, ...]:
-    """Another value when one of the files that load() reads has changed. A link in the vault is not read, so
-    what it leads to does not count."""
+    """Another value when one of the files that load() reads has changed; a link in the vault is not read."""
     stats: list[tuple[int, int, int] | None] = []
     for look, path in ((os.lstat, os.path.join(vault, VAULT_FILE)), (os.stat, paths.config_file())):
         try:

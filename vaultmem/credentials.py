@@ -63,8 +63,7 @@ def find(
 
 
 def of_clients(setting: str, environ: Mapping[str, str] = os.environ) -> Key | None:
-    """The key by proxy.key that clients of the proxy must have; None when they need none. Raises LlmError when there
-    shall be one and is not."""
+    """The key by proxy.key that clients must have, if any. Raises LlmError when it is named and not there."""
     result = _lookup(setting, "proxy.key", environ)
     if result is None and setting != OFF:
         name = setting.partition(":")[2]

@@ -26,8 +26,7 @@ def on_battery() -> bool | None:
 
 
 def load() -> float:
-    """How busy the processors were in the last minute: 1.0 is all of them, more is a queue. 0.0 where
-    nobody knows."""
+    """How busy the processors were in the last minute: 1.0 is all of them; 0.0 where nobody knows."""
     try:
         return float(psutil.getloadavg()[0]) / (os.cpu_count() or 1)
     except (AttributeError, OSError, RuntimeError, psutil.Error):
@@ -77,8 +76,7 @@ def give_back() -> None:
 
 
 def keep_together() -> None:
-    """Let all threads share a few pools of memory, and nothing large be in them. To be called before there are
-    threads."""
+    """Let all threads share a few pools of memory, without anything large. Call it before there are threads."""
     if options := _call("mallopt"):
         options(_ARENA_MAX, ARENAS)
         options(_MMAP_THRESHOLD, LARGE)

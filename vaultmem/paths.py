@@ -137,8 +137,7 @@ def keep_private(file: str) -> str:
 
 
 def replace_private(path: str, text: str, *, sync: bool = False) -> None:
-    """Put a file that only its owner can read in the place of another, whole or not at all; with `sync` it survives a
-    power cut. Raises OSError."""
+    """Replace a file that only its owner can read, whole or not at all; with `sync` for good. Raises OSError."""
     fresh = f"{path}.{os.getpid()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -187,8 +186,7 @@ def at_and_above(folder: str) -> Iterator[str]:
 def choose_vault(
     named: str | None, configured: str | None, claimed: Callable[[str], str | None] | None = None
 ) -> str:
-    """The vault to work on: --vault, VAULTMEM_VAULT, the folder above, the user's config, or else what `claimed` finds
-    from the working directory."""
+    """The vault to work on: --vault, VAULTMEM_VAULT, the folder above, the settings, or what is `claimed`."""
     chosen = named or os.environ.get("VAULTMEM_VAULT") or find_vault(os.getcwd()) or configured
     if not chosen and claimed:
         chosen = claimed(os.getcwd())

@@ -102,8 +102,7 @@ def pad(text: str, width: int) -> str:
 
 
 def wrap(words: list[tuple[str, str]], width: int, most: int) -> list[str]:
-    """Lines of words, at most so many: each word as it is and as it is painted. The last line ends in … where
-    something is left out."""
+    """Lines of words, at most so many: each word as it is and as it is painted. A cut one ends in …."""
     lines: list[str] = []
     line, used = "", 0
     for text, painted in _broken(words, width):
@@ -119,8 +118,7 @@ def wrap(words: list[tuple[str, str]], width: int, most: int) -> list[str]:
 
 
 def fold(line: str, width: int, plain: Callable[[str], str] = str) -> str:
-    """A line as several, where it is too long: what follows stands below its last column. `plain` takes out of a text
-    what needs no room."""
+    """A line as several, where it is too long. `plain` takes out of a text what needs no room."""
     flat = plain(line)
     if columns(flat) <= width:
         return line

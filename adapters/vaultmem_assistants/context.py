@@ -48,8 +48,7 @@ Commands for a shell:
 def context(
     name: str, vault: str, result: Mapping[str, list[Row]], recalled: Sequence[str] = ()
 ) -> str:
-    """What to tell the assistant that the harness `name` starts: what waits in the vault, by section, memories in one
-    line each, and what it may run."""
+    """What to tell the assistant that the harness `name` starts: what waits, memories, and what it may run."""
     preferences = [
         f"[PROCEDURAL] {row['text']}{_remark(row)}" for row in result.get("preferences", [])
     ]
@@ -218,8 +217,7 @@ def _file_in(folder: str) -> str:
 
 
 def skill_text(program: str, vault: str) -> str:
-    """The skill; how vaultmem is called and the vault as the shell wants them, "" for the vault of the person's
-    settings."""
+    """The skill; how vaultmem is called and the vault as the shell wants them, "" for that of the settings."""
     with open(_SOURCE, encoding="utf-8") as file:
         source = file.read()
     named = f" --vault {vault}" if vault else ""

@@ -34,8 +34,7 @@ def tag(harness: Harness) -> str:
 
 
 def add_hook(text: str, harness: Harness, command: str) -> str:
-    """The settings with our hook, once; those of a new file for "". Raises ValueError where that cannot be done
-    safely."""
+    """The settings with our hook, once. Raises ValueError where that cannot be done safely."""
     if not text:
         return f"{_render_new(harness, command)}\n"
     if not text.strip(_NOTHING):
@@ -118,8 +117,7 @@ def _expect(node: Node, kind: str, name: str) -> Node:
 
 
 def remove_hook(text: str, harness: Harness) -> str:
-    """The settings without any hook of ours; what becomes empty by that goes, too, if we have made it. Of a file that
-    was made for it and holds nothing else, nothing is left."""
+    """The settings without any hook of ours, and without what we had made for it: "" where that was all."""
     if not text.strip(_NOTHING) or not _ours(parse(text), harness):
         return text
     if is_made(text, harness):

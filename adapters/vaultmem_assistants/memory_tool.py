@@ -253,8 +253,7 @@ class _Tool:
         self.session.make(Plan("tool", tuple(changes)), who)
 
     def _edit_marks(self, memory: Memory | None) -> dict[str, Value]:
-        """Properties that say who edited: what an assistant has written into is no longer the person's word alone. What
-        a person has approved must not become something else under their word."""
+        """Properties that say who edited: the words are no longer the person's alone. None for what they approved."""
         if memory is None:
             return {"agent": self.by}
         if self.session.is_approved(memory):

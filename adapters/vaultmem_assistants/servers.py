@@ -29,8 +29,7 @@ _ODD = "it has a form that cannot be edited safely"
 
 
 def add_server(text: str, harness: Harness, entry: Json) -> str:
-    """The settings with our server, once; those of a new file for "". What a person has added to it stays. Raises
-    ValueError where that cannot be done safely."""
+    """The settings with our server, once. Raises ValueError where that cannot be done safely."""
     there, key = _entry(text, harness), harness.servers.key
     if there is not None and not _is_ours(there, harness):
         raise ValueError(f"another server there is called {NAME}")
@@ -342,8 +341,7 @@ def _answer_of(url: str, token: str) -> tuple[int, bytes]:
 
 
 def make_private(path: str) -> None:
-    """See to it that only its owner reads the file that is to hold a token. Raises VaultmemError where the file belongs
-    to a Git repository."""
+    """Let only its owner read the file that is to hold a token. Raises VaultmemError for one that Git keeps."""
     real = os.path.realpath(path)
     if _is_in_git(real):
         raise VaultmemError(

@@ -27,8 +27,7 @@ _LONGEST_PART, _LONGEST_PATH = 240, 1_000
 
 
 def inner_path(path: str) -> str:
-    """The path in the memory folder, "" for the folder itself. What leads out of it is refused, however it is
-    written."""
+    """The path in the memory folder, "" for the folder itself. Whatever leads out of it is refused."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise VaultmemError(f"Path must start with {ROOT}, got: {path[:_LONGEST_PATH]}")
     for spelled in (path, unquote(path), unquote(unquote(path))):
@@ -47,8 +46,7 @@ def is_unportable(part: str) -> bool:
 
 
 def is_hidden(path: str) -> bool:
-    """Whether what lies there is none of the tool's business: the archive, conversations, pages that are written by
-    vaultmem, and what is hidden from editors."""
+    """Whether it is not for the tool: the archive, conversations, pages of ours, what editors hide."""
     return is_kept_free(path) or is_in(path, ARCHIVE)
 
 
@@ -104,8 +102,7 @@ class Folder:
         return Place(inner, path, is_folder=False)
 
     def _is_withheld(self, path: str) -> bool:
-        """Whether a file is not for the assistant by its own word of this moment, memory or not; where its properties
-        cannot be read, nobody knows."""
+        """Whether a file is not for the assistant by its own word of this moment, or cannot be read."""
         try:
             text = decode(self._bytes(path, CAP))[0]
         except FileNotFoundError:
@@ -187,8 +184,7 @@ class Folder:
             return file.read(most)
 
     def text(self, place: Place) -> str:
-        """The text of a file without its properties: to the last byte, but for an outline, whose blocks are its
-        lines."""
+        """The text of a file without its properties: to the last byte, or an outline as lines."""
         style = self.style(place.path)
         try:
             result = self.data(place).decode()

@@ -85,8 +85,7 @@ def _totals(folder: str, conversation: str, result: list[Entry]) -> JsonObject:
 
 
 def _with_state(one: Entry, every: Sequence[Entry]) -> JsonObject:
-    """An entry as JSON; the summary of all says whether it still may be told, a fact of which turn it is, and of which
-    sentence."""
+    """An entry as JSON; a summary with whether it may be told, a fact with its turn and sentence."""
     turn = turn_of(one, every) if one.role == MEMORY else None
     if turn is not None:
         sentence, _ = sentence_in(turn.content, one.content) or ("", 0)
@@ -195,8 +194,7 @@ def forget(session: Session, request: Arguments) -> JsonObject:
 
 
 def _summaries_with(session: Session, one: Entry) -> list[Entry]:
-    """The summaries that repeat an entry: that of all, and that of its session. Not what a person has written or
-    keeps to themselves."""
+    """The summaries that repeat an entry, but not what a person has written or keeps to themselves."""
     if one.role == SUMMARY:
         return []
     link = f"[[{file_name(one.path)}]]"

@@ -57,8 +57,7 @@ class _New(NamedTuple):
 
 
 def converse(session: Session, params: Arguments) -> JsonObject:
-    """Write new entries, put others away, and set properties of others. Raises where an entry is none of this
-    conversation's, and then nothing is done."""
+    """Write new entries, put others away, set properties of others: all of it, or nothing and an error."""
     batch = _Batch(session, params)
     for record in params.records("new"):
         batch.write(batch.new_entry(record))
@@ -294,8 +293,7 @@ class _Batch:
 
 
 def _continues(before: Entry, new: _New) -> bool:
-    """Whether it is the same answer and more of it: what was written while it came, and not what a person has made of
-    it."""
+    """Whether it is the same answer and more of it, and not what a person has made of it."""
     is_answer = before.role == new.role == ASSISTANT and not before.deleted
     is_ours = before.properties.get("content_hash") == content_hash(before.content)
     old, now = before.content.strip(), new.content.strip()

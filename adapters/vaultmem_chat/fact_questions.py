@@ -118,8 +118,7 @@ def read(answer: object) -> list[str]:
 
 
 def plausible(facts: list[str], message: str) -> list[str]:
-    """Those facts that can be from the message: small models repeat their prompt, what they know from elsewhere,
-    questions, and single words."""
+    """Those that can be from the message: small models repeat their prompt, or tell what they know."""
     there = _topics(message)
     return [
         one

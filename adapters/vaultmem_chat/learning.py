@@ -101,8 +101,7 @@ def learn(vault: Vault, item: Item, model: Model | None, keep: KeepFacts | None 
 
 
 def keep_turn(vault: Vault, item: Item, noted: Collection[str] = ()) -> list[str]:
-    """Write both sides of a turn as notes; their ids. Of those that were `noted` before, what is gone stays away: it
-    was taken back."""
+    """Write both sides of a turn as notes; their ids. What was `noted` before and is gone stays away."""
     session = item.meta.get("session_id")
     about: Record = {"session_id": session} if isinstance(session, str) else {}
     new: list[Record] = []
@@ -149,8 +148,7 @@ def find_facts(text: str, model: Model | None, at: float) -> tuple[list[str], st
 
 
 def _current_words(vault: Vault, item: Item) -> str | None:
-    """What the user says by the note of the turn, which they may have edited since; None where they have taken it back:
-    forgotten, removed or made private."""
+    """What the user says by the note of the turn as it is now; None where they have taken it back."""
     if not item.user.strip():
         return item.user
     for one in vault.entries(item.conversation, [TURNS], deleted=True):

@@ -76,8 +76,7 @@ class MemoryClient:
         self.close()
 
     def close(self, patience: float = CLOSING) -> None:
-        """Close the vault. The turn that is learned from is finished if that takes no longer than so many seconds;
-        the next worker learns from what waits then."""
+        """Close the vault; the turn that is learned from is finished, within so many seconds."""
         self._worker.stop(patience)
         self.vault.close()
 
@@ -106,8 +105,7 @@ class MemoryClient:
     def search(
         self, query: str, *, conversation: str | None = None, top_k: int | None = None
     ) -> list[Recalled]:
-        """What is known about a question, in a conversation, memories and notes: records as `Vault.recall` gives them,
-        best first."""
+        """What is known about a question: records as `Vault.recall` gives them, best first."""
         notes = self.vault.config.text("proxy.notes") != "off"  # nothing leaves this machine here
         limits = memory_context.limits_of(self.vault.config)._replace(notes=notes)
         wanted = limits if top_k is None else limits._replace(top_k=top_k)
@@ -123,8 +121,7 @@ class MemoryClient:
         return take_in(self.vault, source, texts, model)._asdict()
 
     def learn(self) -> int:
-        """Learn from all turns that wait, now, or wait until another thread or process has; how many turns this client
-        has learned from since this was called last."""
+        """Learn from all turns that wait, or wait until that is done; how many were learned from since last time."""
         self._worker.work_once(wait=True)
         before, self._learned = self._learned, self._worker.remembered
         return self._learned - before
@@ -223,8 +220,7 @@ class Turn:
         self._item: Item | None = None
 
     def begin(self) -> Context:
-        """Recall, and keep what the user says; the context. A request in which the user says nothing is left as it
-        is."""
+        """Recall, and keep what the user says; the context. A request without words of the user is left as it is."""
         chat = bodies.read(self.body)
         if chat is None or not chat.is_turn or not chat.question.strip():
             return Context("", 0)

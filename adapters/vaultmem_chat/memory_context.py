@@ -138,8 +138,7 @@ def compose(summary: str, memories: Iterable[tuple[str, str]], earlier: Sequence
 
 
 def harmless(content: str) -> str:
-    """The content without anything that could end it, pass for another entry, or for a message of its own. Its further
-    lines are indented, so none of them begins like an entry."""
+    """The content without anything that could end it, or pass for another entry or a message of its own."""
     text = _BREAKS.sub("\n", content.strip().translate(_UNSEEN))
     return without_roles(inert(text)).replace("\n", "\n  ")
 

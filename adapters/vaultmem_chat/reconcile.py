@@ -99,8 +99,7 @@ class Decisions(NamedTuple):
 
 
 def question(new: Sequence[str], existing: Sequence[Existing], strategy: str) -> Question:
-    """The question to a model: to name what changes ("subset"), or to go through every fact, old and new ("enumerate").
-    Raises ValueError for another strategy."""
+    """The question to a model, by one of STRATEGIES. Raises ValueError for another one."""
     if strategy not in STRATEGIES:
         raise ValueError(f"{strategy!r} is no strategy. Use {' or '.join(STRATEGIES)}.")
     numbered = strategy == "enumerate"
@@ -276,8 +275,7 @@ def says(text: str, fact: str) -> bool:
 
 
 def _may_say(text: str, fact: str) -> bool:
-    """Whether a text may say what a fact says, in other words: "is married to Anne", "wife is Anne". Two things that
-    somebody likes have only the liking in common."""
+    """Whether a text may say a fact in other words. Two things that are liked have only the liking in common."""
     return bool((_words(fact) & _words(text)) - _VERBS) and _agrees(text, fact)
 
 
@@ -289,8 +287,7 @@ def _agrees(text: str, fact: str) -> bool:
 
 
 def _words(text: str) -> set[str]:
-    """What a text is about: its words without endings and small words; Chinese in pairs of characters, and one
-    character where it stands alone amid other words."""
+    """What a text is about: its words without endings and small words; Chinese mostly in pairs of characters."""
     result = [word for word in _WORD.findall(language().fold(text)) if word not in _SMALL]
     pairs = {a + b for a, b in pairwise(result) if _is_han(a)}
     alone = (

@@ -80,8 +80,7 @@ class Changes(NamedTuple):
 
 
 def update(vault: Vault, conversation: str, model: Model | None, until: float | None = None) -> bool:  # fmt: skip
-    """Bring summaries up to date, compress old sessions, put away what is too much; whether something was written.
-    The talk after `until` is not learned from yet, and has a round of its own."""
+    """Bring the summaries up to date, put away what is too much; whether something was written."""
     config = vault.config
     limits = Limits(
         config.number("conversations.max_entries"),
@@ -109,8 +108,7 @@ def update(vault: Vault, conversation: str, model: Model | None, until: float | 
 def next_round(
     entries: Iterable[Entry], model: Model | None, limits: Limits, count: Callable[[str], int]
 ) -> Changes | None:
-    """What is to be written now, of all entries of one conversation, also those that were put away or are private;
-    None where all is well."""
+    """What is to be written now, of all entries of one conversation; None where all is well."""
     return _Round(list(entries), model, limits, count).changes()
 
 

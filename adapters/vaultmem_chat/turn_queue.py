@@ -80,8 +80,7 @@ class Turns:
         self, conversation: str, user_text: str, at: float, *,
         user_id: str | None = None, meta: JsonObject | None = None,
     ) -> Item:  # fmt: skip
-        """A turn begins. It survives a power cut from here on. `user_id` is that of the user's turn where it is an
-        earlier one that is answered once more."""
+        """A turn begins, and survives a power cut. `user_id` is that of an earlier one that is answered again."""
         own, about = str(uuid.uuid4()), dict(meta or {})
         model = str(about.get("model") or "")
         item = Item(
@@ -127,8 +126,7 @@ class Turns:
             return True
 
     def put_aside(self, item: Item, why: str) -> None:
-        """Keep what cannot be learned from for a person to look at; but where an answer came meanwhile, the turn is
-        another one and is tried again."""
+        """Keep for a person what cannot be learned from; but where an answer came meanwhile, try again."""
         with self._changing():
             if not self._is_changed(item):
                 self._set_aside(item.name, why)
@@ -157,8 +155,7 @@ class Turns:
         return [f"{self.folder}/{name}" for name in self._list_files() if name.endswith(_BROKEN)]
 
     def claim(self, *, wait: bool = False) -> AbstractContextManager[None] | None:
-        """Become the one worker, until the end of the block; None where there is another one, but for `wait`: then it
-        is waited for, be it a process or a thread of this one."""
+        """Become the one worker, until the end of the block; None where there is another one, unless `wait`."""
         handle = self._opened("worker")
         is_ours = False
         try:

@@ -185,8 +185,7 @@ class Worker:
         return is_done
 
     def _may_ask(self, item: Item) -> bool:
-        """Whether the model is of the service that the turn was sent to. No other one hears of it: then rules learn
-        from it."""
+        """Whether the model is of the service that the turn was sent to: no other one hears of it."""
         return item.meta.get(SERVICE) in (None, "", service_of(self._vault.config))
 
     def _fail(self, item: Item, why: str, *, counts: bool) -> None:

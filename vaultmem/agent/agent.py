@@ -94,8 +94,7 @@ class Agent:
         self.wakeups = Wakeups()
 
     def run(self, answer: Answer) -> bool:
-        """Work until stop(); whether the agent shall restart. Requests are answered from the first
-        moment on."""
+        """Work until stop(), and answer from the first moment on; whether the agent shall restart."""
         self._server = Server(paths.socket_path(self.folder), self._guard(answer))
         self._server.start()
         log.info("answering at %s", self._server.path)
@@ -156,8 +155,7 @@ class Agent:
         return settings.signature(self.folder) != self._settings.signature
 
     def _wants_new_settings(self, *, must: bool) -> bool:
-        """Whether to restart with the settings of now: not when they are wrong, nor, unless it `must` be,
-        when they are the same in other words."""
+        """Whether to restart with the settings of now: not when wrong, nor, unless it `must` be, when the same."""
         now = settings.signature(self.folder)
         if now == self._refused and not must:
             return False
@@ -324,8 +322,7 @@ class Agent:
         return time.monotonic() - max(self.reconciler.last_edit, self._throttle.last_request)
 
     def index_writes(self, within: float = WRITES_WITHIN) -> bool:
-        """Have what was written through the agent indexed; whether it is, within so many seconds. While very
-        much else is read, nobody waits for it."""
+        """Have what was written through the agent indexed; whether it is, within so many seconds."""
         is_short = self.reconciler.stage.total <= FIRST_BATCH
         return self.reconciler.writes.wait(within if is_short else BUSY_WITHIN)
 

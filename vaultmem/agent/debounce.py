@@ -55,8 +55,7 @@ class Debounce:
         return due
 
     def again(self, touch: Touch, due: float, *, known: bool = False) -> None:
-        """Look once more at `due`; nothing has happened there since the touch. With `known`, what was there
-        has been believed, and is only looked at to be sure."""
+        """Look once more at `due`, only to be sure where what was there is `known` already."""
         if touch.path not in self._touches:  # else something has, and it is looked at anyway
             self._touches[touch.path] = touch._replace(first=due, due=due, known=known)
 
@@ -90,8 +89,7 @@ class Seen(NamedTuple):
 
 
 def look_again(looks: Iterable[Seen], last: dict[str, float], now: float) -> dict[str, float]:
-    """The paths that need more time, and when to look at them again. `last` tells when something last
-    happened to each; what it does not name has had all its time."""
+    """When to look again at paths that need more time; what `last` does not name has had all its time."""
     due = {one.path: last[one.path] + _settle_time(one) for one in looks if one.path in last}
     return {path: at for path, at in due.items() if at > now}
 
@@ -128,8 +126,7 @@ def _around(path: str) -> Iterator[str]:
 
 
 def too_early(diff: Diff, touches: list[Touch], now: float) -> tuple[set[str], dict[Touch, float]]:
-    """Paths that seem to be gone or cut off, but may be about to be replaced; and the touches to look at
-    again, with the time to do so."""
+    """Paths that may be about to be replaced; and the touches to look at again, with the time to do so."""
     shrunk = (entry.path for entry in diff.put if entry.path in diff.before)
     covering = _covering([*diff.gone.values(), *shrunk], touches)
     last = {path: max(touch.last for touch in several) for path, several in covering.items()}

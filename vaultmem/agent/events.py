@@ -46,8 +46,7 @@ class Wakeups:
 
     @contextmanager
     def from_signals(self) -> Iterator[None]:
-        """SIGTERM and Ctrl-C send END, SIGHUP sends RESTART. In the end SIGHUP is ignored, also by the program
-        that takes this one's place, until that listens."""
+        """SIGTERM and Ctrl-C send END, SIGHUP sends RESTART, and is ignored in the end until a successor listens."""
         numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
         before = {number: signal.signal(number, lambda *_: None) for number in numbers}
         signal.set_wakeup_fd(self._in, warn_on_full_buffer=False)

@@ -282,8 +282,7 @@ def ledger(vault: str) -> Ledger:
 
 
 def listing(config: Config, known: Ledger | Runs | Scheduler, now: float) -> list[JobState]:
-    """All jobs as they stand, in the order of the table. Without a scheduler, `next_run` is when a job would
-    run if an agent ran now."""
+    """All jobs in the order of the table. Without a scheduler, `next_run` is as if an agent ran now."""
     from vaultmem.agent import scheduler  # brings asyncio along
 
     runs = known.runs()

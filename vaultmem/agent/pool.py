@@ -59,8 +59,7 @@ class SharedMeaning:
         return self._meaning
 
     def succeed(self) -> None:
-        """Use those of the model that is set, now that they are complete. A search by the others still ends
-        with them."""
+        """Use those of the model that is set, now that they are complete."""
         with self._lock:
             if self._meaning and self._meaning.successor:
                 older, self._meaning = self._meaning, self._meaning.successor
@@ -164,8 +163,7 @@ class Pool:
                 self._by_meaning.release()
 
     def _try_to_close_outdated(self) -> None:
-        """An index that was replaced keeps its space on the disk for as long as somebody has it open. Where
-        the searcher is lent, its borrower comes here."""
+        """A replaced index takes space while it is open. Where it is lent, its borrower comes here."""
         if self._by_meaning.acquire(blocking=False):
             try:
                 self._close_outdated()

@@ -170,8 +170,7 @@ class Reminders(threading.Thread):
             self._next = again if self._next is None else min(self._next, again)
 
     def _settle(self) -> None:
-        """Carry out what was answered, and work once more: the page may have other things to say then. Then list the
-        memories as they are now."""
+        """Carry out what was answered, work once more, then list the memories as they are now."""
         try:
             with self._lend() as vault:
                 settled = vault.ask("settle") if self._pending().unsettled else None

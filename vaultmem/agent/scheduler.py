@@ -162,10 +162,7 @@ class Scheduler:
         return self._runs.runs()
 
     def run_now(self, name: str) -> Run:
-        """Run a job at once, whatever it would wait for, and wait for its end.
-
-        Raises StateError when it is running already, or the scheduler is stopped meanwhile.
-        """
+        """Run a job at once, and wait for its end. Raises StateError when it runs already, or is stopped."""
         future: Future[Run] = Future()
         with self._lock:
             if self._stopped.is_set():

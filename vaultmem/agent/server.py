@@ -194,8 +194,7 @@ class Server:
                     self._changed.wait()
 
     def _cut_overdue(self) -> float:
-        """The seconds until the next request is overdue. One that begins later has longer, so nobody has
-        to wake the watch for it."""
+        """The seconds until the next request is overdue: one that begins later has longer."""
         limit, now = self.limits.answer, time.monotonic()
         soonest = limit
         for client in self._clients:

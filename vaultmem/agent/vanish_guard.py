@@ -112,8 +112,7 @@ class VanishGuard:
         self.count(self._going, now)
 
     def _check(self, count: int, known: int, now: float) -> None:
-        """Raises VaultGoneError when, with those of the last minute, so many cannot be believed; `known` is how
-        many the index holds, these among them."""
+        """Raises VaultGoneError when, with those of the last minute, so many of `known` cannot be believed."""
         if not self.vanished:
             while self._lately and self._lately[0][0] < now - WINDOW:
                 self._lately.popleft()

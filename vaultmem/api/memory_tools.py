@@ -73,8 +73,7 @@ def ensure_indexed(vault: Vault) -> Vault:
 
 
 def note_path(vault: Vault, name: str, to: Viewer) -> str:
-    """The path of the note with a path, a title or an alias. One that the viewer may not see is answered with the same
-    words as one that is not there."""
+    """The path of the note with a path, a title or an alias; as not there, where the viewer may not see it."""
     if len(name) > MOST_NAME or any(part.startswith(".") for part in name.split("/")):
         advice = "memory_search finds notes by their words"
         raise NoteNotFoundError(f"no note is called {name[:60]!r}; {advice}")
@@ -85,8 +84,7 @@ def note_path(vault: Vault, name: str, to: Viewer) -> str:
 
 
 def is_hidden(vault: Vault, path: str, to: Viewer) -> bool:
-    """Whether the viewer may not see the note as it is at this moment, or it was said in a conversation: memory_recall
-    with its scope answers what is known of that."""
+    """Whether the viewer may not see the note as it is now, or it was said in a conversation."""
     folder = vault.config.text("memory_folder")
     if in_conversation(path, folder):
         return True
@@ -276,8 +274,7 @@ def related(vault: Vault, call: Call) -> Outcome:
 
 
 def _hits(vault: Vault, call: Call, *, semantic: bool | None) -> Iterator[Hit]:
-    """What fits and may be shown, the best first. What is said in a conversation is nobody's memory yet: it is for who
-    names that conversation as scope."""
+    """What fits and may be shown, the best first; of conversations only what is named as scope."""
     folder = vault.config.text("memory_folder")
     notes = call.flag("notes", default=True)
     limit = call.number("limit") * (MORE if semantic else 1) + _SPARE

@@ -131,8 +131,7 @@ class MemoryVault(Methods):
         return self._answer(item, "dropped", more)
 
     def snooze(self, item: str, until: str | None = None, **more: object) -> AnswerReport:
-        """Put an item off until a day or a time ("friday", "tomorrow 9:00", "3d"; tomorrow, if none is named); a
-        report like that of done(), with "until"."""
+        """Put an item off until a day or a time (tomorrow, if none is named); a report like that of done()."""
         return self._answer(item, "snoozed", {"until": until, **more})
 
     def reopen(self, item: str, **more: object) -> AnswerReport:
@@ -144,8 +143,7 @@ class MemoryVault(Methods):
         return report
 
     def chores(self) -> list[Report]:
-        """The chores that pending() only counts: pending approvals, memories that could not be filed, contradictions,
-        conflict copies, unreadable notes. Items as those of pending()."""
+        """The chores that pending() only counts: items to approve, file, compare or mend."""
         chores: list[Report] = self.ask("pending")["chores"]
         return chores
 

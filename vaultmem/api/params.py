@@ -89,8 +89,7 @@ def of_tool(verb: Verb, tool: Exposed) -> Schema:
 
 
 def compact_schema(schema: Schema, quiet: Collection[str]) -> JsonObject:
-    """The schema as a list of tools has it, shorter than the one that arguments are checked by: without `quiet`
-    parameters, limits, and choices that a description names."""
+    """The schema as a list of tools has it: without `quiet` parameters, limits, and choices that are described."""
     properties = schema.get("properties", {})
     shorter = {name: _shorten(one) for name, one in properties.items() if name not in quiet}
     return {**schema, "properties": shorter} if properties else {**schema}

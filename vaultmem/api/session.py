@@ -116,8 +116,7 @@ class Session:
         self.toolbox.tell(Event(AGENT_END, self.client))
 
     def inject_context(self, query: str) -> str:
-        """Recall what is known about a query. The block is kept: tools and hooks find it in the call, and the next
-        outcome begins with it."""
+        """Recall what is known about a query; tools and hooks find it in calls, the next outcome begins with it."""
         from vaultmem.api.memory_tools import recall
 
         call = Call("memory_recall", {"query": query[:MOST_QUERY]}, self.client)

@@ -120,8 +120,7 @@ class Vault(MemoryVault):
         return self
 
     def searcher(self) -> Searcher:
-        """The open index, which sees what any process has written until now. Raises StateError when the
-        vault was never synced."""
+        """The open index, with what any process has written. Raises StateError when the vault was never synced."""
         self._index_writes()
         return self.mended(self._refresh)
 
@@ -139,8 +138,7 @@ class Vault(MemoryVault):
         return self._searcher
 
     def mended(self, work: Callable[[], T]) -> T:
-        """What some work gives that needs the index; where that is damaged, it is built anew first. Who holds the lock
-        is writing, and does without."""
+        """What some work gives that needs the index; a damaged one is rebuilt first, but by who is writing."""
         if self.state.is_behind() and not self.state.holds_lock():
             with suppress(VaultmemError):  # an older answer beats none
                 self.sync()
@@ -314,8 +312,7 @@ class Vault(MemoryVault):
         return catalog_read.note_paths(self.searcher().catalog)
 
     def note(self, name: str) -> Note:
-        """What is in one note now, as its editor sees it: title, properties, tags, aliases, headings,
-        links, tasks, and the pieces of its text."""
+        """What is in one note now, as its editor sees it: title, properties, tags, links, tasks, text and so on."""
         from vaultmem.vault.dialects import read_now
 
         dialect, cap = self.config.text("dialect"), self.config.number("index.max_note_bytes")
@@ -358,8 +355,7 @@ class Vault(MemoryVault):
         return [each for each in every if not in_conversation(each[0], folder)]
 
     def agent(self) -> AgentStatus | None:
-        """How the sync agent of this vault is (its pid, what it does, its queues and jobs); None when
-        none is running."""
+        """How the sync agent of this vault is (what it does, its queues and jobs); None when none is running."""
         from vaultmem import client
 
         status = client.call(self.path, "agent", {})

@@ -75,8 +75,7 @@ def answer(words: Sequence[str]) -> str:
 
 
 def _for_bash(values: dict[str, str], *, is_quoted: bool) -> list[str]:
-    """Values as bash takes them. It knows no descriptions; ids, which nobody can tell apart, show theirs while there
-    are several."""
+    """Values as bash takes them, which knows no descriptions; several ids are shown with theirs."""
     plain = [value if is_quoted else _SPECIAL.sub(r"\\\1", value) for value in values]
     is_of_ids = all(about and _ID.fullmatch(value) for value, about in values.items())
     if len(values) == 1 or not is_of_ids:

@@ -200,8 +200,7 @@ class Service:
     # --- what comes
 
     def _listen(self) -> None:
-        """Wait until something comes or a request has its answer; read all that has come: it may cancel what came
-        before it."""
+        """Wait until something comes or a request has its answer; read all that has come."""
         if self._lines.is_over or not self._has_room():
             self._wait([], _LOOK)
             return
@@ -236,8 +235,7 @@ class Service:
                 self._waiting.append(request)
 
     def _cancel(self, line: bytes) -> bool:
-        """Leave unanswered what this line cancels, if it is one that does. What was begun is carried out: it may be
-        half done."""
+        """Leave unanswered what this line cancels, if it does. What was begun is carried out."""
         message = _object(line)
         params = message.get("params")
         if message.get("method") != _CANCELLED.decode() or not isinstance(params, dict):

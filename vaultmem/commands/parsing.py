@@ -190,8 +190,7 @@ def run(name: str, args: Namespace, output: Output) -> int:
 
 
 def options_first(name: str, words: list[str]) -> list[str]:
-    """The words as argparse can read them: options first, then all others behind "--". Content, queries and titles may
-    have options among them, and begin with a dash."""
+    """The words as argparse reads them: options first, then behind "--" all others, which may begin with a dash."""
     one = find_verb(name)
     if not any(param.place for param in one.params):
         return words

@@ -178,8 +178,7 @@ def _show_pending(row: Row, wide: int, output: Output) -> None:
 
 
 def answer(args: Namespace, output: Output) -> int:
-    """done, drop, snooze: answer each item, or show what that would do. One that fails does not keep the others from
-    their answer."""
+    """done, drop, snooze: answer each item, or show what that would do; one that fails hinders no other."""
     params: Answer = {"state": "open"}
     if not args.undo:
         params = {name: getattr(args, name, None) for name in ("until", "series")}

@@ -61,8 +61,7 @@ def params_of(name: str, args: Namespace) -> Answer:
 
 
 def text_or_stdin(text: object, output: Output) -> str:
-    """The words of a command, or what comes from stdin in their place. Scripts that read lines in a loop leave the rest
-    of them on stdin: that is no error."""
+    """The words of a command, or what comes from stdin in their place. Of scripts, a rest on stdin is no error."""
     if isinstance(text, str) and text != "-":
         if is_data_waiting():
             advice = "because there are words; - in their place reads it"
@@ -280,8 +279,7 @@ def show_words(ahead: str, text: str, output: Output, *styles: str, most: int = 
 
 
 def show_diff(text: str | None, output: Output) -> None:
-    """A unified diff, if there is one: in colours on a terminal, where the words that differ stand out; exact
-    elsewhere."""
+    """A unified diff, if there is one: on a terminal in colours, with the words that differ; else exact."""
     lines = text.removesuffix("\n").split("\n") if text else []
     pairs = _pairs(lines) if output.colour else {}
     for number, line in enumerate(lines):

@@ -127,8 +127,7 @@ def result_to_json(result: Hit, whose: Attributions) -> JsonObject:
 
 
 def _words(result: Hit) -> JsonObject:
-    """Of a note the snippet: its lines can be read where more is needed. Of a memory all, and a snippet only where that
-    is not the same."""
+    """Of a note the snippet, for its lines can be read. Of a memory all, and a snippet where that is less."""
     if not result.properties.get("id"):
         return {"snippet": result.snippet}
     is_all = " ".join(result.content.split()) == result.snippet
@@ -171,8 +170,7 @@ def _title(result: Hit) -> str:
 
 
 def _show_snippet(result: Hit, output: Output) -> None:
-    """The words around a match; on a terminal in a few lines, with long addresses cut and rules of tables left
-    out."""
+    """The words around a match; on a terminal in a few lines, without rules of tables, long addresses cut."""
     width = min(output.room(4), screen.MOST)
     words: list[tuple[str, str]] = []
     for match in re.finditer(r"\S+", result.snippet):
@@ -211,8 +209,7 @@ def _remark_age(vault: Vault, output: Output) -> None:
 
 
 def _open(uri: str, path: str) -> None:
-    """Open the note's link, or its file in the person's editor where nothing opens links; only links of our own making,
-    never text from a note."""
+    """Open the note's link, or its file in the person's editor; only links of our own making."""
     import shlex
     import shutil
     import subprocess

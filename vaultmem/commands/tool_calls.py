@@ -45,8 +45,7 @@ _read: list[bytes] = []  # from stdin, before the agent refused
 
 
 def forward(words: list[str]) -> int | None:
-    """The exit code of the command, carried out by the sync agent. None where none runs, or it refuses.
-    Raises AgentError for what may have been done in part."""
+    """The exit code of the command, carried out by the agent; None where it is not. Raises AgentError."""
     _read.clear()
     if os.environ.get("VAULTMEM_DEBUG") or not {"--help", "-h"}.isdisjoint(words):
         return None
@@ -100,8 +99,7 @@ def _as_text(data: bytes) -> str | None:
 
 
 def run_here(args: Namespace, output: Output, tools: Answers, stdin: str | None) -> int:
-    """The command in the sync agent, for a process that forwarded it. Raises UsageError for what the command does
-    better itself, before anything is done."""
+    """The command in the agent, for a process that forwarded it. Raises UsageError for what that does better."""
     from vaultmem.errors import UsageError
 
     if stdin is None and _wants_stdin(args):

@@ -136,8 +136,7 @@ def _batches(run: _Run, lines: Iterator[Line]) -> Iterator[list[Line]]:
 
 
 def arrival(session: Session, memory: Exchanged, by: str) -> Arrival:
-    """The file that a memory will be. Brought by an assistant, it is that assistant's where it names no other one.
-    Raises VaultmemError when it cannot be one."""
+    """The file that a memory will be, as of the assistant that brings it. Raises VaultmemError where there is none."""
     # What was in a file of a vault goes back into one, byte by byte, whatever it is.
     content = memory.content if memory.file is not None else checked_content(memory.content)
     own = memory.id or _text(memory.properties.get("id")) or session.desk.new_id()

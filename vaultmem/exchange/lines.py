@@ -148,8 +148,7 @@ def checked_id(raw: str) -> str:
 
 
 def inner_path(raw: str) -> str:
-    """A place in the memory folder where a memory may lie, as any system can have it. Raises VaultmemError for any
-    other."""
+    """A place in the memory folder where a memory may lie, on any system. Raises VaultmemError for any other."""
     what = f"its path {raw[:60]!r}"
     if _CONTROL.search(raw) or len(raw) > _LONGEST_PATH:
         raise VaultmemError(f"{what} is none")

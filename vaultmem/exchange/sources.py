@@ -223,8 +223,7 @@ class Text(NamedTuple):
 
 
 class Tree:
-    """The files of a source. The root may be a single file; it may be a link, for the person named it. Of folders that
-    are kept apart, nothing is read."""
+    """The files of a source: of a folder or one file, perhaps by a link. What is apart is not read."""
 
     def __init__(self, root: str, apart: Apart = NOTHING) -> None:
         real = os.path.realpath(root)
@@ -292,8 +291,7 @@ class Tree:
 
 
 def beginning(found: Found, most: int) -> Found:
-    """No more than the first characters of a text; says so when there were more. Secrets are taken out first, and no
-    long word is cut in two: half of a secret would not be seen."""
+    """No more than the first characters of a text, and that it was cut; no secret and no long word is halved."""
     size = len(found.text)
     if size <= most:
         return found

@@ -45,8 +45,7 @@ def marked(path: str, text: str, kind: str) -> Found:
 
 
 def text_of_properties(title: str, properties: Properties) -> str:
-    """A page with properties and no text, as text: its title, its description, all else line by line; "" where they say
-    nothing but when it was made or how it looks."""
+    """A page with properties and no text, as text, line by line; "" where they say nothing."""
     fields = {
         key: _as_line(value) for key, value in properties.items() if not _OF_THE_FILE.fullmatch(key)
     }

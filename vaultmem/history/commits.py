@@ -235,10 +235,7 @@ class Files(NamedTuple):
 
 
 class Intake:
-    """Writes commits to a stream, oldest first; `tree` is always what the last one holds.
-
-    What is in the memory folder now is in `files`.
-    """
+    """Writes commits to a stream, oldest first; `tree` is what the last one holds, `files` what is there now."""
 
     def __init__(self, stream: Stream, tree: dict[str, str], folder: str, files: Files) -> None:
         self._stream = stream
@@ -248,8 +245,7 @@ class Intake:
         self.tree = tree
 
     def take(self, batches: Sequence[Batch], now: float) -> None:
-        """What people did, in one commit; then the batches, with what somebody did in between to the same files; then
-        what is different still."""
+        """What people did; then the batches, with what was done to their files in between; then what is left."""
         touched: set[str] = set()
         before: dict[str, bytes] = {}
         for step in (step for batch in batches for step in batch.steps):

@@ -222,8 +222,7 @@ class Repository:
         return code, output, errors
 
     def _remove_stale_lock(self) -> bool:
-        """Remove a lock that a killed git has left on a reference; whether there was one. Ours is the only
-        writer, but a git that outlives its killed caller may need a moment to end."""
+        """Remove a lock that a killed git has left; whether there was one. A git may need a moment to end."""
         locks = [f"{self.folder}/{name}.lock" for name in (BRANCH, "HEAD", "packed-refs")]
         held = {lock: _inode(lock) for lock in locks if _inode(lock)}
         if held:

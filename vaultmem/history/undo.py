@@ -163,8 +163,7 @@ class _Undo:
         self._all.append(file)
 
     def _archive(self, file: _File) -> None:
-        """A file that was created: it goes where deleted memories are, and an entry of a conversation where those of
-        the conversation are, unless it is there already."""
+        """A file that was created goes to the archive, or to where entries of its conversation are put away."""
         inside = f"{self._means.folder}/{ARCHIVE}"
         away = self._means.put_away(file.place[len(self._means.folder) + 1 :])
         if away:

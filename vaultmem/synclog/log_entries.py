@@ -86,8 +86,7 @@ def machine_of(entry: Entry) -> str:
 
 
 def rank(entry: Entry) -> tuple[str, str]:
-    """The greater of two counts: of reads the higher number, of anything else the later, and of two in the same second
-    the one whose line sorts last."""
+    """The greater of two counts: more reads; else the later, and in one second the line that sorts last."""
     if isinstance(entry, Reads):
         return f"{entry.number:06}", entry.at
     return entry.at, line_of(entry)
@@ -319,8 +318,7 @@ ALONE = Turn()
 
 
 def turn_of(own: Page, others: Iterable[Page], silent: Mapping[str, str], now: float) -> Turn:
-    """The turn of a machine that is awake; `silent` has by name the last sign of life of those that left their turn
-    out."""
+    """The turn of a machine that is awake; `silent` has the last sign of life of those that left theirs out."""
     alive = [one for one in others if _is_awaited(one, silent.get(one.machine, ""), now)]
     woke = seconds(own.awake)
     if not alive or woke is None:

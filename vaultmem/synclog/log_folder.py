@@ -178,8 +178,7 @@ class LogFolder:
             self.forget_stats()
 
     def _is_time(self, new: Page, there: Page, *, is_alone: bool) -> bool:
-        """Whether what has changed is worth a write now. A machine that only counts reads begins a page on its second
-        day, and writes once a day as long as it is alone."""
+        """Whether what has changed is worth a write now: mere reads are, once a day while it is alone."""
         changed = [one for _, one in new.entries.items() ^ there.entries.items()]
         if new.awake != there.awake or not all(isinstance(one, Reads | Written) for one in changed):
             return not (not there.machine and {one.id for one in changed} <= {BASELINE})
@@ -271,8 +270,7 @@ def _name(row: tuple[object, ...]) -> str:
 
 
 def entries_in(ledger: Ledger, machine: str) -> Entries:
-    """All that is known, of the machine of this name and of what is nobody's. Reads of other machines are left out:
-    these tell of them themselves."""
+    """All that is known, of this machine and of nobody; other machines tell of their reads themselves."""
     return merge_entries(answers_in(ledger), collect(_shared_entries(ledger, machine)))
 
 
@@ -309,8 +307,7 @@ def _shared_entries(ledger: Ledger, machine: str) -> list[Entry]:
 
 
 def absorb(ledger: Ledger, heard: Entries, machine: str, now: float) -> None:
-    """Take over what pages say and the ledger does not know, or knows otherwise. What it has already is not written
-    again."""
+    """Take over what pages say and the ledger does not know, or knows otherwise."""
     add_answers(ledger, newer(heard, answers_in(ledger)), now)
     known = collect(_shared_entries(ledger, machine))
     fresh = newer(heard, known)

@@ -79,10 +79,7 @@ def check_service(settings: Settings, folder: str) -> Iterator[tuple[str, str, s
 
 
 class ServiceEmbedder(TextEmbedder):
-    """A model of a service.
-
-    Raises EmbeddingServiceError when it gives none. How long its vectors are is looked up once, and stored in `folder`.
-    """
+    """A model of a service. Raises EmbeddingServiceError. The length of its vectors is stored in `folder`."""
 
     is_local = False
 

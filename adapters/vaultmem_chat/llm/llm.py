@@ -81,8 +81,7 @@ def open_model(settings: Settings, *, key: Key | None = None, model: str = "") -
 
 
 def whole_chat(settings: Settings, body: bytes, answer: Answer, key: Key | None = None) -> bytes:
-    """The answer of the service to a chat completion, which `answer` reads. Nothing is tried again: the caller is
-    there, and decides. Raises LlmError."""
+    """The answer to a chat completion, which `answer` reads; nothing is tried again. Raises LlmError."""
     service, wire = _chat_wire(settings, key)
     reply = wire.exchange(CHAT, body, MOST_STREAMED)
     if not 200 <= reply.status < 300:
@@ -261,8 +260,7 @@ class Llm:
 
 
 def diagnose(settings: Settings) -> Iterator[tuple[str, str, str]]:
-    """What is wrong with the service of the settings: how bad, what, and what to do; nothing when none is set. Asks it
-    for its list of models, for a moment."""
+    """What is wrong with the service of the settings, if one is set: how bad, what, and what to do."""
     service = service_of(settings)
     if service is None:
         return

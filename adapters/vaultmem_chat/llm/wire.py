@@ -67,8 +67,7 @@ class Wire(NamedTuple):
 
     @contextmanager
     def streamed(self, path: str, content: bytes) -> Iterator[tuple[Reply, Iterator[bytes]]]:
-        """POST a body of JSON; the reply without its body, and that as it comes, which may take as long as it likes
-        while bytes come. Raises LlmError."""
+        """POST a body of JSON; the reply without its body, and that as it comes. Raises LlmError."""
         with self._opened(path, content, _TimeLimit()) as response:
             yield _reply(response, response.status_code), _pieces(response, MOST_STREAMED)
 

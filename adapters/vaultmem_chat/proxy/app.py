@@ -74,8 +74,7 @@ class _Guarded:
 
 
 class _Relay(StreamingResponse):
-    """The upstream's answer as it comes, while the client is there. One that is cut off is cut off here as well: its
-    end is not made up."""
+    """The upstream's answer as it comes. One that is cut off is cut off here as well: no end is made up."""
 
     def __init__(
         self, reply: Reply, pieces: AsyncIterator[bytes], close: Callable[[], Awaitable[None]]

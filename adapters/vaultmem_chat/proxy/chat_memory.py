@@ -218,8 +218,7 @@ class Recalled(NamedTuple):
 
 
 class RecallPool:
-    """Asks the vault, in threads of its own. `opened` opens a vault for a thread; a request waits for as many seconds
-    as `patience` says."""
+    """Asks the vault, in threads of its own; `opened` opens a vault for each. A request waits for `patience`."""
 
     def __init__(self, opened: Callable[[], Vault], limits: Limits, patience: float) -> None:
         self._opened, self._limits, self.patience = opened, limits, patience

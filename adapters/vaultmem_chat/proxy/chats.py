@@ -256,8 +256,7 @@ class Exchange:
             raise
 
     async def _keep(self, tee: Tee, size: int) -> int:
-        """Keep an answer that is complete and has more words than so many; how many it has. Returns when it is on the
-        disk."""
+        """Keep an answer that is complete and has more words than so many; how many it has."""
         answer = tee.answer
         if not answer.is_complete or len(answer.text) == size:
             return size

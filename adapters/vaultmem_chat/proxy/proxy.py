@@ -135,8 +135,7 @@ class Chatting:
         )
 
     def _last_turn(self, conversation: str) -> LastTurn | None:
-        """The newest words of the user that are notes already. Any thread may ask, once for a conversation, so the
-        vault is opened for it."""
+        """The newest words of the user that are notes already. Any thread may ask, so the vault is opened."""
         try:
             with self._vault() as vault:
                 result = vault.entries(conversation, kinds=[TURNS])
@@ -148,8 +147,7 @@ class Chatting:
 
     @contextlib.asynccontextmanager
     async def running(self, _: object = None) -> AsyncIterator[None]:
-        """Learn from turns meanwhile. The first request waits for the warm-up: it shall not go without memory because
-        nothing is loaded yet."""
+        """Learn from turns meanwhile. The first request waits for the warm-up, and does not go without memory."""
         self._worker.start()
         await asyncio.to_thread(self._memory.warm_up)
         try:

@@ -123,8 +123,7 @@ def end_to_end(headers: Headers) -> Headers:
 
 
 def for_upstream(headers: Headers, length: int | None = None) -> Headers:
-    """The headers of a client's request as they go on; `length` is that of a body that is known. Then the answer is to
-    be read as well, so it is requested unpacked."""
+    """The headers of a client's request as they go on; where the body is known, the answer is read, and unpacked."""
     passed = [pair for pair in end_to_end(headers) if pair[0].lower() not in _OURS]
     if length is None:
         if header(headers, b"transfer-encoding"):  # it goes before a length that is named besides
