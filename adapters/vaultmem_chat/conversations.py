@@ -73,10 +73,8 @@ def conversations(desk: MemoryStore, _: Reader, request: Arguments) -> JsonObjec
 
 
 def _totals(folder: str, conversation: str, result: list[Entry]) -> JsonObject:
-    living = [one for one in result if not one.deleted]
-    counts = {
-        kind: sum(KINDS[one.role] == kind for one in living) for kind in (TURNS, FACTS, SUMMARIES)
-    }
+    living = [KINDS[one.role] for one in result if not one.deleted]
+    counts = {kind: living.count(kind) for kind in (TURNS, FACTS, SUMMARIES)}
     return {
         "conversation_id": conversation, "folder": folder, **counts,
         "created_at": stamp(min(one.created for one in result)),
@@ -125,12 +123,8 @@ def promote(session: Session, request: Arguments) -> JsonObject:
     fact = _living(session, request)
     if fact.role != MEMORY:
         raise VaultmemError("only a fact can be promoted; vaultmem write keeps what was said")
-    params = {
-        "content": fact.content,
-        "category": request.text("category"),
-        "by": request.text("by") or None,
-    }
-    own = Arguments(params)
+    about = {"category": request.text("category"), "by": request.text("by") or None}
+    own = Arguments({"content": fact.content, **about})
     content = own.content()
     result = look(session, content, DEFAULT_SCOPE)
     draft = session.draft()
@@ -159,9 +153,8 @@ def promote(session: Session, request: Arguments) -> JsonObject:
     if request.flag("dry_run"):
         return report_planned(session, plan)
     session.make(plan, who)
-    memory = result.same or next(
-        (one for one in session.desk.collection.live() if one.id == memory_id), None
-    )
+    living = (one for one in session.desk.collection.live() if one.id == memory_id)
+    memory = result.same or next(living, None)
     if memory is None:
         raise NoteChangedError("the memory was gone as soon as it was written")
     duplicate = result.same.id if result.same else None

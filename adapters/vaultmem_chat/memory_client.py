@@ -15,7 +15,6 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any, Self
 
 from vaultmem import config as settings
@@ -70,9 +69,7 @@ class MemoryClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:  # fmt: skip
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self, patience: float = CLOSING) -> None:
@@ -137,9 +134,8 @@ class MemoryClient:
         *, is_stream: bool = False,
     ) -> Iterator[Turn]:  # fmt: skip
         if "stream" in options:
-            raise UsageError(
-                "chat() gives the whole answer, stream() its words; neither takes stream="
-            )
+            what = "chat() gives the whole answer, stream() its words"
+            raise UsageError(f"{what}; neither takes stream=")
         listed = _check_messages(messages)
         name = model or self._set_model()
         wanted = {**options, **({"stream": True} if is_stream else {})}
@@ -232,13 +228,10 @@ class Turn:
         except VaultmemError as error:  # a memory that fails stops nobody from talking
             log.warning("asked without memory: %s", error)
         if context.text:
-            self.body = bodies.with_memory(
-                self.body, chat, config.text("proxy.place"), context.text
-            )
-        meta = {"model": chat.model, SERVICE: service_of(config)}
-        self._item = self._turns.begin(
-            self._conversation, chat.question, clock.seconds(), meta=meta
-        )
+            place = config.text("proxy.place")
+            self.body = bodies.with_memory(self.body, chat, place, context.text)
+        meta, now = {"model": chat.model, SERVICE: service_of(config)}, clock.seconds()
+        self._item = self._turns.begin(self._conversation, chat.question, now, meta=meta)
         self.id = self._item.id
         return context
 

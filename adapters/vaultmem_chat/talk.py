@@ -41,9 +41,8 @@ def run(args: Namespace, output: Output) -> int:
     with open_vault(args, output) as vault:
         folder = vault.path
         if not (args.upstream or vault.config.text("llm.base_url")):
-            args.upstream, args.model = _offered(
-                output, args.model, "--upstream {address} --model {name}"
-            )
+            form = "--upstream {address} --model {name}"
+            args.upstream, args.model = _offered(output, args.model, form)
     learned: queue.SimpleQueue[Learned] = queue.SimpleQueue()
     with MemoryClient(
         folder, base_url=args.upstream or "", model=args.model or "", on_learned=learned.put
@@ -55,10 +54,8 @@ def run(args: Namespace, output: Output) -> int:
             return 0
         config = client.vault.config
         about = args.conversation or config.text("conversations.id")
-        output.remark(
-            f"vaultmem: {config.text('llm.model')} at {config.text('llm.base_url')}, "
-            f"conversation {about}; {BYE[0]} ends it"
-        )
+        who = f"{config.text('llm.model')} at {config.text('llm.base_url')}"
+        output.remark(f"vaultmem: {who}, conversation {about}; {BYE[0]} ends it")
         talk.sit()
     return 0
 
@@ -94,12 +91,8 @@ class _Talk:
     """One sitting."""
 
     def __init__(
-        self,
-        client: MemoryClient,
-        conversation: str | None,
-        output: Output,
-        learned: queue.SimpleQueue[Learned],
-    ) -> None:
+        self, client: MemoryClient, conversation: str | None, output: Output, learned: queue.SimpleQueue[Learned]
+    ) -> None:  # fmt: skip
         self._client, self._conversation, self._output = client, conversation, output
         self._learned = learned
         self._turns: set[str] = set()  # of this sitting: the queue may hold those of others

@@ -165,9 +165,8 @@ class Worker:
         try:
             model = self._model(item) if self._may_ask(item) else None
             with spoken():
-                learned = learn(
-                    vault, item, within_budget(vault.config, model), self.turns.add_facts
-                )
+                asked = within_budget(vault.config, model)
+                learned = learn(vault, item, asked, self.turns.add_facts)
             is_done = self.turns.done(item)
         except VaultmemError as error:
             vault.close()

@@ -3,6 +3,9 @@ vaultmem.adapter.services.Models; each loads what it needs."""
 
 from __future__ import annotations
 
+import os
+from functools import cache
+
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,6 +29,17 @@ def open_embedder(settings: Settings, folder: str) -> TextEmbedder:
     return ServiceEmbedder(service_of(settings), folder)
 
 
+@cache
+def prompts() -> dict[str, str]:
+    """What a language model is asked, by name."""
+    import tomllib
+
+    with open(
+        os.path.join(os.path.dirname(os.path.dirname(__file__)), "prompts.toml"), "rb"
+    ) as file:
+        return tomllib.load(file)
+
+
 # Models that run on this machine: looked for on the ports where Ollama, LM Studio and llama.cpp listen. Only the
 # loopback is used, and only the names of the models are read.
 
@@ -41,11 +55,9 @@ def local_models(servers: dict[str, int] | None = None) -> list[Nearby]:
 
     results = []
     for program, port in (SERVERS if servers is None else servers).items():
-        names = [
-            name for name in _names(port) if not any(part in name.lower() for part in _NO_CHAT)
-        ]
-        if names:
-            results.append(Nearby(program, f"http://127.0.0.1:{port}/v1", names[0]))
+        talk = [one for one in _names(port) if not any(part in one.lower() for part in _NO_CHAT)]
+        if talk:
+            results.append(Nearby(program, f"http://127.0.0.1:{port}/v1", talk[0]))
     return results
 
 

@@ -115,13 +115,10 @@ def forward_to(server: Upstream) -> Endpoint:
     async def forward(request: Request) -> Response:
         began, path = time.monotonic(), _path(request)
         headers = request.headers
-        has_body = (
-            headers.get("content-length") not in (None, "0") or "transfer-encoding" in headers
-        )
-        body = request.stream() if has_body else None
-        sending = server.send(
-            upstream.Request(request.method, path, for_upstream(headers.raw), body)
-        )
+        has_length = headers.get("content-length") not in (None, "0")
+        body = request.stream() if has_length or "transfer-encoding" in headers else None
+        passed = upstream.Request(request.method, path, for_upstream(headers.raw), body)
+        sending = server.send(passed)
         # While a body is read, reading it finds out that the client has gone.
         reply = await (sending if body else _while_connected(request, sending))
         log.info("%s %s in %.2f s", request.method, reply.status, time.monotonic() - began)

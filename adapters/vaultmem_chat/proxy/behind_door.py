@@ -10,15 +10,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from vaultmem_server.app import (
-    BaseRoute,
-    Request,
-    Response,
-    Route,
-    current_caller,
-    require,
-    vault_for,
-)
+from vaultmem_server import app as at_door
+from vaultmem_server.app import BaseRoute, Request, Response, Route
 
 if TYPE_CHECKING:
     from vaultmem_chat.proxy.app import Endpoint
@@ -42,19 +35,15 @@ def mount(door: Door) -> list[BaseRoute]:
 
     # Where the door listens is its own matter.
     local = Overrides(host="127.0.0.1")
-    served = {
-        name: Chatting(folder, in_force(folder, local)) for name, folder in door.vaults.items()
-    }
+    vaults = door.vaults.items()
+    served = {name: Chatting(folder, in_force(folder, local)) for name, folder in vaults}
     door.guarded[PLACE] = MOST_BODY
     door.beside.append(lambda: _running(served))
     clients = _Clients(door, served)
-    chats = (COMPLETIONS, RESPONSES)
+    paths = {COMPLETIONS.path: "POST", RESPONSES.path: "POST", "/models": "GET"}
     return [
-        *(
-            Route(f"{PLACE}{one.path}", clients.endpoint(one.path), methods=["POST"])
-            for one in chats
-        ),
-        Route(f"{PLACE}/models", clients.endpoint("/models"), methods=["GET"]),
+        Route(f"{PLACE}{path}", clients.endpoint(path), methods=[method])
+        for path, method in paths.items()
     ]
 
 
@@ -78,9 +67,9 @@ class _Clients:
         from vaultmem_chat.proxy.app import in_form
 
         async def inner(request: Request) -> Response:
-            caller = current_caller(request)
-            require(caller, SCOPE)
-            vault = vault_for(self._door, caller, request.headers.get(VAULT, ""))
+            caller = at_door.current_caller(request)
+            at_door.require(caller, SCOPE)
+            vault = at_door.vault_for(self._door, caller, request.headers.get(VAULT, ""))
             passed = [pair for pair in request.scope["headers"] if pair[0].lower() not in _OURS]
             own = Request({**request.scope, "headers": passed}, request.receive)
             status = 500

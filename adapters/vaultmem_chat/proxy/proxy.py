@@ -83,9 +83,8 @@ def in_force(folder: str, overrides: Overrides, environ: Mapping[str, str] = os.
 def _as_option(message: str) -> str:
     """The error as it is about the command line."""
     for key, option in _OPTIONS.items():
-        message = message.replace(
-            f"the environment variable {settings.variable(key)}: {key}", option
-        )
+        variable = settings.variable(key)
+        message = message.replace(f"the environment variable {variable}: {key}", option)
     return message
 
 
@@ -130,9 +129,8 @@ class Chatting:
 
     def _model(self, key: credentials.Key | None, name: str) -> Model | None:
         """The settings go before what a client has named; its key goes nowhere else than where it was sent."""
-        return open_model(
-            self._config, key=key, model="" if self._config.text("llm.model") else name
-        )
+        is_set = self._config.text("llm.model")
+        return open_model(self._config, key=key, model="" if is_set else name)
 
     def _last_turn(self, conversation: str) -> LastTurn | None:
         """The newest words of the user that are notes already. Any thread may ask, so the vault is opened."""
@@ -165,10 +163,8 @@ class Chatting:
             plural(len(learned.added), "new fact"), f"{len(learned.updated)} replaced",
             f"{len(learned.deleted)} taken back",
         ]  # fmt: skip
-        how = "the model" if learned.by_model else "rules"
-        log.info(
-            "learned by %s in conversation %r: %s", how, learned.conversation, ", ".join(counts)
-        )
+        how, many = "the model" if learned.by_model else "rules", ", ".join(counts)
+        log.info("learned by %s in conversation %r: %s", how, learned.conversation, many)
         if learned.trouble:
             log.warning("the model was not of use: %s", learned.trouble)
         self._unindexed += 1
@@ -199,9 +195,8 @@ class Proxy(Chatting):
         self._listening = listening
         guard = Guard(self.host, self.port, credentials.of_clients(config.text("proxy.key")))
         waiting = self._worker.turns.count
-        self.server = serving.server(
-            app.build(self.chats(), self.upstream, guard, waiting, self.running)
-        )
+        built = app.build(self.chats(), self.upstream, guard, waiting, self.running)
+        self.server = serving.server(built)
 
     def serve(self) -> None:
         """Until a signal ends it."""
