@@ -13,7 +13,7 @@ from vaultmem import config as settings
 from vaultmem import paths
 from vaultmem.agent import life
 from vaultmem.errors import ConfigError
-from vaultmem_assistants import setup_record
+from vaultmem_assistants import first_steps
 from vaultmem_chat import llm
 
 SETTINGS = '{\n  "model": "opus",\n  "hooks": {}\n}\n'
@@ -66,7 +66,7 @@ def test_a_dry_run_shows_every_change_and_makes_none(home: Path) -> None:
     assert "hook session-start --harness claude" in shown.out
     steps = process("setup", "--dry-run", "--json").data["steps"]
     assert len(steps) == 4
-    assert (tree_hash(home), setup_record.recorded_steps()) == (before, [])
+    assert (tree_hash(home), first_steps.recorded_steps()) == (before, [])
 
 
 def test_all_of_it_is_done_and_taken_back(home: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_person_chooses_the_vault_and_each_step(home: Path) -> None:
         "setup", typed="2\ny\nn\nn\ny\n"
     ).out  # the graph: default yes, agent no, Claude no, Codex yes
     assert "Which one is it? [1-2" in shown
-    assert [(one.kind, one.name) for one in setup_record.recorded_steps()] == [
+    assert [(one.kind, one.name) for one in first_steps.recorded_steps()] == [
         ("setting", ""), ("assistant", "codex"),
     ]  # fmt: skip
     config = Path(paths.config_file())

@@ -58,9 +58,8 @@ def run(args: Namespace, output: Output) -> int:
 def _with_door(args: Namespace, work: Connecting) -> int:
     """Only the server is registered: hook and skill are about the vaults of this machine."""
     if args.remove or args.instructions or args.vault or args.mcp is False:
-        raise UsageError(
-            "--remote registers the MCP server of another machine and nothing else; --remove alone removes it"
-        )
+        what = "--remote registers the MCP server of another machine and nothing else"
+        raise UsageError(f"{what}; --remove alone removes it")
     work.show({"server": work.door(servers.door(args.remote, args.token))})
     return 0
 
@@ -127,19 +126,17 @@ class Connecting:
             return edited
         command = shlex.join(words)
         is_new = not os.path.exists(path)
+
+        def added(text: str) -> str:
+            return (hooks.add_hook if text or is_new else hooks.fill_blank)(text, harness, command)
+
+        def removed(text: str) -> str:
+            return hooks.remove_hook(text, harness)
+
         try:
             if self._args.remove:
-                return self._remove(
-                    path,
-                    lambda text: hooks.remove_hook(text, harness),
-                    lambda text: hooks.is_made(text, harness),
-                )
-            return self._edit(
-                path,
-                lambda text: (hooks.add_hook if text or is_new else hooks.fill_blank)(
-                    text, harness, command
-                ),
-            )
+                return self._remove(path, removed, lambda text: hooks.is_made(text, harness))
+            return self._edit(path, added)
         except ValueError as error:
             advice = "Remove the hook by hand: its command has vaultmem hook session-start"
             if not self._args.remove:
@@ -190,11 +187,10 @@ class Connecting:
         harness, remove = self._harness, self._args.remove
         path, former = context.path_of(harness), context.former_path_of(harness)
         text = context.skill_text(self._program, shlex.quote(self._vault) if self._vault else "")
-        users = ", ".join(
-            one.title
-            for one in HARNESSES.values()
-            if one != harness and context.path_of(one) == path and hooks.is_connected(one)
+        others = (
+            one for one in HARNESSES.values() if one != harness and context.path_of(one) == path
         )
+        users = ", ".join(one.title for one in others if hooks.is_connected(one))
         try:
             if former != path and context.is_ours(hooks.read(former)):
                 self._own_file(former, "")
@@ -213,9 +209,7 @@ class Connecting:
 
     # --- files
 
-    def _edit(
-        self, path: str, change: Callable[[str], str], *, spare: bool = True
-    ) -> Edited:  # fmt: skip
+    def _edit(self, path: str, change: Callable[[str], str], *, spare: bool = True) -> Edited:
         return hooks.edit(path, change, dry_run=self._args.dry_run, spare=spare)
 
     def _own_file(self, path: str, text: str) -> Edited:
@@ -228,7 +222,7 @@ class Connecting:
     ) -> Edited:
         """Without our part; a file that was made for it and holds nothing else goes with it."""
         planned = hooks.edit(path, change, dry_run=True)
-        if self._args.dry_run or planned.before == planned.after:
+        if self._args.dry_run or not planned.is_changed:
             return planned
         return hooks.edit(path, change, spare=not is_made(planned.before))
 
@@ -262,14 +256,13 @@ class Connecting:
         if harness.advice:
             output.remark(f"vaultmem: {harness.advice}")
         if not args.vault and not config.load(None).text("vault"):
-            output.remark(
-                "vaultmem: sessions that do not start inside a vault are told nothing: connect with --vault FOLDER, "
-                f"or put vault: FOLDER into {paths.config_file()}"
-            )
+            what = "sessions that do not start inside a vault are told nothing"
+            advice = f"connect with --vault FOLDER, or put vault: FOLDER into {paths.config_file()}"
+            output.remark(f"vaultmem: {what}: {advice}")
 
     def _show_part(self, what: str, edited: Edited) -> None:
         args, title = self._args, self._harness.title
-        if edited.before == edited.after:
+        if not edited.is_changed:
             state = "not there" if args.remove else "there already"
             self._output.line(f"{title}: the {what} is {state}: {edited.path}")
         elif args.dry_run:
@@ -280,8 +273,7 @@ class Connecting:
 
 
 def _to_json(edited: Edited) -> JsonObject:
-    changed = edited.before != edited.after
-    return {"path": edited.path, "changed": changed, "diff": diff_of(edited)}
+    return {"path": edited.path, "changed": edited.is_changed, "diff": diff_of(edited)}
 
 
 def diff_of(edited: Edited) -> str:

@@ -49,10 +49,9 @@ def context(
     name: str, vault: str, result: Mapping[str, list[Row]], recalled: Sequence[str] = ()
 ) -> str:
     """What to tell the assistant that the harness `name` starts: what waits, memories, and what it may run."""
-    preferences = [
-        f"[PROCEDURAL] {row['text']}{_remark(row)}" for row in result.get("preferences", [])
-    ]
-    memories = [*preferences, *(f"[SEMANTIC] {line}" for line in recalled)]
+    rows = result.get("preferences", [])
+    memories = [f"[PROCEDURAL] {row['text']}{_remark(row)}" for row in rows]
+    memories += [f"[SEMANTIC] {line}" for line in recalled]
     program, named = shlex.join(paths.program()), shlex.join(["--vault", vault])
     advice = ADVICE.format(program=program, vault=named, name=name)
     half = (MOST - len(INTRODUCTION) - len(advice) - 64) // 2
@@ -60,13 +59,10 @@ def context(
     return "\n".join([INTRODUCTION, *shown, advice])
 
 
-def holding(
-    facts: Iterable[Fact], projects: Collection[str], to: Viewer, minute: str
-) -> list[Fact]:
+def holding(facts: Iterable[Fact], projects: Collection[str], to: Viewer, now: str) -> list[Fact]:
     """The facts that hold about the person and the project of a session, as far as its assistant may know."""
-    visible = [
-        one for one in facts if to.sees(one["scope"]) and (not one["ends"] or one["ends"] > minute)
-    ]
+    lasting = (one for one in facts if not one["ends"] or one["ends"] > now)
+    visible = [one for one in lasting if to.sees(one["scope"])]
     person = [one for one in visible if not one["project"]]
     named = {each.casefold() for each in projects}
     project = [one for one in visible if one["project"].casefold() in named]
@@ -144,11 +140,8 @@ def recall(vault: Vault, prompt: str, known: frozenset[str], by: str) -> dict[st
     }  # fmt: skip
     result = carry_out(Desk(vault.state, vault.config), Reader(vault), "recall", params)
     assert isinstance(result, dict)
-    fresh = [
-        one
-        for one in result["memories"]
-        if one["vouched"] and known.isdisjoint((one["id"], item_id(str(one["id"]), "preference")))
-    ]
+    vouched = [(one, str(one["id"])) for one in result["memories"] if one["vouched"]]
+    fresh = [one for one, id_ in vouched if known.isdisjoint((id_, item_id(id_, "preference")))]
     lines: dict[str, str] = {}
     left = BUDGET
     for one in fresh[:MOST_RECALLED]:
@@ -245,9 +238,8 @@ def plugin_text(command: Sequence[str]) -> str:
 MARK = "<!-- vaultmem -->"
 MADE = "<!-- vaultmem made this file -->"
 OPEN = "<!-- the line above had no end -->"  # before the mark
-_OURS = re.compile(
-    rf"^[^\r\n]*(?:{re.escape(MARK)}|{re.escape(MADE)})[ \t]*(?:\r?\n|\Z)", re.MULTILINE
-)
+_MARKS = f"{re.escape(MARK)}|{re.escape(MADE)}"
+_OURS = re.compile(rf"^[^\r\n]*(?:{_MARKS})[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 
 
 def line_of(name: str, program: str, vault: str) -> str:

@@ -4,10 +4,12 @@ what was done stands in <state root>/setup.json, from which --undo takes it back
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import sys
 from argparse import Namespace
+from typing import NamedTuple
 
 from vaultmem import config, paths, plugins
 from vaultmem import now as clock
@@ -24,7 +26,6 @@ from vaultmem.text.values import TYPE_CHECKING, plural
 from vaultmem_assistants import hooks
 from vaultmem_assistants.connect import Connecting, diff_of
 from vaultmem_assistants.programs import HARNESSES
-from vaultmem_assistants.setup_record import Done, former, keep, line_of, recorded_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,9 +50,8 @@ def run(args: Namespace, output: Output) -> int:
         return 0
     can_ask = is_terminal(sys.stdin) and is_terminal(sys.stdout) and not output.as_json
     if not (args.yes or args.dry_run or can_ask):
-        raise UsageError(
-            "setup asks before it does anything: type it at a terminal, or with --yes or --dry-run"
-        )
+        how = "type it at a terminal, or with --yes or --dry-run"
+        raise UsageError(f"setup asks before it does anything: {how}")
     _Guide(args, output).run()
     return 0
 
@@ -80,9 +80,8 @@ def vaults(home: str) -> list[str]:
 
 def assistants() -> list[str]:
     """The programs that run assistants, as far as they are installed here."""
-    return [
-        name for name, one in HARNESSES.items() if shutil.which(name) or os.path.isdir(_folder(one))
-    ]
+    every = HARNESSES.items()
+    return [name for name, one in every if shutil.which(name) or os.path.isdir(_folder(one))]
 
 
 def _folder(one: Harness) -> str:
@@ -134,10 +133,9 @@ class _Guide:
             output.line("nothing was done yet; vaultmem setup does it, and asks before each step")
             return
         output.line(output.paint("done" if self._done else "nothing had to be done", "bold"))
-        for each in self._done:
-            output.line(f"  {each}")
-        if self._done:
-            output.line("vaultmem setup --undo takes it back")
+        back = ["vaultmem setup --undo takes it back"] if self._done else []
+        for line in (*(f"  {each}" for each in self._done), *back):
+            output.line(line)
         output.line('Next: vaultmem search "some words", vaultmem pending, vaultmem help')
 
     def _vault(self) -> str:
@@ -150,9 +148,8 @@ class _Guide:
             known = paths.choose_vault(None, config.load(None).text("vault"))
             results = [known, *(one for one in results if one != os.path.realpath(known))]
         if not results:
-            raise VaultNotFoundError(
-                "no notes were found here, and Obsidian and Logseq list none: vaultmem setup FOLDER names them"
-            )
+            what = "no notes were found here, and Obsidian and Logseq list none"
+            raise VaultNotFoundError(f"{what}: vaultmem setup FOLDER names them")
         self._say("vaults", bold=True)
         for number, one in enumerate(results, 1):
             self._say(f"  {number}  {one}  ({_about(one)})")
@@ -211,14 +208,19 @@ class _Guide:
         if life.ping(vault):
             self._say("there already: the agent runs")
         else:
-            self._step(AGENT, [], lambda: _start_agent(vault))
+
+            def do() -> Done:
+                life.start(vault)
+                return Done("agent", AGENT, vault)
+
+            self._step(AGENT, [], do)
 
     def _assistant(self, name: str, vault: str) -> None:
         title = HARNESSES[name].title
         what = f"connect {title}: hook, skill and MCP server"
 
         def do() -> Done:
-            changed = [part for part, one in edits(name, vault, output).items() if differs(one)]
+            changed = [part for part, one in edits(name, vault, output).items() if one.is_changed]
             if advice := HARNESSES[name].advice:
                 output.remark(f"vaultmem: {advice}")
             return Done("assistant", what, vault, name, tuple(changed))
@@ -239,7 +241,7 @@ class _Guide:
 
     def _step(self, what: str, planned: list[Edited], do: Callable[[], Done]) -> None:
         """Show a step, ask, do it, and keep what was done."""
-        changes = [one for one in planned if differs(one)]
+        changes = [one for one in planned if one.is_changed]
         if planned and not changes:
             self._say(f"there already: {what}")
             return
@@ -274,11 +276,6 @@ class _Guide:
 # --- what the steps do
 
 
-def differs(edited: Edited) -> bool:
-    """Whether it changed something, or would."""
-    return edited.before != edited.after
-
-
 def edits(
     name: str, vault: str, output: Output, *, dry_run: bool = False, remove: tuple[str, ...] = ()
 ) -> dict[str, Edited]:  # fmt: skip
@@ -310,11 +307,6 @@ def _serve_at_login(vault: str) -> Done:
     return Done("service", AT_LOGIN, vault)
 
 
-def _start_agent(vault: str) -> Done:
-    life.start(vault)
-    return Done("agent", AGENT, vault)
-
-
 def _undo(output: Output, *, dry_run: bool) -> None:
     """Take back what setup did, the last first; what a person has changed since stays."""
     steps = recorded_steps()
@@ -323,16 +315,14 @@ def _undo(output: Output, *, dry_run: bool) -> None:
         _take_back(one, output)
         steps.remove(one)
         keep(steps)
-    if output.as_json:
-        output.data({"undone": taken, "dry_run": dry_run})
-        return
     would = "would be " if dry_run else ""
-    for what in taken:
-        output.line(f"{would}undone: {what}")
-    if taken:
-        output.remark("vaultmem: the index stays, and all that was written into the vault")
-    else:
-        output.remark("vaultmem: setup has done nothing that could be undone")
+    output.result(
+        {"undone": taken, "dry_run": dry_run}, *(f"{would}undone: {one}" for one in taken)
+    )
+    if not output.as_json:
+        nothing = "setup has done nothing that could be undone"
+        stays = "the index stays, and all that was written into the vault"
+        output.remark(f"vaultmem: {stays if taken else nothing}")
 
 
 def _take_back(one: Done, output: Output) -> None:
@@ -347,3 +337,60 @@ def _take_back(one: Done, output: Output) -> None:
         services.run(own.forget)
     else:
         life.stop(one.vault)
+
+
+# --- the record of what was done, and lines in the person's own settings
+
+
+class Done(NamedTuple):
+    """A step that was done, as far as it has to be known to take it back: no content of anybody's settings."""
+
+    kind: str  # setting, assistant, service, agent
+    what: str
+    vault: str = ""
+    name: str = ""  # of the assistant
+    parts: tuple[str, ...] = ()  # of its integration, that were not there before
+    # Of the settings: before ("" where there was none), and now.
+    lines: tuple[tuple[str, str], ...] = ()
+
+
+def _record_file() -> str:
+    return os.path.join(paths.state_root(), "setup.json")
+
+
+def recorded_steps() -> list[Done]:
+    """What earlier runs have done and nobody has taken back, the first first."""
+    try:
+        with open(_record_file(), encoding="utf-8") as file:
+            steps = json.load(file)["steps"]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        what = f"{_record_file()} cannot be read, which says what setup did"
+        raise VaultmemError(f"{what}: {error}") from error
+    return [
+        Done(**{**one, "parts": tuple(one["parts"]), "lines": tuple(map(tuple, one["lines"]))})
+        for one in steps
+    ]
+
+
+def keep(steps: list[Done]) -> None:
+    """Replace the record, whole or not at all."""
+    paths.make_private(paths.state_root())
+    rows = {"steps": [one._asdict() for one in steps]}
+    paths.replace_private(_record_file(), json.dumps(rows, ensure_ascii=False, indent=1))
+
+
+# --- settings
+
+
+def line_of(text: str, key: str) -> str:
+    """The line of a setting, "" where it has none."""
+    return next((one for one in text.splitlines() if one.startswith(f"{key}:")), "")
+
+
+def former(text: str, lines: tuple[tuple[str, str], ...]) -> str:
+    """The settings with their former lines; those that were changed since stay."""
+    for before, now in lines:
+        text = text.replace(f"{now}\n", f"{before}\n" if before else "", 1)
+    return text

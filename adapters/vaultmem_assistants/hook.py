@@ -74,9 +74,8 @@ class _Context:
         return text
 
     def _with(self, folder: str, listed: Listed, vault: Vault | None) -> str:
-        visible = [
-            row for row in listed.rows if self._viewer.sees(row["scope"]) and not row["private"]
-        ]
+        public = [row for row in listed.rows if not row["private"]]
+        visible = [row for row in public if self._viewer.sees(row["scope"])]
         sections = listing.by_section(visible, DAYS, self._now)
         memories = self._facts(listed)
         if vault is not None and self._args.prompt:
@@ -89,7 +88,6 @@ class _Context:
 
     def _gather(self, vault: Vault) -> Listed:
         """What is pending and what holds, from the index."""
-
         try:
             if vault.is_indexed():
                 return listing.gather(vault, self._now, keep=not self._in_agent)

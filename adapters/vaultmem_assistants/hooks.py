@@ -185,12 +185,9 @@ def _ours(root: Node, harness: Harness) -> list[Way]:
         group = entry.get("hooks") if entry.kind == "object" else None
         if group is None or group.kind != "list":
             continue
-        inner = entry.names.index("hooks")
-        result += [
-            [*way, (entry, inner), (group, place)]
-            for place, hook in enumerate(group.items)
-            if _is_ours(hook, harness)
-        ]
+        inside = [*way, (entry, entry.names.index("hooks"))]
+        ours = (at for at, hook in enumerate(group.items) if _is_ours(hook, harness))
+        result += [[*inside, (group, at)] for at in ours]
     return result
 
 
@@ -226,6 +223,11 @@ class Edited:
     path: str
     before: str
     after: str
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether it changed something, or would."""
+        return self.before != self.after
 
 
 def edit(path: str, change: Edit, *, dry_run: bool = False, spare: bool = True) -> Edited:

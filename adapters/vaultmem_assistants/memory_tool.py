@@ -91,13 +91,10 @@ class _Tool:
         if not place.is_folder:
             return _numbered_file(path, self.folder.text(place), self.command.get("view_range"))
         start = len(place.inner) + 1 if place.inner else 0
-        items = [
-            (
-                self.folder.size(each) if number < MOST_LISTED else 0,
-                each.inner[start:] + "/" * each.is_folder,
-            )
-            for number, each in enumerate(self.folder.inside(place, LEVELS))
-        ]
+        inside = list(self.folder.inside(place, LEVELS))
+        sizes = [*map(self.folder.size, inside[:MOST_LISTED]), *([0] * len(inside[MOST_LISTED:]))]
+        names = (each.inner[start:] + "/" * each.is_folder for each in inside)
+        items = list(zip(sizes, names, strict=True))
         return _listing(path, self.folder.size(place), items)
 
     def create(self) -> str:
@@ -127,16 +124,13 @@ class _Tool:
         new = secrets.redact_with_kinds(str(self.command.get("new_str") or "")).text
         count = content.count(old)
         if count == 0:
-            raise VaultmemError(
-                f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
-            )
+            why = f"old_str `{old}` did not appear verbatim in {path}."
+            raise VaultmemError(f"No replacement was performed, {why}")
         if count > 1:
             starts = (result.start() for result in re.finditer(f"(?={re.escape(old)})", content))
             lines = ", ".join(str(content[:at].count("\n") + 1) for at in starts)
-            raise VaultmemError(
-                f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {lines}. "
-                "Please ensure it is unique"
-            )
+            why = f"Multiple occurrences of old_str `{old}` in lines: {lines}"
+            raise VaultmemError(f"No replacement was performed. {why}. Please ensure it is unique")
         line = content[: content.find(old)].count("\n")
         after = content.replace(old, new)
         self._edit(place, after, f"str_replace in {path}")
@@ -155,9 +149,8 @@ class _Tool:
         if lines[-1] == "":
             lines.pop()
         if isinstance(line, bool) or not isinstance(line, int) or not 0 <= line <= len(lines):
-            raise VaultmemError(
-                f"Invalid `insert_line` parameter: {line}. It should be within the range [0, {len(lines)}]."
-            )
+            wanted = f"It should be within the range [0, {len(lines)}]."
+            raise VaultmemError(f"Invalid `insert_line` parameter: {line}. {wanted}")
         lines.insert(line, new.rstrip("\n"))
         after = "\n".join(lines)
         self._edit(place, after if after.endswith("\n") else f"{after}\n", f"insert into {path}")
@@ -199,9 +192,9 @@ class _Tool:
         if f"{target}/".startswith(f"{place.inner}/"):
             raise VaultmemError(f"The path {old} cannot be moved into itself")
         why = f"rename {old} to {new}"
-        files = self._files_of(place)
+        files, start = self._files_of(place), len(place.inner)
         self._carry_out(
-            why, [self._relocate(one, target + one.inner[len(place.inner) :], why) for one in files]
+            why, [self._relocate(one, target + one.inner[start:], why) for one in files]
         )
         if place.is_folder:
             self.folder.new(f"{target}/x.md")  # refuses what may not be
@@ -257,9 +250,8 @@ class _Tool:
         if memory is None:
             return {"agent": self.by}
         if self.session.is_approved(memory):
-            raise VaultmemError(
-                f"{memory.title!r} was approved by a person and cannot be edited; write another file"
-            )
+            what = f"{memory.title!r} was approved by a person and cannot be edited"
+            raise VaultmemError(f"{what}; write another file")
         ours = {} if memory.text("agent") else {"agent": self.by}
         return {**ours, "updated_at": self.now}
 
@@ -335,9 +327,8 @@ def _number_lines(lines: Sequence[str], first: int) -> list[str]:
 
 def _listing(path: str, size: int, items: Sequence[tuple[int, str]]) -> str:
     """A folder: its size and what is in it."""
-    head = (
-        f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
-    )
+    what = "files and directories up to 2 levels deep"
+    head = f"Here're the {what} in {path}, excluding hidden items:"
     lines = [f"{_size(each)}\t{path}/{name}" for each, name in items[:MOST_LISTED]]
     if len(items) > MOST_LISTED:
         lines.append(f"(and {len(items) - MOST_LISTED:,} more; view one of the directories)")

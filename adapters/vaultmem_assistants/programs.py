@@ -1,33 +1,17 @@
 """What is known of each harness: where its hooks are written down, in which form, and what it reads from one.
 
-Sources, read in November 2026:
-Claude Code   https://docs.claude.com/en/docs/claude-code/hooks (settings files, matchers, additionalContext)
-Codex         https://developers.openai.com/codex/hooks (hooks.json; hooks of a person's own are to be trusted once),
+Sources, read in November 2026 (hooks; skills; MCP servers of a person):
+Claude Code   https://docs.claude.com/en/docs/claude-code/hooks (additionalContext), /skills, /mcp (~/.claude.json)
+Codex         https://developers.openai.com/codex/hooks (those of a person are to be trusted once), /skills, /mcp;
               openai/codex codex-rs/hooks/schema/generated/session-start.command.output.schema.json
-Gemini CLI    https://geminicli.com/docs/hooks/reference (timeouts are milliseconds)
-Copilot CLI   https://docs.github.com/en/copilot/reference/hooks-reference (user-level hook files);
-              https://github.com/github/copilot-cli/issues/2142: CLI 1.0.8 ran the hook and dropped its context
-Cursor        https://cursor.com/docs/agent/hooks (hooks of a person run in ~/.cursor, so the vault is best named)
+Gemini CLI    https://geminicli.com/docs/hooks/reference (in milliseconds), /cli/using-agent-skills, /tools/mcp-server
+Copilot CLI   https://docs.github.com/en/copilot/reference/hooks-reference, and customize-copilot/create-skills and
+              /add-mcp-servers in its how-tos; github.com/github/copilot-cli/issues/2142: 1.0.8 dropped the context
+Cursor        https://cursor.com/docs/agent/hooks (they run in ~/.cursor: best name the vault), /skills, /context/mcp
+opencode      https://opencode.ai/docs/plugins (no hooks, but plugins add to the prompt), /skills, /mcp-servers
 
-opencode      https://opencode.ai/docs/plugins (it has no hooks of commands; a plugin may add to the system prompt)
-
-Skills of a person (a folder with a SKILL.md, https://agentskills.io): all read ~/.agents/skills, wherever their own
-folder is, but for Claude Code, which reads ~/.claude/skills. Two of one name are a conflict, as Gemini CLI says.
-Claude Code   https://docs.claude.com/en/docs/claude-code/skills
-Codex         https://developers.openai.com/codex/skills
-Gemini CLI    https://geminicli.com/docs/cli/using-agent-skills
-Copilot CLI   https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/create-skills
-Cursor        https://cursor.com/docs/skills
-opencode      https://opencode.ai/docs/skills
-
-MCP servers of a person:
-Claude Code   https://docs.claude.com/en/docs/claude-code/mcp (~/.claude.json, or in CLAUDE_CONFIG_DIR)
-Codex         https://developers.openai.com/codex/mcp
-Gemini CLI    https://geminicli.com/docs/tools/mcp-server
-Copilot CLI   https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers
-Cursor        https://cursor.com/docs/context/mcp
-opencode      https://opencode.ai/docs/mcp-servers
-
+Skills (a folder with a SKILL.md, https://agentskills.io): all read ~/.agents/skills, wherever their own folder is, but
+for Claude Code, which reads ~/.claude/skills. Two of one name are a conflict, as Gemini CLI says.
 tests/test_real_harnesses.py runs all of them but Cursor, which has no package.
 """
 

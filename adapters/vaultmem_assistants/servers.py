@@ -208,13 +208,9 @@ def _take_toml(text: str, key: str) -> str:
 
 def _cut_toml(text: str, key: str, fields: Collection[str]) -> str:
     start, end, lines = _table(text, key)
-    names = (_FIELD.match(line) for line in lines[start:end])
-    kept = [
-        line
-        for line, name in zip(lines[start:end], names, strict=True)
-        if not name or name[1] not in fields
-    ]
-    return "".join([*lines[:start], *kept, *lines[end:]])
+    own = ((line, _FIELD.match(line)) for line in lines[start:end])
+    left = [line for line, name in own if not name or name[1] not in fields]
+    return "".join([*lines[:start], *left, *lines[end:]])
 
 
 def _as_toml(value: object) -> str:
@@ -277,9 +273,8 @@ class Door(NamedTuple):
             why = " ".join(str(error).split())[:120] or type(error).__name__
             return f"{self.url} cannot be reached from here ({why})"
         if status == 401:
-            raise VaultmemError(
-                f"{self.url} does not know this token; vaultmem token list, there, shows all"
-            )
+            advice = "vaultmem token list, there, shows all"
+            raise VaultmemError(f"{self.url} does not know this token; {advice}")
         try:
             vaults = [str(one) for one in json.loads(body)["vaults"]]
         except (ValueError, TypeError, KeyError):
@@ -304,16 +299,14 @@ def door(address: str, token: str | None) -> Door:
     except ValueError:
         url = ""
     if not url:
-        raise UsageError(
-            "--remote takes the address of a door, such as https://notes.example.org/mcp"
-        )
+        example = "https://notes.example.org/mcp"
+        raise UsageError(f"--remote takes the address of a door, such as {example}")
     if urls.is_plaintext(url):
         raise UsageError(f"{url}: the token could be read on its way; use https")
     text = (_read() if token in (None, "-") else token or "").strip()
     if not text.isascii() or not text.isprintable() or not text or set(text) & set(' "\\'):
-        raise UsageError(
-            "--token takes a token of that door (vaultmem token add, there), or env:NAME"
-        )
+        what = "a token of that door (vaultmem token add, there), or env:NAME"
+        raise UsageError(f"--token takes {what}")
     return Door(url if _MCP.search(urlsplit(url).path) else f"{url}/mcp", text)
 
 
