@@ -391,7 +391,7 @@ def test_notes_that_go_one_after_the_other(own: Path, scratch: Path) -> None:
         agent.settles(scratch)
 
 
-IMPATIENT = f"{SOON_GONE}; from vaultmem.agent import vanish_guard as losses; losses.WINDOW, reconciler.GONE_RETRY = 5.0, 0.5"
+IMPATIENT = f"{SOON_GONE}; from vaultmem.agent import debounce as losses; losses.WINDOW, reconciler.GONE_RETRY = 5.0, 0.5"
 
 
 def test_what_is_kept_is_not_given_up_with_time(own: Path, scratch: Path) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.agent_run import until
-from vaultmem.agent import reminders
-from vaultmem.agent.reminders import Reminders
+from vaultmem.agent import memories as reminders
+from vaultmem.agent.memories import Reminders
 from vaultmem.errors import VaultmemError
 from vaultmem.reminders.alarms import Planned
 from vaultmem.reminders.pending import Refreshed

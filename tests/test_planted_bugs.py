@@ -78,7 +78,7 @@ PLANTED = [
         "tests/test_vanish_guard.py",
     ),
     (
-        "vaultmem/agent/vanish_guard.py",
+        "vaultmem/agent/debounce.py",
         "before = sum(number for _, number in self._lately)",
         "before = 0",
         "tests/test_vanish_guard.py",

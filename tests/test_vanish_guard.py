@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vaultmem.agent.debounce import EMPTY_WAIT, GONE_WAIT, Touch, too_early
-from vaultmem.agent.vanish_guard import WINDOW, VanishGuard
+from vaultmem.agent.debounce import EMPTY_WAIT, GONE_WAIT, WINDOW, Touch, VanishGuard, too_early
 from vaultmem.errors import VaultGoneError
 from vaultmem.index.compare import Diff, Known
 from vaultmem.paths import make_private, state_folder

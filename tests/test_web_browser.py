@@ -17,7 +17,7 @@ from tests.agent_run import until
 from tests.cli_run import process
 from tests.http_run import Door, opened, serving
 from vaultmem import Vault
-from vaultmem.agent import doors, life
+from vaultmem.agent import life
 from vaultmem_web import sessions
 
 if TYPE_CHECKING:
@@ -383,7 +383,7 @@ def test_stop_ends_the_page_that_ui_opened_and_the_page_says_so(
         patient
     )  # a stream that is not ended holds the door for ten minutes
     url = process("ui", "--print-url", "--vault", str(vault), PYTHONPATH=str(tmp_path)).out
-    (one,) = doors.open_doors(str(vault))
+    (one,) = life.open_doors(str(vault))
     context = chromium.new_context()
     tabs = [context.new_page(), context.new_page()]
     tabs[0].goto(url)
@@ -406,7 +406,7 @@ def test_stop_leaves_a_door_of_the_person_open(tmp_path: Path) -> None:
     vault = tmp_path / "home"
     (vault / ".obsidian").mkdir(parents=True)
     with serving(["--vault", str(vault), "--http", "127.0.0.1:0"]) as port:
-        until(lambda: doors.open_doors(str(vault)))
+        until(lambda: life.open_doors(str(vault)))
         ended = process("stop", "--vault", str(vault))
         assert "agent stopped" in ended.out
         assert "page" not in ended.out

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from starlette.applications import Starlette
 
 from vaultmem import paths
-from vaultmem.agent import doors
+from vaultmem.agent import life
 from vaultmem.api import Vault
 from vaultmem.errors import UsageError
 from vaultmem.output import Output
@@ -155,7 +155,7 @@ def _lifespan(door: Door) -> app.Lifespan:
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         companions = [Companion(folder, _agent(folder)) for folder in door.vaults.values()]
         watching = [asyncio.create_task(each.watch()) for each in companions]
-        known = doors.OpenDoor(
+        known = life.OpenDoor(
             door.url, os.getpid(), dict(door.vaults), door.is_private, door.until_stop
         )
         try:
@@ -163,7 +163,7 @@ def _lifespan(door: Door) -> app.Lifespan:
             async with contextlib.AsyncExitStack() as stack:
                 for one in door.beside:
                     await stack.enter_async_context(one())
-                stack.enter_context(doors.announced(known))
+                stack.enter_context(life.announced(known))
                 yield
         finally:
             for task in watching:

@@ -13,7 +13,7 @@ from subprocess import DEVNULL, Popen
 from urllib.parse import urlsplit
 
 from vaultmem import paths
-from vaultmem.agent import doors
+from vaultmem.agent import life
 from vaultmem.api import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
@@ -45,7 +45,7 @@ def ui(args: Namespace, output: Output) -> int:
 
 def _door_for(folder: str) -> str | None:
     """The address of a door on this machine with the page of this vault."""
-    return next((one.url for one in doors.open_doors(folder) if one.is_private), None)
+    return next((one.url for one in life.open_doors(folder) if one.is_private), None)
 
 
 def _opened(folder: str) -> str:

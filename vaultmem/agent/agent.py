@@ -15,10 +15,9 @@ from vaultmem.agent.connection import Limits
 from vaultmem.agent.debounce import Listeners
 from vaultmem.agent.embedding import EmbeddingQueue
 from vaultmem.agent.events import END, LOOK, RESTART, Changes, Throttle, Wakeups
-from vaultmem.agent.memories import Memories
+from vaultmem.agent.memories import Memories, Reminders
 from vaultmem.agent.pool import AgentVault, Pool
 from vaultmem.agent.reconciler import FIRST_BATCH, Reconciler
-from vaultmem.agent.reminders import Reminders
 from vaultmem.agent.server import Server
 from vaultmem.api import Embedded, Vault
 from vaultmem.api.rpc import UNKNOWN_METHOD, Request, RequestError, only_reads

@@ -1,4 +1,5 @@
-"""The memories in the agent: one desk that stays open, and the history that is written when it is quiet."""
+"""The memories in the agent: one desk that stays open, the history that is written when it is quiet; and the reminders:
+one thread that notifies of what is due on the minute, and keeps pending.md true."""
 
 from __future__ import annotations
 
@@ -6,13 +7,19 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from datetime import date, datetime, timedelta
 
+from vaultmem import now as clock
+from vaultmem.api import Vault
 from vaultmem.api.rpc import Reader, carry_out, only_reads
 from vaultmem.config import Config
 from vaultmem.errors import VaultmemError
 from vaultmem.index.state import State
-from vaultmem.light import TYPE_CHECKING
+from vaultmem.light import TYPE_CHECKING, TypedDict
 from vaultmem.reminders.desk import Desk
+from vaultmem.reminders.pending import Pending, Refreshed
+from vaultmem.schedule import LocalZone
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
@@ -106,3 +113,178 @@ def _soon(work: Callable[[], None]) -> None:
     timer = threading.Timer(SOON, work)
     timer.daemon = True
     timer.start()
+
+
+# --- reminders
+
+LONGEST = 20.0  # seconds between looks at the clock: a computer that sleeps stops the other clocks
+PAGE_QUIET = (
+    1.0  # seconds after a change in the vault before the page is written; a person may go on
+)
+PAGE_AT_LATEST = 10.0
+RETRY = 1.0  # after a failure; after another one twice as long
+RETRY_AT_MOST = 60.0
+EXCHANGE = 300.0  # seconds until other machines are told of reads, and heard, though nothing else has happened
+UNREACHED = 600.0  # until what could not be done or shown is tried again
+
+Lend = Callable[[], AbstractContextManager[Vault]]
+
+
+ReminderState = TypedDict("ReminderState", {"next": "str | None", "troubles": list[str]})
+"""How reminding goes."""
+
+
+class Reminders(threading.Thread):
+    """Works when something has changed, at midnight, and when something is due. `vanished` says why the vault
+    cannot be believed, `is_ready` whether the index knows all of it."""
+
+    def __init__(
+        self, lend: Lend, pending: Callable[[], Pending], vanished: Callable[[], str | None],
+        is_ready: Callable[[], bool],
+    ) -> None:  # fmt: skip
+        super().__init__(name="reminders", daemon=True)
+        zone = LocalZone()
+        self.now: Callable[[], datetime] = lambda: datetime.fromtimestamp(clock.seconds(), zone)
+        self._lend, self._pending = lend, pending
+        self._vanished, self._is_ready = vanished, is_ready
+        self._wake = threading.Condition()
+        self._first_change: float | None = 0.0  # of those not worked through yet (monotonic)
+        self._last_change = 0.0
+        self._day: date | None = None
+        self._is_awake = False  # and has said so
+        self._exchanged = time.monotonic()  # with other machines, last
+        self._next: datetime | None = None
+        self._skipped = False  # what an answer asks for could not be done, and may be possible now
+        self._settling: threading.Thread | None = None
+        self._stopping = False
+        self._retry = RETRY
+        self._problems: list[str] = []
+
+    def changed(self) -> None:
+        """Something is other than it was: a note, the page, a memory."""
+        with self._wake:
+            self._last_change = time.monotonic()
+            if self._first_change is None:
+                self._first_change = self._last_change
+                self._wake.notify()
+
+    def woke(self) -> None:
+        """The clock has jumped."""
+        with self._wake:
+            self._day, self._is_awake = None, False
+            self._wake.notify()
+
+    def stop(self) -> None:
+        """End, soon."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+
+    def status(self) -> ReminderState:
+        """How reminding goes, as data."""
+        coming = self._next
+        following = coming.astimezone(LocalZone()).isoformat(timespec="minutes") if coming else None
+        return {"next": following, "troubles": self._problems}
+
+    def run(self) -> None:
+        """Work until stop()."""
+        try:
+            while self._wait():
+                try:
+                    if self._pause_until_work() <= 0:
+                        self._work()
+                    else:
+                        self._pending().exchange(self.now(), self._vanished() or "")
+                    self._exchanged = time.monotonic()
+                except (VaultmemError, OSError) as error:
+                    self._back_off(str(error))
+                except Exception as error:  # the border of the thread; it must not end
+                    log.exception("pending items could not be worked through")
+                    self._back_off(f"{type(error).__name__}: {error}")
+        finally:
+            self._pending().close()
+
+    def _back_off(self, problem: str) -> None:
+        if [problem] != self._problems:
+            log.warning("%s", problem)
+        self._problems = [problem]
+        self._day = None  # there still is work
+        with self._wake:
+            self._wake.wait_for(lambda: self._stopping, self._retry)
+        self._retry = min(2 * self._retry, RETRY_AT_MOST)
+
+    def _wait(self) -> bool:
+        """Until there is something to do; False when it is time to end."""
+        with self._wake:
+            while not self._stopping:
+                pause = self._pause()
+                if pause <= 0:
+                    return True
+                self._wake.wait(pause)
+        return False
+
+    def _pause(self) -> float:
+        if not self._is_ready():
+            return 1.0
+        return min(self._pause_until_work(), self._exchanged + EXCHANGE - time.monotonic())
+
+    def _pause_until_work(self) -> float:
+        now = self.now()
+        if self._day != now.date():
+            return 0.0
+        pauses = [LONGEST]
+        if self._next is not None:
+            pauses.append((self._next - now).total_seconds())
+        if self._first_change is not None:
+            due = min(self._last_change + PAGE_QUIET, self._first_change + PAGE_AT_LATEST)
+            pauses.append(due - time.monotonic())
+        return min(pauses)
+
+    def _work(self) -> None:
+        with self._wake:
+            self._first_change = None
+        now, vanished, pending = self.now(), self._vanished() or "", self._pending()
+        if not self._is_awake:
+            pending.wake_up(now)
+            self._is_awake = True
+        if self._skipped or self._day != now.date():
+            pending.unsettled = True
+        with self._lend() as vault:
+            try:
+                refreshed = pending.refresh(vault.searcher().catalog, now, vanished)
+            except VaultmemError as error:  # whatever is wrong with the page, notify of what is due
+                refreshed = Refreshed(written=False, answered=0, problems=[str(error)])
+            planned = pending.notify(vault.searcher().catalog, now, vanished)
+        for problem in set(refreshed.problems) - set(self._problems):
+            log.warning("%s", problem)
+        unshown = pending.notifier.problem  # it is in the log already
+        self._problems = [*refreshed.problems, *([unshown] if unshown else [])]
+        self._day, self._next, self._retry = now.date(), planned.next, RETRY
+        if not (self._settling and self._settling.is_alive()):
+            # In a thread of its own: at the desk there may be a dream, and what is due does not wait for it.
+            self._settling = threading.Thread(target=self._settle, name="settling", daemon=True)
+            self._settling.start()
+        if self._next is not None and self._next <= now:
+            self._next = now + timedelta(seconds=LONGEST)
+        if unshown or self._skipped:
+            again = now + timedelta(seconds=UNREACHED)
+            self._next = again if self._next is None else min(self._next, again)
+
+    def _settle(self) -> None:
+        """Carry out what was answered, work once more, then list the memories as they are now."""
+        try:
+            with self._lend() as vault:
+                settled = vault.ask("settle") if self._pending().unsettled else None
+                vault.ask("pages")
+        except (VaultmemError, OSError) as error:
+            self._skipped = True
+            log.warning("answers are not carried out yet: %s", error)
+        except Exception:  # the border of the thread; it is tried again
+            self._skipped = True
+            log.exception("answers are not carried out yet")
+        else:
+            if not settled:
+                return
+            self._skipped = bool(settled["skipped"])
+            if settled["done"] or settled["reopened"] or self._pending().unsettled:
+                self.changed()

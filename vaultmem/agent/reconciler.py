@@ -15,9 +15,8 @@ from concurrent.futures import Future
 
 from vaultmem import machine
 from vaultmem.agent import debounce
-from vaultmem.agent.debounce import Debounce, Listeners, Order, Stopped, Touch, Writes
+from vaultmem.agent.debounce import Debounce, Listeners, Order, Stopped, Touch, VanishGuard, Writes
 from vaultmem.agent.events import Both, StageProgress, Throttle
-from vaultmem.agent.vanish_guard import VanishGuard
 from vaultmem.config import Config
 from vaultmem.errors import DamagedError, VaultGoneError, VaultmemError
 from vaultmem.index import sync

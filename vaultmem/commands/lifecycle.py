@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 
 from vaultmem import config as settings
 from vaultmem import machine, now, paths, plugins
-from vaultmem.agent import doors, life, log
+from vaultmem.agent import life, log
 from vaultmem.agent import service as services
 from vaultmem.agent.life import Life, holder
 from vaultmem.agent.service import Service, agent_command
@@ -156,7 +156,7 @@ def _show_started(started: Life, vault: str, output: Output) -> int:
 def stop(args: Namespace, output: Output) -> int:
     """End it and the door of the page, and wait until they are gone."""
     vault = life.vault_of(args.vault)
-    serving = doors.open_doors(vault)
+    serving = life.open_doors(vault)
     ours = [one for one in serving if one.until_stop]
     held = holder(paths.state_folder(vault))
     pid = life.ping(vault) or (held.pid if held and held.is_agent else None)
@@ -164,7 +164,7 @@ def stop(args: Namespace, output: Output) -> int:
         ended = Life("would stop" if pid else "none", pid, 0.0, None)
     else:
         # First, since it would start another agent; one that it started ends with it.
-        doors.end(ours)
+        life.end_doors(ours)
         ended = life.stop(vault)
         if pid and ended.status == "none":
             ended = Life("stopped", pid, 0.0, None)
@@ -183,7 +183,7 @@ def stop(args: Namespace, output: Output) -> int:
 
 
 def _show_ended(
-    ended: Life, ours: list[doors.OpenDoor], vault: str, args: Namespace, output: Output
+    ended: Life, ours: list[life.OpenDoor], vault: str, args: Namespace, output: Output
 ) -> None:
     agent = f"process {ended.pid}"
     lines = [] if ended.pid or ours else [f"no agent runs for {vault}"]
