@@ -53,7 +53,7 @@ def process(*words: str, given: bytes = b"", **environ: str) -> Ran:
     """Run a command in a process of its own."""
     ended = subprocess.run(
         [sys.executable, "-W", "error", "-m", "vaultmem", *words],
-        input=given, capture_output=True, timeout=60, check=False, env={**os.environ, **environ},
+        input=given, capture_output=True, timeout=180, check=False, env={**os.environ, **environ},
     )  # fmt: skip
     return Ran(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 

@@ -343,6 +343,9 @@ def test_a_branch_is_checked_out(own: Path, scratch: Path) -> None:
 
 def test_a_vault_that_vanishes_keeps_its_index(own: Path, scratch: Path) -> None:
     vault = fill(own / "vanishing", 50)
+    (vault / "most").mkdir()
+    for part in ("base0", "base1", "base2"):
+        (vault / part).rename(vault / "most" / part)
     with agent_on(vault) as agent:
         agent.watches()
         whole = agent.found("apple")
@@ -351,16 +354,14 @@ def test_a_vault_that_vanishes_keeps_its_index(own: Path, scratch: Path) -> None
         assert agent.found("apple") == whole
         away.rename(vault)
         until(lambda: not agent.status()["vanished"])
-        for part in ("base0", "base1", "base2"):
-            shutil.move(vault / part, own / "kept" / part)
+        (vault / "most").rename(own / "kept")
         until(lambda: agent.status()["vanished"])
         assert agent.found("apple") == whole
         said = process("search", "apple", "--vault", str(vault), "--format", "json")
         assert "are gone from" in said.err
         shown = process("status", "--vault", str(vault), "--format", "text").out
         assert "--confirm-removals" in shown
-        for part in ("base0", "base1", "base2"):
-            shutil.move(own / "kept" / part, vault / part)
+        (own / "kept").rename(vault / "most")
         until(lambda: not agent.status()["vanished"])
         agent.settles(scratch)
 

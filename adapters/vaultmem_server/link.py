@@ -1,4 +1,5 @@
-"""Connections to the agents: requests of the door go over a few open sockets to each vault's agent."""
+"""Ways to the agents: requests of the door go over a few open sockets to each vault's agent, and a crowd of searches to
+a second process, too."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import asyncio
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -16,6 +18,7 @@ from vaultmem.errors import VaultmemError
 
 MOST_OPEN = 24  # connections to one agent, which takes 110 in all
 SEARCHES = 1  # of one agent at once: in its one interpreter two of them take turns, at the price of a third more work
+CROWD = 6  # keyword searches of one vault at once, from which a second process takes some
 PATIENCE = 60.0  # seconds for an answer
 START_WITHIN = 20.0  # seconds for an agent that was just started
 _LONGEST = 1 << 26  # bytes of a reply
@@ -53,6 +56,63 @@ class _Connection(NamedTuple):
         return not (self.reader.at_eof() or self.writer.is_closing())
 
 
+class Reader:
+    """A process beside the agent that searches by keyword, one at a time. It ends by itself when nobody asks for a
+    minute, and when the door ends."""
+
+    def __init__(self, vault: str) -> None:
+        self._command = [sys.executable, "-P", "-m", "vaultmem.commands.reader", vault]
+        self._process: asyncio.subprocess.Process | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self.is_busy = False
+
+    def is_ready(self, line: bytes) -> bool:
+        """Whether it waits for a request. Where it does not run it is started, and tries this one."""
+        if not self.is_busy and (self._process is None or self._process.returncode is not None):
+            self.is_busy = True
+            self._starting = asyncio.create_task(self._start(line))
+        return not self.is_busy
+
+    async def _start(self, line: bytes) -> None:
+        pipe, none = subprocess.PIPE, subprocess.DEVNULL
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command, stdin=pipe, stdout=pipe, stderr=none, limit=_LONGEST
+            )
+            await self.answer(line)
+        except (OSError, EOFError):
+            pass
+        finally:
+            self.is_busy = False
+
+    async def answer(self, line: bytes) -> bytes:
+        """The reply to a request. OSError or EOFError where there is none."""
+        process = self._process
+        assert process
+        assert process.stdin
+        assert process.stdout
+        reply = b""
+        try:
+            process.stdin.write(line)
+            await process.stdin.drain()
+            reply = await process.stdout.readline()
+            if not reply.endswith(b"\n"):
+                raise EOFError
+            return reply
+        finally:
+            if not reply.endswith(b"\n"):  # the next one would get the rest of it
+                self._process = None
+                if process.returncode is None:
+                    process.kill()
+
+    def close(self) -> None:
+        """End the process."""
+        if self._starting:
+            self._starting.cancel()
+        if self._process and self._process.stdin:
+            self._process.stdin.close()
+
+
 class Link:
     """The way to the agent of one vault. For one event loop."""
 
@@ -61,6 +121,9 @@ class Link:
         self._free: list[_Connection] = []
         self._room = asyncio.Semaphore(MOST_OPEN)
         self._searches = asyncio.Semaphore(SEARCHES)
+        self._pair = asyncio.Semaphore(2)  # keyword searches, one of them by the agent
+        self._searching = 0
+        self._reader = Reader(vault)
         self.in_flight = 0
 
     async def call(
@@ -77,30 +140,64 @@ class Link:
         line = f"{to_json(asked)}\n".encode()
         self.in_flight += 1
         try:
-            async with self._searches if method == "search" else self._room:
-                connection = await self._connection()
-                is_whole = False
-                try:
-                    async with asyncio.timeout(PATIENCE):
-                        reply = await _exchange(connection, line, on_progress)
-                    is_whole = True
-                    return _result(reply)
-                except (OSError, EOFError, ValueError, LookupError, TimeoutError) as error:
-                    why = str(error) or type(error).__name__
-                    raise LinkError(client.NO_ANSWER, f"the agent did not answer: {why}") from error
-                finally:
-                    if is_whole:
-                        self._free.append(connection)
-                    else:
-                        connection.writer.close()
+            if method != "search":
+                async with self._room:
+                    return _result(await self._by_agent(line, on_progress))
+            if params.get("keyword") is not True:
+                async with self._searches:
+                    return _result(await self._by_agent(line, on_progress))
+            return _result(await self._by_keyword(line))
         finally:
             self.in_flight -= 1
+
+    async def _by_keyword(self, line: bytes) -> bytes:
+        """The reply to a search by keyword: by the agent, or in a crowd by whoever of two processes is free first."""
+        self._searching += 1
+        try:
+            async with self._pair:
+                is_crowd = self._searching >= CROWD and self._searches.locked()
+                if is_crowd and self._reader.is_ready(line) and (reply := await self._beside(line)):
+                    return reply
+                async with self._searches:
+                    return await self._by_agent(line)
+        finally:
+            self._searching -= 1
+
+    async def _beside(self, line: bytes) -> bytes:
+        """The reply of the second process, which sees what was written before; b"" where there is none."""
+        self._reader.is_busy = True
+        try:
+            await self.answer("index-writes", {})
+            return await self._reader.answer(line)
+        except (OSError, EOFError):
+            return b""
+        finally:
+            self._reader.is_busy = False
+
+    async def _by_agent(self, line: bytes, on_progress: OnProgress | None = None) -> bytes:
+        connection = await self._connection()
+        is_whole = False
+        try:
+            async with asyncio.timeout(PATIENCE):
+                reply = await _exchange(connection, line, on_progress)
+        except (OSError, EOFError, ValueError, LookupError, TimeoutError) as error:
+            why = str(error) or type(error).__name__
+            raise LinkError(client.NO_ANSWER, f"the agent did not answer: {why}") from error
+        else:
+            is_whole = True
+            return reply
+        finally:
+            if is_whole:
+                self._free.append(connection)
+            else:
+                connection.writer.close()
 
     def close(self) -> None:
         """Close what is open."""
         for connection in self._free:
             connection.writer.close()
         self._free.clear()
+        self._reader.close()
 
     async def _connection(self) -> _Connection:
         while self._free:

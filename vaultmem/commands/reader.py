@@ -1,0 +1,61 @@
+"""Searches by keyword in a process of its own, for the HTTP door while many wait for the agent: a request a line on
+stdin, the reply a line on stdout, as the agent's socket has them. `python -m vaultmem.commands.reader VAULT`"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import select
+import sys
+
+from vaultmem import config
+from vaultmem.api import Vault, rpc
+from vaultmem.commands.parsing import from_params, run
+from vaultmem.errors import VaultmemError
+from vaultmem.output import Captured, json_text
+
+IDLE = 60.0  # seconds without a request, after which it ends
+_MANY_OBJECTS = 50_000
+
+
+class OpenVault(Vault):
+    """Stays open between requests. Who sends one has had the agent index what was written before."""
+
+    def __exit__(self, *_error: object) -> None:
+        """Nothing: the next request needs the index, too."""
+
+    def _index_writes(self) -> None:
+        pass
+
+
+def reply(vault: Vault, line: bytes) -> str:
+    """The line that answers a request for a search."""
+    asked = rpc.parse(line.decode())
+    assert isinstance(asked, dict)
+    output = Captured()
+    try:
+        args = from_params("search", asked["params"])
+        args.vault = vault
+        run("search", args, output)
+    except VaultmemError as error:
+        return json_text({"id": asked["id"], "error": rpc.as_json(error)})
+    return json_text({"id": asked["id"], "result": output.value})
+
+
+def main() -> None:
+    """Answer until stdin ends, nobody asks any more, or the settings are others."""
+    gc.set_threshold(_MANY_OBJECTS, 20, 20)  # as the agent does
+    logging.disable()
+    vault = OpenVault(sys.argv[1])
+    settings = config.signature(vault.path)
+    lines, replies = open(0, "rb", buffering=0), sys.stdout.buffer  # noqa: SIM115 - for as long as we run
+    while select.select([lines], [], [], IDLE)[0]:
+        line = lines.readline()
+        if not line or settings != config.signature(vault.path):
+            break
+        replies.write(f"{reply(vault, line)}\n".encode())
+        replies.flush()
+
+
+if __name__ == "__main__":
+    main()
