@@ -19,12 +19,13 @@ from vaultmem import Vault
 from vaultmem.credentials import Key
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index import embed
+from vaultmem_chat import worker
 from vaultmem_chat.bodies import Chat, read
 from vaultmem_chat.llm.replies import Answer
 from vaultmem_chat.memory_context import Context, Limits
 from vaultmem_chat.proxy import chat_memory, proxy
 from vaultmem_chat.proxy.chat_memory import ChatTurns, LastTurn, Learners, Recalled, RecallPool
-from vaultmem_chat.proxy.chats import COMPLETIONS, Chats, Exchange, Parts, Tee
+from vaultmem_chat.proxy.chats import COMPLETIONS, Chats, Exchange, Parts, Tee, _summary
 from vaultmem_chat.proxy.proxy import Overrides, in_force
 from vaultmem_chat.proxy.upstream import (
     Headers,
@@ -34,6 +35,7 @@ from vaultmem_chat.proxy.upstream import (
     leads_out,
 )
 from vaultmem_chat.turn_queue import Item, Turns
+from vaultmem_chat.worker import Worker
 from vaultmem_server.guard import Guard
 from vaultmem_server.serving import listen
 
@@ -310,6 +312,34 @@ def test_who_comes_too_late_goes_without() -> None:
     assert late.why == "recall took over 0.3 s (proxy.patience)"
 
 
+def test_who_has_waited_long_is_recalled_by_words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting, clock, costly = threading.Event(), iter(range(99)), []
+
+    class Vault(SlowVault):
+        def recall(self, *_: object, **how: object) -> dict[str, object]:
+            waiting.wait(60)
+            costly.append(how["without"] is None)
+            return super().recall()
+
+    monkeypatch.setattr(
+        chat_memory, "monotonic", lambda: 0 if not waiting.is_set() else next(clock)
+    )
+    pool = RecallPool(lambda: cast("Any", Vault(0)), Limits(50, 1000, notes=False), 60)
+
+    async def ask() -> list[Recalled]:
+        asked = asyncio.gather(*(pool.recall("c", "q", ()) for _ in range(80)))
+        asyncio.get_running_loop().call_soon(waiting.set)
+        return await asked
+
+    told = [one for one in asyncio.run(ask()) if not one.dropped]
+    pool.close()
+    assert not pool.is_busy()
+    assert len(told) == len(costly) == chat_memory.MOST_WAITING
+    assert sorted(one.hurried for one in told) == sorted(not one for one in costly)
+    assert 0 < sum(costly) < len(costly)
+    assert _summary(told[-1]).startswith("2 memories by words alone, for many ask at once")
+
+
 def test_no_more_vaults_are_open_than_threads_recall() -> None:
     opened: list[OpenVault] = []
 
@@ -326,6 +356,19 @@ def test_no_more_vaults_are_open_than_threads_recall() -> None:
 
 
 # --- Learning
+
+
+@pytest.mark.parametrize(("most", "looks"), [(60.0, 6), (0.0, 1)])
+def test_a_turn_waits_while_somebody_waits_for_recall_but_not_for_ever(
+    vault: Path, monkeypatch: pytest.MonkeyPatch, most: float, looks: int
+) -> None:
+    monkeypatch.setattr(worker, "YIELD", most)
+    asked: list[None] = []
+    with Vault(str(vault)) as opened:
+        made = Worker(opened, is_busy=lambda: asked.append(None) or len(asked) < 6)
+        made.turns.finish(made.turns.begin("c", "I live in Porto", 1.0), "ok", 2.0)
+        assert made.work_once() == 1
+    assert len(asked) == looks
 
 
 def test_turns_that_wait_are_learned_with_one_model_and_indexed_together(

@@ -28,6 +28,7 @@ REST = 30.0  # seconds before a turn that could not be written or learned from i
 # written once.
 AFTER = 0.3
 TRIES = 3  # before it is put aside
+YIELD = 2.0  # seconds for which a turn lets others go first, at most
 # What is wrong with the turn itself, and will be again. Other errors of ours are of the vault, the settings or the
 # agent: they may be mended in a day, and the words of a user wait for it.
 _HOPELESS = (UsageError, NoteNotFoundError)
@@ -84,16 +85,17 @@ class _Loop:
 
 class Worker:
     """Works on the queue of one vault, in threads of its own from start() on. `model` gives the model for a turn;
-    `on_learned` hears what became of each, in such a thread."""
+    `on_learned` hears what became of each, in such a thread. While `is_busy`, each turn waits for a moment."""
 
     def __init__(
-        self, vault: Vault, model: ModelFor = no_model, on_learned: Callable[[Learned], None] | None = None
+        self, vault: Vault, model: ModelFor = no_model, on_learned: Callable[[Learned], None] | None = None,
+        is_busy: Callable[[], bool] = bool,
     ) -> None:  # fmt: skip
-        self._vault = vault
+        self._vault, self._is_busy = vault, is_busy
         self._model, self._on_learned = model, on_learned
         self.turns = Turns(vault.state.path(FOLDER))
         self._loop = _Loop("turns", self.work_once)
-        self._notes = _Notes(vault, self.turns, lambda: self.current)
+        self._notes = _Notes(vault, self.turns, lambda: self.current, self.step_aside)
         self.current = ""  # the id of the turn that is worked on
         self.remembered = 0  # turns, since this worker was made
         self._failed: dict[str, tuple[int, float]] = {}  # by item: how often, and when at last
@@ -107,6 +109,12 @@ class Worker:
         """There is something to do."""
         self._loop.nudge()
         self._notes.loop.nudge()
+
+    def step_aside(self) -> None:
+        """Let those go first who wait for an answer now."""
+        end = time.monotonic() + YIELD
+        while self._is_busy() and time.monotonic() < end and not self._loop.ending.wait(0.05):
+            pass
 
     def stop(self, seconds: float) -> None:
         """Finish the turn that is being worked on, if that takes no longer; else it is left to the next worker."""
@@ -145,6 +153,7 @@ class Worker:
                 if item.conversation in passed:
                     continue
                 if self._is_ready(item):
+                    self.step_aside()
                     self.current = item.id
                     is_done = self._learn(vault, item)
                     self.current = ""
@@ -210,8 +219,11 @@ class _Notes:
     other conversations wait to be learned from, but are there. Done twice it changes nothing: ids follow from the turn.
     `current` tells the turn that the worker writes."""
 
-    def __init__(self, vault: Vault, turns: Turns, current: Callable[[], str]) -> None:
+    def __init__(
+        self, vault: Vault, turns: Turns, current: Callable[[], str], step_aside: Callable[[], None]
+    ) -> None:
         self._vault, self._turns, self._current = vault, turns, current
+        self._step_aside = step_aside
         self.loop = _Loop("notes", self.write, AFTER)
         self._noted: dict[str, tuple[float | None, list[str]]] = {}  # by turn: its end, its notes
         self._failed: dict[str, float] = {}  # by turn: when it could not be written
@@ -226,6 +238,7 @@ class _Notes:
             if self.loop.ending.is_set():
                 return
             if item.id != self._current() and self._is_due(item):
+                self._step_aside()
                 self._write(item)
 
     def _is_due(self, item: Item) -> bool:

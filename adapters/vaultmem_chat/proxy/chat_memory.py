@@ -14,7 +14,8 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import lru_cache
+from functools import lru_cache, partial
+from time import monotonic
 from typing import NamedTuple
 
 from vaultmem import now as clock
@@ -205,6 +206,7 @@ def _key(headers: Headers) -> Key | None:
 
 WARM = 30.0  # seconds that the first request waits for recall to be ready
 THREADS = 2  # each has a vault of its own
+HURRY = 0.5  # of the patience: a recall that begins later goes by words alone
 MOST_WAITING = 48  # requests: one that comes later would wait in vain, and goes without at once
 SLOW, BUSY, FAILED = "slow", "busy", "failed"  # why nothing was recalled
 
@@ -215,6 +217,7 @@ class Recalled(NamedTuple):
     context: Context = Context("", 0)
     dropped: str = ""
     why: str = ""
+    hurried: bool = False  # by words alone, for many ask at once
 
 
 class RecallPool:
@@ -236,7 +239,7 @@ class RecallPool:
     def _warm_up(self, together: threading.Barrier) -> None:
         together.wait(WARM)  # so that no thread takes the turn of another one
         try:
-            self._ask("default", "hello", (), "")
+            self._ask("default", "hello", (), self._limits)
         except VaultmemError as error:
             log.warning("recall is not ready: %s", error)
 
@@ -246,11 +249,13 @@ class RecallPool:
         """The context of a question; nothing where that fails or takes too long, and then why."""
         if len(self._waiting) >= MOST_WAITING:
             return Recalled(dropped=BUSY, why="too many requests wait for recall")
-        asking = self._threads.submit(self._ask, conversation, question, earlier, client)
+        late = monotonic() + HURRY * self.patience
+        ask = partial(self._ask, conversation, question, earlier)
+        asking = self._threads.submit(self._in_turn, ask, client, late)
         self._waiting.add(asking)
         asking.add_done_callback(self._waiting.discard)
         try:
-            context = await asyncio.wait_for(asyncio.wrap_future(asking), self.patience)
+            return await asyncio.wait_for(asyncio.wrap_future(asking), self.patience)
         except TimeoutError:
             why = f"recall took over {self.patience:g} s (proxy.patience)"
             return Recalled(dropped=SLOW, why=why)
@@ -259,16 +264,22 @@ class RecallPool:
         except Exception as error:  # the border to a vault that somebody may have damaged
             log.warning("recall failed", exc_info=error)
             return Recalled(dropped=FAILED, why=f"recall failed: {type(error).__name__}")
-        return Recalled(context)
+
+    def is_busy(self) -> bool:
+        """Whether a request waits."""
+        return bool(self._waiting)
+
+    def _in_turn(self, ask: Callable[[Limits], Context], client: str, late: float) -> Recalled:
+        hurried = monotonic() > late
+        return Recalled(ask(self._limits._replace(client=client, hurried=hurried)), hurried=hurried)
 
     def _ask(
-        self, conversation: str, question: str, earlier: tuple[str, ...], client: str
+        self, conversation: str, question: str, earlier: tuple[str, ...], limits: Limits
     ) -> Context:
         vault: Vault | None = getattr(self._of_thread, "vault", None)
         if vault is None:
             vault = self._of_thread.vault = self._opened()
             self._vaults.append(vault)
-        limits = self._limits._replace(client=client)
         return context_for(vault, conversation, question, earlier, limits)
 
     def close(self) -> None:

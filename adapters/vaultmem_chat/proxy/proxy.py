@@ -104,10 +104,12 @@ class Chatting:
         self.upstream = Upstream(config.text("llm.base_url"), key)
         self._learners = Learners(self._model, has_own=key is not None)
         self._learning = self._vault()
-        self._worker = Worker(self._learning, self._learners.model, self._on_learned)
         self._unindexed = 0  # turns learned since the index was brought up to date
         patience = times.duration_seconds(config.text("proxy.patience"))
         self._memory = RecallPool(self._vault, limits_of(config), patience)
+        self._worker = Worker(
+            self._learning, self._learners.model, self._on_learned, self._memory.is_busy
+        )
         self._turns = ChatTurns(
             self._worker.turns, self._worker.nudge, self._last_turn, service_of(config)
         )
