@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import threading
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox
 from vaultmem.config import Config
+from vaultmem.index import wordpieces
 from vaultmem.memories.item_answers import DONE, Answer, approval_id
 from vaultmem.memories.ledger import Ledger
 from vaultmem.reminders.desk import Desk
@@ -76,6 +78,31 @@ def test_notes_are_in_unless_they_are_unwanted(knowing: Path) -> None:
     words = ("recall", "boiler Ketley", "--vault", str(knowing), "--format", "text")
     assert "\n[SEMANTIC] House/Boiler.md:1: # Boiler\n" in ran(*words).out
     assert "Ketley" not in ran(*words, "--no-notes").out
+
+
+def test_the_person_hears_which_scopes_were_left_out_and_how_to_see_them(knowing: Path) -> None:
+    with Vault(str(knowing)) as opened:
+        opened.write("The boiler of Reto is old", scope="user:reto smith", title="Reto")
+        opened.write("The kettle whistles", scope="user:tea", title="Kettle")
+        opened.write("The boiler is mute", scope="user:mute", title="Mute")
+        opened.write("The boiler sang in a chat", scope="conversation:c1", title="Sang")
+        private = knowing / opened.read("Mute")["path"]
+        private.write_text(private.read_text().replace("---\n", "---\nprivate: true\n", 1))
+        opened.sync()
+    why = "2 answers of other scopes left out; recall with --scope agent:claude --scope 'user:reto smith' tells them, too"
+    ended = ran("recall", "boiler", "--without", "meaning", "--vault", str(knowing))
+    assert why in ended.err
+    assert "Anne" not in ended.out
+    named = shlex.split(why.partition("with ")[2].partition(" tells")[0])
+    told = ran("recall", "boiler", "--without", "meaning", "--vault", str(knowing), *named)
+    assert "left out" not in told.err
+    assert "The boiler of Anne leaks" in told.out
+    assert "The boiler of Reto is old" in told.out
+    with Vault(str(knowing)) as opened:
+        assert opened.recall("boiler", **WORDS)["remarks"] == [why]  # type: ignore[misc]
+        for by in ("codex", "user:tea"):  # nobody else hears of them
+            assert "remarks" not in opened.recall("boiler", by=by, **WORDS)  # type: ignore[misc]
+        assert "remarks" not in opened.recall("hums", **WORDS)  # type: ignore[misc]
 
 
 def test_what_another_assistant_wrote_is_told_when_it_is_approved_or_asked_for(
@@ -341,7 +368,7 @@ def test_a_reranker_that_is_not_there_is_skipped_and_named(
         found = opened.recall("boiler", explain=True, **WORDS)  # type: ignore[misc]
     (step,) = [one for one in found["explain"] if one["step"] == "rerank"]
     assert "/nowhere is no reranker" in step["did"]
-    assert "/nowhere is no reranker" in found["remarks"][0]
+    assert "/nowhere is no reranker" in found["remarks"][-1]
     assert found["memories"]
 
 
@@ -426,7 +453,28 @@ def test_a_budget_too_small_for_the_best_is_said(knowing: Path) -> None:
         assert f"\n({why})" in Toolbox().call(opened, call).text
     told = json.loads(ran("recall", "boiler", *words, "--format", "json").out)
     assert told["skipped"] > 0
-    assert "budget of 3" in told["remarks"][0]
+    assert "budget of 3" in told["remarks"][-1]
+
+
+@pytest.mark.parametrize("budget", [12, 40, 90])
+def test_the_best_is_cut_around_the_words_of_the_question_where_it_alone_is_too_long(
+    knowing: Path, write: Write, budget: int
+) -> None:
+    write(
+        "Meter.md",
+        f"{'Far from it. ' * 40}\nThe gas meter of the annexe hangs left.\n{'And more. ' * 40}\n",
+    )
+    with Vault(str(knowing)) as opened:
+        opened.sync()
+        found = opened.recall("gas meter annexe", budget=budget, **WORDS)  # type: ignore[misc]
+    best = found["memories"][0]
+    assert best["content"].startswith("…")
+    assert best["content"].endswith("…")
+    assert "gas meter of the annexe" in best["content"]
+    assert wordpieces.count(best["content"]) == best["tokens"] <= found["tokens"] <= budget
+    assert best["tokens"] > budget / 2
+    why = f"what fits best, Meter.md:1, has 290 tokens and is cut to a budget of {budget}"
+    assert why in found["remarks"]
 
 
 def test_the_budget_decides_how_much_is_told_and_the_rest_is_counted(

@@ -312,12 +312,6 @@ def test_the_budget_is_never_exceeded_and_nothing_is_cut(
     assert len(told) == top_k or all(counted(one) > room for one in left)
 
 
-def test_where_the_best_does_not_fit_it_is_said_how_long_it_is() -> None:
-    long, short = Candidate("l.md", 1, 1, "x" * 30), Candidate("s.md", 1, 1, "x")
-    assert recall_candidate.within([long, short], 5, 20, counted).too_long == 90
-    assert recall_candidate.within([short, long], 5, 20, counted).too_long == 0
-
-
 def test_preferences_compete_for_places_and_then_stand_first() -> None:
     facts = [Candidate(f"f{n}.md", 1, 1, "x") for n in range(3)]
     wishes = [Candidate(f"p{n}.md", 1, 1, "x", memory_type="procedural") for n in range(3)]

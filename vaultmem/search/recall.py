@@ -14,9 +14,8 @@ from vaultmem.errors import ModelError, StateError, UsageError
 from vaultmem.index import wordpieces
 from vaultmem.light import TYPE_CHECKING, allocate_lock
 from vaultmem.memories import reads
-from vaultmem.memories.access import SCOPE, Origin, Viewer, attribution
+from vaultmem.memories.access import SCOPE
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.conversation import is_talk
 from vaultmem.memories.store import MemoryStore
 from vaultmem.search import hop, recall_candidate
 from vaultmem.search.recall_candidate import (
@@ -27,15 +26,14 @@ from vaultmem.search.recall_candidate import (
     Wanted,
 )
 from vaultmem.search.recall_sources import Look, Sources
+from vaultmem.search.recall_text import held_back_json, to_json
 from vaultmem.search.search import Searcher
-from vaultmem.text.sanitize import one_line
-from vaultmem.text.times import stamp
 from vaultmem.text.values import plural
 
 if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader
     from vaultmem.search.recall_candidate import Similarities
-    from vaultmem.search.recall_text import HeldBack, Recalled, RecallReport
+    from vaultmem.search.recall_text import RecallReport
     from vaultmem.search.rerank import Reranker
 
 LONGEST = 20_000  # characters of a question
@@ -52,14 +50,14 @@ def recall(desk: MemoryStore, reader: Reader, request: Arguments) -> RecallRepor
     if request.flag("counts"):
         recaller(desk).count(desk, [one for one, _ in run.chosen.items], wanted.viewer.name)
     report: RecallReport = {
-        "memories": [_to_json(one, number, wanted.viewer) for one, number in run.chosen.items],
+        "memories": [to_json(one, number, wanted.viewer) for one, number in run.chosen.items],
         "tokens": run.chosen.tokens,
         "budget_used": round(run.chosen.tokens / wanted.room, 4),
         "skipped": run.chosen.skipped,
         "left_out": run.left_out,
     }
     if run.held_back:
-        report["held_back"] = [*map(_held_back, run.held_back)]
+        report["held_back"] = [*map(held_back_json, run.held_back)]
     if run.look.remarks:
         report["remarks"] = run.look.remarks
     if request.flag("explain"):
@@ -216,11 +214,11 @@ class Run:
                 break
             most *= 4
         allowed = allowed[: self.wanted.most]
-        held = [
-            *recall_candidate.held_back(results, self.wanted),
-            *self._unconfirmed_facts(every, facts),
-        ]
+        held = recall_candidate.only_in(
+            self.wanted._replace(untrusted=True), results, self.wanted
+        ) + self._unconfirmed_facts(every, facts)
         self.held_back = held[: self.wanted.top_k]
+        self._name_scopes(results)
         how = "words and meaning" if self.look.semantic else "words"
         where = "memories and notes" if self.wanted.notes else "memories"
         scopes = ", ".join(self.wanted.known_scopes)
@@ -229,6 +227,19 @@ class Run:
         left = ", ".join(f"{number} {why}" for why, number in self.left_out.items())
         self._say("filters", f"left out {left or 'none'}", allowed)
         return allowed
+
+    def _name_scopes(self, results: list[Candidate]) -> None:
+        """Say which scopes have answers that the person sees where they name them."""
+        scopes = tuple({one.scope for one in results if SCOPE.fullmatch(one.scope)})
+        wider = self.wanted._replace(scopes=scopes)
+        if others := recall_candidate.only_in(wider, results, self.wanted):
+            from shlex import quote
+
+            named = " ".join(
+                f"--scope {quote(one)}" for one in sorted({one.scope for one in others})
+            )
+            left = f"{plural(len(others), 'answer')} of other scopes left out"
+            self.look.remarks.append(f"{left}; recall with {named} tells them, too")
 
     def _second_round(self, candidates: list[Candidate]) -> list[Candidate]:
         """What a name leads to that one of the best gives."""
@@ -265,11 +276,8 @@ class Run:
         if logits is not None:
             candidates = recall_candidate.rerank_scores(candidates, logits)
         squashed = logits is not None and threshold is not None
-        candidates = (
-            recall_candidate.squash_scores(candidates)
-            if squashed
-            else recall_candidate.scale_scores(candidates)
-        )
+        scale = recall_candidate.squash_scores if squashed else recall_candidate.scale_scores
+        candidates = scale(candidates)
         if threshold is not None:
             candidates = [one for one in candidates if one.score >= threshold]
         if logits is not None:
@@ -282,11 +290,8 @@ class Run:
         if not self._wants("rerank"):
             return None
         if reranker is None:
-            self._say(
-                "rerank",
-                "skipped: recall.reranker is off; scores of the search by min-max",
-                candidates,
-            )
+            off = "skipped: recall.reranker is off; scores of the search by min-max"
+            self._say("rerank", off, candidates)
             return None
         try:
             contents = [one.content for one in candidates]
@@ -336,6 +341,7 @@ class Run:
         return recall_candidate.by_words(candidates), "shared words"
 
     def _budget(self, candidates: list[Candidate]) -> None:
+        candidates = self._shorten_best(candidates)
         chosen = recall_candidate.within(candidates, self.wanted.top_k, self.wanted.room, _count)
         items = [one for one, _ in chosen.items]
         if self._wants("preferences"):
@@ -349,12 +355,21 @@ class Run:
             f"{chosen.tokens:,} of {self.wanted.room:,} tokens, {chosen.skipped} more had no place"
         )
         self._say("budget", text if self._wants("budget") else f"{chosen.tokens:,} tokens", items)
-        if chosen.too_long:
-            place = f"{candidates[0].path}:{candidates[0].line}"
-            size = plural(chosen.too_long, "token")
-            self.look.remarks.append(
-                f"what fits best, {place}, has {size} and does not fit into a budget of {self.wanted.room:,}"
-            )
+
+    def _shorten_best(self, candidates: list[Candidate]) -> list[Candidate]:
+        """The best one is cut where it alone is too long; the others are told whole or not."""
+        room = self.wanted.room
+        if not candidates or (size := _count(candidates[0])) <= room:
+            return candidates
+        best, *others = candidates
+        excerpts = self._sources.excerpts(self.look, self.wanted, best)
+        short = next((one for one in excerpts if _count(one) <= room), None)
+        how = "is cut to" if short else "does not fit into"
+        place, length = f"{best.path}:{best.line}", plural(size, "token")
+        self.look.remarks.append(
+            f"what fits best, {place}, has {length} and {how} a budget of {room:,}"
+        )
+        return [short or best, *others]
 
     def _wants(self, step: str) -> bool:
         if not self.wanted.has(step):
@@ -374,27 +389,3 @@ def _may_contradict(older: str, newer: str) -> bool:
 
 def _count(one: Candidate) -> int:
     return wordpieces.count(one.content)
-
-
-def _held_back(one: Candidate) -> HeldBack:
-    by = None if is_talk(one.writer) else one.writer or None
-    return {"id": one.id or None, "by": by, "note": one.note}
-
-
-def _attribution(one: Candidate, to: Viewer) -> str | None:
-    """Whose words they are, where nobody has approved them."""
-    origin = Origin(one.writer, one.outside)
-    return None if one.vouched else one_line(attribution(origin, to)) or None
-
-
-def _to_json(one: Candidate, number: int, to: Viewer) -> Recalled:
-    return {
-        "id": one.id or None, "path": one.path, "line": one.line, "end_line": one.end_line, "title": one.title,
-        "content": one.content, "memory_type": one.memory_type, "category": one.category or None, "scope": one.scope,
-        "confidence": one.confidence, "importance": one.importance, "created_at": stamp(one.created),
-        "archived": one.archived, "until": None if one.until is None else stamp(one.until),
-        "attribution": _attribution(one, to), "trusted": one.trusted, "vouched": one.vouched,
-        "kind": "note" if one.note else "memory", "role": one.role,
-        "score": round(one.score, 4), "tokens": number,
-        "parts": {name: round(part, 4) for name, part in one.parts.items()},
-    }  # fmt: skip

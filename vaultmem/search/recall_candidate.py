@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from vaultmem.light import NamedTuple
 from vaultmem.memories import access
-from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER
+from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER, is_talk
 from vaultmem.memories.model import DEFAULT_SCOPE, recency
 from vaultmem.text import values
 
@@ -139,6 +139,10 @@ class Wanted(NamedTuple):
             return self.viewer.sees(scope)
         return scope in (DEFAULT_SCOPE, *self.scopes)
 
+    def finds(self, scope: str) -> bool:
+        """Whether it is looked for at all, if only to say what was left out: all but conversations, which say much."""
+        return self.looks_into(scope) or not (self.by or is_talk(scope))
+
     def may_know(self, one: Candidate) -> bool:
         """Whether who asks may know that it is there. The person may."""
         return not self.by or (not one.private and self.viewer.sees(one.scope))
@@ -154,7 +158,6 @@ NEAR, NEAR_OF_PAGES = 0.2, 0.1
 # a title outweighs a sentence with the same word many times.
 FLOOR = 0.4
 
-UNTRUSTED = "untrusted"
 Test = Callable[[Candidate, Wanted], bool]
 
 # What nobody may switch off: whose words they are, and who may read them.
@@ -173,7 +176,7 @@ _GUARDS: dict[str, Test] = {
     ),
     "private": lambda one, _: one.private,
     "of another scope": lambda one, wanted: not wanted.looks_into(one.scope),
-    UNTRUSTED: lambda one, wanted: not (one.trusted or wanted.untrusted),
+    "untrusted": lambda one, wanted: not (one.trusted or wanted.untrusted),
 }
 _FILTERS: dict[str, Test] = {
     "of another type": lambda one, ask: bool(ask.types) and one.memory_type not in ask.types,
@@ -212,10 +215,9 @@ def replaced(archived: Iterable[Candidate], told: set[str], wanted: Wanted) -> i
     )
 
 
-def held_back(candidates: Iterable[Candidate], wanted: Wanted) -> list[Candidate]:
-    """Those that answer the question and would be in the answer if the person had approved them."""
-    waiting = [one for one in candidates if reason(one, wanted) == UNTRUSTED]
-    return [one for one in relevant(waiting) if not reason(one, wanted._replace(untrusted=True))]
+def only_in(other: Wanted, candidates: Iterable[Candidate], wanted: Wanted) -> list[Candidate]:
+    """Those that answer the question and would be in the answer if `other` were wanted."""
+    return [one for one in relevant(candidates) if reason(one, wanted) and not reason(one, other)]
 
 
 def relevant(candidates: Iterable[Candidate], question: str = "") -> list[Candidate]:
@@ -249,7 +251,6 @@ class Chosen(NamedTuple):
     items: list[tuple[Candidate, int]]
     tokens: int
     skipped: int = 0  # what answers the question, too, and has no place
-    too_long: int = 0  # the tokens of the best one where that does not fit
 
 
 def diverse(
@@ -309,7 +310,7 @@ def _words(text: str) -> frozenset[str]:
 def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -> Chosen:
     """The best, as far as there are places and tokens. What does not fit is skipped, not cut."""
     chosen: list[tuple[Candidate, int]] = []
-    too_long, left = 0, budget
+    left = budget
     for one in ranked:
         if len(chosen) == top_k:
             break
@@ -317,9 +318,7 @@ def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -
         if tokens <= left:
             chosen.append((one, tokens))
             left -= tokens
-        elif one is ranked[0]:
-            too_long = tokens
-    return Chosen(chosen, budget - left, len(ranked) - len(chosen), too_long)
+    return Chosen(chosen, budget - left, len(ranked) - len(chosen))
 
 
 def arrange(chosen: Chosen, clash: Callable[[str, str], bool]) -> Chosen:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from vaultmem.adapter import Properties
@@ -24,10 +24,11 @@ from vaultmem.memories.memory_file import provisional
 from vaultmem.memories.model import TYPES
 from vaultmem.search import archive, cache
 from vaultmem.search.query import Ask, Hit, parse
+from vaultmem.search.rank import word_weight
 from vaultmem.search.recall_candidate import LEAST_IMPORTANCE, NEAR, Candidate, Wanted
 from vaultmem.search.recall_text import plain
 from vaultmem.search.search import Searcher
-from vaultmem.search.snippet import cut_lines, properties_as_text
+from vaultmem.search.snippet import Marker, cut_lines, properties_as_text
 from vaultmem.text.times import seconds
 from vaultmem.vault import pages
 from vaultmem.vault.places import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from vaultmem.reminders.person_facts import Learned
 
 MOST_PAGES = 2_000  # remembered
+FEW_WORDS = 24  # characters
 AROUND = 4  # lines on either side of a turn: two other turns
 _TALK = ("session_id", "conversation_id", "role")
 
@@ -156,9 +158,7 @@ class Sources:
         least = LEAST_IMPORTANCE if wanted.has("filters") else 0.0
         notes = look.searcher.cache().once(
             ("memories", wanted.notes, wanted.by, wanted.scopes, least),
-            lambda: cache.memories(
-                catalog, self.folder, wanted.looks_into, least, hidden=wanted.notes
-            ),
+            lambda: cache.memories(catalog, self.folder, wanted.finds, least, hidden=wanted.notes),
         )
         added = frozenset(one.note for one in more)
         notes = (notes - added if wanted.notes else notes | added) if added else notes
@@ -167,6 +167,17 @@ class Sources:
         return Ask(
             plain(wanted.query), most, look.semantic, group, (), sure, notes, all_but=wanted.notes
         )
+
+    def excerpts(self, look: Look, wanted: Wanted, one: Candidate) -> Iterator[Candidate]:
+        """The same with less and less of its text around the words of the question, down to a few words."""
+        tokens = look.searcher.keyword.tokens
+        marker = Marker(
+            {each for each in tokens(plain(wanted.query)) if word_weight(each) == 1.0}, tokens
+        )
+        width = 8 * wanted.room
+        while width >= FEW_WORDS:
+            yield one._replace(content=marker.snippet(one.content, width).text)
+            width = width * 7 // 8
 
     def _is_ours(self, hit: Hit) -> bool:
         """Whether it is a memory, by what the index knows. What is no entry among entries answers nothing."""

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from vaultmem.light import NotRequired, TypedDict
+from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict
 from vaultmem.memories.model import TYPES
 from vaultmem.search.query import FILTERS
 from vaultmem.text.values import lazy, plural
+
+if TYPE_CHECKING:
+    from vaultmem.memories.access import Viewer
+    from vaultmem.search.recall_candidate import Candidate
 
 MOST_NAMED = 3  # commands that let something in
 OPEN, CLOSE = "<memory>", "</memory>"
@@ -76,6 +80,39 @@ class RecallReport(TypedDict):
     held_back: NotRequired[list[HeldBack]]
     remarks: NotRequired[list[str]]
     explain: NotRequired[list[dict[str, str | int]]]
+
+
+def held_back_json(one: Candidate) -> HeldBack:
+    """What names it to the person."""
+    from vaultmem.memories.conversation import is_talk
+
+    by = None if is_talk(one.writer) else one.writer or None
+    return {"id": one.id or None, "by": by, "note": one.note}
+
+
+def _attribution(one: Candidate, to: Viewer) -> str | None:
+    """Whose words they are, where nobody has approved them."""
+    from vaultmem.memories.access import Origin, attribution
+    from vaultmem.text.sanitize import one_line
+
+    origin = Origin(one.writer, one.outside)
+    return None if one.vouched else one_line(attribution(origin, to)) or None
+
+
+def to_json(one: Candidate, number: int, to: Viewer) -> Recalled:
+    """What a recall tells of a candidate, and how many tokens it has."""
+    from vaultmem.text.times import stamp
+
+    return {
+        "id": one.id or None, "path": one.path, "line": one.line, "end_line": one.end_line, "title": one.title,
+        "content": one.content, "memory_type": one.memory_type, "category": one.category or None, "scope": one.scope,
+        "confidence": one.confidence, "importance": one.importance, "created_at": stamp(one.created),
+        "archived": one.archived, "until": None if one.until is None else stamp(one.until),
+        "attribution": _attribution(one, to), "trusted": one.trusted, "vouched": one.vouched,
+        "kind": "note" if one.note else "memory", "role": one.role,
+        "score": round(one.score, 4), "tokens": number,
+        "parts": {name: round(part, 4) for name, part in one.parts.items()},
+    }  # fmt: skip
 
 
 def entry(one: Recalled) -> tuple[str, str]:

@@ -158,13 +158,13 @@ def _best_start(flat: str, marks: list[tuple[int, int]], width: int) -> int:
     best, best_count = 0, 0
     words = [flat[start:end].lower() for start, end in marks]
     inside: dict[str, int] = {}  # how often each word is among the marks from `first` to `last`
-    last = 0
+    last, before, behind = 0, min(30, width // 8), min(40, width // 6)
     for first, (start, _) in enumerate(marks[:200]):
-        while last < min(len(marks), first + 40) and marks[last][1] <= start + width - 40:
+        while last < min(len(marks), first + 40) and marks[last][1] <= start + width - behind:
             inside[words[last]] = inside.get(words[last], 0) + 1
             last += 1
         if len(inside) > best_count:
-            best, best_count = max(0, start - 30), len(inside)
+            best, best_count = max(0, start - before), len(inside)
         if last <= first:  # a word wider than the window
             last = first + 1
         elif inside[words[first]] == 1:
