@@ -605,7 +605,6 @@ class Heard:
 
 def test_who_waits_hears_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "BATCH", 2)
-    monkeypatch.setattr("vaultmem.exchange.export._LOOK_EVERY", 0.001)
     vault, heard = made(tmp_path / "v"), Heard()
     lines = [line(f"id-{number}", f"people/{number}.md", f"Text {number}.") for number in range(8)]
     api = Vault(str(vault))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import threading
+import shutil
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import BinaryIO
 
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.exchange.importing import FOLDER, TAKEN, ImportReport
+from vaultmem.exchange.importing import FOLDER, ImportReport
 from vaultmem.exchange.lines import (
     JSONL,
     WRITERS,
@@ -28,6 +27,7 @@ from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.model import Memory
 from vaultmem.memories.store import Session
 from vaultmem.paths import make_private
+from vaultmem.progress import Silent, heard_by
 from vaultmem.text.times import seconds
 from vaultmem.vault import pages
 from vaultmem.vault.files import decode
@@ -135,22 +135,20 @@ def _comes_back(line: str, style: str, data: bytes) -> bool:
 
 
 # Memories out of a vault and into another, as a command or a program asks for it: lines go by pages, files wait in
-
-_PART = 1 << 20
-_LOOK_EVERY = 0.2  # seconds
+# the state folder.
 
 
 def write_lines(
-    vault: MemoryVault, on_unreadable: Callable[[int], object], **which: object
+    vault: MemoryVault, told: Callable[[int], object], **which: object
 ) -> Iterator[str]:
-    """All lines that are wanted, without their ends. `on_unreadable` hears how many files cannot be exported."""
+    """All lines that are wanted, without their ends. `told` hears how many files cannot be exported."""
     after: object = "[]"
     while after is not None:
         page: Page = vault.ask("export", after=after, **which)
         yield from page["lines"]
         after = page["next"]
         if left_out := page["left_out"]:
-            on_unreadable(left_out)
+            told(left_out)
 
 
 def import_file(
@@ -159,51 +157,15 @@ def import_file(
     """Take in what can be read of a file. A copy waits in the state folder, where the sync agent finds it."""
     folder = make_private(vault.state.path(FOLDER))
     place = os.path.join(folder, f"{uuid.uuid4().hex}.jsonl")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        lines = _copy(source, place)
-        with _watch(progress, lines, place + TAKEN):
+        with os.fdopen(os.open(place, flags, 0o600), "wb") as file:
+            shutil.copyfileobj(source, file)
+        with heard_by(progress or Silent()):
             report: ImportReport = vault.ask("import", file=os.path.basename(place), **how)
             return report
     except OSError as error:
         raise VaultmemError(f"what is to be imported cannot be read: {error.strerror}") from error
     finally:
-        for each in (place, place + TAKEN):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(each)
-
-
-@contextmanager
-def _watch(progress: Progress | None, lines: int, place: str) -> Iterator[None]:
-    """Show how far it is for as long as it takes: the process that imports writes that down beside the file."""
-    if progress is None:
-        yield
-        return
-    ended = threading.Event()
-    progress.stage("importing", lines)
-
-    def watch() -> None:
-        done = 0
-        while not ended.wait(_LOOK_EVERY):
-            with contextlib.suppress(OSError, ValueError), open(place, encoding="ascii") as file:
-                now = int(file.read(20) or 0)
-                progress.advance(max(0, now - done))
-                done = max(done, now)
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
-def _copy(source: BinaryIO, place: str) -> int:
-    """How many lines there are."""
-    lines = 0
-    handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        while part := source.read(_PART):
-            lines += part.count(b"\n")
-            file.write(part)
-    return lines
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(place)

@@ -3,7 +3,6 @@ batches that can be undone."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import unicodedata
@@ -19,6 +18,7 @@ from vaultmem.memories.item_answers import is_approved
 from vaultmem.memories.model import ARCHIVE, CATEGORIES, DEFAULT_SCOPE, INBOX, Memory, category_of
 from vaultmem.memories.reports import ChangeReport, PlanReport, header, report_done, report_planned
 from vaultmem.memories.store import MemoryStore, Session
+from vaultmem.progress import Silent, heard_by, listener
 from vaultmem.reminders.approving import take_back
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds, stamp
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader
 
 FOLDER = "import"  # of the state folder, where a file waits to be imported
-# Added to the name of the file in which it is written how many lines were taken in.
-TAKEN = ".taken"
 BATCH, BATCH_BYTES = 500, 8_000_000  # of memories and of their files that one undo takes back
 MOST_LISTED = 1_000  # lines in the report
 _NAME = re.compile(r"[0-9a-f]{32}\.jsonl")
@@ -97,22 +95,23 @@ def import_lines(desk: MemoryStore, reader: Reader, params: Arguments) -> Import
         run.hashes = {(each.hash, each.scope) for each in session.desk.collection.live()}
     try:
         with open(os.path.join(desk.state.path(FOLDER), name), "rb") as file:
+            heard, done = listener(), 0
+            heard.stage(
+                "importing",
+                sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b"")),
+            )
+            file.seek(0)
             for batch in _batches(run, lines_of(file, shape)):
-                with desk.session(reader, writes=writes) as session:
+                with heard_by(Silent()), desk.session(reader, writes=writes) as session:
                     _Batch(session, run).take(batch)
-                _note_progress(file.name, batch[-1].number)
+                heard.advance(batch[-1].number - done)
+                done = batch[-1].number
             if run.links and writes:
                 with desk.session(reader, writes=True) as session:
                     _link(session, run)
     except OSError as error:
         raise VaultmemError(f"what is to be imported cannot be read: {error.strerror}") from error
     return _report(run)
-
-
-def _note_progress(path: str, lines: int) -> None:
-    """How far it is, for the process that waits; nothing depends on it."""
-    with contextlib.suppress(OSError), open(path + TAKEN, "w", encoding="ascii") as file:
-        file.write(str(lines))
 
 
 def _batches(run: _Run, lines: Iterator[Line]) -> Iterator[list[Line]]:
