@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli_run import ran
 from vaultmem import Filter, Vault
 from vaultmem.api.memory_tools import note_path
 from vaultmem.errors import NoteNotFoundError
@@ -51,6 +52,17 @@ def test_a_search_finds_what_was_said_only_when_it_is_asked_for(opened: Vault) -
         found = {hit.path for hit in opened.answer(Ask("boiler", **how)).results}  # type: ignore[arg-type]
         assert sum("/entries/home/" in path for path in found) == 2, how
     assert any("/entries/" in hit.path for hit in opened.search("boiler path:entries"))
+
+
+def test_a_search_says_that_only_conversations_have_it(opened: Vault) -> None:
+    words = ("--keyword", "--vault", opened.path)
+    why = "only conversations have it; --conversations searches them, too"
+    assert why in ran("search", "leaks", *words).err
+    assert "My boiler leaks" in ran("search", "leaks", "--conversations", *words).out
+    others = [("boiler",), ("xylophone",), ("leaks", "--conversations"), ("leaks", "--by", "codex")]
+    for typed in others:  # codex sees no conversation of others
+        assert why not in ran("search", *typed, *words).err, typed
+    assert why in ran("search", "leaks", "--by", "conversation:home", *words).err
 
 
 def test_a_task_in_a_chat_is_no_task_of_the_vault(opened: Vault) -> None:

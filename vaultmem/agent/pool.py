@@ -341,7 +341,7 @@ class AgentVault(Vault):
         by_meaning = self._agent.embedding.is_warm() if ask.semantic is None else ask.semantic
         if ask.semantic:
             self._agent.first_vectors()
-        answer = search_with_archive(self._lent(meaning=by_meaning), ask.decided(by_meaning))
+        answer = search_with_archive(self._lent(meaning=by_meaning), ask.but(semantic=by_meaning))
         answer.remarks.extend(self._agent.remarks(semantic=bool(ask.semantic)))
         if ask.semantic is None and not by_meaning and self.has_meaning(ask):
             answer.remarks.append(f"searched by words alone; {self._agent.embedding.warm()}")

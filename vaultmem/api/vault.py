@@ -79,6 +79,8 @@ def search_with_archive(searcher: Searcher, ask: Ask) -> Answer:
         from vaultmem.search.archive import search_archive  # few need it
 
         answer.results.extend(search_archive(searcher, ask)[: ask.limit - len(answer.results)])
+    if not answer.results and searcher.search(ask.but(semantic=False, talks=True)).results:
+        answer.remarks.append("only conversations have it; --conversations searches them, too")
     return answer
 
 
@@ -234,7 +236,7 @@ class Vault(MemoryVault):
     def answer(self, ask: Ask) -> Answer:
         """Like search(), with the remarks on what was done differently."""
         how = bool(ask.semantic)
-        answer = self.mended(lambda: search_with_archive(self.searcher(), ask.decided(how)))
+        answer = self.mended(lambda: search_with_archive(self.searcher(), ask.but(semantic=how)))
         if ask.semantic is None and self.has_meaning(ask):
             answer.remarks.append(BY_WORDS)
         return answer

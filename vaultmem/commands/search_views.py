@@ -298,7 +298,7 @@ def _search_line(vault: Vault, ask: Ask, line: JsonObject) -> JsonObject:
     text, limit = line.get("query"), line.get("limit", ask.limit)
     if not isinstance(text, str) or type(limit) is not int or not 1 <= limit <= RESULTS:
         raise UsageError(f"needs query (text) and limit (1 to {RESULTS:,})")
-    own = Ask(**{**ask.decided(bool(ask.semantic)).__dict__, "text": text, "limit": limit})
+    own = ask.but(semantic=bool(ask.semantic), text=text, limit=limit)
     answer = vault.answer(own)
     whose = _attributions(vault, answer, ask.viewer)
     reply: JsonObject = {"results": [result_to_json(one, whose) for one in answer.results]}

@@ -70,9 +70,9 @@ class Ask:
     meaning: str = ""  # what is searched by meaning, where it is more than the words
     is_quick: bool = False  # fewer blocks are ranked, and none is embedded first
 
-    def decided(self, semantic: bool) -> Ask:
-        """The same, by meaning or not."""
-        return Ask(**{**self.__dict__, "semantic": semantic})
+    def but(self, **changes: object) -> Ask:
+        """The same with other values of some fields."""
+        return Ask(**{**self.__dict__, **changes})
 
 
 @value
