@@ -27,19 +27,12 @@ from vaultmem.memories.conversation import (
     TOKENS,
     USER,
     Entry,
-    Session,
     derived_id,
     place_of,
     scope_of,
-    sessions,
     to_compress,
-    to_evict,
 )
 from vaultmem.memories.summaries import (
-    BRIEF,
-    HIERARCHICAL,
-    NONE,
-    PART,
     covers,
     is_ours,
     links,
@@ -50,7 +43,9 @@ from vaultmem.memories.summaries import name as link_name
 from vaultmem.text import times
 from vaultmem.text.times import fine_stamp, stamp
 from vaultmem.vault.places import ENTRIES
+from vaultmem_chat import levels
 from vaultmem_chat.conversations import entry_of
+from vaultmem_chat.levels import BRIEF, HIERARCHICAL, NONE, PART, Session, sessions, to_evict
 
 log = logging.getLogger("vaultmem.conversations")
 
@@ -164,8 +159,8 @@ class _Round:
     def _sum_up(self) -> None:
         is_renewed = self._renew()
         tokens = self._tokens()
-        level = summaries.level_of(tokens)
-        if summaries.is_chunked(level):
+        level = levels.level_of(tokens)
+        if levels.is_chunked(level):
             self._add_chunks()
             if level == HIERARCHICAL:
                 self._add_groups()
@@ -178,7 +173,7 @@ class _Round:
             before = None
         facts = [one for one in self._sources_by(MEMORY) if one.created > sums_up_to(before)]
         summed = _number(before, "input_tokens")
-        is_due = before is None or summaries.is_stale(tokens, summed, new_facts=bool(facts))
+        is_due = before is None or levels.is_stale(tokens, summed, new_facts=bool(facts))
         if level != NONE and is_due:
             self._write_final(level, tokens, before, facts)
 
@@ -214,13 +209,13 @@ class _Round:
         return [one for one in self._turns if one.created > covered]
 
     def _add_chunks(self) -> None:
-        chunks = summaries.full_chunks(self._uncovered_turns(), self._count)[:MOST_AT_ONCE]
+        chunks = levels.full_chunks(self._uncovered_turns(), self._count)[:MOST_AT_ONCE]
         for number, chunk in enumerate(chunks, self._next("L1")):
             self._write_part(f"L1/chunk_{number}", chunk)
 
     def _add_groups(self) -> None:
         numbers = {_number_of(one): one for one in self._level("L1")}
-        full = summaries.full_groups(max(numbers, default=-1) + 1, self._next("L2"))
+        full = levels.full_groups(max(numbers, default=-1) + 1, self._next("L2"))
         for group in full[:MOST_AT_ONCE]:
             parts = [numbers[n] for n in group if n in numbers and may_be_told(numbers[n])]
             if parts:
@@ -231,7 +226,7 @@ class _Round:
         is_group = parts[0].role == SUMMARY
         tokens = sum(_number(one, "output_tokens") or self._count(one.content) for one in parts)
         most = max(1, round(tokens * PART * (2 if is_group else 1)))
-        question = (summaries.group if is_group else summaries.chunk)(parts, most)
+        question = (levels.group if is_group else levels.chunk)(parts, most)
         text, by = self._answer(question, (), [one.content for one in parts], most)
         until = sums_up_to(parts[-1]) if is_group else parts[-1].created
         self._write(_Sum(name, text, by, tokens, until, parts))
@@ -239,20 +234,20 @@ class _Round:
     def _write_final(
         self, level: str, tokens: int, before: Entry | None, facts: Sequence[Entry]
     ) -> None:
-        most = summaries.aim(level, tokens)
-        parts = self._parts() if summaries.is_chunked(level) else []
+        most = levels.aim(level, tokens)
+        parts = self._parts() if levels.is_chunked(level) else []
         turns = self._sources_by(USER, ASSISTANT)
         since = [one for one in turns if one.created > sums_up_to(before)]
-        texts = [one.content for one in parts] or [summaries.spoken(since)[-LATELY:]]
+        texts = [one.content for one in parts] or [levels.spoken(since)[-LATELY:]]
         new = [one.content for one in facts]
-        question = summaries.final(level, before.content if before else "", new, texts, most)
+        question = levels.final(level, before.content if before else "", new, texts, most)
         # Without a model all of them are weighed again.
         known = [one.content for one in self._facts]
         words = [one.content for one in parts or self._turns]
         if level == BRIEF:
             text, by = self._ask(question), MODEL
             if not text:
-                text, by = summaries.sentence(known, words, most, self._count), EXTRACTIVE
+                text, by = levels.sentence(known, words, most, self._count), EXTRACTIVE
         else:
             text, by = self._answer(question, known, words, most)
         newest = max(one.created for one in self._sources)
@@ -329,7 +324,7 @@ class _Round:
     def _session(self, id_: str, turns: Sequence[Entry]) -> Record:
         """The memory that stands for a session."""
         texts = [one.content for one in turns]
-        text, by = self._answer(summaries.session(turns, TOKENS), (), texts, TOKENS)
+        text, by = self._answer(levels.session(turns, TOKENS), (), texts, TOKENS)
         properties: dict[str, Value] = {
             "memory_type": "semantic", "compression_source": True, "source_session_id": id_, "covers": covers(turns),
             "made_by": by, "links": [f"[[{link_name(one)}]]" for one in turns],

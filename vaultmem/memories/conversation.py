@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 from vaultmem.adapter import Properties, Value
 from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol
 from vaultmem.text.titles import conversation_problem
 from vaultmem.text.values import lazy
-from vaultmem.vault.blocks import telling_words
 from vaultmem.vault.places import ENTRIES, INBOX, RECORDS, entry_parts
 
 if TYPE_CHECKING:
@@ -155,11 +153,9 @@ def derived_id(*parts: str) -> str:
     return str(uuid.uuid5(uuid.UUID(NAMESPACE), "\x00".join(parts)))
 
 
-# Sessions: which turns belong together, which are old enough to be compressed, which have to make room.
+# Sessions: which are old enough to be compressed.
 
 TOKENS = 160  # of the summary of a session
-# Words: who says more than these tells no more; what a question tells less.
-MOST_WORTH, ASKING = 20, 3
 NOTHING = "Nothing to remember was said."  # of one with nothing but greetings
 
 
@@ -169,47 +165,6 @@ class Compressible(Protocol):
     @property
     def is_compressed(self) -> bool:
         """Whether a summary stands for it."""
-
-
-class Session(NamedTuple):
-    """Turns that were spoken in one go, in their order."""
-
-    id: str
-    turns: tuple[Entry, ...]
-
-    @property
-    def is_compressed(self) -> bool:
-        """Whether a summary stands for it."""
-        return all(turn.properties.get("compressed") is True for turn in self.turns)
-
-
-def sessions(entries: Iterable[Entry], gap: float) -> list[Session]:
-    """The sessions, oldest first: turns that name one, the others apart after a silence of `gap` seconds."""
-    turns = sorted(
-        (one for one in entries if one.role in (USER, ASSISTANT)),
-        key=lambda one: (one.created, one.path),
-    )
-    named: dict[str, list[Entry]] = {}
-    unnamed: list[Entry] = []
-    for turn in turns:
-        name = turn.properties.get("session_id")
-        if name not in (None, "") and not isinstance(name, (list, dict)):
-            named.setdefault(str(name), []).append(turn)
-        else:
-            unnamed.append(turn)
-    every = [Session(name, tuple(each)) for name, each in named.items()]
-    runs = _apart(unnamed, gap)
-    every += [Session(derived_id(one[0].id, "session"), tuple(one)) for one in runs]
-    return sorted(every, key=lambda one: (one.turns[0].created, one.turns[0].path))
-
-
-def _apart(turns: Sequence[Entry], gap: float) -> list[list[Entry]]:
-    runs: list[list[Entry]] = [[turn] for turn in turns[:1]]
-    for before, turn in pairwise(turns):
-        if turn.created - before.created > gap:
-            runs.append([])
-        runs[-1].append(turn)
-    return runs
 
 
 def to_compress(every: Sequence[Some], threshold: int) -> list[Some]:
@@ -223,30 +178,3 @@ def to_compress(every: Sequence[Some], threshold: int) -> list[Some]:
     done = sum(one.is_compressed for one in every)
     loose = [one for one in every[:-1] if not one.is_compressed]
     return loose[: max(0, wanted - done)]
-
-
-def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:
-    """The turns that tell least, until no more than `most` facts and turns are left: first those for which the summary
-    of a session stands, the newest tenth last; facts only when no turn is left: a fact is the gist of turns. Summaries
-    stay, also those of sessions."""
-    evictable = [
-        one
-        for one in entries
-        if one.role in (MEMORY, USER, ASSISTANT)
-        and one.properties.get("compression_source") is not True
-    ]
-    surplus = max(0, len(evictable) - most)
-    if not surplus:
-        return []
-    evictable.sort(key=lambda one: (one.created, one.path))
-    newest = {one.id for one in evictable[-(most // 10) :]} if most >= 10 else set()
-    evictable.sort(key=lambda one: (one.role == MEMORY, one.id in newest, *_worth(one)))
-    return evictable[:surplus]
-
-
-def _worth(one: Entry) -> tuple[bool, int, float, str]:
-    if one.role == MEMORY:
-        return False, 0, one.created, one.path
-    words = min(telling_words(one.content), MOST_WORTH)
-    words -= ASKING if one.content.rstrip().endswith(("?", "？")) else 0
-    return one.properties.get("compressed") is not True, words, one.created, one.path

@@ -1,0 +1,199 @@
+"""How deep a conversation is summed up, by its number of tokens, in five levels (the "proxy2" seed, section 4.4); which
+turns belong together, and which have to make room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from vaultmem.adapter.services import Question
+from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER, Entry, derived_id
+from vaultmem.memories.summaries import SESSION, question, rank, sentences, statements
+from vaultmem.vault.blocks import telling_words
+
+NONE, BRIEF, STANDARD, DETAILED, HIERARCHICAL = LEVELS = (
+    "none", "brief", "standard", "detailed", "hierarchical",
+)  # fmt: skip
+_FROM = {BRIEF: 100, STANDARD: 500, DETAILED: 3_000, HIERARCHICAL: 15_000}  # tokens
+_SHARE = {BRIEF: 0.2, STANDARD: 0.12, DETAILED: 0.07, HIERARCHICAL: 0.02}
+_LONGEST = {BRIEF: 80, STANDARD: 360, DETAILED: 900, HIERARCHICAL: 1_000}
+_SHORTEST = 20
+CHUNK = 1_500  # tokens from which a chunk is full
+PART = 0.2  # of a chunk's tokens, what its summary may have
+GROUP = 5  # chunk summaries in a group
+# By which share a conversation has to grow before its summary is renewed without a new fact.
+STALE = 0.25
+_TASK = {
+    BRIEF: "Sum up what is to be remembered of this conversation in one sentence.",
+    STANDARD: "Bring the summary of this conversation up to date in one paragraph: keep what is still true, put in "
+    "what is new, and drop what the new text corrects.",
+    DETAILED: "Make one summary out of the summaries of a conversation's parts, in the order of time: a few short "
+    "paragraphs by subject. Where parts contradict each other, the later one holds.",
+    HIERARCHICAL: "Make one summary out of the summaries of a long conversation's parts, in the order of time: first "
+    "what lasts (people, preferences, decisions), then how things stand now. Later parts hold against earlier ones.",
+}
+_CHUNK = "Sum up this part of a conversation in a short paragraph."
+_GROUP = "Make one paragraph out of these summaries of consecutive parts of a conversation."
+# Words: who says more than these tells no more; what a question tells less.
+MOST_WORTH, ASKING = 20, 3
+
+
+def level_of(tokens: int) -> str:
+    """The level of a conversation of so many tokens."""
+    return next((level for level in reversed(LEVELS[1:]) if tokens >= _FROM[level]), NONE)
+
+
+def aim(level: str, tokens: int) -> int:
+    """How many tokens a summary at this level should have at most."""
+    return max(_SHORTEST, min(_LONGEST[level], round(tokens * _SHARE[level])))
+
+
+def is_chunked(level: str) -> bool:
+    """Whether the turns of this level are summed up chunk by chunk."""
+    return level in (DETAILED, HIERARCHICAL)
+
+
+def full_chunks(turns: Iterable[Entry], count: Callable[[str], int]) -> list[list[Entry]]:
+    """The full chunks of turns that no chunk covers yet; the rest is for later."""
+    chunks: list[list[Entry]] = []
+    part: list[Entry] = []
+    tokens = 0
+    for turn in turns:
+        part.append(turn)
+        tokens += count(turn.content)
+        if tokens >= CHUNK:
+            chunks.append(part)
+            part, tokens = [], 0
+    return chunks
+
+
+def full_groups(chunks: int, groups: int) -> list[range]:
+    """Which chunks (by number) make groups that are full and not summed up yet, when so many are."""
+    return [
+        range(start, start + GROUP) for start in range(groups * GROUP, chunks - GROUP + 1, GROUP)
+    ]
+
+
+def is_stale(tokens: int, summed: int, *, new_facts: bool) -> bool:
+    """Whether a summary of so many tokens of talk is out of date."""
+    return new_facts or tokens >= summed * (1 + STALE)
+
+
+# --- Questions
+
+
+def final(
+    level: str, before: str, facts: Iterable[str], parts: Iterable[str], most: int
+) -> Question:
+    """The summary of all: out of the one before, what was learned since, and what was said since or the parts."""
+    pieces = [("Summary so far", before), ("Facts", "\n".join(f"- {one}" for one in facts))]
+    title = "What was said since" if level in (BRIEF, STANDARD) else "Parts"
+    return question(_TASK[level], [*pieces, (title, "\n\n".join(parts))], most)
+
+
+def chunk(turns: Iterable[Entry], most: int) -> Question:
+    """The summary of one part, from its turns."""
+    return question(_CHUNK, [("Part", spoken(turns))], most)
+
+
+def group(parts: Iterable[Entry], most: int) -> Question:
+    """The summary of some parts' summaries."""
+    text = "\n\n".join(one.content for one in parts)
+    return question(_GROUP, [("Parts", text)], most)
+
+
+def session(turns: Iterable[Entry], most: int) -> Question:
+    """What stays of a session once it is compressed."""
+    return question(SESSION, [("Conversation", spoken(turns))], most)
+
+
+def spoken(turns: Iterable[Entry]) -> str:
+    """Turns as lines, each with who said it."""
+    return "\n".join(
+        f"{'Assistant' if one.role == ASSISTANT else 'User'}: {one.content.strip()}"
+        for one in turns
+    )
+
+
+def sentence(
+    facts: Sequence[str], texts: Iterable[str], most: int, count: Callable[[str], int]
+) -> str:
+    """The one sentence of at most `most` tokens that says most: a fact if there is one that fits, of those that say
+    alike the newest, else a sentence of the texts. A question says nothing."""
+    for group in (sentences(" ".join(fact.split()) for fact in reversed(facts)), sentences(texts)):
+        for one in rank(statements(group)):
+            if count(one) <= most:
+                return one
+    return ""
+
+
+# --- Sessions
+
+
+class Session(NamedTuple):
+    """Turns that were spoken in one go, in their order."""
+
+    id: str
+    turns: tuple[Entry, ...]
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether a summary stands for it."""
+        return all(turn.properties.get("compressed") is True for turn in self.turns)
+
+
+def sessions(entries: Iterable[Entry], gap: float) -> list[Session]:
+    """The sessions, oldest first: turns that name one, the others apart after a silence of `gap` seconds."""
+    turns = sorted(
+        (one for one in entries if one.role in (USER, ASSISTANT)),
+        key=lambda one: (one.created, one.path),
+    )
+    named: dict[str, list[Entry]] = {}
+    unnamed: list[Entry] = []
+    for turn in turns:
+        name = turn.properties.get("session_id")
+        if name not in (None, "") and not isinstance(name, (list, dict)):
+            named.setdefault(str(name), []).append(turn)
+        else:
+            unnamed.append(turn)
+    every = [Session(name, tuple(each)) for name, each in named.items()]
+    runs = _apart(unnamed, gap)
+    every += [Session(derived_id(one[0].id, "session"), tuple(one)) for one in runs]
+    return sorted(every, key=lambda one: (one.turns[0].created, one.turns[0].path))
+
+
+def _apart(turns: Sequence[Entry], gap: float) -> list[list[Entry]]:
+    runs: list[list[Entry]] = [[turn] for turn in turns[:1]]
+    for before, turn in pairwise(turns):
+        if turn.created - before.created > gap:
+            runs.append([])
+        runs[-1].append(turn)
+    return runs
+
+
+def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:
+    """The turns that tell least, until no more than `most` facts and turns are left: first those for which the summary
+    of a session stands, the newest tenth last; facts only when no turn is left: a fact is the gist of turns. Summaries
+    stay, also those of sessions."""
+    evictable = [
+        one
+        for one in entries
+        if one.role in (MEMORY, USER, ASSISTANT)
+        and one.properties.get("compression_source") is not True
+    ]
+    surplus = max(0, len(evictable) - most)
+    if not surplus:
+        return []
+    evictable.sort(key=lambda one: (one.created, one.path))
+    newest = {one.id for one in evictable[-(most // 10) :]} if most >= 10 else set()
+    evictable.sort(key=lambda one: (one.role == MEMORY, one.id in newest, *_worth(one)))
+    return evictable[:surplus]
+
+
+def _worth(one: Entry) -> tuple[bool, int, float, str]:
+    if one.role == MEMORY:
+        return False, 0, one.created, one.path
+    words = min(telling_words(one.content), MOST_WORTH)
+    words -= ASKING if one.content.rstrip().endswith(("?", "？")) else 0
+    return one.properties.get("compressed") is not True, words, one.created, one.path
