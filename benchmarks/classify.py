@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from vaultmem.index.embed import Embedder
 from vaultmem.index.models import resolve_model
-from vaultmem.memories import prototypes
+from vaultmem.memories import view as prototypes
 from vaultmem.memories.classify import TARGETS, classify
 
 DATA = Path(__file__).parents[1] / "tests" / "data" / "classification"

@@ -13,7 +13,8 @@ from tests.scripted_llm import Arguments, ScriptedLlm, as_json, status, text
 from tests.stand_in_view import StandInView, memory_file
 from vaultmem import Vault
 from vaultmem.adapter import Value
-from vaultmem.memories.compress import (
+from vaultmem.memories.draft import CREATE, Change, Draft, Plan
+from vaultmem.memories.summaries import (
     MOST_OF_ONE,
     MOST_SENT,
     NOTHING,
@@ -22,7 +23,6 @@ from vaultmem.memories.compress import (
     parts,
     texts,
 )
-from vaultmem.memories.draft import CREATE, Change, Draft, Plan
 from vaultmem.vault import batches
 from vaultmem.vault.batches import Batches
 

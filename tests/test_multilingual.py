@@ -22,7 +22,7 @@ from vaultmem.errors import ConfigError, ModelError
 from vaultmem.index import ORD_BITS, bert, catalog_read, minilm, multilingual
 from vaultmem.index.embed import Embedder
 from vaultmem.index.models import resolve_model
-from vaultmem.memories import prototypes
+from vaultmem.memories.view import Nearness
 from vaultmem.search.semantic import Meaning, open_meaning
 from vaultmem.text import scripts
 
@@ -415,7 +415,7 @@ def test_memories_are_compared_on_the_same_scale_and_within_a_script(
         meaning = searcher.meaning()
         assert meaning.others is not None
         memories = [SimpleNamespace(path=path) for path in texts]
-        near = prototypes.Nearness(searcher, meaning, memories)  # type: ignore[arg-type] # all it reads
+        near = Nearness(searcher, meaning, memories)  # type: ignore[arg-type] # all it reads
         one, two = (
             meaning.others.note_vector(searcher.catalog, note)
             for note in catalog_read.note_ids(searcher.catalog, ["茶.md", "叶.md"]).values()

@@ -23,6 +23,7 @@ from vaultmem.memories.conversation import (
     derived_id,
     place_of,
     to_compress,
+    to_evict,
 )
 from vaultmem.memories.summaries import is_outdated
 from vaultmem.text.similarity import content_hash
@@ -35,7 +36,6 @@ from vaultmem_chat.levels import (
     full_chunks,
     level_of,
     sessions,
-    to_evict,
 )
 from vaultmem_chat.summarizer import Changes, Limits, next_round
 

@@ -1,5 +1,5 @@
-"""How deep a conversation is summed up, by its number of tokens, in five levels (the "proxy2" seed, section 4.4); which
-turns belong together, and which have to make room."""
+"""How deep a conversation is summed up, by its number of tokens, in five levels (the "proxy2" seed, section 4.4); and
+which turns belong together."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from vaultmem.adapter.services import Question
-from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER, Entry, derived_id
+from vaultmem.memories.conversation import ASSISTANT, USER, Entry, derived_id
 from vaultmem.memories.summaries import SESSION, question, rank, sentences, statements
-from vaultmem.vault.blocks import telling_words
 
 NONE, BRIEF, STANDARD, DETAILED, HIERARCHICAL = LEVELS = (
     "none", "brief", "standard", "detailed", "hierarchical",
@@ -35,8 +34,6 @@ _TASK = {
 }
 _CHUNK = "Sum up this part of a conversation in a short paragraph."
 _GROUP = "Make one paragraph out of these summaries of consecutive parts of a conversation."
-# Words: who says more than these tells no more; what a question tells less.
-MOST_WORTH, ASKING = 20, 3
 
 
 def level_of(tokens: int) -> str:
@@ -170,30 +167,3 @@ def _apart(turns: Sequence[Entry], gap: float) -> list[list[Entry]]:
             runs.append([])
         runs[-1].append(turn)
     return runs
-
-
-def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:
-    """The turns that tell least, until no more than `most` facts and turns are left: first those for which the summary
-    of a session stands, the newest tenth last; facts only when no turn is left: a fact is the gist of turns. Summaries
-    stay, also those of sessions."""
-    evictable = [
-        one
-        for one in entries
-        if one.role in (MEMORY, USER, ASSISTANT)
-        and one.properties.get("compression_source") is not True
-    ]
-    surplus = max(0, len(evictable) - most)
-    if not surplus:
-        return []
-    evictable.sort(key=lambda one: (one.created, one.path))
-    newest = {one.id for one in evictable[-(most // 10) :]} if most >= 10 else set()
-    evictable.sort(key=lambda one: (one.role == MEMORY, one.id in newest, *_worth(one)))
-    return evictable[:surplus]
-
-
-def _worth(one: Entry) -> tuple[bool, int, float, str]:
-    if one.role == MEMORY:
-        return False, 0, one.created, one.path
-    words = min(telling_words(one.content), MOST_WORTH)
-    words -= ASKING if one.content.rstrip().endswith(("?", "？")) else 0
-    return one.properties.get("compressed") is not True, words, one.created, one.path

@@ -31,6 +31,7 @@ from vaultmem.memories.conversation import (
     place_of,
     scope_of,
     to_compress,
+    to_evict,
 )
 from vaultmem.memories.summaries import (
     covers,
@@ -45,7 +46,7 @@ from vaultmem.text.times import fine_stamp, stamp
 from vaultmem.vault.places import ENTRIES
 from vaultmem_chat import levels
 from vaultmem_chat.conversations import entry_of
-from vaultmem_chat.levels import BRIEF, HIERARCHICAL, NONE, PART, Session, sessions, to_evict
+from vaultmem_chat.levels import BRIEF, HIERARCHICAL, NONE, PART, Session, sessions
 
 log = logging.getLogger("vaultmem.conversations")
 

@@ -20,9 +20,8 @@ import chats
 import measure
 
 from vaultmem import Vault
-from vaultmem.memories.conversation import USER, Entry, name_of, place_of, scope_of
+from vaultmem.memories.conversation import USER, Entry, name_of, place_of, scope_of, to_evict
 from vaultmem.search.query import Ask
-from vaultmem_chat.levels import to_evict
 
 HERE = Path(__file__).parent
 DEPTH = 10

@@ -1,7 +1,7 @@
 """The category of a memory by what it says, in English and Chinese: weighted signals, and what an embedding adds.
 
 Each category collects the weights of its signals and, where the caller knows how close the text's meaning is to the
-category's prototypes (memories.prototypes), that closeness above the mean of all. A softmax over these sums, with one
+category's prototypes (memories.view), that closeness above the mean of all. A softmax over these sums, with one
 more seat for "none of them", is the confidence; below THRESHOLD the memory stays in the inbox.
 """
 
@@ -109,7 +109,7 @@ def scores(text: str) -> Scored:
 
 
 def classify(text: str, closeness: Mapping[str, float] | None = None) -> Verdict:
-    """The category of a text. `closeness`: cosines by category, see memories.prototypes.closeness."""
+    """The category of a text. `closeness`: cosines by category, see memories.view.closeness_to."""
     scored = scores(text)
     sums = {category: scored.scores.get(category, 0.0) for category in TARGETS}
     for category, extra in _lift(closeness).items():

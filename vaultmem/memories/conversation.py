@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from vaultmem.adapter import Properties, Value
 from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol
 from vaultmem.text.titles import conversation_problem
 from vaultmem.text.values import lazy
+from vaultmem.vault.blocks import telling_words
 from vaultmem.vault.places import ENTRIES, INBOX, RECORDS, entry_parts
 
 if TYPE_CHECKING:
@@ -153,9 +154,11 @@ def derived_id(*parts: str) -> str:
     return str(uuid.uuid5(uuid.UUID(NAMESPACE), "\x00".join(parts)))
 
 
-# Sessions: which are old enough to be compressed.
+# Which sessions are old enough to be compressed, and which turns have to make room.
 
 TOKENS = 160  # of the summary of a session
+# Words: who says more than these tells no more; what a question tells less.
+MOST_WORTH, ASKING = 20, 3
 NOTHING = "Nothing to remember was said."  # of one with nothing but greetings
 
 
@@ -178,3 +181,30 @@ def to_compress(every: Sequence[Some], threshold: int) -> list[Some]:
     done = sum(one.is_compressed for one in every)
     loose = [one for one in every[:-1] if not one.is_compressed]
     return loose[: max(0, wanted - done)]
+
+
+def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:
+    """The turns that tell least, until no more than `most` facts and turns are left: first those for which the summary
+    of a session stands, the newest tenth last; facts only when no turn is left: a fact is the gist of turns. Summaries
+    stay, also those of sessions."""
+    evictable = [
+        one
+        for one in entries
+        if one.role in (MEMORY, USER, ASSISTANT)
+        and one.properties.get("compression_source") is not True
+    ]
+    surplus = max(0, len(evictable) - most)
+    if not surplus:
+        return []
+    evictable.sort(key=lambda one: (one.created, one.path))
+    newest = {one.id for one in evictable[-(most // 10) :]} if most >= 10 else set()
+    evictable.sort(key=lambda one: (one.role == MEMORY, one.id in newest, *_worth(one)))
+    return evictable[:surplus]
+
+
+def _worth(one: Entry) -> tuple[bool, int, float, str]:
+    if one.role == MEMORY:
+        return False, 0, one.created, one.path
+    words = min(telling_words(one.content), MOST_WORTH)
+    words -= ASKING if one.content.rstrip().endswith(("?", "？")) else 0
+    return one.properties.get("compressed") is not True, words, one.created, one.path

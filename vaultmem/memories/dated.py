@@ -27,11 +27,12 @@ LONGEST_DATED = 100_000  # characters; nobody notes days in what is longer
 
 def stale_days(draft: Draft, looked: set[str] | None = None) -> None:
     """Write the day behind relative expressions in memories that are older than a day, unless edited since."""
+    looked = set() if looked is None else looked
     for memory in draft.memories():
         is_old = draft.view.now.timestamp() - memory.created > STALE
         if is_own(memory) or not is_old or _was_edited(memory) or memory.size > LONGEST_DATED:
             continue
-        if looked is not None and is_known(memory, looked):
+        if is_known(memory, looked):
             continue
         content = draft.content(memory)
         dated = language().absolute(content, draft.written_at(memory))
@@ -70,8 +71,9 @@ def found_reminders(draft: Draft, looked: set[str] | None = None) -> None:
     """Make reminders of future times that memories name. Each one once: also one that was archived since counts.
     `looked` holds the memories that were looked at before, with their hashes, and what reminds by
     now, and is added to."""
+    looked = set() if looked is None else looked
     everything = [*draft.memories(), *draft.view.archived()]
-    work = _Found(draft, looked or set())
+    work = _Found(draft, looked)
     work.known |= {
         _what(memory, memory.properties, memory.hash)
         for memory in everything
@@ -92,8 +94,7 @@ def found_reminders(draft: Draft, looked: set[str] | None = None) -> None:
                 longer.append((memory, sentences))
     for memory, sentences in longer:  # after those that remind by themselves of the same
         work.make(memory, sentences)
-    if looked is not None:
-        looked |= set(map(repr, work.known))
+    looked |= set(map(repr, work.known))
 
 
 class _Found:
@@ -143,10 +144,10 @@ class _Found:
         )
 
 
-def _is_open(memory: Memory, looked: set[str] | None) -> bool:
+def _is_open(memory: Memory, looked: set[str]) -> bool:
     if is_own(memory) or any(key in memory.properties for key in ("remind", "due")):
         return False
-    return looked is None or not is_known(memory, looked)
+    return not is_known(memory, looked)
 
 
 def _what(memory: Memory, properties: Properties, own_hash: str) -> _What:

@@ -10,7 +10,6 @@ from vaultmem.adapter import Value
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import CONNECTED
 from vaultmem.memories.classify import READS, UNSURE, file_all, file_inbox, upgrade
-from vaultmem.memories.compress import Means, compress
 from vaultmem.memories.dated import found_reminders, stale_days
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.findings import across
@@ -18,6 +17,7 @@ from vaultmem.memories.links import resolve
 from vaultmem.memories.merge import MERGED, merge
 from vaultmem.memories.model import CAN_BE_REINFORCED, CATEGORIES, INBOX, REMINDERS, Memory
 from vaultmem.memories.reads import Left
+from vaultmem.memories.summaries import Means, compress
 from vaultmem.memories.supersede import supersede
 from vaultmem.text.times import format_duration, seconds, stamp
 from vaultmem.text.values import plural

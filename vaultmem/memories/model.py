@@ -99,44 +99,16 @@ class Memory(NamedTuple):
         return link_targets(self.properties.get("links"))
 
 
-if TYPE_CHECKING:
-    from typing import TypedDict
-
-    MemoryRecord = TypedDict(
-        "MemoryRecord",
-        {
-            "id": str,
-            "content": str,
-            "title": str,
-            "path": str,  # in the vault
-            "agent": str,  # "" for none, here and below
-            "personality": str,
-            "project": str,
-            "type": str,
-            "global": bool,
-            "decay_policy": str,
-            "confidence": float,  # 0.0 to 1.0, computed now
-            "recency": float,  # 1.0 when it was just written, computed now
-            "phase": str,
-            "category": str,
-            "scope": str,
-            "tags": list[str],
-            "source": str,
-            "memory_type": str,
-            "importance": float | None,
-            "access_count": int,
-            "links": list[str],  # ids of linked memories; titles of what is no memory
-            "content_hash": str,
-            "created_at": str,  # ISO 8601 in UTC, like all times
-            "updated_at": str,
-            "last_reinforced_at": str | None,
-            "expires_at": str | None,
-            "deleted": bool,
-            "version": int,
-        },
-    )
-else:
-    MemoryRecord = dict
+MemoryRecord = TypedDict("MemoryRecord", {
+    "id": str, "content": str, "title": str, "path": str,  # in the vault
+    "agent": str, "personality": str, "project": str, "type": str, "source": str, "memory_type": str,  # "" for none
+    "global": bool, "decay_policy": str, "phase": str, "category": str, "scope": str, "tags": list[str],
+    "confidence": float, "recency": float,  # from 0.0 to 1.0, computed now
+    "importance": float | None, "access_count": int, "content_hash": str, "deleted": bool, "version": int,
+    "links": list[str],  # ids of linked memories; titles of what is no memory
+    # ISO 8601 in UTC:
+    "created_at": str, "updated_at": str, "last_reinforced_at": str | None, "expires_at": str | None,
+})  # fmt: skip
 """A memory as JSON and in the Python API."""
 
 

@@ -96,7 +96,7 @@ def own_shares(ledger: Ledger) -> list[Share]:
 
 
 def _all_shares(ledger: Ledger, condition: str = "") -> list[Share]:
-    return ledger.rows(f"SELECT id, machine, number, last FROM counted {condition}", _share)  # noqa: S608 - own names
+    return ledger.rows(f"SELECT id, machine, number, last FROM counted {condition}", Share._make)  # noqa: S608 - own names
 
 
 def take_shares(ledger: Ledger, heard: Iterable[Share], now: float) -> None:
@@ -132,11 +132,6 @@ def _share_out(db: sqlite3.Connection, memory: str, numbers: Mapping[str, int], 
     )
 
 
-def _share(row: tuple[object, ...]) -> Share:
-    id_, machine, number, last = row
-    return Share(str(id_), str(machine), int(str(number)), float(str(last)))
-
-
 # Who recalled a memory, on which day and how often: the last days alone.
 
 MOST_RECALLS = 20  # of one memory
@@ -152,8 +147,8 @@ class Recall(NamedTuple):
 
 def recalls(ledger: Ledger, memory: str) -> list[Recall]:
     """Who recalled a memory on this machine, the newest first."""
-    rows = ledger.rows("SELECT id, by, day, times FROM recalls ORDER BY day DESC, by", tuple)
-    return [Recall(str(by), str(day), int(str(n))) for id_, by, day, n in rows if id_ == memory]
+    question = "SELECT by, day, times FROM recalls WHERE id = ? ORDER BY day DESC, by"
+    return ledger.rows(question, Recall._make, (memory,))
 
 
 def _note_recall(db: sqlite3.Connection, memory: str, by: str, at: float) -> None:
@@ -174,9 +169,11 @@ def _note_recall(db: sqlite3.Connection, memory: str, by: str, at: float) -> Non
 
 def reinforced_at(ledger: Ledger) -> dict[str, str]:
     """The moments, by the ids of the memories."""
-    return dict(
-        ledger.rows("SELECT id, at FROM reinforced", lambda row: (str(row[0]), str(row[1])))
-    )
+    return dict(ledger.rows("SELECT id, at FROM reinforced", _pair))
+
+
+def _pair(row: tuple[object, ...]) -> tuple[str, str]:
+    return str(row[0]), str(row[1])
 
 
 def reinforce(ledger: Ledger, moments: Mapping[str, str], now: float) -> None:
@@ -190,7 +187,8 @@ def reinforce(ledger: Ledger, moments: Mapping[str, str], now: float) -> None:
 
 def left_states(ledger: Ledger) -> dict[str, Left]:
     """How vaultmem left the memories that it wrote or filed, by id."""
-    return dict(ledger.rows("SELECT id, path, hash, category FROM seen", _left))
+    rows = ledger.rows("SELECT id, path, hash, category FROM seen", tuple)
+    return {str(id_): Left(*map(str, left)) for id_, *left in rows}
 
 
 def leave(ledger: Ledger, left: Iterable[tuple[str, Left]], now: float) -> None:
@@ -229,11 +227,6 @@ def _count(row: tuple[object, ...]) -> tuple[str, ReadCount]:
     return str(id_), ReadCount(int(str(count)), float(str(last)), moments)
 
 
-def _left(row: tuple[object, ...]) -> tuple[str, Left]:
-    id_, path, hash_, category = map(str, row)
-    return id_, Left(path, hash_, category)
-
-
 # What vaultmem has written on this machine, by the ids that Git gives to contents: where one of these comes from
 # elsewhere, nobody did it by hand.
 
@@ -250,10 +243,7 @@ class Content(NamedTuple):
 
 def written_contents(ledger: Ledger) -> list[Content]:
     """The newest contents."""
-    return ledger.rows(
-        "SELECT id, at, by FROM written",
-        lambda row: Content(str(row[0]), float(str(row[1])), str(row[2])),
-    )
+    return ledger.rows("SELECT id, at, by FROM written", Content._make)
 
 
 def note_written(ledger: Ledger, contents: Iterable[Content], now: float) -> None:
@@ -274,7 +264,7 @@ ALWAYS, NEVER, ASK = RULES = ("always", "never", "ask")  # what to do with all p
 
 def rules(ledger: Ledger) -> dict[str, str]:
     """What the person wants done with proposals, by kind; those that are not named are asked about."""
-    return dict(ledger.rows("SELECT kind, says FROM rules", lambda row: (str(row[0]), str(row[1]))))
+    return dict(ledger.rows("SELECT kind, says FROM rules", _pair))
 
 
 def rule(ledger: Ledger, kind: str, says: str, now: float) -> None:

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from vaultmem.history.history import History
     from vaultmem.memories.entries import ConversationFiles
     from vaultmem.memories.item_answers import Answer
-    from vaultmem.memories.prototypes import Examples
-    from vaultmem.memories.view import View
+    from vaultmem.memories.view import Examples, View
     from vaultmem.reminders.pending import Pending
 
 

@@ -10,8 +10,8 @@ from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index import wordpieces
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import classify, leaving, links, overviews, reads, review
-from vaultmem.memories import compress as summing
 from vaultmem.memories import dream as steps
+from vaultmem.memories import summaries as summing
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.classify import UNSURE
 from vaultmem.memories.draft import HALTED, TO_ARCHIVE, Draft, Finding, Plan

@@ -318,7 +318,7 @@ def _closeness_to_all(session: Session, content: str) -> float | None:
 
 def _centroid(session: Session, desk: MemoryStore) -> NDArray[np.float32] | None:
     """The centroid of a sample of all memories, computed every ten minutes."""
-    from vaultmem.memories import prototypes
+    from vaultmem.memories.view import Nearness
 
     if desk.centroid and session.now - desk.centroid[0] < CENTROID_LIFE:
         return desk.centroid[1]
@@ -326,7 +326,7 @@ def _centroid(session: Session, desk: MemoryStore) -> NDArray[np.float32] | None
     if model_ is None:
         return None
     live = desk.collection.live()
-    made = prototypes.Nearness(*model_, live[:: 1 + len(live) // SAMPLE]).centroid()
+    made = Nearness(*model_, live[:: 1 + len(live) // SAMPLE]).centroid()
     desk.centroid = (session.now, made)
     return made
 
