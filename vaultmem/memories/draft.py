@@ -9,7 +9,7 @@ from vaultmem.adapter import Properties, Value
 from vaultmem.light import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
 from vaultmem.memories.access import DREAM
 from vaultmem.memories.model import ARCHIVE as ARCHIVE_FOLDER
-from vaultmem.memories.model import INBOX, REMINDERS, Memory, link_targets
+from vaultmem.memories.model import INBOX, REMINDERS, Memory, category_of, link_targets
 from vaultmem.text.similarity import content_hash, opening, sketch
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_path
@@ -306,6 +306,18 @@ def _with(memory: Memory, properties: Properties, values: Properties) -> Memory:
 def _moment(values: Properties, key: str, otherwise: float) -> float:
     result = seconds(values.get(key))
     return otherwise if result is None else result
+
+
+def restored(view: View, memory: Memory, why: str, **sets: Value) -> Change:
+    """An archived memory in its category's folder again. `replaced_by` stays: a merged one that comes back is not the
+    same."""
+    wanted = f"{view.folder}/{category_of('', memory.properties.get('category'))}/{memory.title}.md"
+    target = free_path(wanted, memory.id, view.exists)
+    now = view.now.timestamp()
+    own: dict[str, Value] = {"deleted_at": None, "by": None, **sets, "updated_at": stamp(now)}
+    if memory.expires is not None and memory.expires <= now:
+        own["expires_at"] = None
+    return Change(RESTORE, memory.id, memory.path, target, own, None, memory.hash, why)
 
 
 # What dream need not read: what it wrote itself, and what it has read this night.

@@ -6,7 +6,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from vaultmem.adapter import JsonObject, Value
+from vaultmem.adapter import JsonObject
 from vaultmem.errors import (
     NoteChangedError,
     NoteNotFoundError,
@@ -18,8 +18,8 @@ from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import access, reads
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.collection import deleted_error
-from vaultmem.memories.draft import CREATE, RESTORE, Change, Plan
-from vaultmem.memories.model import INBOX, Memory, category_of
+from vaultmem.memories.draft import CREATE, Change, Plan, restored
+from vaultmem.memories.model import INBOX, Memory
 from vaultmem.memories.records import FILTERS, Known, Wanted, chosen, record
 from vaultmem.memories.reports import finish, header
 from vaultmem.memories.store import Session
@@ -171,17 +171,7 @@ def restore(session: Session, params: Arguments) -> JsonObject:
         return _restore(session, params, change)
     if not memory.archived:
         raise VaultmemError(f"{memory.title!r} is not deleted; there is nothing to restore")
-    view = session.view
-    category = category_of("", memory.properties.get("category"))
-    wanted = f"{view.folder}/{category}/{memory.title}.md"
-    target = free_path(wanted, memory.id, view.exists)
-    # `replaced_by` stays: whoever brings a merged memory back says that it is not the same.
-    sets: dict[str, Value] = {"deleted_at": None, "by": None, "updated_at": stamp(session.now)}
-    if memory.expires is not None and memory.expires <= session.now:
-        sets["expires_at"] = None
-    why = "restored from the archive"
-    change = Change(RESTORE, memory.id, memory.path, target, sets, None, memory.hash, why)
-    return _restore(session, params, change)
+    return _restore(session, params, restored(session.view, memory, "restored from the archive"))
 
 
 def _restore(session: Session, params: Arguments, change: Change) -> JsonObject:

@@ -41,10 +41,14 @@ class Answer(NamedTuple):
 Answers = Mapping[str, Answer]
 
 
+def state_of(answers: Answers, id_: str) -> str:
+    """What was answered to the item last, or OPEN."""
+    return answers[id_].state if id_ in answers else OPEN
+
+
 def is_closed(answers: Answers, id_: str) -> bool:
     """Whether the item is done or dropped."""
-    answer = answers.get(id_)
-    return answer is not None and answer.state in (DONE, DROPPED)
+    return state_of(answers, id_) in (DONE, DROPPED)
 
 
 def is_asleep(answer: Answer | None, now: str) -> bool:
@@ -126,8 +130,7 @@ def is_approved(id_: str, answers: Answers) -> bool:
 
 def is_refused(id_: str, answers: Answers) -> bool:
     """Whether the person does not want to hear of something from outside."""
-    answer = answers.get(approval_id(id_))
-    return answer is not None and answer.state == DROPPED
+    return state_of(answers, approval_id(id_)) == DROPPED
 
 
 def is_foreign(path: str, properties: Properties, folder: str) -> bool:

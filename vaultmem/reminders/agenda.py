@@ -103,13 +103,6 @@ class _Entry(NamedTuple):
     note: int
 
 
-class _Known(NamedTuple):
-    """What one note asks for that is not the same on every day."""
-
-    moving: list[Schedule]
-    used: dict[str, str]  # since when there are words whose meaning depends on it
-
-
 class Agenda:
     """Remembers what the notes of one vault ask for. Threads may share it."""
 
@@ -187,15 +180,17 @@ class Agenda:
                 self._notes.pop(id_, None)
         used: dict[str, str] = {}
         for note in notes:
-            known, fixed = self._read_note(note, now.tzinfo or UTC)
-            if known.moving:
-                self._notes[note.id] = known.moving
+            asks, own_used = self._read_note(note, now.tzinfo or UTC)
+            if moving := [one for one in asks if not one.is_fixed]:
+                self._notes[note.id] = moving
+            fixed = (with_id(one.due, one.source, one.key) for one in asks if one.is_fixed)
             self._fixed += (_entry(due, note.id) for due in fixed)
-            used |= known.used
+            used |= own_used
         self._fixed.sort()
         self._remember(used, now, everything=changed is None and bool(catalog.meta("synced")))
 
-    def _read_note(self, note: DueNote, zone: tzinfo) -> tuple[_Known, list[Identified]]:
+    def _read_note(self, note: DueNote, zone: tzinfo) -> tuple[list[Schedule], dict[str, str]]:
+        """What a note asks for, and since when there are words whose meaning depends on that."""
         assert self._met is not None
         name = folded_name(note.path)
         own = bool(note.journal) or (bool(note.day) and schedules.names_day(note.path, note.day))
@@ -213,9 +208,7 @@ class Agenda:
                 one._replace(due=one.due._replace(private=private, scope=scope, author=author))
                 for one in asks
             ]
-        fixed = [with_id(one.due, one.source, one.key) for one in asks if one.is_fixed]
-        moving = [one for one in asks if not one.is_fixed]
-        return _Known(moving, written.used), fixed
+        return asks, written.used
 
     def _schedules(self, note: DueNote, place: Place) -> Iterator[Schedule]:
         """Words tell when only in notes that a person means as such; memories say it in their properties."""

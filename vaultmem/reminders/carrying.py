@@ -13,7 +13,7 @@ from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import leaving, own_notes
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.draft import RESTORE, Change, Plan
+from vaultmem.memories.draft import Plan, restored
 from vaultmem.memories.item_answers import (
     DONE,
     DROPPED,
@@ -25,7 +25,7 @@ from vaultmem.memories.item_answers import (
     is_closed,
 )
 from vaultmem.memories.leaving import ItemReport, Settled
-from vaultmem.memories.model import Memory, category_of
+from vaultmem.memories.model import Memory
 from vaultmem.memories.proposals import Proposal
 from vaultmem.memories.reports import ChangeReport, PlanReport, report_planned
 from vaultmem.memories.store import YOU, Session
@@ -36,7 +36,6 @@ from vaultmem.reminders.person_facts import Learned
 from vaultmem.text.recurrence import resumed
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
-from vaultmem.text.titles import free_path
 from vaultmem.vault.batches import Answered, Header
 
 if TYPE_CHECKING:
@@ -335,18 +334,7 @@ def restore_plan(session: Session, id_: str) -> Plan | None:
     memory = answered_reminders(session).get(id_)
     if memory is None:
         return None
-    view = session.view
-    category = category_of("", memory.properties.get("category"))
-    wanted = f"{view.folder}/{category}/{memory.path.rpartition('/')[2]}"
-    target = free_path(wanted, memory.id, view.exists)
-    properties: dict[str, Value] = {
-        "deleted_at": None,
-        "by": None,
-        ANSWERED: None,
-        "updated_at": stamp(session.now),
-    }
-    why = "its answer was taken back"
-    change = Change(RESTORE, memory.id, memory.path, target, properties, None, memory.hash, why)
+    change = restored(session.view, memory, "its answer was taken back", **{ANSWERED: None})
     return Plan("restore", (change,))
 
 

@@ -21,6 +21,7 @@ from vaultmem.memories.item_answers import (
     is_closed,
     is_refused,
     item_id,
+    state_of,
 )
 from vaultmem.reminders.due import TASK, Due
 from vaultmem.text.sanitize import one_line, words
@@ -197,8 +198,7 @@ def _item_of(due: Due, section: str) -> Item:
 
 def _is_open_in_its_note(due: Due, answers: Answers) -> bool:
     """A task of a note that was done here: had it been ticked in its note, it would be due no more."""
-    answer = answers.get(due.id)
-    is_done = answer is not None and answer.state == DONE
+    is_done = state_of(answers, due.id) == DONE
     return due.kind == TASK and is_done and may_be_shown(due, answers)
 
 

@@ -20,6 +20,7 @@ from vaultmem.memories.item_answers import (
     halted_id,
     history_answers,
     is_closed,
+    state_of,
 )
 from vaultmem.reminders import alarms, items, listing, person_facts
 from vaultmem.reminders.agenda import Agenda
@@ -161,8 +162,7 @@ class Pending:
 
     def is_confirmed(self, finding: FindingRow) -> bool:
         """Whether a person has ticked the question of a job that waits."""
-        answer = self.record.answers().get(halted_id(finding))
-        return answer is not None and answer.state == DONE
+        return state_of(self.record.answers(), halted_id(finding)) == DONE
 
     def count_listed(self, use: Callable[[Mapping[str, float]], None]) -> None:
         """Have the memories counted, by id and time, that were listed since this was done last."""

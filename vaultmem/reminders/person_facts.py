@@ -23,10 +23,11 @@ from vaultmem.memories.item_answers import (
     DONE,
     DROPPED,
     Answers,
-    approval_id,
     is_approved,
     is_closed,
+    is_refused,
     item_id,
+    state_of,
 )
 from vaultmem.memories.model import PASSING, TYPES
 from vaultmem.memories.short_texts import CAP, is_about_person, memory_type
@@ -150,9 +151,8 @@ def _fact(
     ends, now = seconds(own.get("expires_at")), context.now.timestamp()
     if own.get("replaced_by") or own.get("compressed") is True or (ends and ends <= now):
         return None
-    origin, answer = access.origin(own), answers.get(approval_id(id_))
-    approved = is_approved(id_, answers)
-    if (origin.outside and not approved) or (answer is not None and answer.state == DROPPED):
+    origin, approved = access.origin(own), is_approved(id_, answers)
+    if (origin.outside and not approved) or is_refused(id_, answers):
         return None
     created = seconds(own.get("created_at"))
     return {
@@ -247,7 +247,9 @@ def proposed_facts(
     if not open_:
         return []
     refused = [
-        _Known(one.content, one.created) for one in every if _has_state(DROPPED, one, answers)
+        _Known(one.content, one.created)
+        for one in every
+        if state_of(answers, one.question) == DROPPED
     ]
     near = _near(catalog, root, folder)
     return [
@@ -265,13 +267,8 @@ def undecided_facts(facts: Iterable[Learned], answers: Answers) -> list[Learned]
 def to_promote(context: Context, answers: Answers) -> list[Learned]:
     """Those the person wants to be remembered, and whose file is there: the index may be late."""
     every = learned_facts(context.catalog, context.vault, context.folder)
-    wanted = (one for one in every if _has_state(DONE, one, answers))
+    wanted = (one for one in every if state_of(answers, one.question) == DONE)
     return [one for one in wanted if os.path.lexists(f"{context.vault}/{one.path}")]
-
-
-def _has_state(state: str, one: Learned, answers: Answers) -> bool:
-    answer = answers.get(one.question)
-    return answer is not None and answer.state == state
 
 
 def _is_worth_asking(text: str, kind: object) -> bool:

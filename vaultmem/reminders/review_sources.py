@@ -16,7 +16,7 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import reads, review
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.item_answers import DONE, DROPPED, Answer, carried_out_id, item_id
+from vaultmem.memories.item_answers import DONE, DROPPED, Answer, carried_out_id, item_id, state_of
 from vaultmem.memories.proposals import BROKEN, DUPLICATE, MENTION, Note, Proposal, edit
 from vaultmem.text.sanitize import quote_text
 from vaultmem.vault import files
@@ -100,14 +100,14 @@ def decide(
 ) -> PlanReport | Decision | None:
     """Do with an open proposal what its tick asks for; the report, or None where nothing is to be done. What another
     machine has carried out is not done once more: that would take back an undo there."""
-    answer = answers.get(question_id(proposal.id))
-    if answer is None or answer.state not in (DONE, DROPPED):
+    state = state_of(answers, question_id(proposal.id))
+    if state not in (DONE, DROPPED):
         return None
-    if answer.state == DONE and carried_out_id(proposal.id) in answers:
+    if state == DONE and carried_out_id(proposal.id) in answers:
         if not dry_run:
             reads.decide(session.desk.ledger, proposal.id, reads.ACCEPTED, session.now)
         return None
-    verb = review.accept if answer.state == DONE else review.reject
+    verb = review.accept if state == DONE else review.reject
     return verb(session, Arguments({"id": proposal.id, "dry_run": dry_run}))
 
 
