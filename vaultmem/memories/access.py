@@ -73,8 +73,7 @@ def reason(scope: str, to: Viewer, *, private: bool) -> str:
 
 
 def scope_of(properties: Properties, *, memory: bool) -> str:
-    """The scope of a note. In a memory an unknown word hides it from all assistants; in any other note it is the
-    person's own word and limits nothing."""
+    """The scope of a note. An unknown word hides a memory from all assistants; elsewhere it limits nothing."""
     from vaultmem.vault.places import key_of  # a start-up hook does without
 
     raw = next((one for key, one in properties.items() if key_of(key) == "scope"), None)
@@ -98,8 +97,7 @@ def is_same(one: str, other: str) -> bool:
 
 
 def origin(properties: Properties) -> Origin:
-    """The origin of a memory, by its properties in our spelling. The name of an assistant as its source means the
-    writer, and nothing of the web."""
+    """The origin of a memory, by properties in our spelling. An assistant's name as source means the writer."""
     source, writer = properties.get("source"), str(properties.get("agent") or "")
     named = source if isinstance(source, str) and _is_assistant(source, writer) else ""
     outside = any(one not in (None, "", DREAM, named) for one in (source, properties.get("url")))

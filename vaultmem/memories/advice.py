@@ -175,8 +175,7 @@ class Opinion(NamedTuple):
 
 
 def advise(session: Session, params: Arguments) -> JsonObject:
-    """Store the answers of a model: "answers", each with "id", "memories", "choice", "reason". No memory is changed.
-    The numbers of new and of open proposals."""
+    """Store the answers of a model: "answers", each with "id", "memories", "choice", "reason". Changes no memory."""
     by_id = _by_id(session)
     model = params.told("model") and one_line(params.told("model"), 80)
     rows: dict[str, tuple[str, ProposalRow]] = {}

@@ -76,8 +76,7 @@ def create(vault: str, memory_folder: str, target: str, *, dry_run: bool = False
 
 
 def read(folder: str, *, prove: bool = False) -> Backup:
-    """What a backup holds, every byte compared with its hash; with `prove` the ledger and the history are also opened
-    and read through. Raises StateError for what is no backup, or damaged."""
+    """What a backup holds, compared with its hashes; with `prove` also opened and read. Raises StateError."""
     folder = os.path.abspath(os.path.expanduser(folder))
     try:
         with open(f"{folder}/{MANIFEST}", encoding="utf-8") as file:

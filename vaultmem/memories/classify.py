@@ -300,8 +300,7 @@ def is_plain(text: str) -> bool:
 
 
 def due(draft: Draft, memory: Memory, text: str) -> Moment | None:
-    """When a text wants to remind, reckoned from the day it was written; None when that is over. Where no words say
-    that something is to be done then, it is the first time to come that the text names."""
+    """When a text wants to remind, from the day it was written; None when that is over. Else the first time to come."""
     now, since = draft.view.now, draft.written_at(memory)
     moment = language().reminder(text, since) or _to_come(text, since)
     if moment is not None and moment.repeat:

@@ -188,9 +188,7 @@ class Collection:
     def find(
         self, text: str, *, archived: bool = False, seen: Callable[[Memory], bool] | None = None
     ) -> Memory:
-        """The memory that somebody means by an id, the beginning of one (4 characters), a path or a title, among those
-        that are `seen`; with `archived` one in the archive before one that lives. Raises NoteNotFoundError, which says
-        what to do."""
+        """The memory that a name means, among those `seen`; with `archived` those first. Raises NoteNotFoundError."""
         away, live = self.archived(), self.live()
         if seen is not None:
             away, live = list(filter(seen, away)), list(filter(seen, live))

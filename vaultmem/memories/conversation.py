@@ -72,8 +72,7 @@ def _is_plain(name: str) -> bool:
 
 
 def in_folder(folder: str, written: object) -> str:
-    """The id of the conversation of an entry in this folder with this `conversation_id`; "" where neither makes one: a
-    folder that a person has renamed, or an entry of another conversation."""
+    """The id of the conversation of an entry in this folder with this `conversation_id`; "" where neither makes one."""
     if (
         isinstance(written, str)
         and not conversation_problem(written)
@@ -184,9 +183,7 @@ def to_compress(every: Sequence[Some], threshold: int) -> list[Some]:
 
 
 def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:
-    """The turns that tell least, until no more than `most` facts and turns are left: first those for which the summary
-    of a session stands, the newest tenth last; facts only when no turn is left: a fact is the gist of turns. Summaries
-    stay, also those of sessions."""
+    """The turns that tell least, until `most` facts and turns are left: summed up ones first, facts last."""
     evictable = [
         one
         for one in entries

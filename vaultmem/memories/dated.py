@@ -68,9 +68,7 @@ class _Sentence(NamedTuple):
 
 
 def found_reminders(draft: Draft, looked: set[str] | None = None) -> None:
-    """Make reminders of future times that memories name. Each one once: also one that was archived since counts.
-    `looked` holds the memories that were looked at before, with their hashes, and what reminds by
-    now, and is added to."""
+    """Make reminders of future times that memories name, each once; `looked` has what was looked at before."""
     looked = set() if looked is None else looked
     everything = [*draft.memories(), *draft.view.archived()]
     work = _Found(draft, looked)

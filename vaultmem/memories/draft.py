@@ -99,8 +99,7 @@ class _State:
 
 
 class Draft:
-    """Changes as they come together; what one step has done, the next one sees. `limit` memories at most are
-    changed: a step asks may() before it begins with one, which counts those that have to wait."""
+    """Changes as they come together: a step sees what was done before it. may() keeps to `limit` memories."""
 
     def __init__(self, view: View, limit: int = 1_000_000_000) -> None:
         self.view = view
@@ -173,8 +172,7 @@ class Draft:
         return False
 
     def is_over(self, memory: Memory, end: float, job: str) -> bool:
-        """Whether a memory whose time ends at `end` may go. An event or a working note passes by its nature. Of a fact
-        or a preference an unattended job gives notice first: `notices` has the day on which it leaves, by id."""
+        """Whether a memory whose time ends at `end` may go; of a fact an unattended job gives notice first."""
         now = self.view.now
         is_ended = end <= now.timestamp()
         if self.notices is None or memory.is_passing:
@@ -291,8 +289,7 @@ class Draft:
 
 
 def _with(memory: Memory, properties: Properties, values: Properties) -> Memory:
-    """A memory with other properties, and what follows from those that were given. The others say nothing here:
-    a copied file has another's id, and its folder may have overruled its category."""
+    """A memory with other properties, and what follows from those that were given; the others say nothing here."""
     tags = values.get("tags", list(memory.tags))
     return memory._replace(
         properties=properties, id=str(values.get("id", memory.id)), adopted=memory.adopted or "id" in values,

@@ -50,9 +50,7 @@ DEFAULT = Options()
 
 
 def dream(draft: Draft, level: int, options: Options) -> None:
-    """Level 1 takes up and files what is new; 2 also merges and links; 3 also sums up old sessions and looks across
-    memories. It reads living memories only: never the archive, the pages that vaultmem writes, or a reminder it made
-    itself."""
+    """Level 1 takes up and files what is new; 2 also merges and links; 3 also sums up, and looks across."""
     adopt(draft, options.seen)
     steps: list[Step] = [file_inbox]
     if level >= MEDIUM:
@@ -83,8 +81,7 @@ def consolidate(draft: Draft, options: Options) -> None:
 
 
 def _until_settled(draft: Draft, steps: Sequence[Step]) -> None:
-    """Take the steps again as long as they change anything, for what one does may give another one work: a merged
-    memory says more than each did. Findings are collected again; a memory is filed or merged only once."""
+    """Take the steps again as long as they change anything; a memory is filed or merged only once."""
     for _ in range(ROUNDS):
         before = draft.revision
         draft.findings = [one for one in draft.findings if one.kind in (MERGED, UNSURE)]
@@ -95,8 +92,7 @@ def _until_settled(draft: Draft, steps: Sequence[Step]) -> None:
 
 
 def write_counts(draft: Draft) -> None:
-    """Write `access_count`, which is counted in the state, into the files, so that it moves with the vault; once a
-    dream at most, for every write wakes the editor. A reminder stays until it is answered, read or not."""
+    """Write `access_count` into the files, so that it moves with the vault; a reminder stays as it is."""
     for memory in draft.memories():
         reads = draft.reads(memory)
         if reads != memory.stored_reads and memory.category != REMINDERS and draft.may(memory):
@@ -175,8 +171,7 @@ def _archive(draft: Draft, memory: Memory, job: str, why: str) -> None:
 
 
 def adopt(draft: Draft, seen: Mapping[str, Left]) -> None:
-    """Give people's files their properties and follow what people did. `seen` tells by id how vaultmem left a memory;
-    of one that is not in it this is not known. Files that are being worked on are left alone by the whole draft."""
+    """Give people's files their properties and follow what people did; `seen` tells how vaultmem left a memory."""
     at_work = leave_unquiet(draft, seen)
     for memory in sorted(draft.view.memories(), key=lambda each: each.path):
         if memory.path not in at_work:

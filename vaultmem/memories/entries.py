@@ -164,8 +164,7 @@ class ConversationFiles:
 def shared_files(
     root: str, folder: str, style: Callable[[str], str], reading: str
 ) -> ConversationFiles:
-    """The files of a vault, which remember what was read for as long as the process lives: a turn needs them again
-    and again, and each time in its own way. `reading` changes where `style` does."""
+    """The files of a vault, remembered as long as the process lives. `reading` changes where `style` does."""
     with _making:
         key = root, folder, reading
         opened = _opened.pop(key, None) or ConversationFiles(root, folder, style)

@@ -162,8 +162,7 @@ def _components(paths: Iterable[str], links: Iterable[tuple[str, str]]) -> list[
 
 
 def _entities(draft: Draft, memories: Iterable[Memory]) -> dict[str, _Entity]:
-    """The names that at least two memories have. A single word is a name unless it is also written small, and the first
-    word of a sentence belongs to a name ("Anne Miller", not "Ask Miller") if it does so within a sentence."""
+    """The names that at least two memories have; no single word that is also written small."""
     entities: dict[str, _Entity] = {}
     first: list[tuple[str, Memory]] = []
     small: set[str] = set()

@@ -61,8 +61,7 @@ def keep(desk: MemoryStore, path: str, text: str) -> bool:
 
 
 def keep_all(desk: MemoryStore, texts: Mapping[str, str]) -> int:
-    """Write pages where nothing is, or over what was generated before; how many needed it. Those do, of which this
-    machine has something else to say than it said last: two that know different things do not write in turns."""
+    """Write pages where nothing is, or over generated ones, if this machine has something new to say; how many."""
     last = _last_texts(desk)
     before, written = dict(last), 0
     try:

@@ -203,8 +203,7 @@ def answers_before(
 
 
 def keep_answers(session: Session, who: Header) -> None:
-    """Record answers to pending items as the entry of the history has them; those that close an item were carried out,
-    if they had to be, by the files of that entry."""
+    """Record answers as the entry of the history has them; those that close an item count as carried out."""
     from vaultmem.text.times import stamp  # most only read answers
 
     at = stamp(session.now)

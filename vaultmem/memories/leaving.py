@@ -70,8 +70,7 @@ class Settled:
 
 
 def notices(session: Session) -> dict[str, str]:
-    """The notices that were given: the day on which a memory leaves, by id. What is ticked, be it on the page a moment
-    ago, is kept first. What was snoozed is given notice again when it wakes."""
+    """The notices in force: the day on which a memory leaves, by id. What is ticked is kept first."""
     now = session.local_time
     answers = session.desk.pending.answers(now)
     keep(session, answers, Settled())

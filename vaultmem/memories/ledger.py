@@ -108,8 +108,7 @@ class Ledger:
         )
 
     def see(self, names: list[str], now: float) -> None:
-        """Remember jobs that are planned for the first time, and count what lies in the future, because
-        the clock was set back, as of now: nothing may starve for it."""
+        """Remember jobs that are planned first, and count what lies in the future of a clock set back as of now."""
         with self.writing(now) as db:
             db.executemany(
                 "INSERT OR IGNORE INTO runs (name, seen) VALUES (?, ?)", [(n, now) for n in names]
@@ -240,8 +239,7 @@ MAX_RESULT = 500  # characters of a result worth keeping
 
 
 class Runs:
-    """The last run of each job, for one process at a time. Goes on without the ledger when the disk is
-    full: a job that was run is never due again because its run could not be written down."""
+    """The last run of each job, for one process. Goes on without the ledger when the disk is full."""
 
     def __init__(self, ledger: Ledger, now: Callable[[], float] = clock.seconds) -> None:
         self._ledger = ledger

@@ -134,8 +134,7 @@ class Linkers:
 
 
 def resolve(draft: Draft) -> None:
-    """Make the [[wikilinks]] in contents and the entries of `links` bidirectional; entries that lead to an archived
-    memory lead to what took its place, and those that lead nowhere are removed."""
+    """Make links between memories bidirectional; those to archived memories lead to what took their place, or go."""
     names = Names(draft)
     memories = draft.memories()
     wanted: dict[str, dict[str, Memory]] = {memory.path: {} for memory in memories}

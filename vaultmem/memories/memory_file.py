@@ -304,8 +304,7 @@ def _row(stored: Stored) -> tuple[object, ...]:
 
 
 def _from_rows(rows: list[tuple[Any, ...]]) -> dict[str, Stored]:
-    """What rows say, by path: the memories of all of them are one text of JSON, which takes half the time of many.
-    Raises ValueError, TypeError or AttributeError where it is not what save() wrote."""
+    """What rows say, by path; one text of JSON takes half the time of many. Raises what is not what save() wrote."""
     memories = json.loads(f"[{','.join(row[7] or 'null' for row in rows)}]")
     results: dict[str, Stored] = {}
     for (path, size, mtime_ns, inode, blob, style, trouble, _), fields in zip(

@@ -125,8 +125,7 @@ def _mention_user_notes(draft: Draft, old: Memory, new: Memory) -> None:
 
 
 def _properties(draft: Draft, survivor: Memory, other: Memory) -> dict[str, Value]:
-    """The properties of the survivor that holds both: the most of each, and the longer life of the two. Of the same
-    writer also the name, and keys of the person's own."""
+    """The properties of the survivor that holds both: the most of each, and the longer life of the two."""
     both = (survivor, other)
     is_same_writer = is_of_one_writer(*both)
     names = (other.title, *_texts(other, "aliases")) if is_same_writer else ()

@@ -165,8 +165,7 @@ class Aging:
     id: str = ""
 
     def confidence(self, now: float, half_life: float = HALF_LIFE_HOURS) -> float:
-        """Its confidence at a time, from 0.0 to 1.0, rounded to four digits; `half_life` is in hours. For the policy
-        fsrs see fsrs_confidence()."""
+        """Its confidence at a time, from 0.0 to 1.0; `half_life` is in hours. For fsrs see fsrs_confidence()."""
         if self.policy == "stable":
             return 1.0
         age_hours = (now - self.since) / 3600

@@ -92,8 +92,7 @@ def _longest(
 
 
 def _is_meant(line: str, start: int, end: int, title: str) -> bool:
-    """Whether words are meant as a name: no label of what follows; and a single word is written as the title is,
-    and its capital is not that of any first word."""
+    """Whether words are meant as a name: no label, and a single word is written as the title is."""
     if "_" in (line[start - 1 : start], line[end : end + 1]):
         return False  # a part of a longer name
     if _RUN.fullmatch(title):

@@ -269,8 +269,7 @@ def _is_name_taken(session: Session, path: str) -> bool:
 
 
 def _write_views(session: Session) -> None:
-    """Write the views that the editor has for memories, which are the person's from then on. That the page is there
-    says, on all machines, that this was done."""
+    """Write the views that the editor has for memories, once; they are the person's from then on."""
     desk = session.desk
     if _NOT_IN_VIEWS & set(desk.folder):
         return

@@ -67,8 +67,7 @@ def diff(session: Session, params: Arguments) -> CommitReport:
 
 
 def undo(session: Session, params: Arguments) -> UndoReport:
-    """Take commits back, the newest first: exact bytes where nothing was changed since, else merged, else
-    refused with the reason. What nothing is left of is passed over by --last."""
+    """Take commits back, the newest first: exact bytes, else merged, else refused with the reason."""
     _remember(session)
     who = header(params, "", session.now)
     candidates = iter(_chosen(session, params))
@@ -248,8 +247,7 @@ def _last(session: Session, done: list[Record], *, redo: bool) -> list[list[Reco
 def _last_elsewhere(
     session: Session, seen: list[Record], own: list[Record], taken_back: set[str]
 ) -> list[Record]:
-    """What vaultmem did last, if it did that on another machine: the files that it wrote there at once, of the commit
-    in which they were seen here."""
+    """What vaultmem did last, if on another machine: the files it wrote there at once, as they were seen here."""
     elsewhere = session.desk.pending.record.written_elsewhere()
     marks = [
         (elsewhere[id_], one)

@@ -60,8 +60,7 @@ def add(ledger: Ledger, stored: Mapping[str, int], now: float, by: str = "") -> 
 
 
 def use(ledger: Ledger, recalled: Mapping[str, float], now: float) -> None:
-    """Memories were recalled automatically, by id and time: they are in use, and count as read once. What every
-    session recalls is not worth more for it, and its file is not rewritten each night for the count."""
+    """Memories were recalled automatically, by id and time: they are in use, and count as read once."""
     with ledger.writing(now) as db:
         for memory, at in recalled.items():
             before = _read_count(db, memory, at)

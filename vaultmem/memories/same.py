@@ -40,8 +40,7 @@ _UNIT = lazy(
 
 
 def unite_texts(first: str, second: str) -> str:
-    """The first content, and below it the lines of the second that it lacks, in their order. A block of code is
-    taken as a whole; lines that differ in nothing but case, blanks or the final stop count as the same."""
+    """The first content, and below it the lines of the second that it lacks; a block of code is one line."""
     units = list(_units(first))
     known = {_fold(unit) for unit in units}
     extra: list[str] = []
@@ -177,8 +176,7 @@ class Tried:
 
 
 class Likes:
-    """The memories of one kin that stand for themselves. One of them may take in what another writer wrote where the
-    `trust` of the settings tells its words to all who were told those, and keeps its own words then."""
+    """The memories of one kin that stand for themselves. One may take in others' words as far as `trust` goes."""
 
     def __init__(self, draft: Draft, tried: Tried, trust: str) -> None:
         self._draft = draft

@@ -82,9 +82,7 @@ class Snapshot:
         self._suspects = sorted(suspects)
 
     def with_one(self, path: str, old: Memory | None, new: Memory | None) -> Snapshot | None:
-        """The next moment, when one file has come, gone or changed, and that changes nothing of the others; else
-        None. Lists are made anew, for somebody may still go through them; all else is handed on, and this
-        moment is over."""
+        """The next moment, when one file has changed and that changes nothing of others; else None. This one ends."""
         if self._bears_on_copies(path) or not (self._is_simple(old) and self._is_simple(new)):
             return None
         if old is not None:

@@ -57,8 +57,7 @@ def planned_writes(changes: Iterable[Change], style: Style) -> list[PlannedWrite
 
 
 def rendering(change: Change, style: Style) -> Callable[[bytes | None], bytes]:
-    """What makes the new bytes of a file out of its newest ones. Raises NoteChangedError where these are no
-    longer what the plan was made for."""
+    """What makes the new bytes of a file out of its newest ones. Raises NoteChangedError where the plan is stale."""
     form = style(change.target)
 
     def render(now: bytes | None) -> bytes:
@@ -244,8 +243,7 @@ class MemoryStore:
         return reads.left_states(self.ledger)
 
     def settle(self) -> None:
-        """Write down what was only kept in memory, to spare each write of a memory a write of the ledger. Lost in
-        a kill, it costs that a person's next edit of these memories is not known for one."""
+        """Write down what was only kept in memory, to spare each write of a memory a write of the ledger."""
         with self._lock:
             left, self._left = self._left, {}
             if left:

@@ -96,9 +96,7 @@ def sentences(texts: Iterable[str]) -> list[str]:
 def summary(
     facts: Sequence[str], texts: Iterable[str], most: int, count: Callable[[str], int]
 ) -> str:
-    """What to remember of a text in at most `most` tokens, as far as a whole sentence fits: its facts, the newest
-    first, then the sentences of the texts that say most. One line each. Questions count only where there is nothing
-    else."""
+    """What to remember of a text in at most `most` tokens: its facts, then the sentences that say most."""
     newest = dict.fromkeys(reversed([" ".join(fact.split()) for fact in facts]))
     chosen, left = _fitting(newest, most, count)
     every = sentences(texts)
@@ -182,9 +180,7 @@ def is_told_on(final: Entry, entries: Iterable[Entry]) -> bool:
 
 
 def is_outdated(final: Entry, entries: Iterable[Entry]) -> bool:
-    """Whether something in it was taken back since it was written: made private, forgotten, rewritten or removed in an
-    editor. It is rewritten after the next turn, and hidden until then; what a person has edited stays as it is. What
-    was only learned since, or corrected, takes nothing back."""
+    """Whether something in it was taken back since it was written; not what was only learned or corrected."""
     if not is_ours(final):
         return False
     then = [_as_it_was(one, final.updated) for one in entries]

@@ -127,8 +127,7 @@ def _are_two(old: str, new: str) -> bool:
 
 
 def _is_about_the_value(old: str, new: str) -> bool:
-    """Whether the newer text begins with what the older one ends with ("… is called Marta", "Marta moved …"): it tells
-    something of what the older one named, and denies nothing of it."""
+    """Whether the newer text begins with what the older one ends with ("… is called Marta", "Marta moved …")."""
     a, b = ([token.stem for token in read(text[:CAP]).tokens] for text in (old, new))
     shared = set(a) & set(b)
     count = len(shared)
@@ -154,8 +153,7 @@ def _shares_only_its_subject(old: str, new: str) -> bool:
 
 
 def _states_something_else(old: str, new: str) -> bool:
-    """Whether what the two are known to state differs in what there is one of: they speak of one subject, and of two
-    properties ("works at", "lives in"), or of one property, and of two subjects that are named by other words."""
+    """Whether the two state two properties of one subject, or one of two subjects, of what there is one of."""
     a, b = ([fact for fact in facts(text[:CAP]) if fact.single] for text in (old, new))
     pairs = [(one, other, one.property == other.property) for one in a for other in b]
     near = [each for each in pairs if each[2] or each[0].subject == each[1].subject]
@@ -168,8 +166,7 @@ def _are_apart(one: str, other: str) -> bool:
 
 
 def replacing(features: Mapping[str, float], weights: Mapping[str, float]) -> float:
-    """How likely it is, by these features, that one text replaces the other. What says all that the other one says
-    denies nothing of it, and a cue alone is about nothing."""
+    """How likely, by these features, one text replaces the other; what denies nothing does not."""
     if not (features["shared"] or features["contradicts"] or features["meaning"] > _USUAL):
         return _NEVER
     if not (features["lost"] and features["gained"]) and not features["denied in one"]:
@@ -178,8 +175,7 @@ def replacing(features: Mapping[str, float], weights: Mapping[str, float]) -> fl
 
 
 def signs(new: str, scores: Sequence[float], *, contradicts: bool) -> tuple[float, ...]:
-    """What tells whether the newer text replaces the best of the older ones: that one's score and its distance to the
-    second, whether the text speaks of a change, and whether the two contradict each other."""
+    """What tells whether the newer text replaces the best of the older ones: scores, distance, cue, contradiction."""
     first, second = [*sorted(scores, reverse=True), _NEVER][:2]
     margin, cue = min(_FAR, first - second), float(read(new[:CAP]).cue)
     return first, margin, cue, cue * margin, cue * first, float(contradicts)
@@ -350,8 +346,7 @@ def _older(draft: Draft, new: Memory, groups: list[list[Memory]]) -> list[Memory
 
 
 def may_replace(old: Memory, new: Properties, trust: str = access.CONNECTED) -> bool:
-    """Whether one with these properties may replace an older one: the same scope, no two projects, and words that are
-    told to everybody, so that nobody is told nothing in its place."""
+    """Whether one with these properties may replace an older one: the same scope, no two projects, told to all."""
     projects = {old.text("project"), str(new.get("project") or "")} - {""}
     is_told = access.is_trusted(access.origin(new), _ANYBODY, trust)
     return old.scope == new.get("scope", DEFAULT_SCOPE) and len(projects) < 2 and is_told

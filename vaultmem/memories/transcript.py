@@ -242,9 +242,7 @@ _ELSEWHERE = "from its page, which another machine wrote"
 
 
 def take_in(session: Session, talks: list[Talk]) -> tuple[set[str], list[Talk]]:
-    """Make records of pages that this machine did not write, and put away what these take back. The paths of
-    pages to be left as they are: this machine has nothing to add, or their records may be on their way. And all
-    conversations as they are then."""
+    """Make records of pages of other machines; pages to be left as they are, and all conversations then."""
     desk, alone, is_changed = session.desk, set[str](), False
     every = (page for talk in talks for page in talk.pages)
     for path, text, changed in generated.of_others(desk, every):

@@ -84,8 +84,7 @@ _NOTICED = {
 
 
 def _keep_findings(session: Session, level: int, findings: tuple[Finding, ...]) -> None:
-    """Store what a dream noticed, for who was not there. What was filed without being sure no later dream files again:
-    that stays as long as the memory is there."""
+    """Store what a dream noticed. What was filed without being sure stays as long as the memory is there."""
     ledger, at = session.desk.ledger, session.desk.collection.at
     kinds = [kind for least, noticed in _NOTICED.items() if least <= level for kind in noticed]
     subjects = {one.subject for one in findings}
@@ -229,8 +228,7 @@ LATE = 14 * 86_400.0  # seconds
 
 
 def check(session: Session, job: str, plan: Plan) -> None:
-    """Raise VaultmemError when the job has to wait until a person has confirmed the plan on the page of pending items.
-    A run that waits has not ended well, so the next one finds the clock as strange."""
+    """Raise VaultmemError when the job has to wait until a person has confirmed the plan."""
     run = session.desk.ledger.runs().get(job)
     last = session.now if run is None else run.seen if run.last_ok is None else run.last_ok
     _confirm(session, "clock", _strange_clock(session, job, last), last)

@@ -120,8 +120,7 @@ def _find(session: Session, text: str) -> Memory:
 
 
 def _without_secrets(params: Arguments) -> tuple[str, dict[str, list[str]]]:
-    """The content, and what of it looks like secrets: the kinds of what was taken out ("redacted"). An assistant
-    writes what it has read somewhere; a person may keep a password on purpose, and is only warned ("secrets")."""
+    """The content, without secrets where an assistant writes it ("redacted"), else with a warning ("secrets")."""
     content = params.content()
     redacted = secrets.redact_with_kinds(content)
     if _is_assistant(params):

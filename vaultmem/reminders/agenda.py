@@ -119,8 +119,7 @@ class Agenda:
         self._met: dict[str, str] | None = None
 
     def dues(self, catalog: Catalog, now: datetime, is_closed: Callable[[str], bool]) -> list[Due]:
-        """Everything that is due, at some time, by that time; also what is closed, but what repeats has moved on
-        then. `now` has the zone of the person; ids are all different."""
+        """Everything that is due by that time, also what is closed; `now` has a zone, ids are all different."""
         with self._lock:
             self._follow(catalog, now)
             moving = sorted(self._moving(now, is_closed))

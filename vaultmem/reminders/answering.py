@@ -299,8 +299,7 @@ def _of_memory(name: str, dues: Iterable[Due]) -> str:
 
 
 def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
-    """An assistant answers for what is due, and for nothing else: not whether something may be believed, or written
-    into a note; it silences no preference, and nothing to review. What it answered itself it may take back."""
+    """An assistant answers for what is due, and takes back its own answers; nothing else."""
     due, name_of = target.due, f"{words(target.text)!r} ({target.id})"
     if due is not None and due.private:
         raise UsageError(f"{target.id} is private: only you can answer it, in pending.md")

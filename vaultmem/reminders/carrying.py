@@ -67,9 +67,7 @@ def dues(session: Session, answers: Answers | None = None) -> list[Due]:
 def settle(
     session: Session, *, dry_run: bool = False, more: Iterable[Answer] = (), entry: Header | None = None
 ) -> Settled:  # fmt: skip
-    """Do what is to be done and was not yet; only say so in a dry run, in which there may be `more` answers. `entry`
-    has the answers that were just recorded: the history gets them with what they led to, or alone; and what was ticked
-    on the page, each by itself."""
+    """Do what answers ask for and was not done, each entry of the history with its answers; or only say so."""
     pending, entries = session.desk.pending, [entry] if entry else []
     if not dry_run:
         pending.unsettled = False  # what is answered from now on is for the next time

@@ -69,8 +69,7 @@ class Schedule(NamedTuple):
         return not (self.rule or self.begins or self.days is not None)
 
     def due_at(self, moment: datetime, is_closed: Callable[[str], bool]) -> Iterator[Identified]:
-        """What it means at that moment: nothing when it is over. Of what repeats, the last occurrence until it is
-        answered, then the next that is not; the very last in any case."""
+        """What it means at that moment. Of what repeats, the last occurrence until it is answered, then the next."""
         today = moment.date().isoformat()
         if self.rule:
             yield from self._occurrence(moment, is_closed)
@@ -160,8 +159,7 @@ class Occurrences(NamedTuple):
 
 
 def occurrences(rule: str, start: str, now: datetime) -> Occurrences:
-    """Of what repeats by a rule in words since `start`, an ISO day, or day and minute: reckoned from the beginning, so
-    that nothing drifts, on the clock of the zone of `now`. What is no rule happens once."""
+    """Of what repeats by a rule since `start`: reckoned from the beginning, on the clock of the zone of `now`."""
     day, _, clock = start.partition("T")
     today = now.date()
     until = today

@@ -63,8 +63,7 @@ class Item:
 def due_items(
     dues: Iterable[Due], answers: Answers, now: datetime, days: int = DAYS, *, asks: bool = True
 ) -> list[Item]:
-    """What is pending in the next days, and, where a person wants questions (`asks`), one question for each note in
-    which tasks are open that were done here. `now` is the clock on the wall."""
+    """What is pending in the next days, and with `asks` one question for each note with tasks done here."""
     today, last = now.date().isoformat(), days_later(now.date(), days)
     items: list[Item] = []
     open_in_notes: dict[str, list[Due]] = {}
@@ -177,8 +176,7 @@ def days_later(day: date, days: int) -> str:
 
 
 def unchanged_until(dues: Iterable[Due], answers: Answers, now: str) -> str:
-    """The next minute of this day from which something else may be pending, when nobody touches anything; "" when that
-    is not before midnight. `now` and the answer are local, YYYY-MM-DDTHH:MM."""
+    """The next local minute of this day from which something else may be pending; "" for none."""
     today = now[:10]
     ends = [one.until for one in answers.values() if one.state == SNOOZED]
     # What repeats keeps its time of day.
@@ -260,8 +258,7 @@ def extent(answers: Answers, now: datetime) -> Extent:
 
 
 def render(items: Iterable[Item], style: str, notes: str = "", extent: Extent = SHORT) -> str:
-    """The page. It has at most so many characters unless the notes of the person, which stay as they are, need more:
-    then our part has a quarter of that."""
+    """The page, within its limit; when the notes of the person are long, our part has a quarter of it."""
     every = sorted(items, key=lambda item: (*urgency(item), item.text, item.id))
     single = [item for item in every if extent.shows_older or item.section != OLDER]
     older = len(every) - len(single)
@@ -326,8 +323,7 @@ def _our_part(items: Sequence[Item], last: tuple[str, str], style: str) -> str:
 
 
 def _line(item: Item) -> str:
-    """A box to tick. Time and repetition are words: no plugin shall ring a second time, list the item as due once more,
-    or add the next one below."""
+    """A box to tick. Time and repetition are words, so that no plugin lists the item once more."""
     box = "" if item.section == PREFERENCES else "[ ] "
     return f"- {box}{' '.join(own_words(item))} ^{item.id}\n"
 

@@ -130,8 +130,7 @@ def _surroundings(folder: str, now: float) -> JsonObject:
 
 
 def _stats(files: Iterable[str]) -> dict[str, list[int]]:
-    """What changes when one of the files does; of one that is empty or not there, nothing. What SQLite keeps beside
-    a file comes and goes without saying anything."""
+    """What changes when one of the files does; what is empty counts as not there."""
     stats: dict[str, list[int]] = {}
     for path in files:
         stats[path] = []

@@ -164,8 +164,7 @@ def _fact(
 
 @lru_cache(1024)
 def _scope_of(scope: str, author: str, trust: str) -> str:
-    """The scope of those who see it; "" for nobody. Where the person wants to see first what assistants write, an
-    assistant sees its own words alone."""
+    """The scope of those who see it; "" for nobody, as what assistants write where trust is own."""
     if not author or access.is_trusted(Origin(author), access.viewer("?"), trust):
         return scope
     mine = access.viewer(author)

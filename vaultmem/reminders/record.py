@@ -120,8 +120,7 @@ class Record:
             self._silent |= signs_of_life(others)
 
     def settle(self, current: set[str] | None, now: float) -> list[str]:
-        """Let the ledger know what the pages say, and this machine's page what the ledger says; of items that are not
-        `current`, if it is known which are, what is old is forgotten. What a person should know of it."""
+        """Let ledger and pages know each other; what is old and not `current` is forgotten. Problems."""
         with self._lock:
             every = self._all()
             if current is not None:
@@ -137,8 +136,7 @@ class Record:
             return [*([self.problem] if self.problem else []), *self._wrong_clocks(now)]
 
     def _wrong_clocks(self, now: float) -> list[str]:
-        """What a person should know of machines that write in the future: nothing is lost by it, but they are always
-        right. Answers do not count, which are later than what they answer whatever the clock says."""
+        """Machines that write in the future: they are always right. Answers do not count, they are made later."""
         results = []
         for page in self._pages.others() if self._pages is not None else []:
             stamps = [one.at for one in page.entries.values() if not isinstance(one, Answer)]

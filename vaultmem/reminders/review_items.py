@@ -117,8 +117,7 @@ class Review:
         self._answers, self._vanished = answers, vanished
 
     def items(self) -> list[Item]:
-        """What is on the page and was not answered: what only the person can say, a little at a time, and one line that
-        counts all else. A tick on it holds until there is something else."""
+        """What only the person can say, a little at a time, and one line that counts all else."""
         kinds = self._kinds
         turns = chain.from_iterable(zip_longest(*(kinds[kind] for kind in _ASKED)))
         questions = [one for one in turns if one is not None]
@@ -343,8 +342,7 @@ def _item(kind: str, id_: str, text: str, source: str = "", title: str = "") -> 
 
 
 def _summarize_many(items: list[Item], text: str) -> list[Item]:
-    """Those of one kind as they are; of many only one line that counts them, such as "{} copies". A tick on it means
-    that the person has seen them, and holds until there are others."""
+    """Those of one kind, or one line that counts many; a tick on it holds until there are others."""
     if len(items) <= MOST:
         return items
     key = "\0".join(sorted(item.id for item in items))

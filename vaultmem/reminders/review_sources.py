@@ -98,8 +98,7 @@ def _in_words(proposal: Proposal, text: str) -> str:
 def decide(
     session: Session, proposal: Proposal, answers: Mapping[str, Answer], *, dry_run: bool
 ) -> PlanReport | Decision | None:
-    """Do with an open proposal what its tick asks for; the report, or None where nothing is to be done. What another
-    machine has carried out is not done once more: that would take back an undo there."""
+    """Do with an open proposal what its tick asks for; not what another machine has carried out."""
     state = state_of(answers, question_id(proposal.id))
     if state not in (DONE, DROPPED):
         return None

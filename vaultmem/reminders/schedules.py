@@ -260,8 +260,7 @@ def rule_of(words: str, now: datetime) -> str:
 
 
 def is_generated(properties: Properties) -> bool:
-    """Whether we have written the note: a copy of pending.md, or the page of another machine with other settings.
-    What it lists is due where it comes from; read as tasks, it would bring itself forth again and again."""
+    """Whether we have written the note: what it lists is due where it comes from."""
     mark = properties.get("generated")
     return isinstance(mark, str) and mark.strip().lower() == "vaultmem"
 
@@ -328,8 +327,7 @@ def _days_of_writing(path: str, folded: Properties) -> set[str]:
 
 
 def remind(session: Session, params: Arguments) -> JsonObject:
-    """Write a reminder. Its words say when, unless `at` does; a repetition is in the words or in `repeat`. What is not
-    understood is refused: half of it would be another time."""
+    """Write a reminder: its words, or `at` and `repeat`, say when. What is not understood is refused."""
     from vaultmem.memories.writing import write  # what is due is read more often
 
     now = session.view.now

@@ -86,8 +86,7 @@ _HEAD = 200  # lines in which properties may stand
 
 
 def read(text: str) -> Content:
-    """What is on a page, in either style: a folder can be open in both editors. Of a page with two versions between the
-    marks of a merge it is what either has."""
+    """What is on a page, in either style; of one with both versions between the marks of a merge, what either has."""
     lines = _LINE.findall(text)
     first, *others = map(_read, _versions(lines))
     for other in others:
