@@ -15,8 +15,8 @@ from vaultmem import Vault
 from vaultmem.adapter import Value
 from vaultmem.memories.draft import CREATE, Change, Draft, Plan
 from vaultmem.memories.summaries import (
-    MOST_OF_ONE,
     MOST_SENT,
+    MOST_SENT_OF_ONE,
     NOTHING,
     Means,
     compress,
@@ -394,5 +394,5 @@ def test_a_model_is_told_no_more_than_it_can_take() -> None:
     draft = Draft(view(session(0, *(f"{n} {one}" for n, one in enumerate(long))), session(1)))
     (part,) = parts(draft, 0)
     told = texts(draft, part)
-    assert max(map(len, told)) == MOST_OF_ONE
+    assert max(map(len, told)) == MOST_SENT_OF_ONE
     assert sum(map(len, told)) == MOST_SENT

@@ -134,12 +134,10 @@ def test_places_follow_from_role_and_name_and_back() -> None:
     assert at == "2026-11-22T10-00-00Z__id"
     for role, folder in ((MEMORY, "facts"), (USER, "turns/user"), (ASSISTANT, "turns/assistant")):
         assert place_of("c", role, at) == f"entries/c/.records/{folder}/{at}.md"
-        assert (
-            place_of("c", role, at, deleted=True) == f"entries/c/.records/deleted/{folder}/{at}.md"
-        )
-        assert put_away(place_of("c", role, at)) == place_of("c", role, at, deleted=True)
+        away = put_away(place_of("c", role, at))
+        assert away == f"entries/c/.records/deleted/{folder}/{at}.md"
         assert entry_of(place_of("c", role, at), {}) == ("c", role)
-        assert entry_of(place_of("c", role, at, deleted=True), {}) == ("c", role)
+        assert entry_of(away, {}) == ("c", role)
     assert place_of("c", SUMMARY, "L1/chunk_0") == "entries/c/.records/summaries/L1/chunk_0.md"
     assert role_in("summaries/L1/chunk_0.md") == SUMMARY
     assert role_in("turns/robot/x.md") == ""

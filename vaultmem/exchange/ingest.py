@@ -206,7 +206,7 @@ def is_same(text: str, other: str, resemblance: float) -> bool:
 def _is_empty_talk(text: str) -> bool:
     """Thanks, ok, and headings of nothing: new they are, but that is all. So is longer talk that states nothing, tells
     of nothing that happened and is about nobody."""
-    if short_texts.salience(text).score:
+    if short_texts.salience(text):
         return False
     return len(_WORD.findall(text)) < _TOO_FEW or not short_texts.says_something(text)
 

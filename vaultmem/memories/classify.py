@@ -286,7 +286,7 @@ def _rate(draft: Draft, memories: Sequence[Memory]) -> None:
             if "memory_type" not in own:
                 sets["memory_type"] = memory_type(text)
             if "importance" not in own and near is not None:
-                sets["importance"] = importance(novelty(near.get(text)), salience(text).score)
+                sets["importance"] = importance(novelty(near.get(text)), salience(text))
             if sets and draft.may(memory):
                 draft.set(memory, "judged: " + ", ".join(sets), **sets)
 

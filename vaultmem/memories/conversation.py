@@ -120,11 +120,10 @@ def put_away(inner: str) -> str:
     return "/".join((*parts[:2], RECORDS, DELETED, *entry_parts(parts)))
 
 
-def place_of(conversation: str, role: str, name: str, *, deleted: bool = False) -> str:
+def place_of(conversation: str, role: str, name: str) -> str:
     """The path of an entry in the memory folder; `name` is the file's, of a summary with its level: "L1/chunk_0"."""
     kind = {MEMORY: FACTS, SUMMARY: SUMMARIES}.get(role) or f"{TURNS}/{role}"
-    away = f"{DELETED}/" if deleted else ""
-    return f"{ENTRIES}/{folder_of(conversation)}/{RECORDS}/{away}{kind}/{name}.md"
+    return f"{ENTRIES}/{folder_of(conversation)}/{RECORDS}/{kind}/{name}.md"
 
 
 def name_of(created: str, id_: str) -> str:

@@ -19,17 +19,8 @@ from vaultmem.paths import keep_private, make_private
 from vaultmem.text.similarity import content_hash, opening, sketch
 from vaultmem.text.times import seconds
 from vaultmem.text.values import lazy
-from vaultmem.vault import pages
+from vaultmem.vault import pages, places
 from vaultmem.vault.files import CAP, Inside, decode, reason_of, same_moment
-from vaultmem.vault.places import (
-    ARCHIVE,
-    ARCHIVED_NOTES,
-    CATEGORIES,
-    ENTRIES,
-    INBOX,
-    category_of,
-    is_our_page,
-)
 from vaultmem.vault.walk import Entry, nfc
 
 if TYPE_CHECKING:
@@ -100,25 +91,25 @@ class Reader:
     def may_be_memory(self, path: str) -> bool:
         """Whether a file at this path can be one: a note that is no page of ours, no entry, not put away."""
         inner = path[len(self.folder) + 1 :]
-        if not inner.lower().endswith(".md") or is_our_page(inner):
+        if not inner.lower().endswith(".md") or places.is_our_page(inner):
             return False
-        return not inner.startswith((f"{ENTRIES}/", f"{ARCHIVED_NOTES}/"))
+        return not inner.startswith((f"{places.ENTRIES}/", f"{places.ARCHIVED_NOTES}/"))
 
     def _memory(self, path: str, mtime: float, page: pages.Page) -> Memory | None:
         inner = path[len(self.folder) + 1 :]
         top = inner.partition("/")[0]
         value = _id(page.properties.get("id"))
-        if value is None and top != ARCHIVE and top not in CATEGORIES:
+        if value is None and top != places.ARCHIVE and top not in places.CATEGORIES:
             return None  # a person may keep other things in the memory folder
         properties = compact(page.properties)
-        category = category_of(inner, properties.get("category"))
+        category = places.category_of(inner, properties.get("category"))
         created, updated = (seconds(properties.get(key)) for key in ("created_at", "updated_at"))
         return Memory(
             path=path, id=value or provisional(path), title=title_of(path), category=sys.intern(category),
             phase=phase_of(category), scope=sys.intern(_scope(properties)), tags=_tags(properties.get("tags")),
             created=mtime if created is None else created, updated=mtime if updated is None else updated,
             properties=properties, hash=content_hash(page.content), opening=opening(page.content),
-            sketch=sketch(page.content), size=len(page.content), archived=top == ARCHIVE,
+            sketch=sketch(page.content), size=len(page.content), archived=top == places.ARCHIVE,
             adopted=value is not None, links=link_targets(page.content) if "[[" in page.content else (),
             mtime=mtime,
         )  # fmt: skip
@@ -152,7 +143,7 @@ def title_of(path: str) -> str:
 
 def phase_of(category: str) -> str:
     """The phase of a memory in a category."""
-    return "inbox" if category == INBOX else "organized"
+    return "inbox" if category == places.INBOX else "organized"
 
 
 def fold(text: str) -> str:

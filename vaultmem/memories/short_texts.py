@@ -234,25 +234,13 @@ def _rarity(token: str) -> float:
     return _RARE if folded in words("terms", "notions") or _SHAPE.search(token) else _PLAIN
 
 
-class Salience(NamedTuple):
-    """From 0.0 to 1.0, and what it is made of, readable."""
-
-    score: float
-    why: tuple[str, ...]
-
-
-def salience(text: str) -> Salience:
-    """What the words of a text promise."""
+def salience(text: str) -> float:
+    """What the words of a text promise, from 0.0 to 1.0."""
     head = text[:HEAD]
-    parts = (
-        ("named entity", NAMED, has_name(head)),
-        ("number or date", COUNTED, has_number(head)),
-        ("preference", PREFERENCE, has_preference(head)),
-        ("technical term", TECHNICAL, has_technical_terms(head)),
-    )
-    signs = [(name, weight) for name, weight, is_there in parts if is_there]
-    score = round(min(1.0, sum((weight for _, weight in signs), 0.0)), 4)
-    return Salience(score, tuple(f"{name} +{weight}" for name, weight in signs))
+    is_there = has_name(head), has_number(head), has_preference(head), has_technical_terms(head)
+    weights = (NAMED, COUNTED, PREFERENCE, TECHNICAL)
+    signs = (weight for weight, sign in zip(weights, is_there, strict=True) if sign)
+    return round(min(1.0, sum(signs, 0.0)), 4)
 
 
 def novelty(cosine: float | None) -> float:

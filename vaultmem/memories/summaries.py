@@ -130,7 +130,7 @@ def rank(lines: Sequence[str]) -> list[str]:
     def worth(place: int) -> float:
         own = words[place]
         central = sum(often[word] for word in own) / (total * max(4, len(own)))
-        return salience(lines[place]).score + central
+        return salience(lines[place]) + central
 
     return [lines[at] for at in sorted(range(len(lines)), key=lambda at: (-worth(at), at))]
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index import wordpieces
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import classify, leaving, links, overviews, reads, review
 from vaultmem.memories import dream as steps
 from vaultmem.memories import summaries as summing
@@ -37,13 +37,6 @@ if TYPE_CHECKING:
 Step = Callable[[Draft, Options], None]
 
 
-class Done(NamedTuple):
-    """A plan after the run: with the paths of now; and its report."""
-
-    plan: Plan
-    report: PlanReport
-
-
 def dream(session: Session, params: Arguments) -> PlanReport:
     """Maintenance of a level: 1 files memories, 2 also merges and links, 3 also looks across them."""
     level, name = params.whole("level"), f"dream {params.whole('level')}"
@@ -52,8 +45,9 @@ def dream(session: Session, params: Arguments) -> PlanReport:
         report = to_json(Plan(name), NOTHING)
         report["level"] = level
         return report
-    done = _run(session, params, name, lambda draft, options: steps.dream(draft, level, options))
-    report, plan = done.report, done.plan
+    report, plan = _run(
+        session, params, name, lambda draft, options: steps.dream(draft, level, options)
+    )
     if not dry_run:
         _keep_findings(session, level, plan.findings)
         if level == DEEP:
@@ -99,12 +93,12 @@ def _keep_findings(session: Session, level: int, findings: tuple[Finding, ...]) 
 
 def expire(session: Session, params: Arguments) -> PlanReport:
     """Archive what has been in the inbox for too long, and what ends by its own word."""
-    return _run(session, params, "expire", steps.expire).report
+    return _run(session, params, "expire", steps.expire)[0]
 
 
 def decay(session: Session, params: Arguments) -> PlanReport:
     """Archive what has faded and was never read."""
-    return _run(session, params, "decay", steps.decay).report
+    return _run(session, params, "decay", steps.decay)[0]
 
 
 def promote(session: Session, params: Arguments) -> PlanReport:
@@ -113,23 +107,23 @@ def promote(session: Session, params: Arguments) -> PlanReport:
     def step(draft: Draft, options: Options) -> None:
         classify.upgrade(draft, options.reads)
 
-    return _run(session, params, "upgrade", step).report
+    return _run(session, params, "upgrade", step)[0]
 
 
 def resolve_links(session: Session, params: Arguments) -> PlanReport:
     """Link memories both ways where one names another in its text."""
-    return _run(session, params, "resolve-links", lambda draft, _: links.resolve(draft)).report
+    return _run(session, params, "resolve-links", lambda draft, _: links.resolve(draft))[0]
 
 
 def compress(session: Session, params: Arguments) -> PlanReport:
     """Sum up old sessions."""
     means = _means(session, params)
-    return _run(session, params, "compress", lambda draft, _: summing.compress(draft, means)).report
+    return _run(session, params, "compress", lambda draft, _: summing.compress(draft, means))[0]
 
 
 def consolidate(session: Session, params: Arguments) -> PlanReport:
     """Expire, decay, upgrade and merge, once."""
-    report = _run(session, params, "consolidate", steps.consolidate).report
+    report = _run(session, params, "consolidate", steps.consolidate)[0]
     if not params.flag("dry_run") and not session.desk.history.trouble():
         session.desk.history.tidy()
     return report
@@ -166,7 +160,8 @@ def _options(session: Session, params: Arguments) -> Options:
     )  # fmt: skip
 
 
-def _run(session: Session, params: Arguments, name: str, step: Step) -> Done:
+def _run(session: Session, params: Arguments, name: str, step: Step) -> tuple[PlanReport, Plan]:
+    """A report, and the plan after the run, with the paths of now."""
     job, dry_run = name.partition(" ")[0], params.flag("dry_run")
     is_unattended = params.flag("unattended") or params.flag("only_news")
     _count_listed(session)
@@ -181,7 +176,7 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> Done:
     if dry_run:
         report = report_planned(session, plan)
         report["aside"] = len(draft.at_work)
-        return Done(plan, report)
+        return report, plan
     if is_unattended:
         check(session, job, plan)
     assistant = params.text("by")
@@ -195,7 +190,7 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> Done:
     overviews.keep_index(session)
     report = to_json(plan, outcome)
     report["aside"] = len(draft.at_work)
-    return Done(plan, report)
+    return report, plan
 
 
 def _draft(session: Session, draft: Draft, options: Options) -> Draft:

@@ -300,7 +300,7 @@ def _near(session: Session, content: str) -> dict[str, float | None]:
 
 def weigh(session: Session, content: str, existing: Existing) -> float:
     """The importance of a text among what is known. The words stand in for a model that is not loaded."""
-    salience = short_texts.salience(content).score
+    salience = short_texts.salience(content)
     near = _closeness_to_all(session, content)
     if near is None:
         near = max((alike for _, alike in existing.similar), default=0.0)

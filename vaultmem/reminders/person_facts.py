@@ -16,19 +16,9 @@ from vaultmem.adapter import Properties, Value
 from vaultmem.errors import DamagedError
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.memories import access, paraphrase, reads
+from vaultmem.memories import access, item_answers, paraphrase, reads
 from vaultmem.memories.access import CONNECTED, OWN, Origin, is_private
 from vaultmem.memories.conversation import MEMORY, entry_of
-from vaultmem.memories.item_answers import (
-    DONE,
-    DROPPED,
-    Answers,
-    is_approved,
-    is_closed,
-    is_refused,
-    item_id,
-    state_of,
-)
 from vaultmem.memories.model import PASSING, TYPES
 from vaultmem.memories.short_texts import CAP, is_about_person, memory_type
 from vaultmem.memories.supersede import REPLACES, relations
@@ -91,7 +81,7 @@ class _Scored(NamedTuple):
     fact: Fact
 
 
-def facts(context: Context, answers: Answers, trust: str = CONNECTED) -> list[Fact]:
+def facts(context: Context, answers: item_answers.Answers, trust: str = CONNECTED) -> list[Fact]:
     """The newest and most used facts of each subject, the person ("") or a project, that may be told: nothing private,
     replaced or ended, and from elsewhere only what the person approved. Who sees them is in their scope."""
     groups: defaultdict[tuple[str, str, str], list[_Scored]] = defaultdict(list)
@@ -135,7 +125,7 @@ def _score(own: Properties, uses: int) -> float:
 
 
 def _fact(
-    context: Context, inner: str, title: str, own: Properties, answers: Answers
+    context: Context, inner: str, title: str, own: Properties, answers: item_answers.Answers
 ) -> Fact | None:
     """A memory as assistants see it; None for one that they do not."""
     id_, project = str(own.get("id") or ""), own.get("project")
@@ -151,8 +141,8 @@ def _fact(
     ends, now = seconds(own.get("expires_at")), context.now.timestamp()
     if own.get("replaced_by") or own.get("compressed") is True or (ends and ends <= now):
         return None
-    origin, approved = access.origin(own), is_approved(id_, answers)
-    if (origin.outside and not approved) or is_refused(id_, answers):
+    origin, approved = access.origin(own), item_answers.is_approved(id_, answers)
+    if (origin.outside and not approved) or item_answers.is_refused(id_, answers):
         return None
     created = seconds(own.get("created_at"))
     return {
@@ -227,7 +217,7 @@ def learned_facts(catalog: Catalog, root: str, folder: str) -> list[Learned]:
         text = " ".join(_content(root, note.path, note.dialect, note.hash).split())
         if _is_worth_asking(text, own.get("memory_type")):
             created = seconds(own.get("created_at")) or 0.0
-            question = item_id(content_hash(text.casefold()), "remember")
+            question = item_answers.item_id(content_hash(text.casefold()), "remember")
             one = Learned(id_, question, note.number, note.path, conversation, text, created)
             every.append(one)
     return sorted(every, key=lambda one: (-one.created, one.path))
@@ -237,7 +227,7 @@ def proposed_facts(
     catalog: Catalog,
     root: str,
     folder: str,
-    answers: Answers,
+    answers: item_answers.Answers,
     paths: Collection[str] | None = None,
 ) -> list[Learned]:
     """Those not answered, that neither a memory nor something refused says; of `paths`, if there are some."""
@@ -248,7 +238,7 @@ def proposed_facts(
     refused = [
         _Known(one.content, one.created)
         for one in every
-        if state_of(answers, one.question) == DROPPED
+        if item_answers.state_of(answers, one.question) == item_answers.DROPPED
     ]
     near = _near(catalog, root, folder)
     return [
@@ -258,15 +248,17 @@ def proposed_facts(
     ]
 
 
-def undecided_facts(facts: Iterable[Learned], answers: Answers) -> list[Learned]:
+def undecided_facts(facts: Iterable[Learned], answers: item_answers.Answers) -> list[Learned]:
     """Those that the person has not answered."""
-    return [one for one in facts if not is_closed(answers, one.question)]
+    return [one for one in facts if not item_answers.is_closed(answers, one.question)]
 
 
-def to_promote(context: Context, answers: Answers) -> list[Learned]:
+def to_promote(context: Context, answers: item_answers.Answers) -> list[Learned]:
     """Those the person wants to be remembered, and whose file is there: the index may be late."""
     every = learned_facts(context.catalog, context.vault, context.folder)
-    wanted = (one for one in every if state_of(answers, one.question) == DONE)
+    wanted = (
+        one for one in every if item_answers.state_of(answers, one.question) == item_answers.DONE
+    )
     return [one for one in wanted if os.path.lexists(f"{context.vault}/{one.path}")]
 
 
@@ -303,7 +295,7 @@ class _Near:
                 self._notes.append(note)
                 self._words.append(words)
 
-    def known(self, fact: Learned, answers: Answers) -> list[_Known]:
+    def known(self, fact: Learned, answers: item_answers.Answers) -> list[_Known]:
         """Memories that may say the same as a fact, and that anybody may see."""
         words = topic_words(fact.content)
         shared = Counter(number for word in words for number in self._having.get(word, ()))
@@ -315,7 +307,9 @@ class _Near:
         known = []
         for note in (self._notes[number] for number in near[:CANDIDATES]):
             own = note.own
-            outside = access.origin(own).outside and not is_approved(str(own.get("id")), answers)
+            outside = access.origin(own).outside and not item_answers.is_approved(
+                str(own.get("id")), answers
+            )
             if not outside and access.scope_of(own, memory=True) == EVERYBODY:
                 text = _content(self._root, note.path, note.dialect, note.hash)
                 known.append(_Known(text[:CAP], seconds(own.get("created_at")) or 0.0))

@@ -12,7 +12,7 @@ from vaultmem import now as clock
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.item_answers import Answer
 from vaultmem.memories.ledger import Ledger
-from vaultmem.synclog import log_entries
+from vaultmem.synclog import log_entries, log_folder
 from vaultmem.synclog.log_entries import (
     ALONE,
     Key,
@@ -26,15 +26,6 @@ from vaultmem.synclog.log_entries import (
     rank,
     signs_of_life,
     turn_of,
-)
-from vaultmem.synclog.log_folder import (
-    LogFolder,
-    absorb,
-    add_answers,
-    answers_in,
-    entries_in,
-    forget_answers,
-    machine_name,
 )
 from vaultmem.text.times import seconds, stamp
 from vaultmem.vault.places import SYNC
@@ -69,7 +60,7 @@ class Record:
     Without `pages` nothing is read from other machines, nor written for them.
     """
 
-    def __init__(self, ledger: Ledger, pages: LogFolder | None) -> None:
+    def __init__(self, ledger: Ledger, pages: log_folder.LogFolder | None) -> None:
         self.problem = ""
         self.ledger_only = False  # the vault may not be there
         self.awake = ""  # since when this machine is, for the agent to say
@@ -94,7 +85,7 @@ class Record:
             every: list[log_entries.Entry] = [*later, *notified]
             new = log_entries.collect(one for one in every if log_entries.is_writable(one))
             if new:
-                add_answers(self._ledger, new, now)
+                log_folder.add_answers(self._ledger, new, now)
                 self._publish(set())
 
     def written_elsewhere(self) -> dict[str, Written]:
@@ -128,9 +119,9 @@ class Record:
             if self._pages is not None:
                 heard = self._pages.everything()
                 fresh = {key: one for key, one in heard.items() if key not in self._forgotten}
-                absorb(self._ledger, fresh, self._pages.machine, now)
-            if not self._forgotten.isdisjoint(answers_in(self._ledger)):
-                forget_answers(self._ledger, self._forgotten, now)
+                log_folder.absorb(self._ledger, fresh, self._pages.machine, now)
+            if not self._forgotten.isdisjoint(log_folder.answers_in(self._ledger)):
+                log_folder.forget_answers(self._ledger, self._forgotten, now)
             self._put_copies_away()
             self._publish(self._forgotten)
             return [*([self.problem] if self.problem else []), *self._wrong_clocks(now)]
@@ -151,7 +142,7 @@ class Record:
     def _all(self) -> log_entries.Entries:
         with self._lock:
             pages = self._pages.about_items() if self._pages is not None else {}
-            return merge_entries(answers_in(self._ledger), pages)
+            return merge_entries(log_folder.answers_in(self._ledger), pages)
 
     def _publish(self, old: set[Key]) -> None:
         """Write this machine's page if it lacks something, or has what is `old`."""
@@ -159,7 +150,7 @@ class Record:
             return
         problem = ""
         try:
-            wanted = entries_in(self._ledger, self._pages.machine)
+            wanted = log_folder.entries_in(self._ledger, self._pages.machine)
             fresh = {key: one for key, one in wanted.items() if key not in old}
             self._pages.publish(fresh, old, self.awake)
         except VaultmemError as error:
@@ -175,7 +166,7 @@ class Record:
             return
         try:
             for late in self._pages.put_copies_away():
-                absorb(self._ledger, late.entries, self._pages.machine, clock.seconds())
+                log_folder.absorb(self._ledger, late.entries, self._pages.machine, clock.seconds())
         except VaultmemError as error:
             log.warning("%s", error)
 
@@ -186,7 +177,10 @@ def open_record(state: State, config: Config, rules: Rulebook, ledger: Ledger) -
         return Record(ledger, None)
     folder = config.text("memory_folder")
     style = rules.page_style(f"{folder}/{SYNC}/machine.md")
-    return Record(ledger, LogFolder(state.vault, folder, style, lambda: machine_name(ledger)))
+    return Record(
+        ledger,
+        log_folder.LogFolder(state.vault, folder, style, lambda: log_folder.machine_name(ledger)),
+    )
 
 
 def _later_than(known: Answer | None, answer: Answer) -> Answer:

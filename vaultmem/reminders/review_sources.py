@@ -39,15 +39,6 @@ _PROPERTIES = (
 )
 
 
-class Question(NamedTuple):
-    """Whether to carry out a proposal."""
-
-    id: str  # of the item
-    text: str
-    path: str  # of the note
-    title: str
-
-
 def question_id(proposal_id: str) -> str:
     """The id of the item that asks whether a proposal is to be carried out."""
     return item_id(proposal_id, "proposal")
@@ -64,8 +55,8 @@ def open_proposals(ledger: Ledger) -> list[Proposal]:
     return sorted(every, key=lambda each: (each.path, each.line, each.kind, each.id))
 
 
-def questions(context: Context) -> Iterator[Question]:
-    """Those that can be carried out still, but for notes that are private: assistants read the page, too."""
+def questions(context: Context) -> Iterator[tuple[str, str, str, str]]:
+    """Id, text, path and title of what can still be done, but for private notes: assistants read the page, too."""
     for proposal in open_proposals(context.ledger)[:MOST]:
         row = context.catalog.db.execute(_PROPERTIES, (proposal.path,)).fetchone()
         if row is None or is_private(json.loads(row[0] or "{}")):
@@ -75,7 +66,7 @@ def questions(context: Context) -> Iterator[Question]:
             edit(proposal, text)
         except (VaultmemError, OSError):
             continue  # the next deep dream looks again
-        yield Question(question_id(proposal.id), _in_words(proposal, text), proposal.path, row[1])
+        yield question_id(proposal.id), _in_words(proposal, text), proposal.path, row[1]
 
 
 def _in_words(proposal: Proposal, text: str) -> str:
