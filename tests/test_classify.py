@@ -20,7 +20,7 @@ from benchmarks.classify import (
 from tests.effort import takes_less
 from vaultmem.index.embed import Embedder
 from vaultmem.index.models import resolve_model
-from vaultmem.memories import prototypes
+from vaultmem.memories import view as prototypes
 from vaultmem.memories.classify import CAP, TARGETS, THRESHOLD, classify, scores
 from vaultmem.memories.model import CATEGORIES
 
