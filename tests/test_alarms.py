@@ -129,12 +129,6 @@ def test_nothing_rings_in_quiet_hours() -> None:
     assert not any(alarm.late for alarm in rung)
 
 
-def test_what_is_late_for_more_than_quiet_hours_says_so() -> None:
-    person = Person([due("2026-11-22T05:00")], Rules("09:00", "22:00-07:00", "never"))
-    (alarm,) = person.look("2026-11-22T09:05")
-    assert (alarm.body, alarm.late) == ("due today 05:00, 2 hours late · Day", True)
-
-
 def test_the_overdue_is_told_again_three_times() -> None:
     person = Person([due("2026-11-20T15:00")], Rules(again="1d"))
     rung = []
@@ -180,14 +174,6 @@ def test_what_comes_from_outside_waits_for_a_yes() -> None:
         assert len(person.look("2026-11-22T15:01")) == 1
 
 
-def test_a_reminder_that_an_assistant_set_rings_unless_it_was_dropped() -> None:
-    person = Person([due("2026-11-22T15:00", kind=REMINDER, foreign=True)])
-    person.answer(DROPPED, key="approve")
-    assert person.look("2026-11-22T15:00") == []
-    person.answers.clear()
-    assert len(person.look("2026-11-22T15:00")) == 1
-
-
 def test_many_at_one_moment_are_one() -> None:
     person = Person([due("2026-11-22", text=f"Task {number}") for number in range(5)])
     (alarm,) = person.look("2026-11-22T09:00")
@@ -221,16 +207,6 @@ def test_the_first_look_lets_a_person_alone() -> None:
     assert not plan(
         dues[:30], {}, told, local("2027-11-22T10:00"), Rules()
     ).alarms  # nor ever again
-
-
-def test_an_item_that_moved_on_rings_for_its_new_time_only() -> None:
-    person = Person([due("2026-11-22T15:00", id="vm-aaaaaa")])
-    assert person.look("2026-11-22T15:00")
-    person.dues = [due("2026-11-23T15:00", id="vm-aaaaaa")]
-    assert person.look("2026-11-23T14:59") == []
-    assert person.look("2026-11-23T15:00")
-    person.dues = [due("2026-11-22T15:00", id="vm-aaaaaa")]  # as an old copy has it
-    assert person.look("2026-11-23T15:01") == []
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from vaultmem.vault.blocks import (
     count_tokens,
     group,
     neighbour_text,
-    size,
 )
 
 LETTERS = st.text("ab .!?\nAB这。é", min_size=1, max_size=60)
@@ -139,19 +138,6 @@ def test_who_speaks_in_list_items_or_by_number_is_heard_where_nobody_else_is() -
     )
 
 
-@pytest.mark.parametrize(("text", "label", "words", "asks"), [
-    ("**You:** How was the wedding? ^t3", "You", 1, False),
-    ("**You:** And how was your wedding, really?", "You", 3, True),
-    ("And how was your wedding, really?", None, 3, False),
-    ("**安：** 周六的婚礼怎么样？", "安", 5, True),
-    ("**You:** " + "word " * 10 + "?", "You", 10, False),
-    ("long " * 500, None, 10, False),
-])  # fmt: skip
-def test_how_much_a_block_says(text: str, label: str | None, words: int, asks: bool) -> None:
-    block = Block(text, 1, 1, (), label)
-    assert size(block) == (words, asks)
-
-
 @given(notes())
 def test_a_label_that_speaks_once_is_no_speaker(pieces: list[Piece]) -> None:
     assert not any(
@@ -173,13 +159,6 @@ def test_an_outline_block_takes_its_children_along() -> None:
         Piece("grandchild", 3, 3, ("parent", "child " * 20), "list"),
     ]  # fmt: skip
     assert [(block.line, block.end_line) for block in group(pieces)] == [(1, 3)]
-
-
-def test_sentences_stay_whole() -> None:
-    sentence = "The gauge at Combe was read at nine and again at noon. "
-    for block in group([Piece(sentence * 80, 1, 1)]):
-        assert block.text.strip().endswith(".")
-        assert block.text.strip().startswith("The gauge")
 
 
 @pytest.mark.parametrize("letter", ["a", "这", "a ", "\n", "。", ". A"])

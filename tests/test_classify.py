@@ -21,7 +21,7 @@ from tests.effort import takes_less
 from vaultmem.index.embed import Embedder
 from vaultmem.index.models import resolve_model
 from vaultmem.memories import view as prototypes
-from vaultmem.memories.classify import CAP, TARGETS, THRESHOLD, classify, scores
+from vaultmem.memories.classify import TARGETS, THRESHOLD, classify, scores
 from vaultmem.memories.model import CATEGORIES
 
 REASONS = [
@@ -99,20 +99,6 @@ def test_a_denial_takes_back_what_it_denies(text: str, denied: str) -> None:
     assert classify(text).category != denied
 
 
-@pytest.mark.parametrize(
-    ("text", "category"),
-    [
-        ("I don't like oat milk in my coffee", "preferences"),
-        ("我不喜欢香菜，从来不吃", "preferences"),
-        ("Don't forget to call the plumber", "reminders"),
-        ("千万别忘了交电费", "reminders"),
-        ("I have no clue about CSS and I am bad at drawing", "skills"),
-    ],
-)
-def test_a_denied_preference_is_a_preference_and_so_on(text: str, category: str) -> None:
-    assert classify(text).category == category
-
-
 @pytest.mark.parametrize("text", ["", " ", "ok", "hm, noted", "好的", "???", "12345", "🙂"])
 def test_where_nothing_is_said_it_stays_in_the_inbox(text: str) -> None:
     assert classify(text).category is None
@@ -182,10 +168,6 @@ def test_closeness_is_the_mean_of_the_nearest_prototypes() -> None:
 def test_hostile_text_is_classified_at_once(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     assert takes_less(1.0, lambda: classify(text))  # 30 ms on a quiet machine
-
-
-def test_what_comes_late_in_a_text_does_not_count() -> None:
-    assert classify("x " * CAP + "I prefer tabs").category is None
 
 
 @pytest.mark.parametrize(("part", "floor"), [("dev", 0.87), ("test", 0.87), ("fresh", 0.7)])

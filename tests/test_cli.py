@@ -190,18 +190,6 @@ def test_facts_of_the_sample(indexed: Path) -> None:
     assert status["notes"] == len(list(indexed.rglob("*.md")))
 
 
-def test_search_leads_to_the_lines(indexed: Path) -> None:
-    for words in ("knee stairs", "泡菜", "Combe valley gauge", '"early warning"'):
-        data = on(indexed, "search", words, "--format", "json").data
-        assert data["count"] == len(data["results"]) > 0
-        for result in data["results"]:
-            lines = (
-                (indexed / result["path"]).read_text(encoding="utf-8", errors="replace").split("\n")
-            )
-            block = " ".join("\n".join(lines[result["line"] - 1 : result["end_line"]]).split())
-            assert result["snippet"].strip("…") in block
-
-
 def test_filters_of_the_command_and_of_the_language_agree(indexed: Path) -> None:
     def paths(*words: str) -> list[str]:
         return [

@@ -79,18 +79,6 @@ def says(*lines: object) -> Handle:
 # --- calls
 
 
-def test_a_result(vault: Path) -> None:
-    with strange_agent(
-        vault, says({"id": 1, "result": {"a": ["泡菜", "\udcff", None, 1.5, True]}})
-    ) as heard:
-        found = call(str(vault), "ping", {"x": ["é", "\udcff", 1, 2.5, None, False, {"y": ()}]})
-    assert found == {"a": ["泡菜", "\udcff", None, 1.5, True]}
-    assert json.loads(heard[0]) == {
-        "id": 1, "method": "ping", "progress": False,
-        "params": {"x": ["é", "\udcff", 1, 2.5, None, False, {"y": []}]},
-    }  # fmt: skip
-
-
 JSON = st.recursive(
     st.none()
     | st.booleans()
@@ -107,15 +95,6 @@ def test_it_reads_and_writes_json_as_json_does(value: object) -> None:
     assert json.loads(client._to_json(value)) == value
     assert client._read(json.dumps(value, ensure_ascii=False)) == value
     assert "\n" not in client._to_json(value)
-
-
-def test_an_error(vault: Path) -> None:
-    with (
-        strange_agent(vault, says({"id": 1, "error": {"code": -32000, "message": "no such note"}})),
-        pytest.raises(AgentError, match="no such note") as error,
-    ):
-        call(str(vault), "links", {"note": "x"})
-    assert error.value.code == -32000
 
 
 STRANGE: dict[str, Handle] = {

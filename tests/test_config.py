@@ -29,15 +29,6 @@ def theirs(vault: Path) -> Path:
     return file
 
 
-def test_defaults(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("VAULTMEM_NOTIFY_METHOD")  # that of all tests
-    settings = config.load(str(vault))
-    for key, setting in config.SETTINGS.items():
-        assert settings[key] == setting.default
-        assert setting.meaning
-    assert settings.warnings == ()
-
-
 def test_environment_over_user_over_vault(
     vault: Path, own: Path, theirs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,14 +328,6 @@ def test_a_bad_variable_is_named(
     ended = ran("sync", "--no-embed", "--format", "text", "--vault", str(vault))
     assert ended.code == 1
     assert name in one_line(ended) or value in one_line(ended)
-
-
-def test_the_vault_of_the_settings(
-    vault: Path, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own.write_text(f"vault: {vault}\n")
-    monkeypatch.chdir(tmp_path)
-    assert ran("status", "--format", "json").data["vault"] == str(vault)
 
 
 def test_paths_are_named_as_the_walk_through_the_vault_names_them() -> None:

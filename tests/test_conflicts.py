@@ -82,21 +82,6 @@ def test_names_without_a_stamp_need_the_original(name: str) -> None:
     assert conflicts([name, "elsewhere/Plan.md", "Plan.txt"]) == {}
 
 
-@pytest.mark.parametrize("name", PEOPLE)
-def test_names_that_people_give(name: str) -> None:
-    assert conflict_original(name) is None
-    assert conflicts([name, "Plan.md", "note.md", ".md", " .md"]) == {}
-
-
-def test_a_copy_of_a_copy_belongs_to_the_first_original() -> None:
-    one = "Plan (Conflicted copy A 202611211015).md"
-    two = "Plan (Conflicted copy A 202611211015) (Conflicted copy B 202611211020).md"
-    three = "Plan.sync-conflict-20261121-101500-ABCDEFG.sync-conflict-20261121-111500-GFEDCBA.md"
-    assert conflicts([two, one, "Plan.md", three]) == dict.fromkeys((one, two, three), "Plan.md")
-    assert conflict_original(two) == conflict_original(three) == "Plan.md"
-    assert conflicts([two, one]) == {two: one, one: "Plan.md"}
-
-
 @pytest.mark.parametrize(
     "name",
     [

@@ -79,20 +79,6 @@ def test_a_new_file_has_the_form_that_the_harness_reads(home: Path, name: str) -
     assert settings.get("version") == (1 if name in ("copilot", "cursor") else None)
 
 
-def test_the_forms_in_full() -> None:
-    made = {name: json.loads(hooks.add_hook("", one, "C")) for name, one in HOOKED.items()}
-    hook = {"type": "command", "timeout": 10, "command": "C"}
-    grouped = {"hooks": {"SessionStart": [{"hooks": [hook]}]}}
-    named = {**hook, "name": "vaultmem", "timeout": 10_000}
-    assert made == {
-        "claude": grouped,
-        "codex": grouped,
-        "gemini": {"hooks": {"SessionStart": [{"hooks": [named]}]}},
-        "copilot": {"version": 1, "hooks": {"sessionStart": [{"type": "command", "timeoutSec": 10, "bash": "C"}]}},
-        "cursor": {"version": 1, "hooks": {"sessionStart": [{"timeout": 10, "command": "C"}]}},
-    }  # fmt: skip
-
-
 @ALL
 def test_the_command_that_is_installed_runs(home: Path, vault: Path, name: str) -> None:
     connect(name, "--vault", str(vault))

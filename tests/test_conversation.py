@@ -17,18 +17,11 @@ from vaultmem import MemoryClient
 from vaultmem.errors import UsageError
 from vaultmem.memories.access import SCOPE
 from vaultmem.memories.conversation import (
-    ASSISTANT,
-    MEMORY,
-    SUMMARY,
-    USER,
     entry_of,
     folder_of,
     in_folder,
     is_away,
-    name_of,
-    place_of,
     put_away,
-    role_in,
     scope_of,
 )
 from vaultmem.settings import SETTINGS
@@ -129,21 +122,6 @@ def test_an_entry_is_of_the_conversation_that_its_folder_can_be_of() -> None:
     assert in_folder("Default", None) == ""
 
 
-def test_places_follow_from_role_and_name_and_back() -> None:
-    at = name_of("2026-11-22T10:00:00Z", "id")
-    assert at == "2026-11-22T10-00-00Z__id"
-    for role, folder in ((MEMORY, "facts"), (USER, "turns/user"), (ASSISTANT, "turns/assistant")):
-        assert place_of("c", role, at) == f"entries/c/.records/{folder}/{at}.md"
-        away = put_away(place_of("c", role, at))
-        assert away == f"entries/c/.records/deleted/{folder}/{at}.md"
-        assert entry_of(place_of("c", role, at), {}) == ("c", role)
-        assert entry_of(away, {}) == ("c", role)
-    assert place_of("c", SUMMARY, "L1/chunk_0") == "entries/c/.records/summaries/L1/chunk_0.md"
-    assert role_in("summaries/L1/chunk_0.md") == SUMMARY
-    assert role_in("turns/robot/x.md") == ""
-    assert role_in("x.md") == ""
-
-
 def test_what_is_put_away_stays_there_and_other_notes_are_no_entries() -> None:
     away = "entries/c/deleted/facts/x.md"
     assert put_away(away) == away
@@ -153,12 +131,3 @@ def test_what_is_put_away_stays_there_and_other_notes_are_no_entries() -> None:
     assert put_away("people/Anne.md") == ""
     assert put_away("entries/stray.md") == ""
     assert entry_of("entries/stray.md", {"role": "user"}) == ("", "")
-
-
-def test_an_id_that_reads_as_a_number_is_known_by_its_scope() -> None:
-    inner = f"entries/{folder_of('1E5')}/facts/x.md"
-    assert entry_of(inner, {"conversation_id": 100000.0, "scope": "conversation:1E5"}) == (
-        "1E5",
-        MEMORY,
-    )
-    assert entry_of(inner, {"conversation_id": 100000.0}) == ("", MEMORY)

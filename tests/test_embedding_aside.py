@@ -70,17 +70,6 @@ def test_the_newest_notes_come_first(opened: Vault, meaning: Meaning) -> None:
     assert embed(opened, meaning) == 0
 
 
-def test_only_some_notes(opened: Vault, meaning: Meaning) -> None:
-    catalog = opened.searcher().catalog
-    ids = dict(catalog.db.execute("SELECT path, id FROM files").fetchall())
-    some = [ids["n1.md"], ids["n4.md"], 12345]
-    assert [one.path for one in meaning.pending(catalog, some)] == ["n4.md", "n1.md"]
-    assert embed(opened, meaning, notes=some) == 2
-    assert texts(meaning) == list("41")
-    assert len(meaning.pending(catalog)) == 4
-    assert meaning.pending(catalog, []) == []
-
-
 @pytest.mark.parametrize("after", [1, 6, 7, 9, 11, 12, 100])
 def test_stopping_keeps_what_is_done(opened: Vault, meaning: Meaning, after: int) -> None:
     calls = 0

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.kept_history import Kept, tip, tree, true
+from tests.kept_history import Kept, tree, true
 from vaultmem.errors import VaultmemError
 from vaultmem.history import repository
 from vaultmem.history.commits import FileChange, FileLine, Message, format_message, parse_message
@@ -117,19 +117,6 @@ def test_a_memory_that_was_renamed_and_edited_by_hand_is_a_move(kept: Kept) -> N
     ]  # fmt: skip
     assert kept.undo(record.commit) == []
     assert kept.memories()["memories/inbox/a.md"] == head + b"one\n"
-
-
-def test_a_file_moves_to_the_place_that_another_frees(kept: Kept) -> None:
-    """Also when both hold the same."""
-    kept.make("memories/a.md", b"same")
-    kept.make("memories/b.md", b"same")
-    stays = [("memories/a.md", "memories/old/a.md"), ("memories/b.md", "memories/a.md")]
-    commit = kept.commit(
-        *(PlannedWrite(path, to, lambda data: data or b"", "") for path, to in stays)
-    )
-    assert true(kept)
-    assert tip(kept) == commit
-    assert {(one.path, one.target) for one in kept.history.show(commit).files} == {*stays}
 
 
 def test_user_notes_are_in_it_only_as_far_as_they_were_changed(kept: Kept) -> None:

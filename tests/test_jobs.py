@@ -49,14 +49,6 @@ def do(vault: Path, name: str) -> str:
         return jobs.JOBS[name].run(opened)
 
 
-def test_reconcile(notes: Path, write: Write) -> None:
-    assert do(notes, "reconcile") == "8 added, 0 changed, 0 removed, 0 unchanged"
-    write("Apple.md", "pear")
-    write("New.md", "new")
-    (notes / "Boiler.md").unlink()
-    assert do(notes, "reconcile") == "1 added, 1 changed, 1 removed, 6 unchanged"
-
-
 def test_tidy_has_nothing_to_do_without_an_index_or_a_model(notes: Path) -> None:
     assert do(notes, "tidy") == "nothing to do: the vault is not indexed yet"
     do(notes, "reconcile")

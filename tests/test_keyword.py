@@ -116,17 +116,6 @@ def test_only_and_all_but(searcher: KeywordSearcher) -> None:
     assert notes([], all_but=True) == {3, 4}
 
 
-def test_parts_add_up(searcher: KeywordSearcher) -> None:
-    for text in ("sourdough bread", "桥的计划"):
-        question = Question(text, parse(text), None)
-        whole = searcher.search(question, 10)
-        for block, score in whole.items():
-            parts = searcher.parts(question, block >> ORD_BITS)
-            assert sum(points.get(block, 0.0) for points in parts.values()) == pytest.approx(
-                score, rel=1e-3
-            )
-
-
 def test_replaced_and_removed_blocks_are_gone(tmp_path: Path) -> None:
     write(tmp_path, TEXTS)
     writer = KeywordWriter(str(tmp_path))

@@ -276,17 +276,6 @@ def test_any_text_is_one_harmless_line(text: str, title: str) -> None:
 # --- by section
 
 
-@pytest.mark.parametrize(("days", "shown"), [(0, "a"), (1, "ab"), (8, "abc"), (31, "abcd")])
-def test_of_what_comes_only_so_many_days_are_shown(days: int, shown: str) -> None:
-    dated = {"a": "2026-11-22", "b": "2026-11-23T09:00", "c": "2026-11-30", "d": "2026-12-23"}
-    rows = [
-        to_row({**ITEM, "text": text, "due": day, "section": "today" if text == "a" else "soon"})
-        for text, day in dated.items()
-    ]  # fmt: skip
-    found = listing.by_section(rows, days, NOW)
-    assert "".join(row["text"] for row in [*found["today"], *found["soon"]]) == shown
-
-
 @given(st.integers(0, 36_500))
 def test_days_are_those_of_the_calendar(days: int) -> None:
     from datetime import date, timedelta

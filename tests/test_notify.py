@@ -152,20 +152,6 @@ def test_a_click_opens_the_note_and_of_several_the_page(
     assert screen.shown[1][2]  # urgent
 
 
-def test_in_logseq_it_opens_the_page_by_its_title(
-    tmp_path: Path, screen: Screen, heard: Heard
-) -> None:
-    graph = tmp_path / "graph"
-    (graph / "logseq").mkdir(parents=True)
-    (graph / "logseq" / "config.edn").write_text("{}")
-    day = alarm("a", "pages/Day%20one.md", "Day one")
-    teller(graph, screen).notify(Planned([day, day._replace(path="", note="")], [], None), heard)
-    assert [one[3] for one in screen.shown] == [
-        "logseq://graph/graph?page=Day%20one",
-        "logseq://graph/graph?page=pending",
-    ]
-
-
 KILLED = """
 import os, sys, time
 from vaultmem import config

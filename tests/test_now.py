@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import one_line, process, ran
+from tests.cli_run import one_line, process
 from vaultmem import Vault, now
 from vaultmem.errors import UsageError
 
@@ -34,14 +34,6 @@ def test_memories_are_written_and_age_by_it(vault: Path, monkeypatch: pytest.Mon
         (memory,) = opened.memories()
     assert memory["created_at"].startswith("2031-05-01")
     assert memory["confidence"] == pytest.approx(0.5, abs=0.01)
-
-
-def test_the_command_line_reads_it(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_NOW", "2031-05-01T12:00")
-    written = ran(
-        "write", "The boiler is serviced in October", "--vault", str(vault), "--format", "json"
-    )
-    assert written.data["created_at"].startswith("2031-05-01")
 
 
 def test_an_agent_outside_tests_refuses_it(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:

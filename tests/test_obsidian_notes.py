@@ -198,11 +198,6 @@ def test_pieces() -> None:
     assert {p.headings for p in note(text).pieces[2:]} == {("One",)}
 
 
-def test_a_long_list_is_cut_between_its_outermost_items() -> None:
-    text = "".join(f"- item {n} {'x' * 150}\n  - child\n" for n in range(4))
-    assert [(p[1], p[2]) for p in pieces(text)] == [(1, 2), (3, 4), (5, 6), (7, 8)]
-
-
 def test_code_in_a_list_stays_in_its_item() -> None:
     assert pieces("- a\n  ```\n  b\n\n  c\n  ```\n- d") == [
         ("list", 1, 7, "- a\n  ```\n  b\n\n  c\n  ```\n- d")

@@ -61,11 +61,6 @@ def test_windows_folders_are_those_of_platformdirs() -> None:
     )
 
 
-def test_the_override_wins(tmp_path: Path) -> None:
-    for platform in ("linux", "darwin", "win32"):
-        assert paths.state_root({"VAULTMEM_STATE": str(tmp_path)}, platform) == str(tmp_path)
-
-
 def test_ids_are_readable_unique_and_of_the_real_place(tmp_path: Path) -> None:
     one, other = tmp_path / "a" / "My Notes", tmp_path / "b" / "My Notes"
     for folder in (one, other):

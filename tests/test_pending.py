@@ -146,13 +146,6 @@ def test_the_index_the_listing_and_the_agent_say_the_same(
         assert host.opened == 1
 
 
-def test_a_change_is_shown_once_it_is_synced(full: Path, write: Write) -> None:
-    assert texts(value_of(full), "today") == ["now"]
-    write("Other.md", "- [ ] at once 📅 2026-03-10\n")
-    synced(full)
-    assert texts(value_of(full), "today") == ["at once", "now"]
-
-
 def test_a_tick_on_the_page_counts_before_any_agent_has_seen_it(full: Path, write: Write) -> None:
     id_ = value_of(full)["today"][0]["id"]
     aged(full)
@@ -172,15 +165,6 @@ def test_a_disk_that_takes_nothing_costs_only_time(
     monkeypatch.setattr(listing.json, "dump", full_disk)
     assert texts(value_of(full), "today") == ["now"]
     assert listing.read(str(full), time.time()) is None
-
-
-def test_an_agent_may_first_take_in_what_was_edited_just_now(
-    full: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waited: list[Vault] = []
-    monkeypatch.setattr(Vault, "settled", lambda vault: waited.append(vault) or vault)
-    assert texts(value_of(full), "today") == ["now"]
-    assert len(waited) == 1
 
 
 # --- how it is shown
@@ -251,13 +235,6 @@ def test_a_vault_that_was_never_indexed_is_indexed_first(vault: Path, write: Wri
     assert ended.code == 0
     assert "for the first time" in ended.err
     assert [one["text"] for one in json.loads(ended.out)["today"]] == ["now"]
-
-
-@pytest.mark.parametrize("days", ["-1", "x", "1.5", "99999999999"])
-def test_days_that_make_no_sense(vault: Path, days: str) -> None:
-    ended = asked(vault, "--days", days, "--format", "text")
-    assert ended.code == 2
-    assert "--days" in ended.err
 
 
 def test_it_only_reads(vault: Path, write: Write) -> None:

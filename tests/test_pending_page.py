@@ -95,16 +95,6 @@ def test_a_page_in_full(style: str, page: str) -> None:
         assert render(random.Random(number).sample(ITEMS, len(ITEMS)), style, "mine\n") == page
 
 
-@pytest.mark.parametrize("style", STYLES)
-def test_items_of_one_day_have_one_order_too(style: str) -> None:
-    alike = [
-        Item(f"vm-aaaaa{letter}", "today", text, "2026-11-22")
-        for letter, text in zip("abcdef", "xxyyzz", strict=True)
-    ]
-    pages = {render(random.Random(number).sample(alike, 6), style) for number in range(20)}
-    assert len(pages) == 1
-
-
 def many(number: int, text: str, section: str = "overdue") -> list[Item]:
     ids = item_ids([("a.md", str(each)) for each in range(number)])
     days = [f"2026-11-{10 + each % 20}" for each in range(number)]

@@ -237,15 +237,6 @@ def test_two_requests_at_once_of_one_question_get_both_answers(tmp_path: Path) -
     assert kept.nudged == 4, "for each question and each answer"
 
 
-def test_a_long_turn_is_cut_and_says_so(tmp_path: Path) -> None:
-    kept = Kept(tmp_path)
-    kept.begin("x" * 300_000).answer("y" * 300_000)
-    (item,) = kept.items
-    for said in (item.user, item.assistant or ""):
-        assert len(said) < 210_000
-        assert said.endswith(chat_memory.CUT)
-
-
 # --- Memory
 
 

@@ -160,20 +160,6 @@ def test_a_block_that_has_one_more_word_of_the_question_never_comes_later(
     assert found.index("two.md") < found.index("one.md")
 
 
-def test_many_words_of_the_question_beat_one_that_is_repeated(vault: Path, write: Write) -> None:
-    write(
-        "many.md",
-        "We carried the ladder to the chimney because the mortar was loose, as was said before.",
-    )
-    write(
-        "one.md",
-        "Ladder, ladder, ladder and ladder: four ladders stood there, ladder beside ladder.",
-    )
-    for number, word in enumerate(WORDS):
-        write(f"{number}.md", f"About {word} and nothing else at all today.")
-    assert paths(vault, "ladder chimney mortar")[0] == "many.md"
-
-
 def test_what_a_speaker_says_comes_before_where_he_is_named(vault: Path, write: Write) -> None:
     write("greeted.md", "**Ruth:** Oh Marek, Marek! Dear Marek, the ladder again?\n\n**Anne:** Hello Ruth.\n\n"
                         "**Ruth:** Marek, I said ladder.\n")  # fmt: skip
@@ -197,19 +183,6 @@ def test_chinese_speakers_and_tags_are_found_by_their_names(vault: Path, write: 
     write("tagged.md", "---\ntags: [读书]\n---\n一本好的小说。\n")
     assert paths(vault, "小明 自行车")[0] == "said.md"
     assert paths(vault, "读书") == ["tagged.md"]
-
-
-def test_a_short_answer_is_found_by_the_question_before_it(vault: Path, write: Write) -> None:
-    write("talk.md", "**Ruth:** Where did you put the chimney brush?\n\n**Anne:** Behind the door.\n\n"
-                     "**Ruth:** Thanks.\n\n**Anne:** Always.\n")  # fmt: skip
-    write(
-        "other.md",
-        "**Tom:** Nice weather.\n\n**Anne:** Behind the clouds.\n\n**Tom:** True.\n\n**Anne:** Yes.\n",
-    )
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        hits = opened.search("Where did Anne put the chimney brush?", group="block", limit=3)
-        assert ("talk.md", 3) in places(hits)
 
 
 def test_a_conflict_copy_comes_below_its_original(vault: Path, write: Write) -> None:

@@ -105,14 +105,6 @@ def test_updates_that_say_nothing_new_are_ignored(text: object) -> None:
     assert decided([{"event": "UPDATE", "id": 0, "text": text}]) == Decisions((HATES,), (), ())
 
 
-def test_an_update_that_drops_the_new_fact_does_not_lose_it() -> None:
-    found = decided([{"event": "UPDATE", "id": 0, "text": "The user likes pizza with ham"}])
-    assert found == Decisions((HATES,), (("id-pizza", "The user likes pizza with ham"),), ())
-    number = "The user owns 3 pizza ovens"
-    text = "The user owns 4 pizza ovens"
-    assert decided([{"event": "UPDATE", "id": 0, "text": text}], (number,)).adds == (number,)
-
-
 def test_none_is_believed_only_of_what_is_there() -> None:
     known = "The user has a wife, Anne"
     none = [{"event": "NONE", "id": 1, "text": known}]
@@ -139,12 +131,6 @@ def test_none_of_a_new_fact_is_believed_where_one_says_it_in_other_words(
     item: dict[str, object], strategy: str
 ) -> None:
     assert decided([item], ("The user is married to Anne",), strategy) == NOTHING
-
-
-def test_none_of_a_new_fact_that_contradicts_or_has_another_number_is_not_believed() -> None:
-    for new in (HATES, "The user is married to Anne since 2004", "The user is not married to Anne"):
-        item = {"event": "NONE", "id": None, "text": new}
-        assert decided([item], (new,)).adds == (new,)
 
 
 def test_enumerate_what_is_missing_stays_and_what_appears_nowhere_is_added() -> None:

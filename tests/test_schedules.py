@@ -56,21 +56,6 @@ def test_where_the_hour_is_open_no_hour_is_left_out() -> None:
     assert len(half) == 24 * 6 + 3 - 1
 
 
-def test_months_and_weekdays() -> None:
-    ends = runs("0 0 31 * *", berlin(2026, 1, 1), berlin(2026, 9, 1))
-    assert [day[:2] for day in ends] == ["31"] * 5
-    assert runs("0 4 * * 0", berlin(2026, 3, 20), berlin(2026, 4, 1)) == [
-        "22 04:00+0100",  # both are Sundays
-        "29 04:00+0200",
-    ]
-    either = runs("0 4 13 * fri", berlin(2026, 3, 1), berlin(2026, 3, 16))
-    assert either == ["06 04:00+0100", "13 04:00+0100"]
-    both = runs("0 4 12 * fri", berlin(2026, 3, 1), berlin(2026, 3, 16))
-    assert [day[:2] for day in both] == ["06", "12", "13"]
-    leap = next_time("0 0 29 2 *", berlin(2096, 3, 1), berlin(2096, 3, 1), BERLIN)
-    assert leap == berlin(2104, 2, 29)
-
-
 def fits(cron: Cron, shown: datetime) -> bool:
     """By the words of the manual of cron."""
     by_day, by_weekday = shown.day in cron.day, (shown.weekday() + 1) % 7 in cron.weekday

@@ -47,14 +47,6 @@ def test_laws(text: str, wanted: set[str], width: int) -> None:
         assert shown.marks == []
 
 
-def test_the_window_is_where_the_words_are() -> None:
-    text = "nothing here " * 100 + "a red apple on the roof " + "nothing there " * 100
-    shown = Marker({"apple", "roof"}, stem).snippet(text)
-    assert [shown.text[a:b] for a, b in shown.marks] == ["apple", "roof"]
-    assert shown.text.startswith("…")
-    assert shown.text.endswith("…")
-
-
 ANALYZER = analyzer()
 CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+")

@@ -336,13 +336,6 @@ def dialects(root: Path) -> dict[str, str]:
     return {str(row[0]): str(row[1]) for row in catalog_dump(root)["notes"]}
 
 
-def test_a_folder_that_nobody_claims_is_read_as_obsidian(tmp_path: Path) -> None:
-    (tmp_path / "v").mkdir()
-    (tmp_path / "v" / "A.md").write_text("x")
-    synced(tmp_path / "v")
-    assert dialects(tmp_path / "v") == {"A.md": "obsidian"}
-
-
 def mixed(root: Path) -> Path:
     texts = {
         "logseq/config.edn": "{}", ".obsidian/app.json": "{}", "Home.md": "[[Field kit]] [[Alias]] [[Other|x]]",

@@ -119,19 +119,6 @@ def test_a_daily_notes_own_name_is_no_day_to_snooze_until(place: str, style: str
             assert merged(changed, [], style)[1] == {name: Ack("snoozed", until)}
 
 
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("repeat", ["every week", "every month on the 5th", "every week when done"])
-@pytest.mark.parametrize("author", ["", "Friday", "agent of 2026-12-01"])
-def test_the_repetition_and_the_author_are_no_day_to_snooze_until(
-    style: str, repeat: str, author: str
-) -> None:
-    item = Item("vm-aaaaaa", "today", "water", due="2026-11-22T17:00", repeat=repeat, author=author)
-    page = render([item], style).replace("[ ]", "[>]").replace("TODO", "LATER")
-    assert merged(page, [item], style)[1] == {"vm-aaaaaa": Ack("snoozed")}
-    until = page.replace(")", ") until 2026-12-24", 1)
-    assert merged(until, [item], style)[1] == {"vm-aaaaaa": Ack("snoozed", "2026-12-24")}
-
-
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_most_decided_of_copies_wins(order: int) -> None:
     lines = [f"- [{box}] x ^{FIRST}\n" for box in " >-x"]

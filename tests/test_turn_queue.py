@@ -74,12 +74,6 @@ def test_turns_are_in_the_order_in_which_they_began_also_when_the_clock_goes_bac
     assert [one.user for one in turns.waiting()] == list("0123456")
 
 
-def test_nobody_waits_for_an_answer_for_longer_than_ten_minutes(turns: Turns) -> None:
-    turns.begin("c", "old", time.time() - OPEN_FOR - 1)
-    turns.begin("c", "new", time.time())
-    assert [one.is_open for one in turns.waiting()] == [False, True]
-
-
 def test_nor_for_another_process_that_has_got_its_number(
     turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,14 +99,6 @@ def test_what_is_no_file_gives_one_clear_line(tmp_path: Path) -> None:
     assert said["gone"].trouble == "cannot be read: No such file or directory"
 
 
-def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> int:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(os, "open", refuse)
-    assert read(str(tmp_path), "n.md").trouble == "cannot be read: Permission denied"
-
-
 def test_a_disk_error_while_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> bytes:
         raise OSError(5, "Input/output error")

@@ -33,7 +33,6 @@ from tests.cli_run import started
 from tests.laws import examples
 from vaultmem.errors import StateError
 from vaultmem.index.vectors import ExactIndex, VectorStore
-from vaultmem.vault.blocks import text_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,11 +48,6 @@ def store(folder: Path) -> Iterator[VectorStore]:
     with opened(folder) as store:
         store.append(keys(0, 1000), vectors_of(keys(0, 1000)))
         yield store
-
-
-def test_the_hash_is_16_bytes_of_exactly_this_text() -> None:
-    assert text_hash("a") == text_hash("a") != text_hash("a ")
-    assert {len(text_hash(text)) for text in ("", "a", "\ud800", "é" * 1000)} == {16}
 
 
 # The store
