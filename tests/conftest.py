@@ -37,10 +37,13 @@ SPARING = {"MALLOC_ARENA_MAX": "2"}  # of who runs tests, one after the other: t
 # Run first, so that no long one is left for the end while the other processor has nothing to do.
 LONG = (
     "test_life", "test_agent_process", "test_real_harnesses", "test_web_browser", "test_kill", "test_planted_bugs",
-    "test_agent_kill", "test_recovery", "test_benchmarks", "test_memories_together", "test_worker", "test_undo",
-    "test_demo", "test_proxy_process", "test_doors", "test_sync_laws", "test_anthropic_memory", "test_two_machines",
-    "test_damaged_index", "test_leaving", "test_dispatch", "test_llm_real", "test_page_bad", "test_pending_agent",
-    "test_http_door", "test_by_meaning", "test_conversation_verbs", "test_proxy", "test_secrets", "test_docs",
+    "test_agent_losses", "test_two_machines", "test_agent_ends", "test_agent_kill", "test_benchmarks",
+    "test_recovery", "test_bad_input", "test_demo", "test_proxy_process", "test_warm_search", "test_damaged_state",
+    "test_living", "test_dispatch", "test_leaving", "test_anthropic_beside", "test_pending_agent",
+    "test_damaged_index", "test_memories_together", "test_door_socket", "test_worker_kills", "test_embed",
+    "test_undo", "test_web_safety", "test_hook", "test_alarm_year", "test_docs", "test_by_meaning", "test_web_texts",
+    "test_proxy_told", "test_http_hostile", "test_cli", "test_connect", "test_sync_laws", "test_client_commands",
+    "test_completion", "test_llm_real",
 )  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import jsonschema
@@ -11,30 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.advised import LISBON, ODD, PORTO, advice, model, of_model, open_vault, tree
 from tests.cli_run import ran
 from tests.real_llm import RealLlm
 from tests.scripted_llm import (
     Arguments,
     Reply,
     ScriptedLlm,
-    as_json,
-    broken,
-    hang_up,
     status,
-    text,
-    wrong_ids,
 )
 from vaultmem import Vault, config
 from vaultmem.agent import jobs
-from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.memories.advice import MOST_OF_ONE, REASON, Advice, Doubt, question, read
-from vaultmem.memories.model import CATEGORIES, Memory
-from vaultmem.memories.view import View
+from vaultmem.errors import VaultmemError
+from vaultmem.memories.advice import REASON, Advice, Doubt, question, read
+from vaultmem.memories.model import CATEGORIES
 from vaultmem_chat.llm import llm
 
-Write = Callable[..., Path]
-ODD = "zzz qqq xyzzy"  # no rule can be sure what that is
-SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2"
+__all__ = ["model", "open_vault"]  # fixtures
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: (
@@ -46,10 +39,7 @@ JSON = st.recursive(
     max_leaves=20,
 )
 
-
 TEXT, PAIR = Doubt(("a",)), Doubt(("a", "b"))
-
-# --- questions and answers
 
 
 def test_a_question_tells_texts_as_data_under_short_ids() -> None:
@@ -99,91 +89,6 @@ def test_no_answer_is_too_odd(answer: object, doubts: list[Doubt]) -> None:
         assert one.choice in ("", "same", "first", "second", *CATEGORIES)
         assert len(one.reason) <= REASON
         assert "\n" not in one.reason
-
-
-# --- in a vault
-
-
-@pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch, scripted_llm: ScriptedLlm) -> ScriptedLlm:
-    """The model of the settings, which advises nothing unless it is told to."""
-    llm._forms.clear()
-    for name, value in (
-        ("BASE_URL", scripted_llm.url),
-        ("MODEL", "scripted"),
-        ("KEY", "off"),
-        ("RETRIES", "0"),
-    ):
-        monkeypatch.setenv(f"VAULTMEM_LLM_{name}", value)
-    scripted_llm.otherwise = advice()
-    return scripted_llm
-
-
-@pytest.fixture
-def open_vault(vault: Path) -> Iterator[Vault]:
-    with Vault(str(vault)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def near(monkeypatch: pytest.MonkeyPatch) -> dict[frozenset[str], float]:
-    """How near memories are in meaning, by what they say; 0.0 for all that are not in it."""
-    known: dict[frozenset[str], float] = {}
-
-    def alike(view: View, memory: Memory, least: float) -> Sequence[tuple[str, float]]:
-        mine = view.content(memory).strip()
-        pairs = [
-            (other.path, known.get(frozenset((mine, view.content(other).strip())), 0.0))
-            for other in view.memories()
-            if other.path != memory.path
-        ]
-        return sorted((one for one in pairs if one[1] >= least), key=lambda one: (-one[1], one[0]))
-
-    monkeypatch.setattr(View, "alike", alike)
-    return known
-
-
-def pairs_in(model: ScriptedLlm) -> list[dict[str, str]]:
-    return [one for asked in model.chats for one in items_of(asked) if "first" in one]
-
-
-def items_of(asked: Arguments) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = json.loads(asked.messages[-1]["content"])
-    return found
-
-
-def advice(
-    text: str = "none", pair: str = "none", reason: str = "because"
-) -> Callable[[Arguments], Reply]:
-    """A model that chooses this of every text, and that of every pair, that it is asked about."""
-
-    def answer(asked: Arguments) -> Reply:
-        choices = {one["id"]: pair if "first" in one else text for one in items_of(asked)}
-        return as_json(
-            {
-                "answers": [
-                    {"id": at, "choice": one, "reason": reason} for at, one in choices.items()
-                ]
-            }
-        )
-
-    return answer
-
-
-def tree(vault: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(vault).as_posix(): path.read_bytes()
-        for path in vault.rglob("*.md")
-        if path.name != "What changed.md"
-    }
-
-
-def sent(model: ScriptedLlm) -> str:
-    return "\n".join(one.body.decode() for one in model.requests)
-
-
-def of_model(vault: Vault) -> list[dict[str, object]]:
-    return [one for one in vault.proposals() if one.get("who") == "model"]
 
 
 def test_a_category_is_proposed_and_a_person_decides(
@@ -263,181 +168,6 @@ def test_what_a_model_cannot_tell_is_not_asked_every_night(
     assert len(model.chats) == 1
     assert of_model(open_vault) == []
     assert open_vault.waiting()["proposals"] == 0
-
-
-TRAIN, RAIL = "Anne likes to go by train", "Trains are what Anne likes to travel with"
-
-
-def two(vault: Vault, one: str, other: str, **about: str) -> tuple[str, str]:
-    """Two memories of one category; their ids."""
-    given = {"category": "people", **about}
-    return (
-        vault.write(one, **given)["id"],  # type: ignore[arg-type] # tests
-        vault.write(other, **given)["id"],  # type: ignore[arg-type] # tests
-    )
-
-
-def test_a_merger_is_proposed_and_keeps_every_word(
-    vault: Path, model: ScriptedLlm, open_vault: Vault, near: dict[frozenset[str], float]
-) -> None:
-    ids = two(open_vault, TRAIN, RAIL)
-    near[frozenset((TRAIN, RAIL))] = 0.85
-    model.otherwise = advice(pair="same")
-    open_vault.dream(3)
-    (one,) = of_model(open_vault)
-    assert one["kind"] == "merge"
-    assert len(pairs_in(model)) == 1
-    before = tree(vault)
-    assert len(open_vault.memories()) == 2
-    open_vault.accept(str(one["id"]))
-    (left,) = open_vault.memories()
-    assert TRAIN in left["content"]
-    assert RAIL in left["content"]
-    assert left["id"] in ids
-    (gone,) = open_vault.memories(deleted=True)
-    assert gone["id"] in ids
-    open_vault.undo(last=True)
-    assert tree(vault) == before
-
-
-LISBON, PORTO = "Anne spends every winter in Lisbon", "In winter Anne can be found in Porto"
-
-MORE = " It was a long evening." * 20  # a text that states more than one thing replaces nothing
-
-
-BERLIN, PARIS = f"Anne lives in Berlin.{MORE}", f"Anne lives in Paris.{MORE}"  # rules know that
-
-
-@pytest.mark.parametrize(
-    ("holds", "texts"),
-    [("first", (LISBON, PORTO)), ("second", (LISBON, PORTO)), ("second", (BERLIN, PARIS))],
-)
-def test_of_two_that_contradict_each_other_one_is_archived(
-    model: ScriptedLlm,
-    open_vault: Vault,
-    near: dict[frozenset[str], float],
-    holds: str,
-    texts: tuple[str, str],
-) -> None:
-    vault = Path(open_vault.path)
-    two(open_vault, *texts)
-    near[frozenset(texts)] = 0.9
-    model.otherwise = advice(pair=holds, reason="she cannot be at two places")
-    open_vault.dream(3)
-    (one,) = of_model(open_vault)
-    assert one["kind"] == "contradiction"
-    assert "she cannot be at two places" in str(one)
-    before = tree(vault)
-    done = open_vault.accept(str(one["id"]))
-    assert done["path"].startswith("vaultmem/archive/")
-    (left,), (away,) = open_vault.memories(), open_vault.memories(deleted=True)
-    assert left["content"] == pairs_in(model)[0][holds]
-    assert {left["content"], away["content"]} == set(texts)
-    assert f"replaced_by={left['id']}" in (vault / done["path"]).read_text()
-    open_vault.undo(last=True)
-    assert tree(vault) == before
-
-
-@pytest.mark.parametrize(
-    "other", [{"scope": "agent:claude"}, {"agent": "claude"}, {"project": "x"}, {"source": "web"}]
-)
-def test_what_belongs_to_others_is_compared_with_nothing_of_ours(
-    model: ScriptedLlm,
-    open_vault: Vault,
-    near: dict[frozenset[str], float],
-    other: dict[str, str],
-) -> None:
-    open_vault.write(LISBON, category="people")
-    open_vault.write(PORTO, category="people", **other)  # type: ignore[arg-type] # tests
-    near[frozenset((LISBON, PORTO))] = 0.9
-    model.otherwise = advice(pair="second")
-    open_vault.dream(3)
-    assert not pairs_in(model)
-    assert not [one for one in of_model(open_vault) if one["kind"] == "contradiction"]
-
-
-def test_no_more_is_sent_than_texts_of_memories_that_are_not_private(
-    vault: Path,
-    model: ScriptedLlm,
-    open_vault: Vault,
-    write: Write,
-    near: dict[frozenset[str], float],
-) -> None:
-    write("Own.md", "grotto of mine, zzz qqq\n")
-    write("vaultmem/Stray.md", "stray words, zzz qqq\n")
-    write("vaultmem/entries/talk/facts/a.md", "---\nid: 1\n---\nentry words, zzz\n")
-    open_vault.write(f"{ODD} {SECRET} {'plugh ' * 400}")
-    hidden = open_vault.write("zzz plover frobnicate")
-    path = vault / hidden["path"]
-    path.write_text(path.read_text().replace("---\n", "---\nPrivate: Yes\n", 1))
-    gone = open_vault.write("zzz dwarvish axe")
-    open_vault.delete(gone["id"])
-    for text_ in (LISBON, PORTO):
-        made = open_vault.write(f"{text_}, in the grotto", category="people")
-        file = vault / made["path"]
-        file.write_text(file.read_text().replace("---\n", "---\nprivate: true\n", 1))
-    near[frozenset((f"{LISBON}, in the grotto", f"{PORTO}, in the grotto"))] = 0.9
-    open_vault.dream(3)
-    said = sent(model)
-    assert "xyzzy" in said
-    words = ("grotto", "stray", "entry words", "plover", "dwarvish", SECRET, "vaultmem", str(vault))
-    assert not [word for word in words if word in said]
-    assert max(len(one["text"]) for asked in model.chats for one in items_of(asked)) <= MOST_OF_ONE
-    assert all(one.path == "/v1/chat/completions" for one in model.requests)
-
-
-FAILURES = {
-    "refused": status(400),
-    "busy": status(500),
-    "key": status(401),
-    "silence": hang_up(),
-    "words": text("I would rather not."),
-    "cut": broken({"answers": "x" * 90}),
-    "odd": as_json({"answers": [1, "two", None, {"id": 99}]}),
-    "ids": wrong_ids(),
-}
-
-
-@pytest.mark.parametrize("name", FAILURES)
-def test_a_model_that_fails_leaves_the_dream_as_it_is_without_one(
-    model: ScriptedLlm, open_vault: Vault, name: str
-) -> None:
-    model.otherwise = FAILURES[name]
-    for said in (ODD, "Anne prefers trains to planes", "Anne lives in Lisbon"):
-        open_vault.write(said)
-    plan = open_vault.dream(3, dry_run=True)
-    report = open_vault.dream(3)
-    assert report["counts"] == plan["counts"]
-    assert report["proposals"] == 0
-    assert open_vault.proposals() == []
-    trouble = report["model"]["trouble"]
-    assert trouble
-    assert "\n" not in trouble
-    assert len(model.chats) == 1, "one failure is enough"
-
-
-def test_nothing_is_asked_in_a_dry_run_in_lighter_dreams_and_without_a_model(
-    model: ScriptedLlm, open_vault: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    open_vault.write(ODD)
-    for level in (1, 2):
-        assert "model" not in open_vault.dream(level)
-    assert "model" not in open_vault.dream(3, dry_run=True)
-    monkeypatch.setenv("VAULTMEM_LLM_BASE_URL", "")
-    with Vault(open_vault.path) as without:
-        assert "model" not in without.dream(3)
-    assert model.requests == []
-
-
-def test_only_a_person_decides(model: ScriptedLlm, open_vault: Vault) -> None:
-    open_vault.write(ODD)
-    model.otherwise = advice("people")
-    open_vault.dream(3)
-    (one,) = of_model(open_vault)
-    for decide in (open_vault.accept, open_vault.reject):
-        with pytest.raises(UsageError, match="only you"):
-            decide(str(one["id"]), by="claude")
-    assert len(of_model(open_vault)) == 1
 
 
 def test_a_proposal_about_what_has_changed_is_none(

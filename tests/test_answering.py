@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.answered import TASKS, Open, bench, without_a_model
 from tests.conftest import Write
-from tests.index_dump import synced
-from vaultmem import Vault
-from vaultmem.api.rpc import Reader, carry_out
+from vaultmem.api.rpc import Reader
 from vaultmem.errors import NoteNotFoundError, UsageError
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.item_answers import (
@@ -25,78 +21,11 @@ from vaultmem.memories.item_answers import (
     completion_id,
 )
 from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders import answering, carrying, review_sources
-from vaultmem.reminders.desk import Desk
+from vaultmem.reminders import answering, carrying
 
-NOW = dt.datetime(2026, 11, 22, 10, 0).astimezone()
+__all__ = ["bench", "without_a_model"]  # fixtures
+
 TODAY, TOMORROW = "2026-11-22", "2026-11-23"
-HOW = "VAULTMEM_PENDING_COMPLETE_IN_NOTES"
-TASKS = (
-    "# Tasks\r\n- [ ] call Anne 📅 2026-11-22\r\n- [ ] pay rent 🔁 every month 📅 2026-11-20\r\n"
-)
-
-
-@pytest.fixture(autouse=True)
-def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
-
-
-class Bench:
-    """A vault with its desk at a moment that is given."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.vault = Vault(str(folder))
-        self.desk = Desk(self.vault.state, self.vault.config)
-        self.at = NOW
-        self.desk.now = self.seconds
-
-    def seconds(self) -> float:
-        return self.at.timestamp()
-
-    def ask(self, verb: str, **params: object) -> Any:
-        return carry_out(self.desk, Reader(self.vault), verb, params)
-
-    def answer(self, id_: str, state: str = DONE, **params: object) -> Any:
-        return self.ask("answer", id=id_, state=state, **params)
-
-    def later(self, minutes: int = 1) -> None:
-        """Time goes on, and the index hears of what happened in the vault."""
-        self.at += dt.timedelta(minutes=minutes)
-        synced(self.folder)
-        self.desk.touched_all()
-
-    def id(self, words: str) -> str:
-        """The id of what is due now and has these words."""
-        with self.desk.session(Reader(self.vault), writes=False) as session:
-            return next(due.id for due in carrying.dues(session) if words in due.text)
-
-    def words(self) -> list[str]:
-        """What waits."""
-        catalog = self.vault.searcher().catalog
-        return [one.text for one in self.desk.pending.items(catalog, self.at)]
-
-    def text(self, path: str) -> str:
-        return (self.folder / path).read_bytes().decode()
-
-    def stated(self) -> dict[str, str]:
-        return {id_: one.state for id_, one in self.desk.pending.record.answers().items()}
-
-
-Open = Callable[..., Bench]
-
-
-@pytest.fixture
-def bench(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Open:
-    """Makes a bench over a vault with two tasks; how their notes are to be ticked is a setting."""
-
-    def opened(complete: str = "ask") -> Bench:
-        write("Tasks.md", TASKS)
-        monkeypatch.setenv(HOW, complete)
-        synced(vault)
-        return Bench(vault)
-
-    return opened
 
 
 def test_a_task_stays_open_in_its_note_until_the_person_says_so(bench: Open) -> None:
@@ -373,126 +302,3 @@ def test_a_vault_that_has_vanished_is_not_written_into(bench: Open) -> None:
     on.ask("undo", last=True, vanished="the vault is empty")
     assert not (on.folder / "vaultmem").exists()
     assert on.stated().get(call) != DONE
-
-
-# --- Proposals for notes
-
-
-PLAN = "# Plan\r\nPlant the [[Tomatos]] in May.\r\n"
-
-
-@pytest.fixture
-def proposed(bench: Open, write: Write) -> Bench:
-    """A note with a link that leads nowhere, and a deep dream that has seen it."""
-    write("Tomatoes.md", "Red.")
-    write("Plan.md", PLAN)
-    write("Secret.md", "---\nprivate: true\n---\nAlso [[Tomatos]].\n")
-    on = bench()
-    on.at += dt.timedelta(days=1)
-    on.ask("dream", level=3)
-    on.later()
-    return on
-
-
-def question(on: Bench) -> str:
-    """The id of the item that asks about the note."""
-    catalog = on.vault.searcher().catalog
-    every = on.desk.pending.items(catalog, on.at)
-    (found,) = (one.id for one in every if one.text.startswith("change line "))
-    return found
-
-
-def test_a_proposal_shows_its_change_and_a_tick_makes_it(proposed: Bench) -> None:
-    on = proposed
-    on.ask("notify")
-    page = on.text("vaultmem/pending.md")
-    changed = "change line 2? “Plant the ⟦Tomatos⟧ in May.” → “Plant the ⟦Tomatoes⟧ in May.”"
-    line = f"- [ ] {changed} [[Plan]] ^{question(on)}\n"
-    assert line in page
-    assert "Secret" not in page
-    (on.folder / "vaultmem" / "pending.md").write_text(
-        page.replace(line, line.replace("[ ]", "[x]"))
-    )
-    on.ask("notify")
-    assert on.text("Plan.md") == PLAN
-    settled = on.ask("settle")
-    assert [one["path"] for one in settled["done"]] == ["Plan.md"]
-    assert on.text("Plan.md") == PLAN.replace("Tomatos", "Tomatoes")
-    assert "Tomatos" in on.text("Secret.md")
-    on.ask("undo", last=True)
-    on.later()
-    assert on.text("Plan.md") == PLAN
-    assert on.ask("settle")["done"] == []
-    assert on.text("Plan.md") == PLAN
-
-
-def test_a_proposal_that_is_dropped_is_never_made_again(proposed: Bench) -> None:
-    on = proposed
-    id_ = question(on)
-    on.answer(id_, DROPPED)
-    assert not any(one.startswith("change line") for one in on.words())
-    on.ask("dream", level=3)
-    on.later()
-    assert not any(one.startswith("change line") for one in on.words())
-    assert on.text("Plan.md") == PLAN
-
-
-def test_what_was_changed_since_is_not_changed_by_a_tick(proposed: Bench) -> None:
-    on = proposed
-    id_ = question(on)
-    typed = PLAN.replace("Plant", "Sow")
-    (on.folder / "Plan.md").write_bytes(typed.encode())
-    on.desk.pending.record.add([Answer(id_, DONE, "2026-11-23T09:00:00Z")], [], on.seconds())
-    assert [one["path"] for one in on.ask("settle")["skipped"]] == ["Plan.md"]
-    assert on.text("Plan.md") == typed
-    assert not any(one.startswith("change line") for one in on.words())
-
-
-def test_what_another_machine_has_changed_is_not_changed_once_more(proposed: Bench) -> None:
-    """There, it may have been undone since; the answers travel in the vault."""
-    on = proposed
-    id_ = question(on)
-    [proposal] = review_sources.open_proposals(on.desk.ledger)[:1]
-    marks = [id_, review_sources.carried_out_id(proposal.id)]
-    at = "2026-11-22T09:00:00Z"
-    on.desk.pending.record.add([Answer(mark, DONE, at) for mark in marks], [], on.seconds())
-    assert on.ask("settle")["done"] == []
-    assert on.text("Plan.md") == PLAN
-
-
-# --- All of it
-
-
-def boxes(on: Bench) -> list[str]:
-    return [line for line in on.text("vaultmem/pending.md").splitlines() if line.startswith("- [")]
-
-
-def test_all_is_shown_from_a_tick_until_the_day_is_over(bench: Open, write: Write) -> None:
-    write("Many.md", "".join(f"- [ ] thing {n} 📅 2026-11-22\n" for n in range(30)))
-    write("Old.md", "- [ ] old thing 📅 2026-10-01\n")
-    write("Broken.md", "---\na: [\n---\n")
-    on = bench()
-    page = on.folder / "vaultmem" / "pending.md"
-
-    def tick(id_: str, box: str) -> list[str]:
-        text = page.read_text("utf-8")
-        (line,) = (each for each in text.splitlines() if each.endswith(f"^{id_}"))
-        page.write_text(text.replace(line, line.replace("[ ]", f"[{box}]")), "utf-8")
-        on.at += dt.timedelta(minutes=1)
-        on.ask("notify")
-        return boxes(on)
-
-    on.ask("notify")
-    short = boxes(on)
-    assert len(short) == 21
-    assert short[-1] == "- [ ] show all: 13 more, 1 overdue for more than two weeks ^vm-showall"
-    everything = tick("vm-showall", ">")
-    assert len(everything) == 30 + 2 + 1 + 1 + 1
-    assert any("this note's properties cannot be read" in each for each in everything)
-    assert any("old thing" in each for each in everything)
-    assert everything[-1] == "- [ ] show less ^vm-showless"
-    assert tick("vm-showless", "x") == short
-    assert tick("vm-showall", "x") == everything
-    on.at += dt.timedelta(days=1)
-    on.ask("notify")
-    assert boxes(on)[-1].endswith("^vm-showall")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.answered import HOW, Bench, Open, bench, without_a_model
 from tests.conftest import Write
 from tests.index_dump import synced
-from tests.test_answering import HOW, Bench, Open, bench, without_a_model
 from vaultmem.errors import UsageError
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED
 from vaultmem.reminders import listing

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import select
-import shlex
-import shutil
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cases import each_case
-from tests.cli_run import Ran, at_terminal, one_line, process, ran, tree_hash
-from tests.conftest import SAMPLE, Write
-from tests.index_dump import other_state, synced
-from vaultmem import paths
+from tests.cli_run import Ran, at_terminal, one_line, process, ran
+from tests.cli_vault import indexed, on
+from tests.conftest import Write
+from tests.index_dump import synced
 from vaultmem.api.verbs import commands
-from vaultmem.commands import completion
 from vaultmem.commands.parsing import program
-from vaultmem.index.state import State
 from vaultmem.output import JSON_VERSION
+
+__all__ = ["indexed"]  # fixtures
 
 GOLDEN = Path(__file__).parent / "golden"
 ASKED = {
@@ -45,6 +39,8 @@ ASKED = {
     "pending": "pending",
     "completion": "completion bash",
 }
+
+
 # What the agent is started, ended and asked with has tests of its own.
 OF_THE_AGENT = {"serve", "start", "stop", "restart", "service", "jobs", "demo"}
 OF_HARNESSES = {"hook", "connect", "agent", "mcp"}
@@ -53,22 +49,11 @@ OF_MEMORIES = {
     "reinforce", "dream", "compress", "expire", "decay", "consolidate", "review", "history", "diff", "undo",
     "done", "drop", "snooze", "set", "unset", "notify", "recall", "export", "import", "approve", "add", "conversations", "chat", "proxy", "token", "backup", "expect", "ui", "model", "setup", "shared",
 }  # fmt: skip
+
 BY_DAY = {"pending"}  # says something else every day; has tests of its own with a day that is given
 VOLATILE = re.compile(
     r"(?<=score )[\d.]+|[\d.]+(?= s\b)|(?<=[\d ])\d+\.\d+ MB|\d+\.\d\d(?=\)?$)", re.MULTILINE
 )
-
-
-@pytest.fixture(scope="module")
-def indexed(sample: Path) -> Path:
-    synced(sample)
-    return sample
-
-
-@pytest.fixture
-def writable(tmp_path: Path) -> Path:
-    """A copy for a test that writes: what it leaves is no other test's."""
-    return Path(shutil.copytree(SAMPLE, tmp_path / "sample-vault"))
 
 
 def shape(value: Any) -> Any:
@@ -78,13 +63,6 @@ def shape(value: Any) -> Any:
     if isinstance(value, list):
         return [shape(value[0])] if value else []
     return type(value).__name__
-
-
-def on(vault: Path, command: str, *more: str) -> Ran:
-    return ran(*command.split(), *more, "--vault", str(vault))
-
-
-# --- every command
 
 
 def test_every_command_is_asked_for_here() -> None:
@@ -208,9 +186,6 @@ def test_filters_of_the_command_and_of_the_language_agree(indexed: Path) -> None
     assert paths("--tags", "recipe") == paths("tag:recipe")
 
 
-# --- wrong words
-
-
 USAGE = (
     ("search",), ("search", "--limit", "0", "x"), ("search", "--limit", "-3", "x"), ("search", "--limit", "many", "x"),
     ("search", "x", "--from", "yesterday"), ("search", "x", "--to", "2026-13"), ("search", "x", "--from", "2026-11-99"),
@@ -278,9 +253,6 @@ def test_queries_are_never_an_error(indexed: Path, query: str) -> None:
         assert on(indexed, "search", "--format", "json", option, f"x{query}", "knee").code == 0
 
 
-# --- what a note may hold
-
-
 def test_control_characters_do_not_reach_the_terminal(vault: Path, write: Write) -> None:
     dirty = "apple \x1b[31mred\x1b]0;title\x07 \x9b31m \x01\x0231m \x0131\x02 apple \x7f\x08\r end"
     write(
@@ -333,9 +305,6 @@ def test_colours_on_a_terminal_only(indexed: Path, vault: Path, write: Write) ->
     assert "\x1b[32" not in shown
 
 
-# --- streams
-
-
 def test_data_on_stdout_and_the_rest_on_stderr(vault: Path, write: Write) -> None:
     write("Note.md", "sourdough")
     ended = process("search", "sourdough", "--vault", str(vault), "--format", "json")
@@ -368,9 +337,6 @@ def test_any_encoding_of_the_terminal(indexed: Path, encoding: str) -> None:
     assert ended.stdout.decode(encoding)
 
 
-# --- many queries
-
-
 def test_batch(indexed: Path) -> None:
     lines = [
         b"knee stairs", b'{"id": "q2", "query": "knee", "limit": 2}', b"", b"   ", b'{"query": 5}', b'{"id": "b", "query": "x", "limit": 0}',
@@ -391,280 +357,3 @@ def test_batch(indexed: Path) -> None:
 
 def on_batch(vault: Path, lines: list[bytes]) -> Ran:
     return process("search", "--batch", "--vault", str(vault), given=b"\n".join(lines) + b"\n")
-
-
-# --- syncs
-
-
-def big_vault(folder: Path, count: int) -> Path:
-    (folder / ".obsidian").mkdir(parents=True)
-    for number in range(count):
-        (folder / f"Note {number}.md").write_text(
-            f"apple {number} [[Note {number + 1}]]\n\n" + "roof bell tree " * 60
-        )
-    return folder
-
-
-def test_interrupted_sync(tmp_path: Path) -> None:
-    vault = big_vault(tmp_path / "vault", 1500)
-    running = subprocess.Popen(
-        [sys.executable, "-m", "vaultmem", "sync", "--no-embed", "--vault", str(vault), "--format", "text"],
-        stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    lock = Path(State(str(vault)).folder) / "lock"
-    deadline = time.monotonic() + 20
-    while not (lock.exists() and lock.read_text()) and time.monotonic() < deadline:
-        time.sleep(0.005)
-    time.sleep(0.1)
-    running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=60)
-    assert running.returncode == 130
-    assert len(err.splitlines()) == 1
-    assert "interrupted" in err
-    assert out == ""
-    assert on(vault, "sync --no-embed", "--format", "json").data["unchanged"] + 0 >= 0
-    assert on(vault, "status", "--format", "json").data["notes"] == 1500
-
-
-HOLD = """
-import sys, time
-from vaultmem.index.state import State
-from vaultmem.output import JSON_VERSION
-with State(sys.argv[1]).lock():
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-def test_a_second_sync_says_who_is_at_work(indexed: Path) -> None:
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(indexed)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert holder.stdin
-    assert holder.stdout
-    assert holder.stdout.readline() == "held\n"
-    ended = on(indexed, "sync --no-embed", "--format", "text")
-    assert ended.code == 1
-    assert f"process {holder.pid}" in one_line(ended)
-    assert on(indexed, "search knee", "--format", "json").data["count"] > 0, "searches go on"
-    holder.kill()
-    holder.wait()
-    holder.stdin.close()
-    holder.stdout.close()
-    assert on(indexed, "sync --no-embed").code == 0, "a killed holder holds nothing"
-
-
-def test_two_syncs_at_once(tmp_path: Path) -> None:
-    vault = big_vault(tmp_path / "vault", 800)
-    words = [
-        sys.executable,
-        "-m",
-        "vaultmem",
-        "sync",
-        "--no-embed",
-        "--format",
-        "text",
-        "--vault",
-        str(vault),
-    ]
-    both = [
-        subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-        for _ in range(2)
-    ]
-    ended = [(running.communicate(timeout=60)[1], running.returncode) for running in both]
-    codes = sorted(code for _, code in ended)
-    assert codes in ([0, 0], [0, 1]), ended
-    for said, code in ended:
-        assert "Traceback" not in said
-        assert code == 0 or "is at work on this vault" in said
-    assert on(vault, "status", "--format", "json").data["notes"] == 800
-
-
-def test_dry_runs_write_nothing(tmp_path: Path) -> None:
-    vault = big_vault(tmp_path / "vault", 5)
-    with other_state(tmp_path / "state"):
-        for command in ("sync --dry-run", "init --dry-run --write-config"):
-            before = tree_hash(tmp_path)
-            ended = on(vault, command, "--format", "text")
-            assert ended.code == 0
-            assert tree_hash(tmp_path) == before, command
-        assert "5 added" in on(vault, "sync --dry-run", "--format", "text").err
-        synced(vault)
-        (vault / "New.md").write_text("new")
-        (vault / "Note 1.md").unlink()
-        (vault / "Note 2.md").write_text("changed, and shorter")
-        before = (tree_hash(vault), tree_hash(tmp_path / "state", times=False))
-        told = on(vault, "sync --dry-run", "--format", "json").data
-        assert (told["added"], told["changed"], told["removed"], told["dry_run"]) == (1, 1, 1, True)
-        assert (tree_hash(vault), tree_hash(tmp_path / "state", times=False)) == before
-        done = on(vault, "sync --no-embed", "--format", "json").data
-        assert (done["added"], done["changed"], done["removed"]) == (1, 1, 1)
-
-
-def test_init_writes_only_what_was_asked_for(tmp_path: Path) -> None:
-    vault = big_vault(tmp_path / "vault", 3)
-    before = tree_hash(vault)
-    assert ran("init", str(vault), "--format", "json").data["notes"] == 3
-    assert tree_hash(vault) == before
-    assert ran("init", str(vault), "--write-config").code == 0
-    config = vault / ".vaultmem" / "config.yaml"
-    text = config.read_text()
-    config.write_text(text + "dialect: logseq\n")
-    again = ran("init", str(vault), "--write-config", "--format", "text")
-    assert "left as it is" in again.err
-    assert config.read_text() == text + "dialect: logseq\n"
-
-
-# --- completion
-
-
-def completes(shell: str, *words: str) -> list[str]:
-    return completion.answer((shell, *words)).splitlines()
-
-
-def test_what_a_shell_completes(
-    writable: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VAULTMEM_VAULT", str(writable))
-    synced(writable)
-    shown = [name for name, one in commands().items() if not one.upkeep]
-    assert {line.partition("\t")[0] for line in completes("fish", "")} == {
-        *shown,
-        "maintain",
-        "help",
-    }
-    assert completes("bash", "se") == ["search", "set", "serve", "service", "setup"]
-    assert completes("fish", "maintain", "e") == [
-        "expire\tarchive memories that end, or stayed in the inbox too long"
-    ]
-    assert "--dry-run:say what would change, and change nothing" in completes(
-        "zsh", "maintain", "expire", "--"
-    )
-    assert completes("bash", "sync", "--format", "j") == ["json"]
-    assert completes("bash", "list", "--category", "=", "pre") == ["preferences"]
-    assert completes("bash", "connect", "c") == ["claude", "codex", "copilot", "cursor"]
-    assert completes("bash", "service", "") == ["install", "uninstall"]
-    assert completes("bash", "service", "install", "") == completes("bash", "nothing", "") == []
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "notes").mkdir()
-    assert completes("bash", "sync", "--vault", "no") == ["notes/"]
-    assert completes("bash", "read", "x", "--vault", "/nowhere", "") == []
-    # What is there: notes, memories, tags, assistants, pending items, the archive.
-    text = "Anne's sister lives in Porto"
-    assert ran("write", text, "--tags", "porto", "--by", "claude").code == 0
-    (made,) = ran("list", "--json").data["memories"]
-    assert ran("sync", "--no-embed").code == 0
-    short = made["id"][:8]
-    assert completes("zsh", "read", "") == [f"{short}:{text}"]
-    assert completes("bash", "read", short[:3]) == [short]
-    assert completes("bash", "read", "anne") == [r"Anne\'s\ sister\ lives\ in\ Porto"]
-    assert completes("bash", "read", '"Anne') == [text]
-    assert completes("fish", "backlinks", "Anne") == [f"{text}\tvaultmem/inbox"]
-    assert completes("bash", "list", "--tags", "x,por") == ["x,porto"]
-    assert "claude" in completes("bash", "list", "--by", "")
-    (writable / "vaultmem" / "pending.md").write_text(
-        "- [ ] call Anne (Sun 2026-11-22) ^vm-k3c7qa\n"
-    )
-    assert completes("zsh", "done", "vm") == ["vm-k3c7qa:call Anne (Sun 2026-11-22)"]
-    assert ran("delete", short).code == 0
-    assert completes("zsh", "restore", "A") == [text]
-
-
-SHELLS = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"]}
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-def test_the_words_are_completed_where_they_are_typed(
-    writable: Path, tmp_path: Path, shell: str
-) -> None:
-    if not shutil.which(shell):
-        pytest.skip(f"{shell} is not here")
-    assert ran("write", "Anne likes (green) tea", "--vault", str(writable)).code == 0
-    assert ran("sync", "--no-embed", "--vault", str(writable)).code == 0
-    program, script = paths.program(), tmp_path / "script"
-    script.write_text(ran("completion", shell).out)
-    start = "autoload -U compinit; compinit -u -D; " if shell == "zsh" else ""
-    environ = {
-        **os.environ,
-        "VAULTMEM_VAULT": str(writable),
-        "HOME": str(tmp_path),
-        "TERM": "dumb",
-        "PS1": "$ ",
-    }
-    child, terminal = pty.fork()
-    if child == 0:
-        os.execvpe(shell, [shell, *SHELLS[shell]], environ)
-    try:
-        typed = f"{start}vaultmem() {{ {shlex.join(program)} \"$@\"; }}; source {script}; echo rea''dy\r"
-        os.write(terminal, typed.encode())
-        _until(terminal, "ready")
-        os.write(terminal, b"vaultmem read anne\t\r")
-        assert "preferences" not in _until(terminal, "importance")
-        os.write(terminal, b"vaultmem backl\t'Anne li\t\r")
-        _until(terminal, "0 links from 0 notes")
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        os.close(terminal)
-
-
-def _until(terminal: int, words: str) -> str:
-    """What is shown on a terminal until these words are."""
-    shown = ""
-    while words not in shown:
-        assert select.select([terminal], [], [], 20)[0], shown
-        shown += os.read(terminal, 65_536).decode(errors="replace")
-    return shown
-
-
-def test_fish_completes(indexed: Path, tmp_path: Path) -> None:
-    script = tmp_path / "script"
-    script.write_text(ran("completion", "fish").out)
-    if not shutil.which("fish"):
-        pytest.skip("fish is not here")
-    lines = f"source {script}; complete -C 'vaultmem sea'; complete -C 'vaultmem connect c'; complete -C 'vaultmem list --ph'"
-    ended = subprocess.run(
-        ["fish", "-c", lines], capture_output=True, text=True, check=True, timeout=60,
-        env={**os.environ, "HOME": str(tmp_path), "VAULTMEM_VAULT": str(indexed)},
-    )  # fmt: skip
-    assert ended.stdout.splitlines() == [
-        "search\tfind notes by words, and by meaning", "claude", "codex", "copilot", "cursor",
-        "--phase\tmemories with this phase",
-    ]  # fmt: skip
-
-
-ALIASED = {
-    "bash": ("shopt -s expand_aliases", "complete -p memory"),
-    "zsh": ("autoload -U compinit; compinit -u -D", "echo $_comps[memory]"),
-    "fish": ("", "complete -C 'memory sea'"),
-}
-
-
-@pytest.mark.parametrize("shell", ALIASED)
-def test_the_alias_runs_this_program_and_completes(vault: Path, tmp_path: Path, shell: str) -> None:
-    """The commands of memory-cli, as its users type them."""
-    script = tmp_path / "script"
-    script.write_text(ran("completion", shell, "--alias", "memory").out)
-    if not shutil.which(shell):
-        pytest.skip(f"{shell} is not here")
-    before, after = ALIASED[shell]
-    lines = [
-        before, f"source {script}", "memory write 'user prefers dark mode' --category preferences --tags ui",
-        "memory list --category preferences", after,
-    ]  # fmt: skip
-    (tmp_path / "lines").write_text("\n".join(lines))
-    ended = subprocess.run(
-        [shell, tmp_path / "lines"], capture_output=True, text=True, check=True, cwd=vault, timeout=60,
-        env={**os.environ, "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
-    )  # fmt: skip
-    written, listed, *completed = ended.stdout.splitlines()
-    assert written.startswith("written: user prefers dark mode ")
-    assert listed.endswith("user prefers dark mode #ui")
-    assert any("_vaultmem" in line or line.startswith("search") for line in completed)
-
-
-def test_an_alias_is_a_name() -> None:
-    assert ran("completion", "bash", "--alias", "a b; rm").code == 2

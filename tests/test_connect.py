@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -14,45 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import each_case
-from tests.cli_run import one_line, process, ran
+from tests.cli_run import process
+from tests.connected import ALL, FILES, connect, home, put
 from vaultmem.text.json_text import parse
-from vaultmem_assistants import context, hooks
+from vaultmem_assistants import hooks
 from vaultmem_assistants.programs import HARNESSES, Harness
 
-FILES = {
-    "claude": ".claude/settings.json",
-    "codex": ".codex/hooks.json",
-    "gemini": ".gemini/settings.json",
-    "copilot": ".copilot/hooks/vaultmem.json",
-    "cursor": ".cursor/hooks.json",
-}
+__all__ = ["home"]  # fixtures
+
 COMMAND = "/opt/vaultmem hook session-start --harness {}"
-ALL = pytest.mark.parametrize("name", FILES)
 HOOKED = {name: HARNESSES[name] for name in FILES}  # opencode has a plugin instead
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.setenv("HOME", str(folder))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    return folder
-
-
-def put(home: Path, name: str, text: str | bytes) -> Path:
-    file = home / FILES[name]
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return file
-
-
-def connect(name: str, *more: str, code: int = 0) -> Any:
-    ended = ran("connect", name, "--json", *more)
-    assert ended.code == code, ended.err
-    return ended.data if not code else one_line(ended)
 
 
 def commands_in(settings: Any, harness: Harness) -> list[str]:
@@ -61,9 +31,6 @@ def commands_in(settings: Any, harness: Harness) -> list[str]:
     if harness.grouped:
         entries = [hook for group in entries for hook in group["hooks"]]
     return [hook[harness.command] for hook in entries if harness.command in hook]
-
-
-# --- the form of each harness
 
 
 @ALL
@@ -106,8 +73,6 @@ def test_folders_that_variables_name(
         home / ".agents"
     ]  # which is read wherever the folder of a program is
 
-
-# --- in and out, and nothing else
 
 OTHERS = [
     '{"model": "x"}',
@@ -321,121 +286,3 @@ def test_the_file_of_copilot_that_holds_only_our_hook_goes_with_it(home: Path) -
     connect("copilot")
     connect("copilot", "--remove")
     assert file.read_text() == mine
-
-
-# --- refusals
-
-
-@ALL
-@each_case(
-    "before",
-    [
-        '{"a": 1, // comment\n}', '{"a": [1,]}', "[]", '"text"', '{"hooks": []}', '{"hooks": {"SessionStart": {}, "sessionStart": {}}}',
-        '{"hooks": {}, "hooks": {}}', "{", '{"a": 1} x', '{"a": ' + "[" * 5000 + "]" * 5000 + "}",
-    ],
-)  # fmt: skip
-def test_what_cannot_be_edited_safely_is_left_alone(home: Path, name: str, before: str) -> None:
-    file = put(home, name, before)
-    said = connect(name, code=1)
-    assert "was left alone" in said
-    assert "session-start" in said
-    assert file.read_text() == before
-
-
-def test_bytes_that_are_no_text_are_left_alone(home: Path) -> None:
-    file = put(home, "claude", b'{"a": "\xff"}')
-    assert "not UTF-8" in connect("claude", code=1)
-    assert file.read_bytes() == b'{"a": "\xff"}'
-
-
-def test_a_read_only_file_and_a_folder_are_left_alone(home: Path) -> None:
-    file = put(home, "claude", "{}")
-    file.chmod(0o444)
-    assert "read-only" in connect("claude", code=1)
-    assert file.read_text() == "{}"
-    (home / FILES["codex"]).mkdir(parents=True)
-    assert "cannot be read" in connect("codex", code=1)
-
-
-# --- the file
-
-
-def test_the_mode_stays_and_links_are_followed(home: Path) -> None:
-    real = home / "dotfiles" / "claude.json"
-    real.parent.mkdir()
-    real.write_text("{}")
-    real.chmod(0o600)
-    link = home / FILES["claude"]
-    link.parent.mkdir()
-    link.symlink_to("../dotfiles/claude.json")
-    assert connect("claude")["path"] == str(real)
-    assert link.is_symlink()
-    assert stat.S_IMODE(real.stat().st_mode) == 0o600
-    assert "session-start" in real.read_text()
-    assert sorted(os.listdir(real.parent)) == ["claude.json"]
-    assert sorted(os.listdir(link.parent)) == ["settings.json", "skills"]
-
-
-def test_what_is_written_meanwhile_is_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another program saves between our reading and our writing."""
-    file = put(home, "claude", '{"a": 1}')
-    real, times = hooks.add_hook, []
-
-    def late(text: str, harness: Harness, command: str) -> str:
-        times.append(text)
-        if len(times) == 2:
-            file.write_text('{"a": 2}')
-        return real(text, harness, command)
-
-    monkeypatch.setattr(hooks, "add_hook", late)
-    connect("claude")
-    assert json.loads(file.read_text())["a"] == 2
-    assert "session-start" in file.read_text()
-
-
-@ALL
-def test_a_dry_run_shows_the_change_and_makes_none(home: Path, name: str) -> None:
-    done = connect(name, "--dry-run")
-    assert done["dry_run"]
-    assert "+" in done["diff"]
-    assert not list(home.iterdir())
-    shown = ran("connect", name, "--dry-run", "--format", "text")
-    assert "+++" in shown.out
-    assert not list(home.iterdir())
-
-
-# --- instructions
-
-
-@pytest.mark.parametrize(
-    "before", ["", "# Rules\n", "# Rules", "a\r\nb", "\ufeff", "a\r\nb\r\n", "no end\n\n\n"]
-)
-def test_a_line_of_instructions_goes_in_once_and_out(home: Path, before: str) -> None:
-    file = home / "AGENTS.md"
-    file.write_bytes(before.encode())
-    words = ("--instructions", str(file))
-    connect("codex", *words)
-    once = file.read_bytes().decode()
-    assert once.startswith(before)
-    assert once.count(context.MARK) == 1
-    assert not connect("codex", *words)["changed"]
-    connect("claude", *words)  # the line of another one takes its place
-    connect("codex", *words, "--remove")
-    assert file.read_bytes().decode() == before
-    assert not (home / ".codex").exists()
-
-
-def test_a_file_that_was_made_for_the_line_goes_with_it(home: Path) -> None:
-    file = home / "AGENTS.md"
-    words = ("--instructions", str(file))
-    connect("codex", *words)
-    assert not connect("codex", *words)["changed"]
-    connect("claude", *words)  # the line of another one takes its place
-    assert connect("codex", *words, "--remove", "--dry-run")["changed"]
-    assert file.exists()
-    assert connect("codex", *words, "--remove")["changed"]
-    assert not file.exists()
-    connect("codex", *words)
-    file.write_text(file.read_text() + "Mine.\n")
-    connect("codex", *words, "--remove")
-    assert file.read_text() == "Mine.\n"

@@ -12,7 +12,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -22,6 +21,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests import stand_in_notifier
+from tests.agent_run import until
 from vaultmem.errors import NotificationError
 from vaultmem.reminders import desktop
 from vaultmem.reminders.alarms import desktop_text
@@ -40,14 +40,6 @@ def needs(*programs: str) -> None:
     if missing := [name for name in programs if not shutil.which(name)]:
         wanted = os.environ.get("TESTS_NEED_DESKTOP")
         (pytest.fail if wanted else pytest.skip)(f"there is no {', '.join(missing)}")
-
-
-def wait_for(ready: Callable[[], object]) -> None:
-    """Until it is so, or the test has failed."""
-    until = time.monotonic() + LONG
-    while not ready():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 @contextlib.contextmanager
@@ -70,7 +62,7 @@ def session(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     folder.mkdir(exist_ok=True)
     config.write_text(BUS.format(place))
     with running("dbus-daemon", f"--config-file={config}", "--nofork", stderr=subprocess.DEVNULL):
-        wait_for(lambda: takes_calls(place))
+        until(lambda: takes_calls(place))
         monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={place}")
         yield
 
@@ -176,7 +168,7 @@ def test_a_click_opens_a_note_in_its_editor_and_nothing_else(
     serve("clicks")
     shower.send("Call Anne", "", uri=uri)
     shower.send("Marks the end", "", uri=NOTE)  # clicked after the first
-    wait_for(lambda: len(links(opened)) > opens)
+    until(lambda: len(links(opened)) > opens)
     assert sorted(links(opened)) == sorted([uri, NOTE] if opens else [NOTE])
 
 
@@ -270,15 +262,15 @@ def test_dunst_shows_it_with_inert_words_and_a_click_opens_the_note(
         assert server.stdout
         monkeypatch.setenv("DISPLAY", f":{server.stdout.readline().strip()}")
         with running("dunst", "-config", str(tmp_path / "dunstrc"), **hidden) as dunst:
-            wait_for(lambda: shower.problem() is None)
+            until(lambda: shower.problem() is None)
             title = desktop_text("Pay <b>Anne</b> & <a href='https://evil.example'>Bob</a> 明天")
             body = desktop_text("due today &lt;i&gt; https://evil.example")
             shower.send(title, body, True, NOTE)
-            wait_for(lambda: ctl("count", "displayed") == "1")
+            until(lambda: ctl("count", "displayed") == "1")
             ctl("action", "0")
-            wait_for(lambda: links(opened) == [NOTE])
+            until(lambda: links(opened) == [NOTE])
             ctl("close-all")
-            wait_for(lambda: ctl("count", "history") == "1")
+            until(lambda: ctl("count", "history") == "1")
             (shown,) = json.loads(ctl("history"))["data"][0]
             assert shown["summary"]["data"] == title
             assert shown["body"]["data"] == body  # dunst has found no markup and no entity
@@ -286,7 +278,7 @@ def test_dunst_shows_it_with_inert_words_and_a_click_opens_the_note(
             assert shown["appname"]["data"] == "vaultmem"
             shower.send("x", "due <u>today</u>")  # what would be found, were it there
             ctl("close-all")
-            wait_for(lambda: ctl("count", "history") == "2")
+            until(lambda: ctl("count", "history") == "2")
             last = json.loads(ctl("history"))["data"][0][0]
             assert marked(last["message"]["data"]) == [("b", "x"), ("u", "today")]
             assert dunst.poll() is None

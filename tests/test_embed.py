@@ -129,9 +129,6 @@ def test_several_processes_prepare_at_once(tmp_path: Path, default: Model) -> No
     assert os.listdir(tmp_path) == [Path(default.folder).name]
 
 
-# No imports before they are needed, no network at all
-
-
 @pytest.mark.usefixtures("default")  # prepared before, as on any day but the first
 def test_importing_and_resolving_load_nothing_heavy(models: Path) -> None:
     code = """
@@ -237,9 +234,6 @@ def test_damage_after_preparing_is_an_error_of_one_line(
     with pytest.raises(ModelError, match="cannot be loaded") as caught:
         Embedder(default._replace(folder=str(folder))).embed(["text"])
     assert "\n" not in str(caught.value)
-
-
-# A folder of one's own
 
 
 def test_a_folder_of_ones_own_works_where_it_lies(

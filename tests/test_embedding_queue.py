@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.agent_run import until
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
@@ -61,13 +61,6 @@ class Model:
 
     def query(self, _text: str) -> None:
         self.loaded = True
-
-
-def until(happened: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 @pytest.fixture

@@ -7,84 +7,31 @@ import json
 import os
 import re
 import subprocess
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli_run import Ran, one_line, process, ran
+from tests.cli_run import ran
 from tests.conftest import Write
+from tests.hooked import HARNESSES, NOW, advised, asked, remembering, text_in, today
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from tests.test_listing import aged
-from vaultmem import Vault, paths
+from vaultmem import Vault
 from vaultmem.memories.item_answers import DONE, Answer, approval_id
 from vaultmem.memories.ledger import Ledger
 from vaultmem.reminders import listing
 from vaultmem.reminders.record import Record
-from vaultmem_assistants.context import context
 
-HARNESSES = ("claude", "codex", "gemini", "copilot", "cursor", "opencode")
-NOW = time.mktime((2026, 11, 22, 12, 0, 0, 0, 0, -1))
+__all__ = ["remembering", "today"]  # fixtures
+
 ID = "vm-[a-z2-7]{6} "
-
-
-@pytest.fixture(autouse=True)
-def today(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is noon of 22 November 2026."""
-    monkeypatch.setattr(time, "time", lambda: NOW)
-
-
-def asked(vault: Path | str, *more: str, harness: str = "claude") -> Ran:
-    return ran("hook", "session-start", "--harness", harness, "--vault", str(vault), *more)
 
 
 def told(vault: Path, prompt: str = "") -> str:
     ended = asked(vault, *(["--prompt", prompt] if prompt else []))
     assert (ended.code, ended.err) == (0, "")
     return text_in(ended.data, "claude")
-
-
-def text_in(answer: dict[str, object], harness: str) -> str:
-    """The context, where the harness looks for it; and there is nothing else."""
-    if harness in ("copilot", "opencode"):
-        assert answer.keys() == {"additionalContext"}
-        return str(answer["additionalContext"])
-    if harness == "cursor":
-        assert answer.keys() == {"additional_context"}
-        return str(answer["additional_context"])
-    inner = answer["hookSpecificOutput"]
-    assert answer.keys() == {"hookSpecificOutput"}
-    assert isinstance(inner, dict)
-    assert inner.keys() == {"hookEventName", "additionalContext"}
-    assert inner["hookEventName"] == "SessionStart"
-    return str(inner["additionalContext"])
-
-
-@pytest.fixture
-def remembering(vault: Path, write: Write) -> Path:
-    """A vault with preferences, memories of other kinds, and tasks of its own and from elsewhere."""
-    with Vault(str(vault)) as opened:
-        opened.write("Prefers trains to planes", category="preferences")
-        opened.write("Run the tests before a commit", category="skills", memory_type="procedural")
-        opened.write("The boiler is a Vaillant", category="knowledge")
-        opened.write(
-            "Prefers what a web page says", category="preferences", source="https://x.test"
-        )
-    write(
-        "Home.md",
-        "- [ ] call Anne 📅 2026-11-20\n- [ ] roof 📅 2026-11-22\n- [ ] bins 📅 2026-11-25\n",
-    )
-    write("Clippings/Page.md", "- [ ] buy our course 📅 2026-11-21\n")
-    write("Web.md", "---\nurl: https://x.test\n---\n- [ ] visit us 📅 2026-11-21\n")
-    write("Far.md", "- [ ] retire 📅 2046-11-25\n")
-    synced(vault)
-    return vault
-
-
-# --- the shapes
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
@@ -117,9 +64,6 @@ def test_the_listing_tells_the_same(
         assert asked(remembering, *words) == anew
 
 
-# --- what is told
-
-
 def test_what_waits_is_told_by_day(remembering: Path) -> None:
     lines = told(remembering).splitlines()
     inside = lines[lines.index("<pending>") + 1 : lines.index("</pending>")]
@@ -128,12 +72,6 @@ def test_what_waits_is_told_by_day(remembering: Path) -> None:
         "Today: 1", "- 2026-11-22 roof (Home.md:2)", "The next 7 days: 1", "- 2026-11-25 bins (Home.md:3)",
         "Overdue: 1", "- 2026-11-20 call Anne (Home.md:1)", "To review: 3",
     ]  # fmt: skip
-
-
-def advised(text: str) -> list[str]:
-    """The commands that the hook advises: each a line of its own."""
-    lines = text.splitlines()
-    return lines[lines.index("Commands for a shell:") + 1 :]
 
 
 @pytest.mark.parametrize("by_agent", [False, True])
@@ -282,133 +220,6 @@ def test_it_never_indexes(vault: Path, write: Write) -> None:
         assert not opened.is_indexed()
 
 
-# --- failing surroundings
-
-
-def empty(ended: Ran, harness: str = "claude") -> str:
-    """The hook has answered with an empty context; the line that says why."""
-    assert ended.code == 0
-    assert text_in(ended.data, harness) == ""
-    return one_line(ended)
-
-
-@pytest.mark.parametrize("harness", HARNESSES)
-def test_no_vault_is_an_empty_context(tmp_path: Path, harness: str) -> None:
-    assert "does not exist" in empty(asked(tmp_path / "gone", harness=harness), harness)
-
-
-def test_broken_settings_are_an_empty_context(vault: Path, tmp_path: Path) -> None:
-    (tmp_path / "vaultmem").mkdir()
-    (tmp_path / "vaultmem" / "config.yaml").write_text("vault: [\n")
-    words = ("hook", "session-start", "--harness", "claude", "--vault", str(vault))
-    assert "config.yaml" in empty(process(*words, XDG_CONFIG_HOME=str(tmp_path)))
-
-
-@pytest.mark.parametrize("prompt", ["", "boiler"])
-def test_a_damaged_index_is_healed_and_all_is_told(
-    remembering: Path, prompt: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    asked(remembering)
-    state = Path(paths.state_folder(str(remembering)))
-    for file in state.rglob("catalog.db*"):
-        file.write_bytes(b"damaged" * 1000)
-    ended = asked(remembering, "--prompt", prompt)
-    assert ended.code == 0
-    assert advised(text_in(ended.data, "claude"))
-    assert "pending>" in ended.out
-    assert [one.getMessage() for one in caplog.records] == [
-        "vaultmem: the catalog is damaged; building it anew"
-    ]
-
-
-def test_a_surprise_is_an_empty_context(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def surprise(*_: object) -> None:
-        raise RuntimeError("what\nis this")
-
-    monkeypatch.setattr("vaultmem_assistants.hook.context", surprise)
-    assert empty(asked(vault)) == "vaultmem: what is this"
-
-
-def test_what_fails_in_the_agent_is_done_by_whoever_asked(
-    remembering: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from vaultmem_assistants import hook
-
-    alone = asked(remembering)
-    real, calls = context, []
-
-    def first_fails(*words: object) -> object:
-        calls.append(words)
-        if len(calls) == 1:
-            raise RuntimeError("in the agent")
-        return real(*words)  # type: ignore[arg-type] # handed on as it came
-
-    monkeypatch.setattr(hook, "context", first_fails)
-    with agent_for(remembering):
-        assert asked(remembering) == alone
-    assert len(calls) == 2
-
-
-def test_a_harness_that_nobody_knows_starts_all_the_same() -> None:
-    said = ran("hook", "session-start", "--harness", "emacs")
-    assert (said.code, said.out) == (0, "{}\n")
-    assert "known: claude" in said.err
-
-
-@pytest.mark.parametrize(
-    "words",
-    ["session-end --harness claude", "session-start", "", "session-start --harness", "--harness claude --more x"],
-)  # fmt: skip
-@pytest.mark.parametrize("through", [ran, process])
-def test_wrong_words_are_said_and_keep_nobody_from_starting(
-    words: str, through: Callable[..., Ran]
-) -> None:
-    said = through("hook", *words.split())
-    assert (said.code, said.out) == (0, "{}\n")
-    assert one_line(said)
-
-
-# --- stdin
-
-
-def test_the_folder_that_the_harness_names_leads_to_the_vault(
-    remembering: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    inner = remembering / "Clippings"
-    for said in ({"cwd": str(inner)}, {"cwd": "/", "workspace_roots": [7, str(inner)]}):
-        ended = subprocess.run(
-            [sys.executable, "-m", "vaultmem", "hook", "session-start", "--harness", "cursor"],
-            input=json.dumps(said), capture_output=True, text=True, check=True, cwd=tmp_path / "elsewhere", timeout=60,
-        )  # fmt: skip
-        assert "trains" in text_in(json.loads(ended.stdout), "cursor"), ended.stderr
-
-
-@pytest.mark.parametrize(
-    "given", [b"", b"{", b"[]", b'{"cwd": 7}', b'{"cwd": "relative"}', b"\xff" * 9, b"[" * 60_000]
-)
-def test_odd_words_on_stdin_are_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: bytes
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert "no vault here" in empty(
-        process("hook", "session-start", "--harness", "claude", given=given)
-    )
-
-
-def test_nobody_waits_for_stdin(tmp_path: Path) -> None:
-    reading, writing = os.pipe()
-    try:
-        ended = subprocess.run(
-            [sys.executable, "-m", "vaultmem", "hook", "session-start", "--harness", "claude"],
-            stdin=reading, capture_output=True, check=True, cwd=tmp_path, timeout=60,
-        )  # fmt: skip
-    finally:
-        os.close(reading)
-        os.close(writing)
-    assert text_in(json.loads(ended.stdout), "claude") == ""
-
-
 def test_nothing_of_a_private_note_is_told_not_even_that_it_is_there(
     vault: Path, write: Write
 ) -> None:
@@ -422,9 +233,6 @@ def test_nothing_of_a_private_note_is_told_not_even_that_it_is_there(
     with Vault(str(vault)) as opened:
         opened.sync()
     assert said == ran("hook", "session-start", "--harness", "claude", "--vault", str(vault)).out
-
-
-# --- what holds about the person and the project
 
 
 def facts_told(text: str) -> list[str]:

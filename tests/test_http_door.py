@@ -5,37 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import shutil
-import socket
-import ssl
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.cli_run import one_line, ran
-from tests.http_run import Answer, Door, opened, request, serving
-from tests.lazy import Lazy
+from tests.http_doors import door, httpx2, mcp, mcp_http
+from tests.http_run import Answer, Door, request
 from vaultmem.api.verbs import every
 from vaultmem_server import rest
 from vaultmem_server.tokens import ADMIN, READ, TokenStore
 
-httpx2, mcp, mcp_http = map(Lazy, ("httpx2", "mcp", "mcp.client.streamable_http"))
+__all__ = ["door"]  # fixtures
+
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
-
-
-@pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    with opened(tmp_path_factory.mktemp("door")) as one:
-        yield one
-
-
-# --- who comes in
-
-
 PATHS = [
     ("POST", "/api/v1/search"),
     ("GET", "/api/v1/openapi.json"),
@@ -70,9 +53,6 @@ def test_a_revoked_token_is_refused_at_once(door: Door) -> None:
     assert door.ask("search", token, query="boiler").status == 200
     TokenStore().revoke("short")
     assert door.ask("search", token, query="boiler").status == 401
-
-
-# --- what it sees and may do
 
 
 def test_each_acts_as_itself(door: Door) -> None:
@@ -166,9 +146,6 @@ def test_metrics_count_requests_and_know_the_agents(door: Door) -> None:
     )
 
 
-# --- the Model Context Protocol
-
-
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_the_official_client_gets_along(door: Door, mode: str) -> None:
     async def talk() -> tuple[list[str], str]:
@@ -249,168 +226,3 @@ def test_an_assistant_is_connected_with_a_door_that_knows_its_token(
         assert ran("connect", "claude", *words).err == ""
     entry = json.loads((tmp_path / ".claude.json").read_text())["mcpServers"]["vaultmem"]
     assert entry["url"] == f"{door.url}/mcp/work"
-
-
-# --- attacks
-
-
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"Host": "evil.example"}, 403),
-        ({"Host": "evil.example:80"}, 403),
-        ({"Origin": "http://evil.example"}, 403),
-        ({"Origin": "null"}, 403),
-        ({"Content_Length": "99999999"}, 413),
-    ],
-)
-def test_what_a_web_page_or_a_flood_would_send_is_refused(
-    door: Door, headers: dict[str, str], status: int
-) -> None:
-    assert door.send("POST", "/api/v1/search", b"{}", "me", **headers).status == status
-
-
-def test_odd_bodies_end_in_one_line(door: Door) -> None:
-    for body in (
-        b"[]",
-        b"{",
-        b"[" * 50_000,
-        b'{"query": NaN}',
-        b'{"query": 3}',
-        b'{"wat": 1}',
-        b'{"vault": "nope"}',
-        b"\xff",
-    ):
-        answer = door.send("POST", "/api/v1/search", body, "claude")
-        assert answer.status in (400, 404), body[:20]
-        assert "\n" not in answer.data["error"]
-    for path in (
-        "/mcp/home/../work",
-        "/mcp/%68ome/x",
-        "//api/v1/search",
-        "/health/../metrics",
-        "/health/..%2fmetrics",
-        "/api/v1/../agent",
-        "/api/v1/hook",
-        "/api/v1/take-in",
-        "/api/v1/sync%00",
-        "/mcp/..%2f..",
-        "/api/v1/",
-    ):
-        assert door.send("POST", path, {}, "me").status in (404, 405), path
-
-
-def raw(door: Door, *parts: bytes) -> bytes:
-    """All that comes back for these bytes, until the door closes the connection or says no more."""
-    received = b""
-    with socket.create_connection(("127.0.0.1", door.port), timeout=20) as link, suppress(OSError):
-        with suppress(
-            BrokenPipeError, ConnectionResetError
-        ):  # it has closed before it was sent all
-            for part in parts:
-                link.sendall(part)
-        while piece := link.recv(65_536):
-            received += piece
-    return received
-
-
-BEHIND = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n"
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        b"Content-Length: 0\r\nContent-Length: 60\r\n\r\n",
-        b"Content-Length: +0\r\n\r\n",
-        b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
-        b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
-    ],
-)
-def test_what_two_servers_would_read_in_two_ways_smuggles_nothing(door: Door, lines: bytes) -> None:
-    """Behind a request whose length is in doubt stands another one, which a server in front has not seen."""
-    own = door.tokens["me"].encode()
-    head = b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n" % own
-    assert b"vaultmem_up" not in raw(door, head + lines + BEHIND % own)
-
-
-def test_more_than_fits_is_refused_however_it_is_sent(door: Door) -> None:
-    own = door.tokens["me"].encode()
-    line = b"POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n" % own
-    chunks = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
-    assert b" 413 " in raw(door, line + b"Transfer-Encoding: chunked\r\n\r\n", *[chunks] * 24)
-    assert b" 200 " not in raw(door, line + b"X: " + b"x" * 200_000 + b"\r\n\r\n")
-    assert b" 200 " not in raw(door, b"GET /" + b"x" * 200_000 + b" HTTP/1.1\r\n\r\n")
-    assert door.ask("search", query="boiler").status == 200
-
-
-def test_what_was_seen_on_the_way_cannot_be_used_again(door: Door) -> None:
-    """Neither a session that is over, nor the session or the stream of another token, nor a token that was revoked
-    since the session began."""
-    token = TokenStore().add("passing", READ)
-    session = door.session(token)
-    assert door.mcp(request("ping"), token, session).status == 200
-    again = {"Accept": "text/event-stream", "Last_Event_ID": "1-0", "Mcp_Session_Id": session}
-    assert door.send("GET", "/mcp/home", None, "codex", **again).status == 404
-    TokenStore().revoke("passing")
-    assert door.mcp(request("ping"), token, session).status == 401
-    assert door.send("GET", "/mcp/home", None, token, **again).status == 401
-    renewed = TokenStore().add("passing", READ)
-    assert door.mcp(request("ping"), renewed, session).status == 404
-    TokenStore().revoke("passing")
-
-
-def test_a_slow_client_holds_nobody_up(door: Door) -> None:
-    slow = [socket.create_connection(("127.0.0.1", door.port)) for _ in range(60)]
-    try:
-        for link in slow:
-            link.sendall(b"POST /api/v1/search HTTP/1.1\r\nHost: lo")
-        assert door.ask("search", query="boiler").status == 200
-    finally:
-        for link in slow:
-            link.close()
-
-
-# --- how it is opened
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--http", "0.0.0.0:0"], "--tls-cert"),
-        (["--http", "localhost"], "an address and a port"),
-        (["--http", "127.0.0.1:0", "--tls-cert", "nothing.pem"], "go together"),
-        (["--vault", ".", "--vault", ".."], "one vault"),
-    ],
-)
-def test_a_door_that_would_be_open_to_all_stays_shut(
-    vault: Path, words: list[str], says: str
-) -> None:
-    named = [] if "--vault" in words else ["--vault", str(vault)]
-    command = [sys.executable, "-m", "vaultmem", "serve", *words, *named]
-    ended = subprocess.run(command, capture_output=True, timeout=60, check=False)
-    assert ended.returncode == 2
-    assert says in ended.stderr.decode()
-    assert len(ended.stderr.splitlines()) == 1
-
-
-@pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl to make a certificate")
-def test_with_a_certificate_nobody_listens_in(vault: Path, tmp_path: Path) -> None:
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-            "-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(cert)]  # fmt: skip
-    subprocess.run(make, check=True, capture_output=True)
-    words = [
-        "--http",
-        "0.0.0.0:0",
-        "--tls-cert",
-        str(cert),
-        "--tls-key",
-        str(key),
-        "--vault",
-        str(vault),
-    ]
-    with serving(words) as port:
-        trusted = ssl.create_default_context(cafile=str(cert))
-        answer = httpx2.get(f"https://localhost:{port}/health", verify=trusted)
-        assert answer.json()["status"] == "ok"

@@ -11,8 +11,9 @@ import pytest
 
 from tests.cli_run import one_line, ran
 from tests.effort import takes_less
+from tests.ingested import LONG, command, memories
 from tests.secret_corpus import GITHUB
-from tests.test_ingest import LONG, by_path, command, memories
+from tests.test_ingest import by_path
 from vaultmem import Vault
 from vaultmem.exchange import gathering
 from vaultmem.exchange.items import without_small_talk

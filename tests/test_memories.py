@@ -2,60 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from tests.cli_run import one_line, ran
-from tests.stand_in_agent import agent_for
+from tests.memories_run import FACTS, Write, files, open_vault
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.progress import heard_by
 from vaultmem.vault import pages
 from vaultmem.vault.frontmatter import split
-from vaultmem.vault.identity import MARKER
 
-Write = Callable[..., Path]
-FACTS = (
-    "User prefers dark mode in every editor",
-    "We decided to use Postgres for billing instead of MySQL",
-    "Anne's birthday is 3 May",
-    "Lesson learned: never deploy on a Friday afternoon",
-    "我喜欢喝绿茶，不喜欢咖啡",
-)
-
-
-@pytest.fixture
-def open_vault(vault: Path) -> Iterator[Vault]:
-    with Vault(str(vault)) as opened:
-        yield opened
-
-
-def files(root: Path, below: str = "") -> dict[str, bytes]:
-    """All files of a vault by path."""
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in sorted((root / below).rglob("*"))
-        if path.is_file() and path.name != MARKER
-    }
-
-
-def texts(vault: Path) -> str:
-    """All that is written in memories, alive or archived."""
-    return "\n".join(data.decode() for data in files(vault, "vaultmem").values())
-
-
-def aged(vault: Path, path: str, days: float) -> None:
-    """Make a file look as if nobody had touched it for days."""
-    at = time.time() - days * 86_400
-    os.utime(vault / path, (at, at))
-
-
-# --- writing
+__all__ = ["open_vault"]  # fixtures
 
 
 def test_a_memory_is_a_note_with_the_title_of_its_first_line(
@@ -161,9 +120,6 @@ def test_of_a_long_text_only_what_is_new_and_matters_becomes_memories(open_vault
     assert dull["dry_run"]
 
 
-# --- finding
-
-
 def test_a_memory_says_where_it_comes_from_and_who_recalled_it(
     vault: Path, open_vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,9 +185,6 @@ def test_a_list_comes_in_parts_and_says_what_there_is(open_vault: Vault) -> None
     assert [m["tags"] for m in open_vault.memories(unapproved=True)] == [["work"]]
     for name in ("Roof", "[[roof]]", "House/Roof.md", "Roof.md:3"):
         assert [m["tags"] for m in open_vault.memories(source=name)] == [["work"]], name
-
-
-# --- changing, and taking it back
 
 
 def test_reinforcing_is_for_those_that_can_be(open_vault: Vault) -> None:
@@ -350,225 +303,3 @@ def test_undo_keeps_what_a_person_wrote_since(vault: Path, open_vault: Vault) ->
     open_vault.undo(tagging["commit"])
     assert "Last line, by hand" in note.read_text()
     assert "ui" not in note.read_text()
-
-
-# --- dreaming
-
-
-def test_a_dream_files_what_is_plain_and_says_why(
-    vault: Path, open_vault: Vault, write: Write
-) -> None:
-    write("Mine.md", "[[Nowhere]] and dark mode")
-    open_vault.sync()
-    outside = {
-        path: data for path, data in files(vault).items() if not path.startswith("vaultmem/")
-    }
-    for fact in FACTS:
-        open_vault.write(fact)
-    before = files(vault)
-    shown = open_vault.dream(1, dry_run=True)
-    assert files(vault) == before
-    done = open_vault.dream(1)
-    assert [c["target"] for c in done["changes"]] == [c["target"] for c in shown["changes"]]
-    filed = {m["content"]: m["category"] for m in open_vault.memories()}
-    assert filed[FACTS[0]] == "preferences"
-    assert filed[FACTS[1]] == "decisions"
-    assert filed[FACTS[3]] == "lessons"
-    assert all(change["why"] for change in done["changes"])
-    assert not open_vault.dream(1)["changes"]
-    assert not open_vault.dream(3)["changes"]
-    now = files(vault)
-    assert {path: now[path] for path in outside} == outside
-
-
-def test_what_was_undone_is_not_done_again(open_vault: Vault, vault: Path) -> None:
-    one = open_vault.write(FACTS[0])
-    open_vault.dream(1)
-    open_vault.undo(last=True)
-    assert not open_vault.dream(1)["changes"]
-    assert open_vault.read(one["id"])["category"] == "inbox"
-    open_vault.tag(one["id"], "ui")
-    (vault / one["path"]).write_text((vault / one["path"]).read_text() + "more of it\n")
-    aged(vault, one["path"], 1)
-    assert open_vault.dream(1)["changes"]
-
-
-def test_what_people_do_by_hand_is_understood(vault: Path, open_vault: Vault, write: Write) -> None:
-    write(
-        "vaultmem/inbox/Dropped in.md", "We decided to buy the red one instead of the blue one.\n"
-    )
-    aged(vault, "vaultmem/inbox/Dropped in.md", 1)
-    moved = open_vault.write(FACTS[2])
-    target = vault / "vaultmem" / "people" / Path(moved["path"]).name
-    target.parent.mkdir(parents=True)
-    (vault / moved["path"]).rename(target)
-    aged(vault, target.relative_to(vault).as_posix(), 1)
-    open_vault.dream(1)
-    found = {m["title"]: m for m in open_vault.memories()}
-    assert found["Dropped in"]["category"] == "decisions"
-    assert found[moved["title"]]["category"] == "people"
-    assert found[moved["title"]]["id"] == moved["id"]
-    properties = pages.read("frontmatter", target.read_text()).properties
-    assert (properties["category"], properties["phase"]) == ("people", "organized")
-
-
-class Heard:
-    """A Progress that remembers its stages: name, total, done."""
-
-    def __init__(self) -> None:
-        self.stages: list[tuple[str, int, int]] = []
-
-    def stage(self, name: str, total: int) -> None:
-        self.stages.append((name, total, 0))
-
-    def advance(self, count: int = 1) -> None:
-        name, total, done = self.stages[-1]
-        self.stages[-1] = (name, total, done + count)
-
-
-@pytest.mark.parametrize("by_agent", [False, True])
-def test_who_waits_hears_how_far_a_dream_is(vault: Path, open_vault: Vault, by_agent: bool) -> None:
-    for fact in FACTS[:3]:
-        open_vault.write(fact)
-    heard = Heard()
-    with agent_for(vault) if by_agent else nullcontext(), heard_by(heard):
-        open_vault.dream(2)
-    names = {name for name, _, _ in heard.stages}
-    if by_agent:  # which does not pass on every line
-        assert names
-    else:
-        assert names == {"filing", "comparing", "writing"}
-        assert all(done == total for _, total, done in heard.stages)
-
-
-def test_merging_keeps_every_word_and_every_link(vault: Path, open_vault: Vault) -> None:
-    text = "The release needs a tag, a changelog, a green build and two reviews before it goes out, and a cake for all"
-    a = open_vault.write(text, category="project")
-    b = open_vault.write(text + "\n\nand somebody has to hum\n", category="project", tags=["hum"])
-    c = open_vault.write(f"See [[{b['title']}]] before Friday", category="project")
-    words = set(texts(vault).split())
-    open_vault.read(a["id"])
-    open_vault.dream(2)
-    alive = {m["id"]: m for m in open_vault.memories()}
-    assert set(alive) == {a["id"], c["id"]}
-    assert "somebody has to hum" in alive[a["id"]]["content"]
-    assert alive[a["id"]]["tags"] == ["hum"]
-    assert a["id"] in alive[c["id"]]["links"] or a["title"] in alive[c["id"]]["content"]
-    assert {word for word in words if word.isalpha()} <= set(texts(vault).split())
-    assert not open_vault.dream(2)["changes"]
-
-
-def test_old_inbox_memories_end_and_stable_ones_stay(vault: Path, open_vault: Vault) -> None:
-    old, stable = (
-        open_vault.write("Session: looked for the leak"),
-        open_vault.write(FACTS[0], category="preferences"),
-    )
-    fact = open_vault.write("The demo server runs on port 8100", category="project")
-    faded = open_vault.write("Fixed the demo server on 3 May", category="project")
-    for one in (old, stable, fact, faded):
-        note = vault / one["path"]
-        note.write_text(
-            note.read_text().replace("2026", "2020").replace(time.strftime("%Y"), "2020")
-        )
-        aged(vault, one["path"], 400)
-    assert [c["id"] for c in open_vault.expire()["changes"]] == [old["id"]]
-    assert [c["id"] for c in open_vault.decay()["changes"]] == [faded["id"]]
-    assert not open_vault.consolidate()["changes"]
-    assert {m["id"] for m in open_vault.memories()} == {stable["id"], fact["id"]}
-
-
-# --- a person's own notes
-
-
-def test_dreams_only_propose_changes_to_notes_and_remember_what_was_rejected(
-    vault: Path, open_vault: Vault, write: Write
-) -> None:
-    write(
-        "Garden plan.md", "Beans along the fence, and the compost behind the shed, as last year.\n"
-    )
-    write("Index.md", "See [[Garden plam|the plan]] and the [[Garden plan]].\n")
-    open_vault.sync()
-    before = files(vault)
-    open_vault.dream(3)
-    assert files(vault) == before
-    broken = [p for p in open_vault.proposals() if p["kind"] == "broken-link"]
-    assert [(p["path"], p["old"], p["new"]) for p in broken] == [
-        ("Index.md", "Garden plam", "Garden plan")
-    ]
-    assert "+See [[Garden plan|the plan]]" in broken[0]["diff"]
-    open_vault.reject(broken[0]["id"])
-    open_vault.dream(3)
-    assert not [p for p in open_vault.proposals() if p["kind"] == "broken-link"]
-    told = {
-        path: data for path, data in files(vault).items() if not path.startswith("vaultmem/sync/")
-    }
-    assert told == before  # but for what other machines are told of it
-
-
-def test_an_accepted_proposal_changes_that_place_and_can_be_undone(
-    open_vault: Vault, write: Write
-) -> None:
-    write(
-        "Garden plan.md", "Beans along the fence, and the compost behind the shed, as last year.\n"
-    )
-    note = write("Index.md", b"\xef\xbb\xbfSee [[Garden plam|the plan]].\r\nMore\r\n")
-    before = note.read_bytes()
-    open_vault.sync()
-    open_vault.dream(3)
-    broken = [p for p in open_vault.proposals() if p["kind"] == "broken-link"]
-    open_vault.accept(broken[0]["id"])
-    assert note.read_bytes() == before.replace(b"plam", b"plan")
-    open_vault.undo(last=True)
-    assert note.read_bytes() == before
-
-
-# --- Logseq
-
-
-def test_in_a_logseq_graph_a_memory_is_a_page_with_properties_and_blocks(
-    tmp_path: Path,
-) -> None:
-    graph = tmp_path / "graph"
-    (graph / "logseq").mkdir(parents=True)
-    (graph / "logseq" / "config.edn").write_text("{}")
-    with Vault(str(graph)) as vault:
-        said = vault.write("Anne likes tea\n\nGreen, mostly.", tags=["tea"])
-        text = (graph / said["path"]).read_text()
-        assert text.startswith(f"category:: inbox\ntags:: tea\nvaultmem:: {said['id']} ")
-        assert "\n- Anne likes tea\n- Green, mostly." in text
-        assert vault.read(said["id"])["content"] == "Anne likes tea\n\nGreen, mostly."
-        vault.tag(said["id"], "green")
-        assert "tags:: tea, green" in (graph / said["path"]).read_text()
-        vault.undo(last=True)
-        assert (graph / said["path"]).read_text() == text
-
-
-@pytest.fixture
-def graph(tmp_path: Path) -> Path:
-    """A Logseq graph with a page."""
-    folder = tmp_path / "graph"
-    for name, text in (("logseq/config.edn", "{}"), ("pages/Features.md", "- one\n")):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
-
-
-def test_in_a_logseq_graph_a_title_with_dots_is_read_as_it_is(graph: Path) -> None:
-    with Vault(str(graph)) as vault:
-        said = vault.write("Python 3.11 and not 3.12")
-        vault.sync()
-        assert vault.note(said["path"]).title == said["title"]
-        assert vault.find_note("Python 3.11 and not 3.12") == said["path"]
-        other = vault.write(f"See [[{said['title']}]]")
-        vault.resolve_links()
-        assert vault.read(other["id"])["links"] == [said["id"]]
-
-
-def test_what_a_deep_dream_finds_is_kept_under_the_paths_of_after_it(open_vault: Vault) -> None:
-    open_vault.write("I prefer dark mode in the editor")
-    open_vault.write("I prefer light mode in the editor", source="https://example.org")
-    said = open_vault.dream(3)
-    found = [one for one in said["findings"] if one["kind"] == "contradiction"]
-    assert found[0]["subject"].startswith("vaultmem/preferences/")
-    waits = [one["subject"] for one in open_vault.waiting()["findings"]]
-    assert found[0]["subject"] in waits

@@ -87,7 +87,7 @@ PLANTED = [
         "vaultmem/agent/reconciler.py",
         "            self._state.sweep()\n",
         "            self._state.manifest()\n",
-        "tests/test_agent_process.py -k dead_agent",
+        "tests/test_agent_ends.py -k dead_agent",
     ),
     (
         "vaultmem/memories/same.py",
@@ -171,7 +171,7 @@ PLANTED = [
         "vaultmem/api/toolbox.py",
         "counted[name, what] = left - 1, now",
         "counted[name, what] = self._buckets[name, what] = left - 1, now",
-        "tests/test_tools.py -k refused_call",
+        "tests/test_toolbox.py -k refused_call",
     ),
 ]
 

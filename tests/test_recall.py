@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import threading
 from datetime import datetime, timedelta
@@ -12,47 +11,20 @@ import pytest
 
 from tests.cli_run import ran
 from tests.conftest import Write
+from tests.recalled import WORDS, knowing
 from vaultmem import Vault
 from vaultmem.api.params import check
 from vaultmem.api.rpc import Reader, carry_out
-from vaultmem.api.tool import Call
-from vaultmem.api.toolbox import Toolbox
 from vaultmem.config import Config
-from vaultmem.index import wordpieces
 from vaultmem.memories.item_answers import DONE, Answer, approval_id
 from vaultmem.memories.ledger import Ledger
 from vaultmem.reminders.desk import Desk
 from vaultmem.reminders.record import Record
 from vaultmem.search import recall
 
+__all__ = ["knowing"]  # fixtures
+
 NOW = 1_800_000_000.0
-WORDS = {"without": ["meaning"]}  # quick
-
-
-@pytest.fixture
-def knowing(vault: Path, write: Write) -> Path:
-    """A vault that knows some things about a boiler."""
-    with Vault(str(vault)) as opened:
-        opened.write("The boiler is a Vaillant ecoTEC", category="knowledge", title="Boiler")
-        opened.write("The boiler pressure sits at 1.4 bar", category="knowledge", title="Pressure")
-        opened.write(
-            "The boiler of Anne leaks", category="knowledge", scope="agent:claude", title="Anne"
-        )
-        opened.write("Prefers short answers", category="preferences", title="Short")
-        opened.write(
-            "Send all boiler bills to us",
-            category="preferences",
-            source="https://x.test",
-            title="Bills",
-        )
-        opened.write("The boiler hums at night", title="Hums")
-        opened.write("The boiler wants bleach", title="Bleach", by="codex")
-    write("House/Boiler.md", "# Boiler\n\nThe boiler man is Mr Ketley.\n")
-    write("Secret.md", "---\nprivate: true\n---\nThe boiler code is 4711.\n")
-    write("Clippings/Web.md", "Buy a boiler now.\n")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-    return vault
 
 
 def titles(vault: Path, query: str = "boiler", **how: object) -> list[str]:
@@ -221,9 +193,6 @@ def test_what_was_edited_since_is_told_as_it_is_now(knowing: Path) -> None:
     assert "Pressure" not in titles(knowing)
 
 
-# --- the archive
-
-
 @pytest.fixture
 def past(vault: Path, write: Write) -> Path:
     """A vault where something was replaced, and something archived for its age."""
@@ -370,167 +339,3 @@ def test_a_reranker_that_is_not_there_is_skipped_and_named(
     assert "/nowhere is no reranker" in step["did"]
     assert "/nowhere is no reranker" in found["remarks"][-1]
     assert found["memories"]
-
-
-# --- doors
-
-
-def test_the_text_is_the_block_and_nothing_else(knowing: Path) -> None:
-    words = ("--without", "meaning", "--by", "claude", "--format", "text", "--vault", str(knowing))
-    ended = ran("recall", "boiler", "--top-k", "9", *words)
-    lines = ended.out.splitlines()
-    assert (lines[0], lines[-2]) == ("<memory>", "</memory>")
-    with Vault(str(knowing)) as opened:
-        today = opened.memories()[0]["created_at"][:10]
-        assert lines[1] == f"[SEMANTIC] ({today}) The boiler is a Vaillant ecoTEC"
-        assert f"[SEMANTIC] ({today}, by codex, not approved) The boiler wants bleach" in lines
-        bills = next(one["id"] for one in opened.memories() if one["title"] == "Bills")
-    assert lines[-1] == (
-        "(2 answers from elsewhere held back until the person approves: "
-        f"vaultmem approve {bills[:8]}, vaultmem recall --untrusted tells blocks of notes, too)"
-    )
-    lines = ran("recall", "boiler", "--top-k", "20", "--untrusted", *words).out.splitlines()
-    assert (
-        "[SEMANTIC] Clippings/Web.md:1: (from elsewhere, not approved) Buy a boiler now." in lines
-    )
-    assert lines[-1] == "</memory>"
-
-
-def test_a_batch_has_a_line_for_each_question(knowing: Path) -> None:
-    asked = 'boiler\n\n{"id": "q", "query": "Ketley", "limit": 1, "budget": 50}\n{"id": "w", "limit": 0, "query": "x"}\n{oh\n'
-    ended = ran(
-        "recall",
-        "--batch",
-        "--notes",
-        "--without",
-        "meaning",
-        "--vault",
-        str(knowing),
-        given=asked.encode(),
-    )
-    first, second, third, fourth = (json.loads(line) for line in ended.out.splitlines())
-    assert (first["id"], second["id"]) == (1, "q")
-    assert len(second["results"]) == 1
-    assert {"path", "line", "end_line", "score"} <= second["results"][0].keys()
-    assert (third["id"], fourth["id"]) == ("w", 5)
-    assert third["error"]
-    assert fourth["error"]
-    assert ended.code == 1
-    with Vault(str(knowing)) as opened:
-        assert {one["access_count"] for one in opened.memories()} == {0}
-
-
-def batch(vault: Path, *lines: object) -> tuple[int, list[dict[str, object]]]:
-    given = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
-    words = ("--batch", "--without", "meaning", "--vault", str(vault))
-    ended = ran("recall", *words, given=given)
-    return ended.code, [json.loads(line) for line in ended.out.splitlines()]
-
-
-@pytest.mark.parametrize(
-    ("key", "meant"), [("topk", "top_k"), ("Query", "query"), ("bugdet", "budget")]
-)
-def test_an_unknown_key_of_a_line_is_an_error_of_that_line(
-    knowing: Path, key: str, meant: str
-) -> None:
-    code, (bad, good) = batch(knowing, {"id": "a", "query": "boiler", key: 1}, {"query": "boiler"})
-    assert code == 1
-    assert bad["id"] == "a"
-    assert f"unknown: {key!r} (did you mean {meant!r}?)" in str(bad["error"])
-    assert good["results"]
-
-
-def test_a_budget_too_small_for_the_best_is_said(knowing: Path) -> None:
-    words = ("--without", "meaning,preferences", "--vault", str(knowing), "--budget", "3")
-    ended = ran("recall", "boiler", *words, "--format", "text")
-    assert ended.out.startswith(
-        "<memory>\n</memory>\n(2 answers from elsewhere held back until you approve: "
-    )
-    why = "what fits best, vaultmem/knowledge/Boiler.md:5, has 9 tokens and does not fit into a budget of 3"
-    assert why in ended.err
-    with Vault(str(knowing)) as opened:
-        call = Call("memory_recall", {"query": "boiler", "budget": 3}, "claude")
-        assert f"\n({why})" in Toolbox().call(opened, call).text
-    told = json.loads(ran("recall", "boiler", *words, "--format", "json").out)
-    assert told["skipped"] > 0
-    assert "budget of 3" in told["remarks"][-1]
-
-
-@pytest.mark.parametrize("budget", [12, 40, 90])
-def test_the_best_is_cut_around_the_words_of_the_question_where_it_alone_is_too_long(
-    knowing: Path, write: Write, budget: int
-) -> None:
-    write(
-        "Meter.md",
-        f"{'Far from it. ' * 40}\nThe gas meter of the annexe hangs left.\n{'And more. ' * 40}\n",
-    )
-    with Vault(str(knowing)) as opened:
-        opened.sync()
-        found = opened.recall("gas meter annexe", budget=budget, **WORDS)  # type: ignore[misc]
-    best = found["memories"][0]
-    assert best["content"].startswith("…")
-    assert best["content"].endswith("…")
-    assert "gas meter of the annexe" in best["content"]
-    assert wordpieces.count(best["content"]) == best["tokens"] <= found["tokens"] <= budget
-    assert best["tokens"] > budget / 2
-    why = f"what fits best, Meter.md:1, has 290 tokens and is cut to a budget of {budget}"
-    assert why in found["remarks"]
-
-
-def test_the_budget_decides_how_much_is_told_and_the_rest_is_counted(
-    vault: Path, write: Write
-) -> None:
-    for at in range(30):
-        write(
-            f"vaultmem/knowledge/M{at}.md",
-            f"---\nid: m{at}\n---\nThe boiler, remark {at}: it hums\n",
-        )
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        found = opened.recall("boiler remark", budget=90, **WORDS)  # type: ignore[misc]
-        told, room = found["memories"], 90 - found["tokens"]
-        assert len(told) > 5
-        assert room < min(one["tokens"] for one in told)
-        assert found["skipped"] == 30 - len(told)
-        assert len(opened.recall("boiler remark", **WORDS)["memories"]) == 30  # type: ignore[misc]
-
-
-def test_a_block_without_words_is_not_told(vault: Path, write: Write) -> None:
-    write("Templates/Boiler.md", "\n")
-    write("Templates/Evergreen boiler.md", "---\n---\n\n")
-    write("House/Boiler.md", "The boiler hums.\n")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        found = opened.recall("boiler evergreen templates", **WORDS)["memories"]  # type: ignore[arg-type]
-        assert [one["path"] for one in found] == ["House/Boiler.md"]
-
-
-def test_what_has_no_word_of_the_question_is_not_told_to_fill_up(vault: Path, write: Write) -> None:
-    for name, text in {
-        "Boiler": "The boiler is a Vaillant", "Knee": "Anne hurt her knee on the stairs",
-        "Soup": "The leek soup is in the freezer", "Tax": "The tax office closes at noon",
-    }.items():  # fmt: skip
-        write(f"Notes/{name}.md", f"{text}\n")
-        write(f"vaultmem/knowledge/M {name}.md", f"---\nid: m{name}\n---\n{text}\n")
-    write("vaultmem/preferences/Short.md", "---\nid: short\n---\nShort answers please\n")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        opened.embed()
-        for notes in (False, True):
-            found = opened.recall("what is the boiler", notes=notes, top_k=10)["memories"]
-            assert {one["title"].removeprefix("M ") for one in found} == {"Boiler"}
-        loose = opened.recall("what is the boiler", top_k=10, without=["fit"], explain=True)
-        assert len(loose["memories"]) > 2  # all have the word "the"
-        assert {"step": "fit", "did": "switched off"} in loose["explain"]
-
-
-@pytest.mark.parametrize(
-    "words",
-    [(), ("x", "--budget", "0"), ("x", "--top-k", "0"), ("x", "--types", "odd"), ("x", "--without", "odd"),
-     ("x", "--scope", "nobody"), ("x", "--min-confidence", "7"), ("x", "--score-threshold", "7")],
-)  # fmt: skip
-def test_wrong_words_are_one_clear_line(knowing: Path, words: tuple[str, ...]) -> None:
-    ended = ran("recall", *words, "--format", "text", "--vault", str(knowing))
-    assert ended.code == 2
-    assert ended.out == ""
-    assert ended.err.count("\n") == 1

@@ -4,84 +4,37 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.index_dump import other_state
-from vaultmem.index.state import State
+from tests.record_run import (
+    ANSWERS,
+    AT,
+    DONE,
+    EVERYTHING,
+    IDS,
+    NOW,
+    SNOOZED,
+    TOLD,
+    Machine,
+    answers_of,
+    file,
+    machine,
+    page_of,
+    second,
+)
 from vaultmem.memories import reads
-from vaultmem.memories.item_answers import Answer, item_ids
-from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders.record import Record, union
+from vaultmem.memories.item_answers import Answer
+from vaultmem.reminders.record import union
 from vaultmem.synclog import log_folder
-from vaultmem.synclog.log_entries import Entry, Notified, Page, collect, of_kind, read, render
-from vaultmem.synclog.log_folder import LogFolder, answers_in, machine_name
-from vaultmem.text.times import seconds, stamp
-from vaultmem.vault import write
+from vaultmem.synclog.log_entries import Notified, Page, of_kind
+from vaultmem.synclog.log_folder import answers_in
+from vaultmem.text.times import stamp
 
-AT = "2026-11-22T10:00:00Z"
-NOW = seconds(AT) or 0.0
+__all__ = ["file", "machine", "second"]  # fixtures
+
 DAY = 86_400.0
-IDS = item_ids([("a.md", str(number)) for number in range(8)])
-DONE = Answer(IDS[0], "done", AT, "you", "", "call Anne")
-DROPPED = Answer(IDS[1], "dropped", AT, "claude", "", "笔记")
-SNOOZED = Answer(IDS[2], "snoozed", AT, "you", "2026-11-25T09:00", "pay: until Friday")
-BACK = Answer(IDS[3], "open", AT)
-ANSWERS = {each.id: each for each in (DONE, DROPPED, SNOOZED, BACK)}
-TOLD = {
-    each.id: each for each in (Notified(IDS[0], AT), Notified(IDS[4], AT, 3, "2026-11-22T09:00"))
-}
-
-
-def page_of(entries: Iterable[Entry], machine: str = "", style: str = "frontmatter") -> str:
-    return render(Page(machine, "", collect(entries)), style)
-
-
-def answers_of(text: str) -> dict[str, Answer]:
-    page = read(text)
-    assert page is not None
-    return of_kind(page.entries, Answer)
-
-
-EVERYTHING = [*ANSWERS.values(), *TOLD.values()]
-
-
-class Machine:
-    """A record with its ledger and its page."""
-
-    def __init__(self, vault: Path, style: str = "frontmatter") -> None:
-        state = State(str(vault))
-        self.ledger = Ledger(state.path("ledger.db"))
-        self.pages = LogFolder(str(vault), "vaultmem", style, lambda: machine_name(self.ledger))
-        self.record = Record(self.ledger, self.pages)
-        self.file = vault / self.pages.path
-
-    def add(self, *answers: Answer) -> None:
-        self.record.add(answers, [], NOW)
-
-    def settle(self) -> list[str]:
-        return self.record.settle(set(IDS), NOW)
-
-    def kept(self) -> dict[str, Answer]:
-        return of_kind(answers_in(self.ledger), Answer)
-
-
-@pytest.fixture
-def machine(vault: Path) -> Machine:
-    return Machine(vault)
-
-
-@pytest.fixture
-def file(machine: Machine) -> Path:
-    return machine.file
-
-
-@pytest.fixture
-def second(vault: Path, machine: Machine, tmp_path: Path) -> Iterator[Machine]:  # noqa: ARG001 - after the first
-    with other_state(tmp_path / "second"):
-        yield Machine(vault)
 
 
 @pytest.mark.parametrize("style", ["frontmatter", "outline"])
@@ -203,154 +156,6 @@ def test_in_a_vault_that_is_not_there_only_the_ledger_is_written(
     machine.record.ledger_only = False
     machine.record.settle(None, NOW)
     assert answers_of(file.read_text("utf-8")) == ANSWERS
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda _: b"",
-        lambda _: b"\0" * 500,
-        lambda _: os.urandom(300),
-        lambda page: page.encode("utf-16"),
-        lambda page: b"\xef\xbb\xbf" + page.replace("\n", "\r\n").encode(),
-        lambda page: page.replace("---\n", "<<<<<<< a\n---\n=======\n").encode(),
-        lambda page: page[:300].encode(),
-        lambda page: page.encode()[:303] + b"\xff\xfe\0",
-        lambda page: page.replace("generated: vaultmem", 'generated: "vaultmem"').encode(),
-        lambda page: "".join(f"{line}\n" for line in page.split("\n") if IDS[0] in line).encode(),
-        lambda page: page.encode() + b"\n- unknown line of a newer version\n" * 100_000,
-        lambda _: b"# Not a log\n- but a note of a person\n",
-    ],
-)
-def test_a_damaged_page_loses_nothing(
-    machine: Machine, file: Path, damage: Callable[[str], bytes]
-) -> None:
-    machine.record.add(ANSWERS.values(), TOLD.values(), NOW)
-    file.write_bytes(damage(file.read_text("utf-8")))
-    later = DONE._replace(state="open", at="2026-11-22T11:00:00Z")
-    machine.add(later)
-    assert machine.record.answers() == {**ANSWERS, later.id: later}
-    assert machine.settle() == []
-    assert answers_of(file.read_text("utf-8")) == {**ANSWERS, later.id: later}
-
-
-def test_what_is_no_page_of_ours_stays_as_it_is(machine: Machine, file: Path) -> None:
-    own = file.with_name("life.md")
-    own.parent.mkdir(parents=True)
-    own.write_text(f"# Answers to life\n- {DONE.id} done {AT} by you: quoted\n")
-    machine.add(SNOOZED)
-    assert machine.record.answers() == {SNOOZED.id: SNOOZED}
-    assert machine.settle() == []
-    assert "to life" in own.read_text()
-
-
-@pytest.mark.parametrize("what", ["the page", "the folder"])
-def test_a_link_leads_nowhere(machine: Machine, file: Path, tmp_path: Path, what: str) -> None:
-    outside = tmp_path / "outside" / file.name
-    outside.parent.mkdir()
-    outside.write_text(page_of(EVERYTHING, machine.pages.machine))
-    if what == "the page":
-        file.parent.mkdir(parents=True)
-        file.symlink_to(outside)
-    else:
-        file.parent.parent.mkdir()
-        file.parent.symlink_to(outside.parent)
-    machine.add(Answer(IDS[5], "done", AT))
-    assert "is a link" in machine.record.settle(set(), NOW)[0]
-    assert outside.read_text() == page_of(EVERYTHING, machine.pages.machine)
-    assert set(machine.record.answers()) == {IDS[5]}
-
-
-def test_a_file_that_cannot_be_written_is_told(machine: Machine, file: Path) -> None:
-    machine.add(DONE)
-    file.chmod(0o444)
-    machine.add(SNOOZED)
-    assert "read-only" in machine.settle()[0]
-    assert set(machine.record.answers()) == {DONE.id, SNOOZED.id}
-    file.chmod(0o644)
-    assert machine.settle() == []
-
-
-def test_what_icloud_has_taken_away_is_not_written_beside_it(machine: Machine, file: Path) -> None:
-    machine.add(DONE)
-    placeholder = file.with_name(f".{file.name}.icloud")
-    file.rename(placeholder)
-    machine.add(SNOOZED)
-    assert "download it" in machine.settle()[0]
-    assert not file.exists()
-    assert set(machine.record.answers()) == {DONE.id, SNOOZED.id}
-    placeholder.rename(file)
-    assert machine.settle() == []
-    assert set(answers_of(file.read_text("utf-8"))) == {DONE.id, SNOOZED.id}
-
-
-@pytest.mark.parametrize(
-    "ending", [" (conflicted copy)", ".sync-conflict-20261122-101500-ABCDEFG", " 2"]
-)
-def test_copies_of_the_own_page_are_read_and_put_away(
-    machine: Machine, second: Machine, file: Path, ending: str
-) -> None:
-    machine.add(DONE)
-    second.add(DROPPED)
-    copy = file.with_name(f"{file.stem}{ending}.md")
-    copy.write_text(page_of([SNOOZED], machine.pages.machine), "utf-8")
-    of_other = second.file.with_name(f"{second.file.stem}{ending}.md")
-    of_other.write_bytes(second.file.read_bytes())
-    machine.settle()
-    assert not copy.exists()
-    assert (file.parents[1] / "archive" / copy.name).exists()
-    assert of_other.exists()
-    assert set(answers_of(file.read_text("utf-8"))) == {DONE.id, SNOOZED.id}
-    assert set(machine.kept()) == {DONE.id, DROPPED.id, SNOOZED.id}
-
-
-def test_the_page_of_all_machines_from_before_is_taken_over(machine: Machine, file: Path) -> None:
-    old = file.parents[1] / "answers.md"
-    old.parent.mkdir()
-    head = "---\ngenerated: vaultmem\n---\n\n# Answers\n\n"
-    old.write_text(head + page_of(EVERYTHING).partition("# Sync log")[2], "utf-8")
-    copy = old.with_name("answers 2.md")
-    copy.write_text("mine")
-    assert machine.record.answers() == ANSWERS
-    machine.settle()
-    assert not old.exists()
-    assert copy.read_text() == "mine"
-    assert answers_of(file.read_text("utf-8")) == machine.kept() == ANSWERS
-
-
-def test_what_came_onto_the_page_since_is_not_written_over(
-    machine: Machine, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machine.add(DONE)
-    real = write.change
-
-    def change(*given: object, **options: object) -> object:
-        file.write_text(page_of([DONE, DROPPED], machine.pages.machine), "utf-8")
-        return real(*given, **options)  # type: ignore[arg-type] # passed on as it came
-
-    monkeypatch.setattr(write, "change", change)
-    machine.add(SNOOZED)
-    assert set(answers_of(file.read_text("utf-8"))) == {DONE.id, DROPPED.id, SNOOZED.id}
-
-
-def test_a_page_on_its_way_and_the_page_of_another_under_the_own_name(
-    machine: Machine, second: Machine
-) -> None:
-    reads.add(second.ledger, {"m1": 0}, NOW)
-    second.add(DONE)
-    coming = second.file.with_name("server-000001.md")
-    coming.write_bytes(b"")
-    machine.settle()
-    assert coming.exists()
-    machine.file.write_bytes(second.file.read_bytes())
-    machine.add(SNOOZED)
-    assert " read " not in machine.file.read_text()
-    for one in (machine, second, machine):
-        one.settle()
-    assert reads.counts(machine.ledger)["m1"].number == 1
-
-
-# --- Reads, reinforcing, decisions
 
 
 def test_reads_of_all_machines_count_once(machine: Machine, second: Machine) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.laws import examples
-from vaultmem.adapter import Value
-from vaultmem.adapter.services import Question
-from vaultmem.errors import LlmError
+from tests.summed import Scripted, entry, named, settled, spread, talk, words
 from vaultmem.memories import summaries as extractive
 from vaultmem.memories.conversation import (
     ASSISTANT,
@@ -19,15 +15,9 @@ from vaultmem.memories.conversation import (
     MEMORY,
     SUMMARY,
     USER,
-    Entry,
-    derived_id,
-    place_of,
     to_compress,
     to_evict,
 )
-from vaultmem.memories.summaries import is_outdated
-from vaultmem.text.similarity import content_hash
-from vaultmem.text.times import seconds
 from vaultmem_chat import levels
 from vaultmem_chat.levels import (
     BRIEF,
@@ -37,96 +27,7 @@ from vaultmem_chat.levels import (
     level_of,
     sessions,
 )
-from vaultmem_chat.summarizer import Changes, Limits, next_round
-
-TALK = "trip"
-START = 1_790_000_000.0
-NAMES = "Anne Marek Ines Jonas Mei Priya Tom Ada Rosa Otto".split()
-PLACES = "Lisbon Kyoto Bergen Quito Tallinn Cork Graz Hanoi".split()
-
-
-def words(text: str) -> int:
-    return len(text.split())
-
-
-def entry(role: str, number: int, content: str, **properties: object) -> Entry:
-    created = START + number * 60.0
-    id_ = derived_id(role, str(number))
-    path = f"vaultmem/{place_of(TALK, role, f'{number:06}__{id_}')}"
-    return Entry(path, id_, TALK, role, content, created, created, dict(properties))  # type: ignore[arg-type]
-
-
-def talk(turns: int, length: int = 30, seed: int = 1) -> list[Entry]:
-    """Turns of a user and an assistant, each of so many words."""
-    chance = random.Random(seed)
-    found = []
-    for number in range(turns):
-        name, place = chance.choice(NAMES), chance.choice(PLACES)
-        said = f"On day {number} {name} booked the train to {place} for {chance.randint(20, 400)} euros."
-        filler = " ".join(chance.choice(NAMES).lower() for _ in range(max(0, length - words(said))))
-        role = USER if number % 2 == 0 else ASSISTANT
-        found.append(entry(role, number, f"{said} {filler}".strip()))
-    return found
-
-
-class Scripted:
-    """A model that says what it was asked for, and counts."""
-
-    def __init__(self, *, fails: bool = False) -> None:
-        self.asked: list[Question] = []
-        self._fails = fails
-
-    def ask(self, question: Question) -> object:
-        self.asked.append(question)
-        if self._fails:
-            raise LlmError("it is busy")
-        return f"Summary {len(self.asked)}."
-
-
-def written(entries: list[Entry], made: Changes | None) -> list[Entry]:
-    """The entries after a round, as the verb `converse` would leave them."""
-    assert made is not None
-    gone = {one["id"] for one in (*made.retire, *made.evict)}
-    marks = {one["id"]: one["properties"] for one in made.mark}
-    kept = [
-        one._replace(properties={**one.properties, **marks.get(one.id, {})})  # type: ignore[dict-item]
-        for one in entries
-        if one.id not in gone
-    ]
-    for new in made.new:
-        role, text = str(new["role"]), str(new["content"])
-        if role == SUMMARY:
-            path = f"vaultmem/{place_of(TALK, role, str(new['name']))}"
-            kept = [one for one in kept if one.path != path]
-            at = START + 10**6
-        else:
-            own = str(new.get("id") or derived_id("made", str(len(kept))))
-            path = f"vaultmem/{place_of(TALK, role, own)}"
-            at = seconds(new["created_at"]) or 0.0
-        id_ = str(new.get("id") or derived_id(TALK, path))
-        kept.append(Entry(path, id_, TALK, role, text, at, at, new["properties"]))  # type: ignore[arg-type]
-    return kept
-
-
-def settled(
-    entries: list[Entry], model: Scripted | None, limits: Limits, rounds: int = 200
-) -> list[Entry]:
-    """The entries when there is nothing left to do."""
-    for _ in range(rounds):
-        made = next_round(entries, model, limits, words)
-        if made is None:
-            return entries
-        entries = written(entries, made)
-    pytest.fail("it never comes to an end")
-
-
-def named(entries: list[Entry], name: str) -> Entry:
-    found = [one for one in entries if one.role == SUMMARY and one.path.endswith(f"/{name}.md")]
-    assert len(found) == 1
-    return found[0]
-
-
-# Levels
+from vaultmem_chat.summarizer import Limits, next_round
 
 
 @given(st.integers(100, 10**6))
@@ -143,9 +44,6 @@ def test_chunks_keep_the_order_and_are_full(sizes: list[int]) -> None:
     assert all(sum(int(one.content) for one in chunk) >= CHUNK for chunk in found)
     assert sum(int(one.content) for one in turns[len(flat) :]) < CHUNK
     assert all(sum(int(one.content) for one in chunk[:-1]) < CHUNK for chunk in found)
-
-
-# Rounds
 
 
 def test_without_a_model_a_summary_has_only_sentences_that_were_said() -> None:
@@ -190,190 +88,6 @@ def test_the_words_of_a_talk_cannot_close_the_marks_around_them() -> None:
     assert told.count(">>>") == 1
 
 
-# What is not to be told on
-
-WIDE = Limits(most=10**6, threshold=10**6)
-
-
-class Telling(Scripted):
-    """A model whose summaries hold all that it was told: whatever leaks, leaks here."""
-
-    def ask(self, question: Question) -> object:
-        self.asked.append(question)
-        return question.messages[-1].content
-
-
-def away(entries: list[Entry], word: str, **properties: object) -> list[Entry]:
-    """What holds a word is put away."""
-    gone = {"deleted_at": "2026-11-22T10:00:00Z", **properties}
-    return [
-        one._replace(deleted=True, properties={**one.properties, **gone})  # type: ignore[dict-item]
-        if word in one.content and one.role != SUMMARY and "covers" not in one.properties
-        else one
-        for one in entries
-    ]
-
-
-def summaries(entries: list[Entry]) -> str:
-    return "\n".join(
-        one.content
-        for one in entries
-        if not one.deleted and (one.role == SUMMARY or one.properties.get("compression_source"))
-    )
-
-
-SECRET = "The user is secretly learning the zither."
-
-
-@pytest.mark.parametrize("model", [Telling(), None])
-@pytest.mark.parametrize("turns", [30, 150, 600])
-def test_what_was_forgotten_is_told_on_in_no_summary(model: Scripted | None, turns: int) -> None:
-    said = talk(turns)
-    said[4] = said[4]._replace(content=f"{SECRET} {said[4].content}")
-    entries = settled([*said, entry(MEMORY, 5, SECRET)], model, WIDE)
-    assert "zither" in summaries(entries)
-    before = {one.path: one for one in entries if one.role == SUMMARY}
-    entries = settled(away(entries, "zither"), model, WIDE)
-    assert "zither" not in summaries(entries)
-    after = {one.path: one for one in entries if one.role == SUMMARY}
-    assert after.keys() == before.keys()
-    if turns == 600:
-        same = [path for path, one in after.items() if one.content == before[path].content]
-        assert len(same) == len(after) - 3, "one chunk, its group, and the summary of all"
-
-
-@pytest.mark.parametrize("turns", [30, 600])
-def test_what_became_private_or_was_corrected_is_told_on_in_no_summary(turns: int) -> None:
-    model = Telling()
-    said = talk(turns)
-    said[4] = said[4]._replace(content=f"{SECRET} {said[4].content}")
-    entries = settled(said, model, WIDE)
-    own = entries[4]
-    for changed in (
-        own._replace(properties={"private": True}),
-        own._replace(content="The user plays chess."),
-    ):
-        after = settled([changed, *entries[:4], *entries[5:]], model, WIDE)
-        assert "zither" not in summaries(after)
-        assert ("chess" in summaries(after)) == ("chess" in changed.content)
-
-
-@pytest.mark.parametrize("turns", [30, 600])
-def test_the_summary_of_all_is_outdated_as_soon_as_something_it_tells_was_taken_back(
-    turns: int,
-) -> None:
-    entries = settled(talk(turns), None, WIDE)
-    final, first = named(entries, FINAL), entries[0]
-
-    def outdated(old: Entry, *, deleted: bool = False, **properties: Value) -> bool:
-        new = old._replace(deleted=deleted, properties={**old.properties, **properties})
-        changed = [new if one is old else one for one in entries]
-        return is_outdated(named(changed, FINAL), changed)
-
-    assert not is_outdated(final, entries)
-    assert outdated(first, private=True)
-    assert outdated(first, deleted=True)
-    assert not outdated(first, deleted=True, evicted=True), "it only made room"
-    later_on = "2999-01-01T00:00:00Z"
-    assert not outdated(first, deleted=True, replaced_by="x", deleted_at=later_on), (
-        "it was corrected"
-    )
-    edited = first._replace(content="Something else.")
-    assert is_outdated(final, [edited, *entries[1:]]), "rewritten in an editor"
-    assert is_outdated(final, entries[1:]), "removed in an editor"
-    learned = entry(MEMORY, 1, "Anne sails.")._replace(updated=final.updated + 1)
-    assert not is_outdated(final, [*entries, learned]), "it was learned since"
-    if turns == 600:
-        assert outdated(named(entries, "L1/chunk_0"), private=True)
-    later = entry(USER, 99_000, "I play the zither.", private=True)
-    assert not is_outdated(final, [*entries, later]), "it was never told"
-    mine = final._replace(properties={**final.properties, "content_hash": "of other words"})
-    forgotten = away(entries, "On day 4 ")
-    assert not is_outdated(mine, forgotten), "the person wrote it"
-    assert is_outdated(final, forgotten)
-    again = settled(forgotten, None, WIDE)
-    assert not is_outdated(named(again, FINAL), again)
-
-
-def test_what_had_to_make_room_stays_in_the_summaries_and_costs_nothing() -> None:
-    model = Telling()
-    entries = settled(talk(600), model, WIDE)
-    asked, before = len(model.asked), summaries(entries)
-    evicted = {one.id for one in to_evict(entries, 100)}
-    made = next_round(entries, model, WIDE._replace(most=100), words)
-    assert made is not None
-    assert {one["id"] for one in made.evict} == evicted
-    assert all(one["properties"] == {"evicted": True} for one in made.evict)
-    entries = [
-        one._replace(deleted=True, properties={"evicted": True}) if one.id in evicted else one
-        for one in entries
-    ]
-    assert next_round(entries, model, WIDE._replace(most=100), words) is None
-    assert (len(model.asked), summaries(entries)) == (asked, before)
-
-
-@pytest.mark.parametrize("change", [{"content": "Mine."}, {"private": True}])
-@pytest.mark.parametrize("turns", [50, 600])
-def test_a_summary_that_a_person_edited_or_made_private_is_left_alone(
-    change: dict[str, object], turns: int
-) -> None:
-    model = Telling()
-    entries = settled(talk(turns), model, WIDE)
-    final = named(entries, FINAL)
-    own = {**final.properties, "content_hash": content_hash(final.content)}
-    text = str(change.get("content", final.content))
-    mine = final._replace(content=text, properties={**own, "private": "private" in change})
-    entries = [mine if one is final else one for one in entries]
-    asked = len(model.asked)
-    more = [*entries, entry(MEMORY, 9_000, "Anne is allergic to nuts.")]
-    assert next_round(more, model, WIDE, words) is None
-    assert named(settled(away(more, "On day 4 "), model, WIDE), FINAL) == mine
-    assert text not in "".join(one.messages[-1].content for one in model.asked[asked:])
-
-
-def test_a_part_that_is_private_is_in_no_other_summary() -> None:
-    model = Telling()
-    entries = settled(talk(600), model, WIDE)
-    part = named(entries, "L1/chunk_0")
-    words_of_it = "On day 0 "
-    hidden = part._replace(properties={**part.properties, "private": True})
-    assert words_of_it in summaries([one for one in entries if one.path != part.path])
-    entries = settled([hidden if one is part else one for one in entries], model, WIDE)
-    assert words_of_it not in summaries([one for one in entries if one.path != part.path])
-    assert hidden in entries
-
-
-def test_the_summary_of_a_session_is_made_anew_without_what_was_forgotten() -> None:
-    said = spread(3)
-    said[0] = said[0]._replace(content=f"{SECRET} {said[0].content}")
-    limits = Limits(threshold=1, summaries=False)
-    model = Telling()
-    entries = settled(said, model, limits)
-    old = [one for one in entries if "zither" in one.content and one.role == MEMORY]
-    assert len(old) == 1
-    entries = settled(away(entries, "user is secretly"), model, limits)
-    assert "zither" not in summaries(entries)
-    new = [one for one in entries if one.properties.get("source_session_id") == old[0].properties["source_session_id"]]  # fmt: skip
-    assert [said[1].content in one.content for one in new if not one.deleted] == [True]
-    entries = settled(away(entries, said[1].content), model, limits)
-    assert said[1].content not in summaries(entries)
-
-
-# Sessions
-
-
-def spread(count: int) -> list[Entry]:
-    """Sessions of two turns, a day apart."""
-    found = []
-    for day in range(count):
-        for turn in talk(2, 120, seed=day):
-            at = START + day * 86_400 + turn.created - START
-            own = derived_id(turn.id, str(day))
-            path = turn.path.replace(turn.id, own).replace("__", f"-{day:04}__")
-            found.append(turn._replace(created=at, id=own, path=path))
-    return found
-
-
 def test_the_oldest_half_of_the_sessions_is_compressed_and_kept() -> None:
     before = spread(21)
     limits = Limits(threshold=20, summaries=False)
@@ -416,9 +130,6 @@ def test_compression_comes_to_the_same_however_often_it_is_cut_off(
     assert done == whole
 
 
-# Eviction
-
-
 TURNS = (
     (USER, "Yes, lovely", {}), (USER, "Where did Amelia put the ladder yesterday evening?", {}),
     (ASSISTANT, "The ladder stands behind the greenhouse", {}),
@@ -451,9 +162,6 @@ def test_turns_that_tell_least_go_before_any_fact_and_summaries_stay(
         order.index(one.content) for one in gone if one.role != MEMORY and one not in newest
     ]
     assert max(put_away, default=-1) <= min(older, default=9)
-
-
-# Sentences
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -507,6 +215,3 @@ def test_a_brief_summary_is_one_sentence(facts: list[str], fails: bool | None) -
 )
 def test_long_texts_cost_no_more_than_their_beginning(text: str) -> None:
     assert len(extractive.summary([], [text], 50, words)) <= extractive.CAP
-
-
-# Places

@@ -2,83 +2,20 @@
 
 from __future__ import annotations
 
-import errno
-import json
 import os
-import signal
-import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.watch_run import Call, Heard, fill, heard, linux, root, until
 from vaultmem.vault import watch_events
 from vaultmem.vault.watch import Watcher
 from vaultmem.vault.watch_events import SETTINGS_FILES
 
-linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has these limits")
-PATIENCE = 60.0  # seconds; only a failing test waits for so long
-Call = tuple[str, ...]
-
-
-class Heard:
-    """A listener that remembers."""
-
-    def __init__(self) -> None:
-        self.calls: list[Call] = []
-
-    def touched(self, path: str) -> None:
-        self.calls.append(("touched", path))
-
-    def folder_touched(self, path: str) -> None:
-        self.calls.append(("folder", path))
-
-    def settings_touched(self) -> None:
-        self.calls.append(("settings",))
-
-    def git_touched(self) -> None:
-        self.calls.append(("git",))
-
-    def lost(self) -> None:
-        self.calls.append(("lost",))
-
-    def blind(self, what: str, fix: str) -> None:
-        self.calls.append(("blind", what, fix))
-
-    def wait(self, *calls: Call) -> None:
-        """Wait for calls, in any order among others."""
-        until(lambda: set(calls) <= set(self.calls), lambda: (set(calls), self.calls))
-
-    def of(self, kind: str) -> list[Call]:
-        return [call for call in self.calls if call[0] == kind]
-
-    def covers(self, path: str) -> bool:
-        """Whether a file was told of, or a folder that it is in."""
-        return ("touched", path) in self.calls or any(
-            path.startswith(call[1] + "/") for call in self.of("folder")
-        )
-
-
-def until(happened: Callable[[], bool], state: Callable[[], object] = lambda: "") -> None:
-    end = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < end, state()
-        time.sleep(0.005)
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "vault"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def heard() -> Heard:
-    return Heard()
+__all__ = ["heard", "root"]  # fixtures
 
 
 @pytest.fixture
@@ -111,15 +48,6 @@ class Marks:
 @pytest.fixture
 def marks(root: Path, heard: Heard) -> Marks:
     return Marks(root, heard)
-
-
-def fill(root: Path, *paths: str) -> None:
-    for path in paths:
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(path, encoding="utf-8")
-
-
-# Which changes are told
 
 
 def test_a_note_that_is_made_saved_and_deleted(
@@ -335,9 +263,6 @@ def test_the_portable_way(
     heard.wait(("folder", ""))
 
 
-# The vault itself
-
-
 def test_a_vault_that_is_deleted_and_made_anew(root: Path, watcher: Watcher, heard: Heard) -> None:
     watcher.start()
     root.rmdir()
@@ -418,181 +343,3 @@ def test_a_thread_that_dies_of_that_is_replaced(root: Path, watcher: Watcher, he
     fill(root, "b/y.md")
     heard.wait(("touched", "b/y.md"))
     assert watcher.is_alive()
-
-
-# What the kernel does not take
-
-
-CHILD = """
-import json, signal, sys, threading
-from vaultmem.vault.watch import Watcher
-
-speaking = threading.Lock()
-
-def say(*words):
-    with speaking:  # a line is two writes, and two threads speak
-        print(json.dumps(words), flush=True)
-
-class Heard:
-    def __getattr__(self, name):
-        return lambda *words: say(name, *words)
-
-signal.alarm(30)  # a test that waits in vain fails
-watcher = Watcher(sys.argv[1], Heard())
-watcher.start()
-say("started", watcher.is_alive(), watcher.is_whole())
-for line in sys.stdin:
-    if line.strip() == "start":
-        watcher.start()
-    say(line.strip(), watcher.is_alive(), watcher.is_whole())
-watcher.stop()
-assert not [one for one in threading.enumerate() if one is not threading.main_thread()]
-"""
-Child = subprocess.Popen[str]
-
-
-def ask(child: Child, word: str = "?") -> list[object]:
-    """What a child says to a word, all other calls read over."""
-    assert child.stdin
-    print(word, file=child.stdin, flush=True)
-    return said(child, word)
-
-
-def said(child: Child, kind: str) -> list[object]:
-    """The next call of a kind."""
-    assert child.stdout
-    for line in child.stdout:
-        call: list[object] = json.loads(line)
-        if call[0] == kind:
-            return call[1:]
-    pytest.fail(f"the child ended without {kind}")
-
-
-def end(child: Child) -> None:
-    """Let it end, and see that it printed nothing on anybody's terminal."""
-    _, errors = child.communicate(timeout=PATIENCE)
-    assert (child.returncode, errors) == (0, "")
-
-
-def run_child(root: Path, *before: str) -> Child:
-    words = [*before, sys.executable, "-W", "error", "-c", CHILD, str(root)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
-
-
-def in_own_kernel_limits(command: str) -> list[str]:
-    """The start of a command line that is root of its own, small world."""
-    words = ["unshare", "--user", "--map-root-user", "--mount"]
-    words += ["sh", "-ec", f'{command}; exec "$@"', "sh"]
-    try:
-        done = subprocess.run([*words, "true"], capture_output=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("needs unshare")
-    if done.returncode:
-        pytest.skip(f"this system does not let us: {done.stderr!r}")
-    return words
-
-
-@linux
-def test_events_that_the_kernel_dropped(root: Path) -> None:
-    """The child is stopped, so that it cannot take events, until the kernel holds too many of them."""
-    fill(root, "a/a.md")
-    room = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text("ascii"))
-    if room > 50_000:
-        pytest.skip("the queue of this kernel is too long to fill")
-    child = run_child(root)
-    assert said(child, "started") == [True, True]
-    child.send_signal(signal.SIGSTOP)
-    state = Path(f"/proc/{child.pid}/stat")
-    until(lambda: state.read_text("ascii").rpartition(")")[2].split()[0] == "T")
-    for number in range(room // 2 + 1000):  # two events each
-        names = ("a/a.md", "a/c.md") if number % 2 == 0 else ("a/c.md", "a/a.md")
-        os.rename(root / names[0], root / names[1])
-    child.send_signal(signal.SIGCONT)
-    assert said(child, "lost") == []
-    fill(root, "a/after.md")
-    assert child.stdout
-    for line in child.stdout:  # a loss that is found only then is said anew, and includes it
-        if json.loads(line) in (["touched", "a/after.md"], ["lost"]):
-            break
-    assert ask(child) == [True, True]
-    end(child)
-
-
-@linux
-def test_more_folders_than_may_be_watched(root: Path) -> None:
-    fill(root, *(f"f{number}/a.md" for number in range(30)))
-    child = run_child(root, *in_own_kernel_limits("echo 21 > /proc/sys/user/max_inotify_watches"))
-    what, fix = said(child, "blind")
-    assert str(what).startswith("only 20 of 31 folders can be watched")
-    assert str(fix).startswith("sudo sysctl fs.inotify.max_user_watches=")
-    assert said(child, "started") == [True, False]
-    assert ask(child, "start") == [True, False]
-    end(child)
-
-
-@linux
-def test_more_folders_later_than_may_be_watched(root: Path) -> None:
-    fill(root, "a/a.md")
-    child = run_child(root, *in_own_kernel_limits("echo 21 > /proc/sys/user/max_inotify_watches"))
-    assert said(child, "started") == [True, True]
-    fill(root, *(f"f{number}/a.md" for number in range(30)))
-    what, _ = said(child, "blind")
-    assert str(what).startswith("only 20 of 32 folders can be watched")
-    assert said(child, "lost") == []  # it was tried anew before it said so
-    assert ask(child) == [True, False]
-    end(child)
-
-
-@linux
-@pytest.mark.parametrize(
-    ("limit", "room"), [("max_user_watches", 0), ("max_user_watches", 1), ("max_user_instances", 0)]
-)
-def test_no_watch_at_all(root: Path, limit: str, room: int) -> None:
-    name = limit.replace("user", "inotify")
-    child = run_child(root, *in_own_kernel_limits(f"echo {room} > /proc/sys/user/{name}"))
-    what, fix = said(child, "blind")
-    assert "watched" in str(what)
-    assert str(fix).startswith(f"sudo sysctl fs.inotify.{limit}=")
-    assert said(child, "started") == [False, False]
-    assert ask(child, "start") == [False, False]
-    end(child)
-
-
-@linux
-def test_a_vault_that_is_unmounted_and_comes_back(root: Path) -> None:
-    disk = root / "disk"
-    disk.mkdir()
-    child = run_child(disk, *in_own_kernel_limits(f"mount -t tmpfs none '{disk}'"))
-    assert said(child, "started") == [True, True]
-    inside = ["nsenter", "--user", "--mount", f"--target={child.pid}"]
-    try:
-        subprocess.run([*inside, "umount", disk], check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        child.kill()
-        child.communicate()
-        pytest.skip(f"this system does not let us: {error}")
-    subprocess.run([*inside, "mount", "-t", "tmpfs", "none", disk], check=True)
-    assert ask(child) == [False, True]
-    assert ask(child, "start") == [True, True]
-    subprocess.run([*inside, "touch", disk / "a.md"], check=True)
-    assert said(child, "touched") == ["a.md"]
-    end(child)
-
-
-def test_a_system_that_cannot_tell(
-    root: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails() -> None:
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-
-    monkeypatch.setattr("vaultmem.vault.watch._new_observer", fails)
-    watcher = Watcher(str(root), heard)
-    watcher.start()
-    watcher.start()
-    assert not watcher.is_alive()
-    assert not watcher.is_whole()
-    ((_, what, fix),) = heard.calls
-    assert os.strerror(errno.ENOSYS) in what
-    assert fix == "vaultmem sync"
-    watcher.stop()

@@ -1,37 +1,31 @@
-"""The page as a person sees it: a real Chromium, a real door, real agents. Skipped where Playwright or Chromium is missing;
-CI installs both and sets TESTS_NEED_BROWSER, where a skip is a failure."""
+"""The page as a person sees it, in a real browser."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
-
-import pytest
 
 from tests.agent_run import until
-from tests.cli_run import process
-from tests.http_run import Door, opened, serving
+from tests.http_run import Door
 from vaultmem import Vault
-from vaultmem.agent import life
-from vaultmem_web import sessions
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-NEEDED = os.environ.get("TESTS_NEED_BROWSER")
-try:
-    from axe_playwright_python.sync_playwright import Axe
-    from playwright.sync_api import expect, sync_playwright
-except ImportError:
-    sync_playwright = None  # type: ignore[assignment]
-if not (NEEDED or (sync_playwright and CHROMIUM)):
-    pytest.skip("there is no Playwright with a Chromium", allow_module_level=True)
+from tests.browser_run import (
+    PROBLEMS,
+    Axe,
+    at,
+    chromium,
+    door,
+    entered,
+    expect,
+    live,
+    nothing_objected_to,
+    page,
+)
+
+__all__ = ["chromium", "door", "nothing_objected_to", "page"]  # fixtures
 
 PAGES = {
     "today": "/", "search": "/search?q=boiler", "memories": "/memories", "table": "/memories?view=table",
@@ -39,61 +33,6 @@ PAGES = {
     "conversations": "/conversations", "conversation": "/conversation?id=default", "health": "/health",
 }  # fmt: skip
 FADES = {"content": "The scaffold stays until spring.", "decay": "reinforceable"}
-
-
-PROBLEMS: list[str] = []  # what browsers said of our pages
-
-
-@pytest.fixture(autouse=True)
-def nothing_objected_to() -> Iterator[None]:
-    """No script failed, and nothing was forbidden by the policy."""
-    PROBLEMS.clear()
-    yield
-    assert not PROBLEMS
-
-
-@pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    with opened(tmp_path_factory.mktemp("browser")) as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    expect.set_options(timeout=30_000)  # the machine may be busy
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM)
-        yield browser
-        browser.close()
-
-
-def entered(context: BrowserContext, door: Door) -> Page:
-    """A page of the vault `home`; what the browser objects to fails the test."""
-    page = context.new_page()
-    page.on("pageerror", lambda error: PROBLEMS.append(str(error)))
-    page.on("console", lambda message: PROBLEMS.append(f"{message.type}: {message.text}"))
-    host = f"{sessions.host_name()}:{door.port}"
-    page.goto(f"http://{host}/ui/enter#{sessions.make_link(str(door.folder / 'home'))}")
-    page.wait_for_url("**/ui/")
-    return page
-
-
-@pytest.fixture
-def page(chromium: Browser, door: Door) -> Iterator[Page]:
-    context = chromium.new_context()
-    yield entered(context, door)
-    context.close()
-
-
-def at(page: Page, path: str) -> Page:
-    page.goto(page.url.partition("/ui")[0] + f"/ui{path}")
-    return page
-
-
-def live(page: Page) -> None:
-    """Wait until the stream of events is open: the lock is held and a first count is known."""
-    page.wait_for_function("navigator.locks.query().then(all => all.held.length > 0)")
-    time.sleep(0.5)
 
 
 # --- every page, for everybody
@@ -334,81 +273,3 @@ def test_a_thousand_memories_scroll(page: Page, door: Door) -> None:
 
 
 # --- traps
-
-
-def test_no_frame_no_foreign_image_no_other_site(page: Page, chromium: Browser, door: Door) -> None:
-    made = door.ask(
-        "write",
-        "me",
-        content="![x](http://127.0.0.1:9/x.png) and <img src=http://127.0.0.1:9/y.png> on the sail.",
-    ).data
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    at(page, f"/memory?id={made['id']}")
-    assert all(url.startswith(page.url.partition("/ui")[0]) for url in asked), asked
-    address = page.url
-    context = chromium.new_context()
-    context.add_cookies(page.context.cookies())
-    frame = context.new_page()
-    frame.set_content(f"<iframe src='{address}'></iframe>")
-    frame.wait_for_timeout(500)
-    assert "sail" not in "".join(one.content() for one in frame.frames[1:])
-    context.close()
-
-
-def test_a_link_in_a_mail_lets_in(chromium: Browser, door: Door, tmp_path: Path) -> None:
-    """A Strict cookie does not come with a redirect from another site; the entrance sends the secret by itself."""
-    host = f"{sessions.host_name()}:{door.port}"
-    mail = tmp_path / "mail.html"
-    mail.write_text(
-        f"<a href='http://{host}/ui/enter#{sessions.make_link(str(door.folder / 'home'))}'>open</a>"
-    )
-    context = chromium.new_context()
-    page = context.new_page()
-    page.goto(f"file://{quote(str(mail))}")
-    page.click("a")
-    page.wait_for_url("**/ui/")
-    expect(page.locator("h1")).to_have_text("Today")
-    context.close()
-
-
-def test_stop_ends_the_page_that_ui_opened_and_the_page_says_so(
-    chromium: Browser, tmp_path: Path
-) -> None:
-    vault = tmp_path / "home"
-    (vault / ".obsidian").mkdir(parents=True)
-    (vault / "Note.md").write_text("# Note\n")
-    patient = "from vaultmem_server import serving\nserving.LAST_BYTES = 600\n"
-    (tmp_path / "sitecustomize.py").write_text(
-        patient
-    )  # a stream that is not ended holds the door for ten minutes
-    url = process("ui", "--print-url", "--vault", str(vault), PYTHONPATH=str(tmp_path)).out
-    (one,) = life.open_doors(str(vault))
-    context = chromium.new_context()
-    tabs = [context.new_page(), context.new_page()]
-    tabs[0].goto(url)
-    tabs[0].wait_for_url("**/ui/")
-    tabs[1].goto(f"{url.partition('/ui')[0]}/ui/memories")
-    live(tabs[0])
-    shown = process("stop", "--dry-run", "--vault", str(vault)).out
-    assert f"would end the page (process {one.pid}, {one.url}/ui)" in shown
-    shown = process("stop", "--vault", str(vault)).out
-    assert "agent stopped" in shown
-    assert f"page closed (process {one.pid}, {one.url}/ui)" in shown
-    for page in tabs:
-        expect(page.locator("#stopped")).to_be_visible()
-    assert not life.serves(one.pid)
-    assert life.ping(str(vault)) is None
-    context.close()
-
-
-def test_stop_leaves_a_door_of_the_person_open(tmp_path: Path) -> None:
-    vault = tmp_path / "home"
-    (vault / ".obsidian").mkdir(parents=True)
-    with serving(["--vault", str(vault), "--http", "127.0.0.1:0"]) as port:
-        until(lambda: life.open_doors(str(vault)))
-        ended = process("stop", "--vault", str(vault))
-        assert "agent stopped" in ended.out
-        assert "page" not in ended.out
-        assert f"serve --http at http://127.0.0.1:{port} (process" in ended.err
-        until(lambda: life.ping(str(vault)))

@@ -2,94 +2,19 @@
 
 from __future__ import annotations
 
-import ast
-import asyncio
-import json
 import re
-import shutil
-import subprocess
-import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-import vaultmem_web
 from tests import http_run
-from tests.cli_run import ran, tree_hash
-from tests.http_run import Answer, Door
+from tests.http_run import Door
+from tests.web_run import Browser, _quoted, door, me
 from vaultmem import Vault
-from vaultmem.errors import NoteChangedError, VaultmemError
-from vaultmem.memories.reports import diff_of
-from vaultmem_web import app, sessions, views
-from vaultmem_web.texts import Translator, prose
+from vaultmem.errors import NoteChangedError
+from vaultmem_web import app, sessions
 
-CODE = Path(vaultmem_web.__file__).parent
-EVIL = [
-    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "[a](javascript:alert(1))", "![x](http://evil.example/x.png)",
-    "<svg onload=alert(1)>", "[b](data:text/html;base64,PHNjcmlwdD4=)", "\u202eevil", "[[\"><script>alert(2)</script>]]",
-    "<a href='vbscript:x'>", "[c](//evil.example/ui/leave)", "[[../../etc/passwd]]", "<style>*{display:none}</style>",
-]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    with http_run.opened(tmp_path_factory.mktemp("page")) as one:
-        yield one
-
-
-class Browser:
-    """One that keeps a cookie, and sends what a page of ours would send."""
-
-    def __init__(self, door: Door, host: str = "") -> None:
-        self.door, self.cookie = door, ""
-        self.host = f"{host or sessions.host_name()}:{door.port}"
-
-    def enter(self, secret: str, **headers: str) -> Answer:
-        own = {"X_Vaultmem": "1", "Origin": f"http://{self.host}", **headers}
-        answer = self.send("POST", "/ui/enter", secret.encode(), **own)
-        self.cookie = answer.headers.get("set-cookie", "").partition(";")[0] or self.cookie
-        return answer
-
-    def get(self, path: str) -> str:
-        answer = self.send("GET", path)
-        assert answer.status == 200, (answer.status, answer.body[:300])
-        return answer.body.decode()
-
-    def send(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
-        own = {"Host": self.host, **({"Cookie": self.cookie} if self.cookie else {}), **headers}
-        return self.door.send(method, path, body, **own)
-
-    def act(self, name: str, **fields: str) -> Answer:
-        """Press a button: the form has the mark of the session."""
-        own = {"csrf": self.csrf(), "back": "/ui/memories", **fields}
-        body = "&".join(f"{key}={_quoted(value)}" for key, value in own.items()).encode()
-        return self.send("POST", f"/ui/act/{name}", body)
-
-    def csrf(self) -> str:
-        return re.findall(r'name="csrf" value="([^"]+)"', self.get("/ui/review"))[0]
-
-    def notice(self) -> str:
-        """What the last action said."""
-        text = self.get("/ui/review")
-        return text[text.index('id="notice"') : text.index('id="content"')]
-
-
-def _quoted(text: str) -> str:
-    return quote(text, safe="")
-
-
-@pytest.fixture
-def me(door: Door) -> Browser:
-    one = Browser(door)
-    assert one.enter(sessions.make_link(str(door.folder / "home"))).status == 204
-    return one
-
-
-# --- who is let in
+__all__ = ["door", "me"]  # fixtures
 
 
 def test_a_link_lets_one_browser_in_once(door: Door) -> None:
@@ -158,9 +83,6 @@ def test_a_closed_session_is_closed(me: Browser) -> None:
     assert me.send("GET", "/ui/").status == 401
 
 
-# --- what a form may do
-
-
 def test_a_form_of_another_page_does_nothing(me: Browser) -> None:
     made = me.door.ask("write", content="The cellar key hangs behind the clock.").data
     for csrf in ("", "x", "é"):
@@ -212,9 +134,6 @@ def test_every_answer_says_what_a_browser_may_load(me: Browser) -> None:
     assert not re.search(r"\son\w+=|style=|https?://", me.get("/ui/review")), (
         "nothing inline, nothing from elsewhere"
     )
-
-
-# --- what buttons do
 
 
 def test_an_action_tells_how_to_take_it_back(me: Browser) -> None:
@@ -334,172 +253,3 @@ def test_a_remedy_is_one_of_those_that_are_safe(me: Browser) -> None:
     ):
         me.act("remedy", command=command)
         assert "problem" in me.notice(), command
-
-
-# --- what stands in notes is data
-
-
-def test_texts_of_memories_come_as_text(me: Browser) -> None:
-    for at, evil in enumerate(EVIL):
-        made = me.door.ask("write", "me", content=f"{evil} is odd text number {at}").data
-        for path in (
-            f"/ui/memory?id={made['id']}",
-            "/ui/memories",
-            "/ui/search?q=odd+text",
-            "/ui/tell?q=odd+text",
-        ):
-            text = me.get(path)
-            assert not re.search(
-                r"<(script(?! type=\"module\" src=\"/ui/)|img|iframe|object|style|form[^>]+evil)",
-                text,
-            ), path
-            assert not re.search(r"href=\"(javascript|data|vbscript)", text), path
-            assert not re.search(r"<[^>]+\son\w+=", text), path
-    for path in ("../../../etc/passwd", "/etc/passwd", "<script>", "\0", "a" * 3_000):
-        answer = me.send("GET", f"/ui/note?path={_quoted(path)}")
-        assert answer.status in (200, 400, 404, 422)
-        assert b"root:" not in answer.body
-        assert b"<script>" not in answer.body
-
-
-def test_private_notes_stay_private_on_their_way(me: Browser) -> None:
-    """The page is the person's own, so it may show them; an assistant's view of it does not have them."""
-    assert "5150" not in me.get("/ui/tell?q=PIN+of+the+boiler&as=claude")
-
-
-@given(
-    st.text(max_size=300)
-    | st.lists(st.sampled_from([*EVIL, "**", "`", "[", "](", "\n", "<", "|", "a"])).map("".join)
-)
-def test_no_text_becomes_more_than_prose(text: str) -> None:
-    made = prose(text).__html__()
-    for tag, rest in re.findall(r"<([a-zA-Z]+)([^>]*)>", made):
-        assert tag.lower() not in (
-            "script",
-            "style",
-            "img",
-            "svg",
-            "iframe",
-            "form",
-            "input",
-            "object",
-            "embed",
-            "base",
-        )
-        assert not re.search(r"\son\w+\s*=|style\s*=", rest)
-        for target in re.findall(r'href="([^"]*)"', rest):
-            assert (
-                target.startswith(
-                    ("http:", "https:", "mailto:", "obsidian:", "logseq:", "/", "#", "?")
-                )
-                or ":" not in target
-            )
-
-
-@given(st.text(alphabet="ab <&\n", max_size=40), st.text(alphabet="ab <&\n", max_size=40))
-def test_a_difference_shows_every_word_of_both(old: str, new: str) -> None:
-    text = diff_of("a", "a", old.encode(), new.encode())
-    shown = str(views.difference(text, Translator("en")))
-    before = re.sub(r"<ins>.*?</ins>", "", shown, flags=re.DOTALL)
-    after = re.sub(r"<del>.*?</del>", "", shown, flags=re.DOTALL)
-    changed = [line for line in text.splitlines()[2:] if line[:1] in "+-"]
-    for side, sign in ((before, "-"), (after, "+")):
-        for line in changed:
-            if line.startswith(sign):
-                for word in re.findall(r"[ab]+", line):
-                    assert word in re.sub(r"<[^>]*>", "", side)
-
-
-def test_what_takes_a_while_comes_behind_the_rest() -> None:
-    """A browser shows what it has, with or without a script."""
-
-    async def pieces() -> tuple[str, str]:
-        answer: asyncio.Future[views.h.Node] = asyncio.Future()
-        page = views.Page(
-            "Health", [views.h.p["at hand <b>"], views.later(answer), views.h.p["end"]]
-        )
-        html = views.document(page, views.Frame("/", "x", "home", None), Translator("en"))
-        first = await anext(html)
-        answer.set_exception(VaultmemError("doctor is <out>"))
-        return first, "".join([piece async for piece in html])
-
-    first, rest = asyncio.run(pieces())
-    assert first.startswith("<!doctype html>")
-    assert "at hand &lt;b&gt;" in first
-    assert "doctor is &lt;out&gt;" in rest
-    assert rest.index("doctor") < rest.index("end")
-
-
-# --- words
-
-
-def test_every_text_of_the_page_is_there_in_every_language() -> None:
-    texts, names = set[str](), set[str]()
-    for path in CODE.glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                names.add(node.value)
-            if not (
-                isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)
-            ):
-                continue
-            called = (
-                node.func.attr
-                if isinstance(node.func, ast.Attribute)
-                else getattr(node.func, "id", "")
-            )
-            if called == "t":
-                texts.add(node.args[0].value)
-    table = tomllib.loads((CODE / "zh.toml").read_text("utf-8"))
-    assert texts <= table.keys(), texts - table.keys()
-    assert table.keys() <= names, table.keys() - names
-    for english, chinese in table.items():
-        assert sorted(re.findall(r"{\w+}", english)) == sorted(re.findall(r"{\w+}", chinese))
-
-
-# --- what changes
-
-
-def test_ui_prints_an_address_of_its_own_door(door: Door) -> None:
-    answer = ran("ui", "--print-url", "--vault", str(door.folder / "home"), "--format", "json")
-    address = json.loads(answer.out)["url"]
-    assert address.startswith(f"http://{sessions.host_name()}:{door.port}/ui/enter#")
-    assert Browser(door).enter(address.partition("#")[2]).status == 204
-
-
-# --- inside Obsidian
-
-
-def test_the_plugin_is_put_in_and_taken_out_without_another_byte(vault: Path) -> None:
-    settings = vault / ".obsidian"
-    other = settings / "plugins" / "other" / "main.js"
-    other.parent.mkdir(parents=True)
-    other.write_text("1")
-    (settings / "community-plugins.json").write_text('["other"]')
-    before = tree_hash(vault, times=False)
-    words = ("connect", "obsidian", "--vault", str(vault))
-    assert "main.js" in ran(*words, "--dry-run").out
-    assert tree_hash(vault, times=False) == before
-    assert ran(*words).code == 0
-    script = settings / "plugins" / "vaultmem" / "main.js"
-    assert "127.0.0.1" in script.read_text()
-    if node := shutil.which("node"):
-        subprocess.run([node, "--check", script], check=True)
-    written = tree_hash(vault)
-    assert ran(*words).out == ""
-    assert tree_hash(vault) == written
-    assert ran(*words, "--remove").code == 0
-    assert tree_hash(vault, times=False) == before
-
-
-def test_a_plugin_of_somebody_else_is_left_alone(vault: Path, tmp_path: Path) -> None:
-    folder = vault / ".obsidian" / "plugins" / "vaultmem"
-    folder.mkdir(parents=True)
-    (folder / "manifest.json").write_text('{"author": "somebody"}')
-    words = ("connect", "obsidian", "--vault", str(vault))
-    assert "somebody else" in ran(*words).err
-    assert ran(*words, "--remove").out == ""
-    shutil.rmtree(folder)
-    folder.symlink_to(tmp_path)
-    assert "leads out of the vault" in ran(*words).err
-    assert not list(tmp_path.glob("*.js"))

@@ -1,0 +1,89 @@
+"""A vault with its desk at a moment that is given."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Write
+from tests.index_dump import synced
+from vaultmem import Vault
+from vaultmem.api.rpc import Reader, carry_out
+from vaultmem.memories.item_answers import (
+    DONE,
+)
+from vaultmem.reminders import carrying
+from vaultmem.reminders.desk import Desk
+
+NOW = dt.datetime(2026, 11, 22, 10, 0).astimezone()
+HOW = "VAULTMEM_PENDING_COMPLETE_IN_NOTES"
+TASKS = (
+    "# Tasks\r\n- [ ] call Anne 📅 2026-11-22\r\n- [ ] pay rent 🔁 every month 📅 2026-11-20\r\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+
+
+class Bench:
+    """A vault with its desk at a moment that is given."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.vault = Vault(str(folder))
+        self.desk = Desk(self.vault.state, self.vault.config)
+        self.at = NOW
+        self.desk.now = self.seconds
+
+    def seconds(self) -> float:
+        return self.at.timestamp()
+
+    def ask(self, verb: str, **params: object) -> Any:
+        return carry_out(self.desk, Reader(self.vault), verb, params)
+
+    def answer(self, id_: str, state: str = DONE, **params: object) -> Any:
+        return self.ask("answer", id=id_, state=state, **params)
+
+    def later(self, minutes: int = 1) -> None:
+        """Time goes on, and the index hears of what happened in the vault."""
+        self.at += dt.timedelta(minutes=minutes)
+        synced(self.folder)
+        self.desk.touched_all()
+
+    def id(self, words: str) -> str:
+        """The id of what is due now and has these words."""
+        with self.desk.session(Reader(self.vault), writes=False) as session:
+            return next(due.id for due in carrying.dues(session) if words in due.text)
+
+    def words(self) -> list[str]:
+        """What waits."""
+        catalog = self.vault.searcher().catalog
+        return [one.text for one in self.desk.pending.items(catalog, self.at)]
+
+    def text(self, path: str) -> str:
+        return (self.folder / path).read_bytes().decode()
+
+    def stated(self) -> dict[str, str]:
+        return {id_: one.state for id_, one in self.desk.pending.record.answers().items()}
+
+
+Open = Callable[..., Bench]
+
+
+@pytest.fixture
+def bench(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Open:
+    """Makes a bench over a vault with two tasks; how their notes are to be ticked is a setting."""
+
+    def opened(complete: str = "ask") -> Bench:
+        write("Tasks.md", TASKS)
+        monkeypatch.setenv(HOW, complete)
+        synced(vault)
+        return Bench(vault)
+
+    return opened

@@ -1,0 +1,48 @@
+"""A vault that syncs as a command, and whose bytes stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import Ran, ran, tree_hash
+from tests.index_dump import (
+    other_state,
+)
+from vaultmem.vault import identity
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path) -> Iterator[Path]:
+    with other_state(tmp_path / "state"):
+        yield tmp_path / "state"
+
+
+@pytest.fixture(autouse=True)
+def untouched(request: pytest.FixtureRequest) -> Iterator[Callable[[], None]]:
+    """The vault has the same bytes after a test as when the test called this first."""
+    hashes: list[tuple[Path, str]] = []
+
+    def mark() -> None:
+        vault = request.getfixturevalue("vault")
+        identity.remember(str(vault), "vaultmem")  # the marker of a memory folder is ours
+        hashes.append((vault, tree_hash(vault)))
+
+    yield mark
+    for vault, before in hashes[-1:]:
+        assert tree_hash(vault) == before, "the vault was changed"
+
+
+Mark = Callable[[], None]
+
+
+def sync_cli(vault: Path, *more: str) -> Ran:
+    return ran("sync", "--no-embed", "--format", "text", "--vault", str(vault), *more)
+
+
+def found(vault: Path, words: str) -> list[str]:
+    ended = ran("search", words, "--format", "json", "--vault", str(vault))
+    assert ended.code == 0, ended.err
+    return [result["path"] for result in ended.data["results"]]

@@ -1,0 +1,84 @@
+"""A real Chromium on the page of a real door. Skipped where Playwright or Chromium is missing; CI installs both and sets
+TESTS_NEED_BROWSER, where a skip is a failure."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.http_run import Door, opened
+from vaultmem_web import sessions
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+NEEDED = os.environ.get("TESTS_NEED_BROWSER")
+__all__ = ["Axe", "expect", "sync_playwright"]  # where they are installed
+try:
+    from axe_playwright_python.sync_playwright import Axe
+    from playwright.sync_api import expect, sync_playwright
+except ImportError:
+    sync_playwright = None  # type: ignore[assignment]
+if not (NEEDED or (sync_playwright and CHROMIUM)):
+    pytest.skip("there is no Playwright with a Chromium", allow_module_level=True)
+
+
+PROBLEMS: list[str] = []  # what browsers said of our pages
+
+
+@pytest.fixture(autouse=True)
+def nothing_objected_to() -> Iterator[None]:
+    """No script failed, and nothing was forbidden by the policy."""
+    PROBLEMS.clear()
+    yield
+    assert not PROBLEMS
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    with opened(tmp_path_factory.mktemp("browser")) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    expect.set_options(timeout=30_000)  # the machine may be busy
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM)
+        yield browser
+        browser.close()
+
+
+def entered(context: BrowserContext, door: Door) -> Page:
+    """A page of the vault `home`; what the browser objects to fails the test."""
+    page = context.new_page()
+    page.on("pageerror", lambda error: PROBLEMS.append(str(error)))
+    page.on("console", lambda message: PROBLEMS.append(f"{message.type}: {message.text}"))
+    host = f"{sessions.host_name()}:{door.port}"
+    page.goto(f"http://{host}/ui/enter#{sessions.make_link(str(door.folder / 'home'))}")
+    page.wait_for_url("**/ui/")
+    return page
+
+
+@pytest.fixture
+def page(chromium: Browser, door: Door) -> Iterator[Page]:
+    context = chromium.new_context()
+    yield entered(context, door)
+    context.close()
+
+
+def at(page: Page, path: str) -> Page:
+    page.goto(page.url.partition("/ui")[0] + f"/ui{path}")
+    return page
+
+
+def live(page: Page) -> None:
+    """Wait until the stream of events is open: the lock is held and a first count is known."""
+    page.wait_for_function("navigator.locks.query().then(all => all.held.length > 0)")
+    time.sleep(0.5)

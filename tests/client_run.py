@@ -1,0 +1,80 @@
+"""A vault with an index, and agents that are strange."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Write
+from tests.index_dump import synced
+from vaultmem import paths
+
+Handle = Callable[[socket.socket], None]
+
+
+@pytest.fixture
+def indexed(vault: Path, write: Write) -> Path:
+    write("Note.md", "apple [[Other]]\n\n- [ ] pick 📅 2026-01-02\n")
+    write("Other.md", "apple pear [[Note]]\n")
+    synced(vault)
+    return vault
+
+
+@contextlib.contextmanager
+def strange_agent(vault: Path, handle: Handle) -> Iterator[list[bytes]]:
+    """Something that listens where the agent of a vault would; what it is told, and what it does to clients."""
+    path = paths.socket_path(str(vault))
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(8)
+    heard: list[bytes] = []
+
+    def serve() -> None:
+        while True:
+            try:
+                link, _ = listener.accept()
+            except OSError:
+                return
+            with link, contextlib.suppress(OSError):
+                heard.append(link.recv(1 << 20))
+                handle(link)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield heard
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(60)
+        listener.close()
+        os.unlink(path)
+
+
+def says(*lines: object) -> Handle:
+    def handle(link: socket.socket) -> None:
+        for line in lines:
+            link.sendall(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n")
+
+    return handle
+
+
+STRANGE: dict[str, Handle] = {
+    "ends at once": says(),
+    "half a line": says(b'{"id": 1, "res'),
+    "garbage": says(b"\xff\xfe\x00 garbage\n"),
+    "no object": says([1, 2]),
+    "text": says(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
+    "empty": says(b"\n"),
+    "deep": says(b"[" * 100_000 + b"\n"),
+    "no result": says({"id": 1}),
+    "odd error": says({"id": 1, "error": {"code": "x"}}),
+    "odd progress": says({"id": 1, "progress": {"stage": None, "done": "x"}}),
+}

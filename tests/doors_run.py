@@ -1,0 +1,29 @@
+"""A vault for the doors of tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import strategies as st
+
+from tests.index_dump import synced
+
+
+def made(vault: Path) -> Path:
+    """A vault with an index; each agent has one of its own."""
+    (vault / ".obsidian").mkdir(parents=True)
+    (vault / "Tea.md").write_text("# Tea\n\nOolong from the hill.\n")
+    synced(vault)
+    return vault
+
+
+@pytest.fixture(autouse=True)
+def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+
+
+_WORDS = st.sampled_from([
+    "--prompt", "--prompt=", "--prompt=-", "--prompt=tea", "-", "--", "-5", "tea", "--list-tools", "--client", "me",
+    "--client=--prompt", "--vault", "--format", "json", "--tea is hot", "-x", "",
+])  # fmt: skip

@@ -1,0 +1,63 @@
+"""A vault that learns of turns, and a model that plays what it is given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vaultmem import Vault
+from vaultmem.adapter.services import Question
+from vaultmem.errors import LlmError
+from vaultmem.memories.conversation import derived_id
+from vaultmem_chat.turn_queue import Item
+
+AT = 1_795_000_000.0
+
+
+class Scripted:
+    """A model that plays what it is given, by the purpose of the question, and remembers what it was asked."""
+
+    def __init__(self, **answers: object) -> None:
+        self.answers = answers
+        self.asked: list[Question] = []
+
+    def ask(self, question: Question) -> object:
+        self.asked.append(question)
+        answer = self.answers.get(question.purpose, LlmError(f"no {question.purpose}"))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer(question) if callable(answer) else answer
+
+    def words(self) -> str:
+        """All that it was told."""
+        return json.dumps([[m.content for m in q.messages] for q in self.asked], ensure_ascii=False)
+
+
+@pytest.fixture
+def opened(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    with Vault(str(vault)) as found:
+        yield found
+
+
+def item(
+    user: str,
+    assistant: str | None = "I see.",
+    *,
+    id_: str = "item",
+    at: float = AT,
+    conversation: str = "c",
+) -> Item:
+    return Item(id_, conversation, user, assistant, at, at + 2.5, "gpt-x", derived_id(id_, "user"))
+
+
+def facts(vault: Vault, conversation: str = "c", *, deleted: bool = False) -> list[str]:
+    found = vault.entries(conversation, ["facts"], deleted=deleted)
+    return [one["content"] for one in found if one["deleted"] == deleted]
+
+
+def turns(vault: Vault) -> list[tuple[str, str]]:
+    return [(one["role"], one["content"]) for one in vault.entries("c", ["turns"])]

@@ -1,0 +1,90 @@
+"""A model of a scripted service, asked without waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.scripted_llm import (
+    ScriptedLlm,
+)
+from vaultmem.adapter.services import Message, Question
+from vaultmem.credentials import Key
+from vaultmem.errors import LlmError
+from vaultmem_chat.llm import llm
+from vaultmem_chat.llm.llm import Budget, Llm, Patience, Service
+
+SECRET = "sk-proj-AbCdEf0123456789AbCdEf0123456789"
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def nothing_known() -> Iterator[None]:
+    """No service has been asked before, and no key or proxy of this machine plays a part."""
+    llm._forms.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in (
+            "OPENAI_API_KEY",
+            "HTTP_PROXY",
+            "HTTPS_PROXY",
+            "ALL_PROXY",
+            "http_proxy",
+            "https_proxy",
+            "all_proxy",
+        ):
+            patch.delenv(name, raising=False)
+        yield
+
+
+class Pauses(list[float]):
+    """A sleep that takes no time and remembers how long it would have been."""
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+@pytest.fixture
+def pauses() -> Pauses:
+    return Pauses()
+
+
+Make = Callable[..., Llm]
+
+
+@pytest.fixture
+def make(scripted_llm: ScriptedLlm, pauses: Pauses) -> Make:
+    """A model of the scripted service that waits without waiting."""
+
+    def made(
+        schema: str = "auto",
+        *,
+        seconds: float = 5.0,
+        retries: int = 2,
+        key: str | None = None,
+        url: str = "",
+        model: str = "small",
+    ) -> Llm:
+        patience = Patience(retries, pauses, lambda: 1.0, lambda: NOW)
+        service = Service(url or scripted_llm.url, "env:OPENAI_API_KEY", seconds)
+        return Llm(service, model, schema, patience, Key(key) if key else None)
+
+    return made
+
+
+def asked(
+    schema: dict[str, object] | None = None, purpose: str = "facts", most: int = 99
+) -> Question:
+    messages = (Message("system", "You find facts."), Message("user", "My wife is Anne. 你好"))
+    return Question(purpose, messages, schema, most)
+
+
+def failed(model: Llm | Budget, question: Question | None = None) -> str:
+    """The one line in which a model says why it has no answer."""
+    with pytest.raises(LlmError) as error:
+        model.ask(question or asked())
+    said = str(error.value)
+    assert "\n" not in said
+    assert len(said) < 500
+    return said

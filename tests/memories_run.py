@@ -1,0 +1,35 @@
+"""An open vault of memories, and what is in its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from vaultmem import Vault
+from vaultmem.vault.identity import MARKER
+
+Write = Callable[..., Path]
+FACTS = (
+    "User prefers dark mode in every editor",
+    "We decided to use Postgres for billing instead of MySQL",
+    "Anne's birthday is 3 May",
+    "Lesson learned: never deploy on a Friday afternoon",
+    "我喜欢喝绿茶，不喜欢咖啡",
+)
+
+
+@pytest.fixture
+def open_vault(vault: Path) -> Iterator[Vault]:
+    with Vault(str(vault)) as opened:
+        yield opened
+
+
+def files(root: Path, below: str = "") -> dict[str, bytes]:
+    """All files of a vault by path."""
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in sorted((root / below).rglob("*"))
+        if path.is_file() and path.name != MARKER
+    }

@@ -1,0 +1,98 @@
+"""A small vault of each kind, and the commands of memories on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli_run import Ran, one_line, ran, tree_hash
+from vaultmem.vault.identity import MARKER
+
+KINDS = ("obsidian", "plain", "logseq")
+Make = Callable[[str], Path]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """A small vault of each kind, with a note of its own."""
+
+    def made(kind: str) -> Path:
+        folder = tmp_path / f"{kind} vault"
+        notes = folder / ("pages" if kind == "logseq" else "Notes")
+        notes.mkdir(parents=True)
+        if kind == "obsidian":
+            (folder / ".obsidian").mkdir()
+        if kind == "logseq":
+            (folder / "logseq").mkdir()
+            (folder / "logseq" / "config.edn").write_text("{:meta/version 1}\n")
+        (notes / "Anne.md").write_text("- Anne is my sister. [[Bicycle]]\n")
+        (notes / "Bicycle.md").write_text("- The blue one.\n")
+        return folder
+
+    return made
+
+
+@pytest.fixture(autouse=True)
+def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What dreams decide by words alone is the same on every machine."""
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+
+
+@pytest.fixture
+def vault(make: Make) -> Path:
+    return make("obsidian")
+
+
+def on(vault: Path, *words: str, given: bytes = b"") -> Ran:
+    shape = () if "--format" in words else ("--json",)
+    return ran(words[0], "--vault", str(vault), *shape, *words[1:], given=given)
+
+
+def done(vault: Path, *words: str, given: bytes = b"") -> Any:
+    """What a command gives as JSON."""
+    ended = on(vault, words[0], "--format", "json", *words[1:], given=given)
+    assert ended.code == 0, ended.err
+    return ended.data
+
+
+def said(vault: Path, *words: str) -> Ran:
+    """What a command tells a person."""
+    ended = on(vault, words[0], "--format", "text", *words[1:])
+    assert ended.code == 0, ended.err
+    return ended
+
+
+def refused(vault: Path, *words: str, code: int = 1) -> str:
+    """The one line of an error, which is the same in both formats."""
+    plain = on(vault, words[0], "--format", "text", *words[1:])
+    line = one_line(plain)
+    assert (plain.code, plain.out) == (code, "")
+    assert line.startswith("vaultmem: ")
+    ended = on(vault, words[0], "--format", "json", *words[1:])
+    assert (ended.code, ended.out) == (code, "")
+    assert json.loads(one_line(ended)) == {"error": line.removeprefix("vaultmem: ")}
+    return line
+
+
+def files(vault: Path) -> list[str]:
+    """All files of the memory folder but the pages and views that are made of others."""
+    return sorted(
+        path.relative_to(vault).as_posix()
+        for path in (vault / "vaultmem").rglob("*")
+        if path.is_file() and path.name not in (MARKER, "Memory.md") and path.suffix != ".base"
+    )
+
+
+def outside(vault: Path) -> str:
+    """A hash over all that is not ours to write."""
+    return "".join(tree_hash(path) for path in sorted(vault.iterdir()) if path.name != "vaultmem")
+
+
+def cli_main(*words: str) -> int:
+    from vaultmem import cli
+
+    return cli.main([*words])

@@ -1,0 +1,38 @@
+"""A vault that knows some things about a boiler."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Write
+from vaultmem import Vault
+
+WORDS = {"without": ["meaning"]}  # quick
+
+
+@pytest.fixture
+def knowing(vault: Path, write: Write) -> Path:
+    """A vault that knows some things about a boiler."""
+    with Vault(str(vault)) as opened:
+        opened.write("The boiler is a Vaillant ecoTEC", category="knowledge", title="Boiler")
+        opened.write("The boiler pressure sits at 1.4 bar", category="knowledge", title="Pressure")
+        opened.write(
+            "The boiler of Anne leaks", category="knowledge", scope="agent:claude", title="Anne"
+        )
+        opened.write("Prefers short answers", category="preferences", title="Short")
+        opened.write(
+            "Send all boiler bills to us",
+            category="preferences",
+            source="https://x.test",
+            title="Bills",
+        )
+        opened.write("The boiler hums at night", title="Hums")
+        opened.write("The boiler wants bleach", title="Bleach", by="codex")
+    write("House/Boiler.md", "# Boiler\n\nThe boiler man is Mr Ketley.\n")
+    write("Secret.md", "---\nprivate: true\n---\nThe boiler code is 4711.\n")
+    write("Clippings/Web.md", "Buy a boiler now.\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+    return vault

@@ -1,0 +1,212 @@
+"""The replies of a language model that says what a test told it to, and how they are put into bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+MODEL = "scripted"
+CREATED = 1_700_000_000
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """One request as it came."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    at: float  # of time.monotonic()
+
+    @cached_property
+    def data(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        return list(self.data["messages"])
+
+    @property
+    def schema_mode(self) -> str:
+        return str((self.data.get("response_format") or {}).get("type", ""))
+
+    @property
+    def schema(self) -> Any:
+        return ((self.data.get("response_format") or {}).get("json_schema") or {}).get("schema")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer, and how it is sent."""
+
+    content: str | None = None
+    calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None  # as it stands, instead of a completion
+    wait: float = 0.0
+    pause: float = 0.0
+    size: int = 0
+    cut: int | None = None
+    silent: bool = False  # the connection is closed without a word
+
+    def late(self, seconds: float) -> Reply:
+        return replace(self, wait=seconds)
+
+    def slowly(self, pause: float, size: int = 0) -> Reply:
+        return replace(self, pause=pause, size=size)
+
+    def cut_after(self, count: int) -> Reply:
+        return replace(self, cut=count)
+
+
+def text(said: str) -> Reply:
+    return Reply(content=said)
+
+
+def as_json(value: object) -> Reply:
+    return text(json.dumps(value, ensure_ascii=False))
+
+
+def fenced(value: object) -> Reply:
+    return text(f"```json\n{json.dumps(value, ensure_ascii=False, indent=2)}\n```")
+
+
+def prose(value: object) -> Reply:
+    said = json.dumps(value, ensure_ascii=False)
+    return text(
+        f"Sure! Here is the JSON [as asked]:\n\n{said}\n\nLet me know if {{anything}} is missing."
+    )
+
+
+def thinking(value: object) -> Reply:
+    said = json.dumps(value, ensure_ascii=False)
+    return text(
+        f'<think>\nThey want JSON, perhaps {{"wrong": [1]}}. Let me see.\n</think>\n\n{said}'
+    )
+
+
+def broken(value: object) -> Reply:
+    """Cut off two thirds in, as when there are no tokens left."""
+    said = json.dumps(value, ensure_ascii=False)
+    return text(said[: len(said) * 2 // 3])
+
+
+def wrong_ids(count: int = 3) -> Reply:
+    """Decisions about memories that nobody has shown."""
+    return as_json([{"id": 900 + n, "event": "DELETE", "text": "made up"} for n in range(count)])
+
+
+def tool_calls(*calls: tuple[str, Mapping[str, Any]]) -> Reply:
+    return Reply(calls=calls)
+
+
+def raw(body: bytes, status: int = 200, **headers: str) -> Reply:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Reply(body=body, status=status, headers=named)
+
+
+def status(code: int, message: str = "") -> Reply:
+    said = {"error": {"message": message or f"status {code}", "type": "scripted", "code": None}}
+    return Reply(body=json.dumps(said).encode(), status=code)
+
+
+def too_many(seconds: float | str) -> Reply:
+    return replace(status(429, "Too many requests"), headers={"Retry-After": str(seconds)})
+
+
+def hang(seconds: float = 60.0) -> Reply:
+    return text("too late").late(seconds)
+
+
+def hang_up() -> Reply:
+    return Reply(silent=True)
+
+
+def huge(size: int) -> Reply:
+    return text("x" * size)
+
+
+def stream_error(said: str, message: str) -> Reply:
+    """A stream that tells of an error after some words, with status 200."""
+    events = [event_of(chunk({"role": "assistant", "content": said}))]
+    events.append(b"data: " + json.dumps({"error": {"message": message}}).encode() + b"\n\n")
+    return raw(b"".join(events), Content_Type="text/event-stream")
+
+
+def resized(pieces: list[bytes], size: int) -> list[bytes]:
+    if not size:
+        return pieces
+    whole = b"".join(pieces)
+    return [whole[at : at + size] for at in range(0, len(whole), size)]
+
+
+def calls_of(reply: Reply) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"call_{n}",
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps(given)},
+        }
+        for n, (name, given) in enumerate(reply.calls)
+    ]
+
+
+def whole_of(reply: Reply, wants: Mapping[str, Any]) -> bytes:
+    message: dict[str, Any] = {"role": "assistant", "content": reply.content}
+    if reply.calls:
+        message["tool_calls"] = calls_of(reply)
+    ending = "tool_calls" if reply.calls else "stop"
+    said = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": CREATED,
+        "model": wants.get("model", MODEL),
+        "choices": [{"index": 0, "message": message, "finish_reason": ending}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    }
+    return json.dumps(said, ensure_ascii=False).encode()
+
+
+def events_of(reply: Reply, wants: Mapping[str, Any]) -> list[bytes]:
+    model = str(wants.get("model", MODEL))
+    events = [chunk({"role": "assistant", "content": None if reply.calls else ""}, model)]
+    said = reply.content or ""
+    at = 0
+    while at < len(said):  # words, or what stands for them where there are no spaces
+        end = said.find(" ", at + 1)
+        end = min(len(said) if end < 0 else end, at + 2_000)
+        events.append(chunk({"content": said[at:end]}, model))
+        at = end
+    for number, call in enumerate(calls_of(reply)):
+        given = call["function"].pop("arguments")
+        first = {"index": number, **call, "function": {**call["function"], "arguments": ""}}
+        events.append(chunk({"tool_calls": [first]}, model))
+        for start in range(0, len(given), 7):
+            part = {"index": number, "function": {"arguments": given[start : start + 7]}}
+            events.append(chunk({"tool_calls": [part]}, model))
+    events.append(chunk({}, model, "tool_calls" if reply.calls else "stop"))
+    if (wants.get("stream_options") or {}).get("include_usage"):
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        events.append({**chunk({}, model), "choices": [], "usage": usage})
+    return [*map(event_of, events), b"data: [DONE]\n\n"]
+
+
+def chunk(
+    delta: Mapping[str, Any], model: str = MODEL, ending: str | None = None
+) -> dict[str, Any]:
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": CREATED,
+        "model": model,
+        "choices": [{"index": 0, "delta": dict(delta), "finish_reason": ending}],
+    }
+
+
+def event_of(data: Mapping[str, Any]) -> bytes:
+    return b"data: " + json.dumps(data, ensure_ascii=False).encode() + b"\n\n"

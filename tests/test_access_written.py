@@ -1,0 +1,118 @@
+"""Whose words are told with which name, and what is labelled, at every door."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.access_run import vault
+from tests.cli_run import ran
+from vaultmem import Vault
+from vaultmem.api.tool import Call
+from vaultmem.api.toolbox import Toolbox
+from vaultmem.errors import VaultmemError
+from vaultmem_chat import memory_context
+
+__all__ = ["vault"]  # fixtures
+
+
+def test_what_an_assistant_writes_with_its_name_as_source_is_told_with_its_name(
+    vault: Vault,
+) -> None:
+    box = Toolbox(plain=True)
+    box.call(
+        vault,
+        Call("memory_write", {"content": "zebra crossing", "source": "claude"}, "claude-code"),
+    )
+    box.call(vault, Call("memory_write", {"content": "zebra from nobody"}, ""))
+    vault.write("zebra of the web", source="https://x.test")
+    vault.sync()
+
+    def asks(by: str) -> str:
+        return box.call(vault, Call("memory_recall", {"query": "zebra"}, by)).text
+
+    today = vault.memories()[0]["created_at"][:10]
+    assert f"[SEMANTIC] ({today}) zebra crossing" in asks("claude")
+    assert f"[SEMANTIC] ({today}, by claude-code, not approved) zebra crossing" in asks("codex")
+    chat = memory_context.context_for(
+        vault, "c1", "zebra", [], memory_context.limits_of(vault.config)
+    ).text
+    assert "[memory by claude-code, not approved] zebra crossing" in chat
+    assert "nobody" not in chat
+    ids = {one["content"]: one["id"] for one in vault.memories()}
+    waiting = asks("codex").splitlines()[-1]
+    assert waiting.startswith("(2 answers from elsewhere held back until the person approves: ")
+    for held in ("zebra from nobody", "zebra of the web"):
+        assert held not in asks("codex")
+        assert f"vaultmem approve {ids[held][:8]}" in waiting
+        assert (
+            vault.why("zebra", ids[held], by="codex")
+            .remarks[-1]
+            .endswith(f"vaultmem approve {ids[held][:8]}")
+        )
+        ran("approve", ids[held][:8], "--vault", vault.path)
+        assert held in asks("codex")
+    told, _, last = asks("codex").partition("</memory>\nids of the memories, in this order: ")
+    assert sorted(last.split(", ")) == sorted(id_[:8] for id_ in ids.values())
+    by_place = sorted(ids, key=told.index)
+    assert last.split(", ") == [ids[content][:8] for content in by_place]
+
+
+@pytest.mark.parametrize("name", ["memory_search", "memory_smart_search", "memory_list"])
+def test_what_nobody_has_approved_is_labelled_wherever_it_is_shown(vault: Vault, name: str) -> None:
+    box = Toolbox(plain=True)
+    mine = box.call(vault, Call("memory_write", {"content": "zebra crossing"}, "claude")).data
+    vault.write("zebra of my own")
+    vault.sync()
+    given_ = {} if name == "memory_list" else {"query": "zebra"}
+
+    def said(by: str) -> str:
+        return box.call(vault, Call(name, given_, by)).text
+
+    assert said("codex").count("by claude, not approved)") == 1
+    assert "not approved" not in said("claude")
+    words = ("--vault", vault.path, "--format", "text")
+    for command_ in (("list",), ("search", "zebra")):
+        assert ran(*command_, *words).out.count("by claude, not approved") == 1
+    vault.approve(str(mine["id"]))
+    assert "not approved" not in said("codex") + ran("list", *words).out
+
+
+def test_the_hook_tells_what_is_for_its_assistant(vault: Vault) -> None:
+    for name in ("claude", "codex"):
+        vault.write(f"I want {name} to be brief", category="preferences", scope=f"agent:{name}")
+        vault.remind(f"ask {name}", at="tomorrow at 9", scope=f"agent:{name}")
+        vault.write(f"zebra of {name}", category="knowledge", scope=f"agent:{name}")
+    vault.sync()
+    words = ("--harness", "codex", "--vault", vault.path)
+    for more in ((), ("--prompt", "zebra")):
+        said = ran("hook", "session-start", *words, *more).out
+        assert "codex to be brief" in said
+        assert "ask codex" in said
+        assert ("zebra of codex" in said) is bool(more)
+        assert not [one for one in ("claude to be", "ask claude", "zebra of claude") if one in said]
+    due = next(one["id"] for one in vault.pending(days=30) if one["text"] == "ask claude")
+    box = Toolbox(plain=True)
+    assert "ask claude" not in box.call(vault, Call("memory_pending", {}, "codex")).text
+    with pytest.raises(VaultmemError, match="no pending item has the id"):
+        box.call(vault, Call("memory_done", {"id": due}, "codex"))
+    assert box.call(vault, Call("memory_done", {"id": due}, "claude")).data["changed"]
+
+
+def test_a_line_of_a_hidden_note_is_answered_like_one_of_no_note(
+    vault: Vault, tmp_path: Path
+) -> None:
+    """By its path or its title: what waits there, waits for the person."""
+    due = "- [ ] count pebbles \N{CALENDAR} 2020-01-01\n"
+    notes = {"Diary": "---\nprivate: yes\n---\n", "Codex": "---\nscope: agent:codex\n---\n"}
+    for title, top in notes.items():
+        (tmp_path / "notes" / f"{title}.md").write_text(top + due)
+    vault.sync()
+    for given_ in ("Diary:4", "Diary.md:4", "Codex:4", "Codex.md:4", "Nobody.md:4"):
+        with pytest.raises(VaultmemError) as error:
+            vault.done(given_, by="claude")
+        named = given_.partition(":")[0]
+        assert str(error.value) == f"no note is called {named!r}; name it by its path"
+    assert vault.done("Codex:4", by="codex")["changed"]
+    assert vault.done("Diary:4")["changed"]

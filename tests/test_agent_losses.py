@@ -1,0 +1,172 @@
+"""What the agent believes of notes that are suddenly gone, and of a clock that jumps."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from tests.agent_run import agent_on, until
+from tests.agent_vault import fill, no_settings, own, put, schedule, scratch
+from tests.cli_run import one_line, process
+from vaultmem.index.state import State
+
+__all__ = ["no_settings", "own", "scratch"]  # fixtures
+
+
+def test_a_vault_that_vanishes_keeps_its_index(own: Path, scratch: Path) -> None:
+    vault = fill(own / "vanishing", 50)
+    (vault / "most").mkdir()
+    for part in ("base0", "base1", "base2"):
+        (vault / part).rename(vault / "most" / part)
+    with agent_on(vault) as agent:
+        agent.watches()
+        whole = agent.found("apple")
+        away = vault.rename(own / "elsewhere")
+        until(lambda: agent.status()["vanished"])
+        assert agent.found("apple") == whole
+        away.rename(vault)
+        until(lambda: not agent.status()["vanished"])
+        (vault / "most").rename(own / "kept")
+        until(lambda: agent.status()["vanished"])
+        assert agent.found("apple") == whole
+        said = process("search", "apple", "--vault", str(vault), "--format", "json")
+        assert "are gone from" in said.err
+        shown = process("status", "--vault", str(vault), "--format", "text").out
+        assert "--confirm-removals" in shown
+        (own / "kept").rename(vault / "most")
+        until(lambda: not agent.status()["vanished"])
+        agent.settles(scratch)
+
+
+SOON_GONE = "from vaultmem.agent import reconciler; from vaultmem.agent import debounce as pace; pace.GONE_WAIT, reconciler.GONE_RETRY = 0.4, 2.0"
+
+
+def test_notes_that_go_one_after_the_other(own: Path, scratch: Path) -> None:
+    vault = fill(own / "dwindling", 90)
+    with agent_on(vault, SOON_GONE) as agent:
+        agent.watches()
+        for number in range(60):
+            (vault / f"base{number % 3}" / f"Note {number}.md").unlink()
+            if number % 10 == 9:
+                until(lambda: agent.is_current() or agent.status()["vanished"])
+                time.sleep(0.1)
+        until(lambda: agent.status()["vanished"])
+        left = agent.found("apple")
+        assert len(left) >= 90 - 20
+        refused = process("sync", "--no-embed", "--vault", str(vault))
+        assert refused.code == 1
+        assert "--confirm-removals" in one_line(refused)
+        assert agent.found("apple") == left
+        accepted = process("sync", "--no-embed", "--confirm-removals", "--vault", str(vault))
+        assert accepted.code == 0, accepted.err
+        assert len(agent.found("apple")) == 30
+        assert agent.status()["vanished"] is None
+        agent.settles(scratch)
+
+
+IMPATIENT = f"{SOON_GONE}; from vaultmem.agent import debounce as losses; losses.WINDOW, reconciler.GONE_RETRY = 5.0, 0.5"
+
+
+def test_what_is_kept_is_not_given_up_with_time(own: Path, scratch: Path) -> None:
+    vault = fill(own / "dripping", 90)
+    notes = [vault / f"base{number % 3}" / f"Note {number}.md" for number in range(30)]
+    texts = [note.read_text() for note in notes]
+    with agent_on(vault, IMPATIENT) as agent:
+        agent.watches()
+        for note in notes[:18]:
+            note.unlink()
+        until(lambda: len(agent.found("apple")) == 72)
+        for note in notes[18:]:
+            note.unlink()
+        until(lambda: agent.status()["vanished"])
+        put(vault / "base0" / "Meanwhile.md", "interim\n")
+        agent.finds("interim", "base0/Meanwhile.md")
+        time.sleep(6.0)  # longer than losses are remembered, and some looks at everything
+        assert len(agent.found("apple")) >= 70  # with the first 18, two more are believed at most
+        assert agent.status()["vanished"]
+        for note, text in zip(notes[18:], texts[18:], strict=True):
+            put(note, text)
+        until(lambda: not agent.status()["vanished"])
+        agent.settles(scratch)
+
+
+def test_notes_are_read_though_most_are_gone_at_the_start(own: Path, scratch: Path) -> None:
+    vault = fill(own / "halved", 60)
+    with agent_on(vault) as agent:
+        agent.watches()
+        assert agent.ends() == 0
+    away = (vault / "base1").rename(own / "base1 of halved")
+    put(vault / "base0" / "Note 0.md", "elsewhere\n")
+    put(vault / "New.md", "newcomer\n")
+    (vault / "base2" / "Note 2.md").unlink()
+    with agent_on(vault) as agent:
+        agent.finds("newcomer", "New.md")
+        agent.finds("elsewhere", "base0/Note 0.md")
+        assert agent.status()["vanished"]
+        assert len(agent.found("apple")) == 59
+        refused = process("sync", "--no-embed", "--vault", str(vault))
+        assert refused.code == 1
+        assert "--confirm-removals" in one_line(refused)
+        away.rename(vault / "base1")
+        until(lambda: not agent.status()["vanished"])
+        agent.settles(scratch)
+
+
+def test_the_manifest_is_lost(own: Path, scratch: Path) -> None:
+    vault = fill(own / "manifest", 20)
+    with agent_on(vault) as agent:
+        agent.watches()
+        (agent.state / "manifest.json").unlink()
+        put(vault / "Late.md", "belated\n")
+        until((agent.state / "manifest.json").exists)
+        agent.finds("belated", "Late.md")
+        agent.settles(scratch)
+        assert State(str(vault)).is_complete()
+        assert len([*agent.state.glob("gen-*")]) == 1
+
+
+JUMPING = """
+import os, time
+from vaultmem.agent import scheduler as clock
+real, flag = time.time, os.environ["CLOCK_FLAG"]
+def shown():
+    return real() + (float(open(flag).read() or 0) if os.path.exists(flag) else 0.0)
+time.time = shown
+clock.Timing._field_defaults.update(now=shown, jitter=0.1, heartbeat=0.1)
+"""
+
+
+def test_the_clock_may_jump(own: Path, tmp_path: Path, scratch: Path) -> None:
+    """The computer sleeps, somebody sets the clock back, summer time ends: it is compared, and goes on."""
+    vault, flag = fill(own / "jumping", 20), tmp_path / "flag"
+    with agent_on(
+        vault, f"exec({JUMPING!r}, {{}})", CLOCK_FLAG=str(flag), TZ="Europe/Berlin"
+    ) as agent:
+        agent.watches()
+        until(lambda: schedule(agent), what="no job is planned, so no clock is compared")
+        for hours, way in ((30, "forward"), (29, "back"), (-400, "back"), (0, "forward")):
+            put(tmp_path / "new flag", str(hours * 3600.0)).rename(flag)
+            until(lambda way=way: f"the clock went {way} by" in agent.err())  # type: ignore[misc]
+            put(vault / "Hour.md", f"hourglass{hours + 500}\n")
+            agent.finds(f"hourglass{hours + 500}", "Hour.md")
+        assert agent.err().count("the clock went") >= 3
+        agent.settles(scratch)
+
+
+def test_a_note_from_the_future_is_read_once_and_again_when_it_changes(
+    own: Path, scratch: Path
+) -> None:
+    """As after the clock was set back: such a time proves nothing, and may not keep the agent busy."""
+    vault = fill(own / "future", 5)
+    note, ahead = put(vault / "Ahead.md", "tomorrow aaa\n"), time.time_ns() + 86_400 * 10**9
+    os.utime(note, ns=(ahead, ahead))
+    with agent_on(vault, VAULTMEM_DEBUG="1") as agent:
+        agent.watches()
+        agent.finds("tomorrow aaa", "Ahead.md")
+        note.write_text("tomorrow bbb\n")
+        os.utime(note, ns=(ahead, ahead))
+        agent.finds('"tomorrow bbb"', "Ahead.md")
+        agent.settles(scratch)
+        until(agent.is_current)
+        assert agent.status()["waiting"] == 0

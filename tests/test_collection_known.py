@@ -1,0 +1,166 @@
+"""What one process leaves to the next of a memory folder, and how a memory is found in it."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from tests.collected import ONE, TEA, TWO, Folder, folder
+from tests.effort import takes_less
+from vaultmem.errors import NoteNotFoundError
+from vaultmem.text.similarity import content_hash, sketch
+
+__all__ = ["folder"]  # fixtures
+
+
+def opened_files(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many files a new process reads."""
+    from vaultmem.memories.memory_file import Reader
+
+    count = 0
+    real = Reader.read
+
+    def counted(self: Reader, *given: object) -> object:
+        nonlocal count
+        count += 1
+        return real(self, *given)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Reader, "read", counted)
+        again = folder.opened()
+        again.refresh()
+    assert again.live() == folder.known.live()
+    assert again.archived() == folder.known.archived()
+    assert again.blobs() == folder.known.blobs()
+    return count
+
+
+def test_the_next_process_reads_nothing_twice(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.memory(
+        "vaultmem/people/Tea.md", ONE, tags=["a"], mine={"deep": [1, None]}, importance=0.5
+    )
+    folder.memory("vaultmem/archive/Old.md", TWO, deleted_at="2026-11-22T10:00:00Z")
+    folder.put("vaultmem/inbox/Own.md", b"[[Tea]] of my own")
+    folder.live()
+    assert opened_files(folder, monkeypatch) == 0
+    folder.memory("vaultmem/people/Tea.md", ONE, "other")
+    folder.live()
+    assert opened_files(folder, monkeypatch) == 0
+    (folder.root / "vaultmem/inbox/Own.md").unlink()
+    folder.known.refresh(["vaultmem/inbox/Own.md"])
+    assert opened_files(folder, monkeypatch) == 0
+
+
+@pytest.mark.parametrize("damage", ["bytes", "empty", "row", "version", "folder"])
+def test_a_damaged_cache_is_made_anew(
+    folder: Folder, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.memory("vaultmem/people/Tea.md", ONE)
+    folder.live()
+    if damage in {"bytes", "empty"}:
+        folder.cache.write_bytes(b"x" * 5000 if damage == "bytes" else b"")
+    elif damage == "folder":
+        folder.cache.unlink()
+        folder.cache.mkdir()
+    else:
+        said = "UPDATE files SET memory = '[1]'" if damage == "row" else "PRAGMA user_version = 99"
+        with sqlite3.connect(folder.cache) as db:
+            db.execute(said)
+        db.close()
+    assert opened_files(folder, monkeypatch) == 1
+    assert opened_files(folder, monkeypatch) == (1 if damage == "folder" else 0)
+
+
+@pytest.fixture
+def filled(folder: Folder) -> Folder:
+    folder.memory("vaultmem/people/Ann's tea.md", ONE)
+    folder.memory(
+        "vaultmem/knowledge/Über Tee.md", TWO, "Something else entirely about other things."
+    )
+    folder.memory("vaultmem/archive/Coffee.md", "3333aaaa-1", deleted_at="2026-11-22T10:00:00Z")
+    folder.known.refresh()
+    return folder
+
+
+@pytest.mark.parametrize(
+    "given",
+    [ONE, ONE.upper(), "1111", "11111111-0000", "ann's TEA", "[[Ann's tea]]", "[[ann's tea|so]]", " Ann's tea ",
+     "vaultmem/people/Ann's tea.md", "vaultmem/people/Ann's tea", "people/Ann's tea", "people/ann's tea.MD"],
+)  # fmt: skip
+def test_a_memory_is_found_by_id_path_and_title(filled: Folder, given: str) -> None:
+    assert filled.known.find(given).id == ONE
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("111", "nothing has the id, title or path '111'; vaultmem list shows what there is"),
+        ("Anns tea", 'did you mean "Ann\'s tea"?'),
+        ("coffee", "'Coffee' was deleted on 2026-11-22; vaultmem restore 3333aaaa brings it back"),
+        ("3333aaaa", "was deleted on"),
+        ("", "Memory not found"),
+        ("../../etc/passwd", "Memory not found"),
+        ("x" * 5000, "Memory not found"),
+    ],
+)
+def test_what_is_not_found_is_said(filled: Folder, given: str, said: str) -> None:
+    with pytest.raises(NoteNotFoundError) as raised:
+        filled.known.find(given)
+    assert str(raised.value).startswith("Memory not found: ")
+    assert said in str(raised.value)
+    assert len(str(raised.value)) < 300
+
+
+def test_what_could_be_several_is_said(filled: Folder) -> None:
+    filled.memory("vaultmem/skills/Ann's tea.md", "1111ffff", "Another")
+    filled.known.refresh()
+    for given in ("1111", "Ann's tea"):
+        with pytest.raises(NoteNotFoundError) as raised:
+            filled.known.find(given)
+        assert (
+            f"{given!r} could mean 2 memories: 11111111 Ann's tea, 1111ffff Ann's tea; give more of the id"
+            in str(raised.value)
+        )
+    assert filled.known.find("1111f").id == "1111ffff"
+
+
+def test_contents_are_found_by_likeness(filled: Folder) -> None:
+    known = filled.known
+    assert [memory.id for memory in known.with_hash(content_hash(f"{TEA}\n\n"))] == [ONE]
+    near = TEA.replace("spring", "summer")
+    assert [memory.id for memory in known.like(sketch(near), 0.5)] == [ONE]
+    assert known.like(sketch("nothing of the kind is known here")) == []
+    assert known.like(()) == []
+    assert len(known.like(sketch(near), 0.0)) == 2
+
+
+def test_a_memory_that_is_gone_has_no_content(filled: Folder) -> None:
+    memory = filled.known.find(ONE)
+    (filled.root / memory.path).unlink()
+    with pytest.raises(NoteNotFoundError):
+        filled.known.content(memory)
+
+
+def test_whether_a_file_exists(filled: Folder) -> None:
+    filled.put("Note.md", b"x")
+    assert filled.known.exists("Note.md")
+    assert filled.known.exists("vaultmem/ARCHIVE/coffee.md")
+    assert not filled.known.exists("vaultmem/archive/Tea.md")
+    assert not filled.known.exists("No.md")
+
+
+def test_two_thousand_memories_are_known_in_a_moment(folder: Folder) -> None:
+    for number in range(2000):
+        folder.memory(
+            f"vaultmem/people/Memory number {number}.md", f"{number:08x}-0", f"{number} {TEA}"
+        )
+    assert takes_less(2.0, folder.known.refresh)  # 0.2 at rest
+    assert len(folder.known.live()) == 2000
+    again = folder.opened()
+    again.refresh()
+    assert len(again.live()) == 2000
+    assert takes_less(0.5, lambda: folder.opened().refresh())  # 0.1 at rest
+    assert takes_less(0.1, again.refresh)  # 0.01 at rest

@@ -1,0 +1,192 @@
+"""State that is damaged, of another version, or on a disk that is full."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.bad_input_vault import Mark, found, state, sync_cli, untouched
+from tests.cli_run import one_line, process, ran
+from tests.conftest import Write
+from tests.index_dump import (
+    assert_equals_rebuilt,
+    contents,
+    differences,
+    generation,
+    other_state,
+    rebuilt,
+    removed,
+    synced,
+)
+from vaultmem.index.state import State
+
+__all__ = ["state", "untouched"]  # fixtures
+
+
+def _damages() -> list[str]:
+    return ["removed", "empty", "garbage", "cut in half", "a folder", "one byte"]
+
+
+def _damage(file: Path, how: str) -> None:
+    data = file.read_bytes()
+    file.unlink()
+    if how == "empty":
+        file.write_bytes(b"")
+    elif how == "garbage":
+        file.write_bytes(os.urandom(max(4096, len(data))))
+    elif how == "cut in half":
+        file.write_bytes(data[: len(data) // 2])
+    elif how == "a folder":
+        file.mkdir()
+    elif how == "one byte":
+        file.write_bytes(data[:-1] + bytes([data[-1] ^ 0xFF]) if data else b"x")
+
+
+READING = (
+    "search apple",
+    "status",
+    "doctor",
+    "tasks",
+    "links Note",
+    "related Note",
+    "why apple Note",
+)
+
+
+@pytest.mark.parametrize("how", _damages())
+def test_damaged_state(
+    vault: Path, write: Write, untouched: Mark, how: str, tmp_path: Path
+) -> None:
+    """Each file of the index in turn. Reading says one line or works; a sync (at worst a rebuild) heals."""
+    write("Note.md", "---\ntags: [x]\n---\nAn apple and [[Other]].\n\n- [ ] task")
+    write("Other.md", "Another apple.")
+    synced(vault)
+    untouched()
+    folder = Path(State(str(vault)).folder)
+    names = [
+        str(p.relative_to(folder))
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and p.name != "lock"
+    ]
+    kept = shutil.copytree(folder, tmp_path / "kept")
+    should = rebuilt(vault, tmp_path / "scratch")
+    assert len(names) >= 5
+    for name in names:
+        if (name, how) == ("manifest.json", "a folder"):
+            continue  # nobody but a person makes one; "Is a directory" says enough
+        removed(folder)
+        shutil.copytree(kept, folder)
+        _damage(folder / name, how)
+        for command in READING:
+            ended = ran(*command.split(), "--format", "text", "--vault", str(vault))
+            assert ended.code in (0, 1), (name, command)
+            assert "Traceback" not in ended.err
+            if ended.code == 1 and command != "doctor":
+                assert "vaultmem" in ended.err.splitlines()[-1], (name, command)
+        ended = sync_cli(vault)
+        assert ended.code in (0, 1), (name, ended.err)
+        assert "Traceback" not in ended.err
+        if ended.code or ran("search", "apple", "--vault", str(vault)).code:
+            ended = sync_cli(vault, "--rebuild")
+        assert ended.code == 0, (name, ended.err)
+        assert not differences(contents(vault), should), name
+
+
+def test_another_version(vault: Path, write: Write, untouched: Mark) -> None:
+    write("Note.md", "apple")
+    synced(vault)
+    untouched()
+    manifest = generation(vault).parent / "manifest.json"
+    for change in (
+        {"format": 99},
+        {"catalog": 99},
+        {"analyzer": "other"},
+        {"generation": "one"},
+        {"generation": 7},
+    ):
+        manifest.write_text(json.dumps({**json.loads(manifest.read_text()), **change}))
+        assert found(vault, "apple") == ["Note.md"], change  # indexed again on the way
+        assert generation(vault).is_dir()
+    for broken in ("", "[]", "{", "null", '{"generation": true}'):
+        manifest.write_text(broken)
+        assert found(vault, "apple") == ["Note.md"], broken
+
+
+def test_state_folder_that_cannot_be_made(
+    vault: Path, write: Write, untouched: Mark, tmp_path: Path
+) -> None:
+    write("Note.md", "apple")
+    untouched()
+    (tmp_path / "file").write_text("")
+    with other_state(tmp_path / "file" / "below"):
+        ended = sync_cli(vault)
+    assert ended.code == 1
+    assert "VAULTMEM_STATE" in one_line(ended)
+
+
+def test_full_disk(vault: Path, write: Write, untouched: Mark, tmp_path: Path) -> None:
+    for number in range(400):
+        write(
+            f"Note {number}.md", f"apple {number} " + " ".join(f"w{number}x{n}" for n in range(400))
+        )
+    untouched()
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1500k", "tmpfs", str(small)],
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode:
+        pytest.skip("no right to mount a small disk")
+    try:
+        with other_state(small / "state"):
+            ended = process("sync", "--no-embed", "--format", "text", "--vault", str(vault))
+            assert ended.code == 1
+            assert "Traceback" not in ended.err
+            assert len([line for line in ended.err.splitlines() if line]) == 1, ended.err
+            assert "space" in ended.err or "full" in ended.err
+            subprocess.run(["mount", "-o", "remount,size=60m", str(small)], check=True)
+            assert sync_cli(vault).code == 0
+            assert_equals_rebuilt(vault, tmp_path / "scratch")
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+LIMITED = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+from vaultmem import cli
+sys.exit(cli.main(["sync", "--no-embed", "--format", "text", "--vault", sys.argv[2]]))
+"""
+
+
+@pytest.mark.parametrize("size", [10, 5_000, 40_000, 120_000])
+def test_files_that_may_not_grow(
+    vault: Path, write: Write, untouched: Mark, size: int, tmp_path: Path
+) -> None:
+    for number in range(100):
+        write(
+            f"Note {number}.md",
+            f"apple {number} [[Note {number + 1}]] " + "roof bell " * 200 + str(number) * 50,
+        )
+    untouched()
+    ended = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(size), str(vault)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode in (0, 1), ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1, ended.stderr
+    assert sync_cli(vault).code == 0
+    assert_equals_rebuilt(vault, tmp_path / "scratch")

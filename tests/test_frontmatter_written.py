@@ -1,0 +1,135 @@
+"""Values and front matter as they are written: read back by both YAMLs, made for people."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vaultmem.vault.frontmatter import compose, read_yaml, split
+from vaultmem.vault.yaml_lines import format_text, format_value
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import Value
+
+
+Json = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.text(st.characters(exclude_categories=["Cs"]), max_size=8), inner, max_size=4
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.text() | st.text("0123456789.eE+-_:xobTZ infa", max_size=12))
+def test_written_text_reads_back_in_both_yamls(text: str) -> None:
+    import yaml
+
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        return
+    line = f"k: {format_text(text)}\n"
+    assert read_yaml(line).properties == {"k": text}
+    assert yaml.safe_load(line) == {"k": text}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yes",
+        "No",
+        "on",
+        "y",
+        "null",
+        "~",
+        "",
+        "12:30",
+        "2026-05-07",
+        "007",
+        "1e3",
+        "0o17",
+        "0x1F",
+        "1_000",
+        "+1",
+        "a: b",
+        "a #b",
+        "a:",
+        "- x",
+        "@x",
+        "`x",
+        "%x",
+        "[[A]]",
+        "see [[A]]",
+        "{x",
+        "&x",
+        "*x",
+        "!x",
+        "|",
+        ">",
+        "?",
+        " x",
+        "x ",
+        "#x",
+        "---",
+        "...",
+        ".5",
+        "<<",
+        "=",
+        "-5",
+        "'q'",
+        '"q"',
+        "two\nlines",
+        "tab\tx",
+        ",",
+        "\x7f",
+        "TRUE",
+    ],
+)
+def test_doubtful_text_gets_double_quotes(text: str) -> None:
+    assert format_text(text).startswith('"')
+    assert read_yaml(f"k: {format_text(text)}").properties == {"k": text}
+
+
+@given(Json)
+def test_written_values_read_back(value: object) -> None:
+    text = format_value(value)  # type: ignore[arg-type]
+    found = read_yaml(f"k: {text}\n").properties["k"]
+    assert json.dumps(found) == json.dumps(value)
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20), Json
+    ),
+    st.text(),
+)
+def test_composed_notes_read_back(values: dict[str, object], body: str) -> None:
+    text = compose(values, body)  # type: ignore[arg-type]
+    front = split(text)
+    assert front.error is None
+    assert json.dumps(front.properties) == json.dumps(values)
+    assert text[front.body :] == body
+
+
+def test_composed_note_is_made_for_people() -> None:
+    values: dict[str, Value] = {
+        "id": "7f",
+        "标签": ["计划", "no"],
+        "content": "x",
+        "on": True,
+        "due": None,
+    }
+    assert compose(values, "Body\n") == (
+        '---\nid: 7f\n标签:\n  - 计划\n  - "no"\ncontent: x\n"on": true\ndue:\n---\nBody\n'
+    )
+    assert compose({}, "x") == "---\n\n---\nx"

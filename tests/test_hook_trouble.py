@@ -1,0 +1,141 @@
+"""A hook never keeps a session from starting: broken settings, a damaged index, wrong words."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import Ran, one_line, process, ran
+from tests.hooked import HARNESSES, advised, asked, remembering, text_in, today
+from tests.stand_in_agent import agent_for
+from vaultmem import paths
+from vaultmem_assistants.context import context
+
+__all__ = ["remembering", "today"]  # fixtures
+
+
+def empty(ended: Ran, harness: str = "claude") -> str:
+    """The hook has answered with an empty context; the line that says why."""
+    assert ended.code == 0
+    assert text_in(ended.data, harness) == ""
+    return one_line(ended)
+
+
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_no_vault_is_an_empty_context(tmp_path: Path, harness: str) -> None:
+    assert "does not exist" in empty(asked(tmp_path / "gone", harness=harness), harness)
+
+
+def test_broken_settings_are_an_empty_context(vault: Path, tmp_path: Path) -> None:
+    (tmp_path / "vaultmem").mkdir()
+    (tmp_path / "vaultmem" / "config.yaml").write_text("vault: [\n")
+    words = ("hook", "session-start", "--harness", "claude", "--vault", str(vault))
+    assert "config.yaml" in empty(process(*words, XDG_CONFIG_HOME=str(tmp_path)))
+
+
+@pytest.mark.parametrize("prompt", ["", "boiler"])
+def test_a_damaged_index_is_healed_and_all_is_told(
+    remembering: Path, prompt: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked(remembering)
+    state = Path(paths.state_folder(str(remembering)))
+    for file in state.rglob("catalog.db*"):
+        file.write_bytes(b"damaged" * 1000)
+    ended = asked(remembering, "--prompt", prompt)
+    assert ended.code == 0
+    assert advised(text_in(ended.data, "claude"))
+    assert "pending>" in ended.out
+    assert [one.getMessage() for one in caplog.records] == [
+        "vaultmem: the catalog is damaged; building it anew"
+    ]
+
+
+def test_a_surprise_is_an_empty_context(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def surprise(*_: object) -> None:
+        raise RuntimeError("what\nis this")
+
+    monkeypatch.setattr("vaultmem_assistants.hook.context", surprise)
+    assert empty(asked(vault)) == "vaultmem: what is this"
+
+
+def test_what_fails_in_the_agent_is_done_by_whoever_asked(
+    remembering: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vaultmem_assistants import hook
+
+    alone = asked(remembering)
+    real, calls = context, []
+
+    def first_fails(*words: object) -> object:
+        calls.append(words)
+        if len(calls) == 1:
+            raise RuntimeError("in the agent")
+        return real(*words)  # type: ignore[arg-type] # handed on as it came
+
+    monkeypatch.setattr(hook, "context", first_fails)
+    with agent_for(remembering):
+        assert asked(remembering) == alone
+    assert len(calls) == 2
+
+
+def test_a_harness_that_nobody_knows_starts_all_the_same() -> None:
+    said = ran("hook", "session-start", "--harness", "emacs")
+    assert (said.code, said.out) == (0, "{}\n")
+    assert "known: claude" in said.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["session-end --harness claude", "session-start", "", "session-start --harness", "--harness claude --more x"],
+)  # fmt: skip
+@pytest.mark.parametrize("through", [ran, process])
+def test_wrong_words_are_said_and_keep_nobody_from_starting(
+    words: str, through: Callable[..., Ran]
+) -> None:
+    said = through("hook", *words.split())
+    assert (said.code, said.out) == (0, "{}\n")
+    assert one_line(said)
+
+
+def test_the_folder_that_the_harness_names_leads_to_the_vault(
+    remembering: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    inner = remembering / "Clippings"
+    for said in ({"cwd": str(inner)}, {"cwd": "/", "workspace_roots": [7, str(inner)]}):
+        ended = subprocess.run(
+            [sys.executable, "-m", "vaultmem", "hook", "session-start", "--harness", "cursor"],
+            input=json.dumps(said), capture_output=True, text=True, check=True, cwd=tmp_path / "elsewhere", timeout=60,
+        )  # fmt: skip
+        assert "trains" in text_in(json.loads(ended.stdout), "cursor"), ended.stderr
+
+
+@pytest.mark.parametrize(
+    "given", [b"", b"{", b"[]", b'{"cwd": 7}', b'{"cwd": "relative"}', b"\xff" * 9, b"[" * 60_000]
+)
+def test_odd_words_on_stdin_are_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: bytes
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "no vault here" in empty(
+        process("hook", "session-start", "--harness", "claude", given=given)
+    )
+
+
+def test_nobody_waits_for_stdin(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "vaultmem", "hook", "session-start", "--harness", "claude"],
+            stdin=reading, capture_output=True, check=True, cwd=tmp_path, timeout=60,
+        )  # fmt: skip
+    finally:
+        os.close(reading)
+        os.close(writing)
+    assert text_in(json.loads(ended.stdout), "claude") == ""

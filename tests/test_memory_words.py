@@ -1,0 +1,384 @@
+"""What is typed or piped in, which memory is meant, and what a terminal gets."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import unicodedata
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.cli_run import one_line, process, tree_hash
+from tests.index_dump import synced
+from tests.memory_commands import (
+    KINDS,
+    Make,
+    cli_main,
+    done,
+    files,
+    make,
+    on,
+    outside,
+    refused,
+    said,
+    vault,
+    without_a_model,
+)
+from tests.test_output import on_terminal
+from vaultmem.commands.rendering import is_data_waiting
+from vaultmem.memories.arguments import Arguments
+
+__all__ = ["make", "vault", "without_a_model"]  # fixtures
+
+ONE, OTHER = "abcd1111-0000-4000-8000-000000000001", "abcd2222-0000-4000-8000-000000000002"
+TEXTS = {
+    "path": "../../x",
+    "device": "CON",
+    "long": "word " * 60,
+    "longer": "x" * 300,
+    "emoji": "🎉🎉🎉",
+    "right to left": "\u202eevil\u202c and \u05e9\u05dc\u05d5\u05dd",
+    "yaml": "key: [value, {a: b}]\n- x: 'y",
+    "rules": "---\nid: hacked\n---\nbody --- here",
+    "inner rules": "first\n\n---\n\nlast",
+    "properties": "id:: hacked\nphase:: gone\n\ntext",
+    "link": "see [[../../etc/passwd|x]] #tag",
+    "fence": "```\n[[no link]]\n```",
+    "chinese": "用户喜欢深色模式。",
+    "date": "2026-11-22",
+    "dots": "...",
+    "windows": "a\r\nb\r\n",
+    "dash": "-",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_is_written_comes_back(make: Make, kind: str) -> None:
+    """Odd texts, piped in: each is a file in the inbox under a harmless name, and says what it said."""
+    vault = make(kind)
+    before = outside(vault)
+    for number, text in enumerate(TEXTS.values()):
+        made = done(vault, "write", given=text.encode())
+        assert made["created"], text
+        folder, _, name = made["path"].rpartition("/")
+        assert folder == "vaultmem/inbox"
+        assert len(name) <= 120
+        assert not [
+            c
+            for c in name
+            if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in '\\/:*?"<>|#^[]\u202e'
+        ]
+        assert name.split(".")[0].strip().upper() not in ("", "CON")
+        found = done(vault, "read", made["id"])
+        assert found["id"] == made["id"] != "hacked"
+        wanted = text.replace("\r\n", "\n")
+        assert " ".join(found["content"].split()) == " ".join(wanted.split())
+        assert len(files(vault)) == number + 1
+    assert outside(vault) == before
+
+
+def test_words_and_options_stand_in_any_order(vault: Path) -> None:
+    made = done(vault, "write", "tea", "--tags", "a", "at", "--agent=claude", "four")
+    assert (made["content"].strip(), made["tags"], made["agent"]) == (
+        "tea at four",
+        ["a"],
+        "claude",
+    )
+    assert done(vault, "write", "-5 degrees", "outside")["content"].strip() == "-5 degrees outside"
+    assert (
+        done(vault, "write", "--", "--tags", "is an option")["content"].strip()
+        == "--tags is an option"
+    )
+    assert done(vault, "write", "---\nrule\n---")["content"].strip() == "---\nrule\n---"
+    assert (
+        done(vault, "write", "-", given="aus der Röhre\n".encode())["content"].strip()
+        == "aus der Röhre"
+    )
+    assert (
+        done(vault, "write", given=b"\xef\xbb\xbfwith a mark")["content"].strip() == "with a mark"
+    )
+    assert "--catgory" in refused(vault, "write", "tea", "--catgory", "date", code=2)
+
+
+def test_at_a_terminal_there_must_be_words(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vaultmem.commands.rendering.is_terminal", lambda _: True)
+    assert "what is to be remembered?" in refused(vault, "write", code=2)
+    assert not (vault / "vaultmem").exists()
+
+
+def test_the_same_and_the_similar_are_told(vault: Path) -> None:
+    text = (
+        "The gauge at the old bridge froze twice last winter and had to be thawed with warm water"
+    )
+    first = done(vault, "write", text)
+    again = on(vault, "write", "--format", "text", text)
+    assert (again.code, again.out) == (0, "")
+    assert f"the same text is there already: {first['title']} ({first['id'][:8]})" in again.err
+    assert done(vault, "write", text)["duplicate_of"] == first["id"]
+    near = on(vault, "write", "--format", "text", text + " by hand")
+    assert near.out.startswith("written: ")
+    assert f"similar to {first['title']}" in near.err
+    assert len(files(vault)) == 2
+    replaced = done(vault, "write", "It froze three times", "--replaces", first["id"][:8])
+    assert replaced["created"]
+    assert f"vaultmem/archive/{first['title']}.md" in files(vault)
+
+
+def test_a_dry_run_changes_no_byte(vault: Path) -> None:
+    made = done(vault, "write", "We decided to use PostgreSQL", "--decay", "reinforceable")
+    done(vault, "write", "Anne likes tea")
+    before = tree_hash(vault)
+    for words in (
+        ("write", "More"), ("delete", made["id"]), ("tag", made["id"], "x"), ("upgrade", made["id"]), ("upgrade",),
+        ("link", made["id"], "Anne likes tea"), ("reinforce", made["id"]), ("resolve-links",), ("dream", "--level", "3"),
+        ("expire",), ("decay",), ("consolidate",), ("undo", "--last"),
+    ):  # fmt: skip
+        report = done(vault, *words, "--dry-run")
+        assert report["dry_run"] is True, words
+        assert all("diff" in change for change in report["changes"])
+        assert tree_hash(vault) == before, words
+    shown = said(vault, "tag", made["id"], "x", "--dry-run")
+    assert "\n+tags: [x]" in shown.out.replace("tags:\n+  - x", "tags: [x]")
+    assert "nothing was done yet" in shown.err
+
+
+def test_a_job_changes_no_more_than_it_may(vault: Path) -> None:
+    for text in (
+        "Decision: we chose PostgreSQL over MySQL",
+        "Decision: we chose the van over the train",
+        "Decision: we chose tea over coffee",
+    ):
+        done(vault, "write", text)
+    first = said(vault, "dream", "--limit", "2")
+    assert (
+        len([line for line in first.out.splitlines() if line.startswith("filed under decisions: ")])
+        == 2
+    )
+    assert "1 more waits: run it again" in first.err
+    assert done(vault, "dream")["counts"] == {"move": 1}
+    assert done(vault, "dream")["changes"] == []
+
+
+def two(vault: Path) -> None:
+    """Two memories whose ids begin alike."""
+    for id_, title in ((ONE, "First"), (OTHER, "Second")):
+        file = vault / "vaultmem" / "knowledge" / f"{title}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(
+            f"---\nid: {id_}\nphase: organized\ncategory: knowledge\nscope: global\n"
+            f"created_at: 2026-11-01T00:00:00Z\nupdated_at: 2026-11-01T00:00:00Z\n---\n\n{title} text\n"
+        )
+
+
+def test_a_memory_is_meant_by_id_title_or_path(vault: Path) -> None:
+    two(vault)
+    for given in (
+        ONE,
+        "abcd1",
+        "first",
+        "[[First]]",
+        "vaultmem/knowledge/First.md",
+        "knowledge/First",
+    ):
+        assert done(vault, "read", given)["id"] == ONE, given
+    unknown = refused(vault, "read", "ffff-unknown")
+    assert "Memory not found" in unknown
+    assert "could mean 2 memories" in refused(vault, "delete", "abcd")
+    assert "Memory not found" in refused(vault, "tag", "abc", "x")
+    for command in ("read", "get", "delete", "restore", "reinforce"):
+        assert "ID is missing" in refused(vault, command, code=2)
+        assert "ID is empty" in refused(vault, command, " ", code=2)
+    assert "Memory not found" in refused(vault, "read", "../../etc/passwd")
+    assert "Memory not found" in refused(vault, "read", "x" * 5000)
+    assert "Memory not found" in refused(vault, "read", "a\x1b[31m\x00b")
+    assert "not deleted" in refused(vault, "restore", ONE)
+    assert "itself" in refused(vault, "link", ONE, "First")
+
+
+def test_links_and_backlinks_know_ids(vault: Path) -> None:
+    two(vault)
+    done(vault, "link", ONE, OTHER)
+    synced(vault)
+    assert done(vault, "backlinks", ONE)["note"] == "vaultmem/knowledge/First.md"
+    assert (
+        done(vault, "backlinks", "abcd2")["backlinks"][0]["source"] == "vaultmem/knowledge/First.md"
+    )
+    assert done(vault, "links", "ABCD1")["links"][0]["target"] == "vaultmem/knowledge/Second.md"
+    assert done(vault, "related", "abcd1")["note"] == "vaultmem/knowledge/First.md"
+    assert "several notes" in refused(vault, "links", "abcd")
+    assert "no note is called" in refused(vault, "links", "abc")
+    assert "no note is called" in refused(vault, "links", "%%%%")
+    (vault / "abcd1.md").write_text("a note of that name comes first")
+    synced(vault)
+    assert done(vault, "links", "abcd1")["note"] == "abcd1.md"
+
+
+NO_SENSE = {
+    "tag x": "name a tag",
+    "link x": "required: OTHER",
+    "undo": "name one of",
+    "undo --last --by x --since 1h": "name one of",
+    "undo --by x": "go together",
+    "undo abcd --since 1h": "go together",
+    "dream --level 4": "invalid choice",
+    "dream --limit 0": "limit",
+    "list --limit 0": "--limit must be from 1",
+    "list --min-confidence 2": "--min-confidence must be",
+    "history --limit 0": "--limit must be from 1",
+    "recall x --as-of whenever": "--as-of must be",
+    "recall x --top-k 0": "--top-k must be",
+    "upgrade --category people": "goes with one memory",
+    "upgrade x --limit 3": "goes without an ID",
+    "review --accept": "name the proposal",
+    "review x --accept --reject": "not allowed with",
+    "diff": "required: COMMIT",
+    "list --category xyzzy": "--category must be one of",
+    "list --phase solid": "--phase must be one of",
+    "list --from tomorrowish": "--from must be a day",
+    "list --to 'every day'": "--to must be a day",
+    "history --since ages": "--since must be",
+    "write Another --expires someday": "--expires must be",
+}
+
+NOT_THERE = {
+    "history nobody": "Memory not found",
+    "diff zzzz": "zzzz",
+    "undo zzzz": "zzzz",
+    "upgrade x --category inbox": "another category",
+    "review zzzz --accept": "no proposal has the id",
+}
+
+
+def test_what_makes_no_sense_or_does_not_exist_is_said_in_one_line(vault: Path) -> None:
+    done(vault, "write", "x")
+    synced(vault)
+    for line, reason in NO_SENSE.items():
+        assert reason in refused(vault, *shlex.split(line), code=2), line
+    for line, reason in NOT_THERE.items():
+        assert reason in refused(vault, *shlex.split(line)), line
+
+
+def test_an_undo_says_what_it_did_or_which_file_refused_it(vault: Path) -> None:
+    made = done(vault, "write", "Anne prefers trains")
+    commit = done(vault, "history")["history"][0]["commit"]
+    first = said(vault, "undo", commit)
+    assert "1 file archived" in first.err
+    assert "as before" not in first.err
+    again = said(vault, "undo", commit)
+    assert (again.out, again.err) == ("", "vaultmem: already undone: nothing was changed\n")
+    made = done(vault, "write", "Anne prefers planes")
+    commit = done(vault, "history")["history"][0]["commit"]
+    (vault / made["path"]).write_text(f"---\nid: {made['id']}\nx: [\n---\nAnne\n")
+    shown = on(vault, "undo", "--format", "text", commit)
+    assert f"nothing was undone: {made['path']} is another file" in one_line(shown)
+
+
+@pytest.mark.parametrize("command", [("write", "with words"), ("ingest", "--text", "with words")])
+def test_words_and_a_pipe_are_told_apart(vault: Path, command: tuple[str, ...]) -> None:
+    words = (command[0], "--vault", str(vault), "--format", "text", *command[1:])
+    ended = process(*words, given=b"a dog")
+    assert ended.code == 0
+    assert "stdin is left alone" in ended.err
+    assert "stdin" not in process(*words, given=b"").err
+
+
+def test_a_silent_stdin_is_not_waited_for(vault: Path, tmp_path: Path) -> None:
+    read, write = os.pipe()
+    ours, theirs = socket.socketpair()
+    (tmp_path / "read").write_text("all")
+    try:
+        with (
+            open(os.devnull, "rb") as nothing,
+            open(tmp_path / "read", "rb") as file,
+            ours,
+            theirs,
+        ):
+            for handle in (read, nothing.fileno(), theirs.fileno(), file.fileno()):
+                os.lseek(file.fileno(), 0, os.SEEK_END)
+                assert not _waits(handle)
+            os.write(write, b"x")
+            ours.send(b"x")
+            file.seek(0)
+            assert [_waits(each) for each in (read, theirs.fileno(), file.fileno())] == [True] * 3
+    finally:
+        os.close(read)
+        os.close(write)
+    command = [sys.executable, "-m", "vaultmem", "write", "--vault", str(vault), "words"]
+    closed = subprocess.run(["sh", "-c", '"$@" <&-', "sh", *command], timeout=60, check=False)
+    assert closed.returncode == 0
+
+
+def _waits(handle: int) -> bool:
+    before = sys.stdin
+    try:
+        with open(handle, closefd=False) as sys.stdin:
+            return is_data_waiting()
+    finally:
+        sys.stdin = before
+
+
+def test_days_may_be_words(vault: Path) -> None:
+    made = done(vault, "write", "Anne prefers trains", "--expires", "tomorrow")
+    assert made["expires_at"]
+    for words in (("--from", "yesterday"), ("--from", "昨天"), ("--to", "today")):
+        assert done(vault, "list", *words)["count"] == 1, words
+    assert done(vault, "list", "--to", "yesterday")["count"] == 0
+    assert done(vault, "history", "--since", "yesterday")["count"]
+
+
+def test_words_mean_a_day_that_fits() -> None:
+    now = datetime(2026, 11, 21, 10, tzinfo=UTC)
+    for words, ahead, back in (
+        ("tomorrow", "2026-11-22T00:00", "2026-11-22T00:00"),
+        ("Friday", "2026-11-27T00:00", "2026-11-20T00:00"),
+        ("周五", "2026-11-27T00:00", "2026-11-20T00:00"),
+        ("2 hours ago", "2026-11-21T08:00", "2026-11-21T08:00"),
+        ("3 May", "2027-05-03T00:00", "2026-05-03T00:00"),
+        ("next month", "2026-12-01T00:00", "2026-12-01T00:00"),
+    ):
+        params = Arguments({"since": words})
+        times = [params.moment("since", now, ahead=each) for each in (True, False)]
+        read = [datetime.fromtimestamp(at, UTC).isoformat()[:16] for at in times]
+        assert read == [ahead, back], words
+
+
+def test_reviews_are_not_crowded_out_by_tasks(vault: Path) -> None:
+    tasks = "".join(f"- [ ] Task {n} 📅 2026-01-01\n" for n in range(40))
+    (vault / "Notes" / "Tasks.md").write_text(tasks)
+    (vault / "vaultmem").mkdir()
+    (vault / "vaultmem" / "Dropped.md").write_text("A thought.\n")
+    synced(vault)
+    shown = said(vault, "pending", "--all").out
+    assert shown.count("Task ") == 40
+    chores = said(vault, "pending").out.splitlines()
+    assert chores[1].endswith("1 thing for the memory to be looked after: vaultmem review")
+    assert chores[2:] == ["+40 overdue for more than two weeks: vaultmem pending --all"]
+    [line] = said(vault, "review").out.splitlines()
+    assert line.endswith("is in no folder of a category, and is left alone  vaultmem/Dropped.md")
+    assert "vaultmem/Dropped.md is in no folder" in said(vault, "dream").err
+
+
+EVIL = "Title\x1b]0;owned\x07\n\nbody \x1b[31mred\x1b[0m \u202eturned\n"
+
+
+def test_a_memory_cannot_steer_the_terminal(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two(vault)
+    file = vault / "vaultmem" / "knowledge" / "First.md"
+    file.write_text(file.read_text().replace("First text\n", EVIL))
+    exact = said(vault, "read", ONE).out
+    assert exact.endswith(f"\n\n{EVIL}")
+    terminal = on_terminal(monkeypatch)
+    assert cli_main("read", ONE, "--vault", str(vault)) == 0
+    assert cli_main("list", "--vault", str(vault)) == 0
+    assert cli_main("tag", ONE, "x", "--dry-run", "--vault", str(vault)) == 0
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
+    assert "body" in shown
+    assert not [c for c in shown if (ord(c) < 32 and c not in "\n\t") or c == "\u202e"]
+    assert "\x1b]0" not in terminal.getvalue()
+    assert "\x1b[31mred" not in terminal.getvalue()

@@ -1,0 +1,270 @@
+"""What a deep dream proposes of the notes of a vault, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from vaultmem import Vault
+from vaultmem.api.rpc import Reader
+from vaultmem.errors import UsageError
+from vaultmem.memories import proposals
+from vaultmem.memories.note_names import Titles, names, names_in, slips
+from vaultmem.memories.proposals import (
+    Note,
+)
+from vaultmem.search.related import Related
+
+Write = Callable[..., Path]
+BODY = "Beans along the fence, and the compost behind the shed, as it was in the year before.\n"
+
+
+@pytest.fixture
+def open_vault(vault: Path) -> Iterator[Vault]:
+    with Vault(str(vault)) as opened:
+        yield opened
+
+
+def proposed(vault: Vault, kind: str) -> list[tuple[str, str]]:
+    """What a deep dream proposes of a kind: which note, and what would stand there."""
+    vault.sync()
+    count = vault.dream(3)["proposals"]
+    found = vault.proposals()
+    assert count == len(found) == vault.waiting()["proposals"]
+    return [(each["path"], each["new"]) for each in found if each["kind"] == kind]
+
+
+def test_a_note_of_many_megabytes_is_left_alone(
+    open_vault: Vault, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody reads it line by line, and a dream would take minutes to."""
+    write("Garden diary.md", BODY)
+    write(
+        "Huge.md",
+        f"[[Gardne diary]] and the Garden diary.\n{BODY * (proposals.LARGEST // len(BODY) + 1)}",
+    )
+    read: list[int] = []
+    monkeypatch.setattr(
+        proposals,
+        "Note",
+        lambda path, text, outline: read.append(len(text)) or Note(path, text, outline),
+    )
+    assert proposed(open_vault, "broken-link") == proposed(open_vault, "mention") == []
+    assert max(read) < 2 * len(BODY)
+
+
+OTHERS = [
+    ("Dec 1st, 2025", "Dec 16th, 2020"), ("Jun 1st, 2020", "Jan 1st, 2020"), ("2022-12-04", "2022-12-06"),
+    ("2022_12_04", "2022-12-04"), ("2022年12月4日", "2022年11月4日"), ("Monday 4 May 2020", "Monday, 4 May 2020"),
+    ("example1", "examples"), ("example1", "example2"), ("Release 1.2 of the engine", "Release 1.3 of the engine"),
+    ("胸部肌肉如何训练", "肩部肌肉如何训练"), ("阿里云", "阿里云盘"), ("为什么要早起跑步", "为什么不要早起跑步"),
+    ("Home", "Chrome"), ("Home", "Hope"), ("C", "C++"), ("C#", "C++"), ("Jan", "Jane"), ("internal", "external"),
+    ("import settings", "export settings"), ("Team Alpha A", "Team Alpha B"), ("Garden plan", "Garden plan B"),
+    ("Grafana.png", "Grafana"), ("{{title}} plan", "title plan"), ("🎬长安十二时辰", "📚长安十二时辰"),
+]  # fmt: skip
+
+SLIPS = [
+    ("Grafna", "Grafana"), ("Garden plam", "Garden plan"), ("Gardne plan", "Garden plan"), ("note", "Notes"),
+    ("auto-link-title", "Auto Link Title"), ("DigitalGarden", "Digital Garden"), ("Company", "Companies"),
+    ("《学会提问》", "📚学会提问"), ("學習方法", "学习方法"), ("思维 导图", "思维导图"),
+    ("如何使用番茄工作", "如何使用番茄工作法"), ("Release 1.2 of the engin", "Release 1.2 of the engine"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "title"), OTHERS)
+def test_a_name_that_may_mean_something_else_is_no_slip(name: str, title: str) -> None:
+    assert slips(name, title) is None
+    assert slips(title, name) is None
+    assert Titles([title]).nearest(name) == ()
+
+
+@pytest.mark.parametrize(("name", "title"), SLIPS)
+def test_a_slip_of_the_pen_is_seen_both_ways(name: str, title: str) -> None:
+    assert slips(name, title) is not None
+    assert slips(name, title) == slips(title, name)
+    assert Titles([title, "Something else"]).nearest(name) == (title,)
+
+
+def test_of_two_titles_that_are_equally_near_none_is_meant() -> None:
+    assert Titles(["Gardens", "Garden-s"]).nearest("gardens") == ()
+    assert Titles(["Garden plan", "Garden play"]).nearest("Garden plax") == ()
+    assert Titles(["Garden plan", "Gardenplan"]).nearest("Garden plam") == ("Garden plan",)
+
+
+def test_links_to_days_and_links_in_templates_stay_as_they_are(
+    open_vault: Vault, write: Write
+) -> None:
+    write("Garden plan.md", BODY)
+    write("2022-12-06.md", BODY)
+    write("Index.md", "[[2022-12-04]] [[Dec 6th, 2022]] [[Gardenplan]]\n")
+    write("Forms/Daily.md", "[[Gardenplan]] of {{date}}\n")
+    write("Templates/Week.md", "[[Gardenplan]]\n")
+    assert proposed(open_vault, "broken-link") == [("Index.md", "Garden plan")]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("We publish with Publishing now", ["Publishing"]),
+        ("Publishing the app takes long", []),
+        ("- Publishing: how", []),
+        ("Done. Publishing is next", []),
+        ("PUBLISHING and publishing", []),
+        ("It runs on GitHub; GitHub is down", ["GitHub"]),
+        ("copy all pages", []),
+        ("in the right sidebar", ["Right sidebar"]),
+        ("- Right sidebar: open it", []),
+        ("保留上下文的关系，并做思维导图", ["思维导图"]),
+    ],
+)
+def test_words_are_names_only_where_they_are_meant_so(line: str, found: list[str]) -> None:
+    wanted = names(["Publishing", "GitHub", "All pages", "Right sidebar", "上下文", "思维导图"])
+    assert [name.title for name in names_in(line, line, wanted)] == found
+
+
+def test_mentions_are_proposed_in_ordinary_notes_only(open_vault: Vault, write: Write) -> None:
+    write("Garden plan.md", BODY)
+    text = "We spoke of the garden plan.\n"
+    write("Meeting.md", text)
+    write("Templates/Meeting of.md", text)
+    write("Forms/Note.md", f"---\nday: {{{{date}}}}\n---\n{text}")
+    write("Board.md", f"---\nkanban-plugin: board\n---\n{text}")
+    assert proposed(open_vault, "mention") == [("Meeting.md", "[[garden plan]]")]
+
+
+def test_a_note_that_says_the_same_goes_only_where_nothing_links_to_it(
+    open_vault: Vault, write: Write
+) -> None:
+    write("A/Beans.md", BODY)
+    write("B/Beans too.md", BODY)
+    write("Linked.md", BODY + "More.\n")
+    write("Linked too.md", BODY + "More.\n")
+    write("Index.md", "[[Linked]] and [[Linked too]] and [[B/Beans too]]\n")
+    assert proposed(open_vault, "duplicate") == [("A/Beans.md", "B/Beans too.md")]
+
+
+def test_what_says_nothing_and_templates_are_no_duplicates(open_vault: Vault, write: Write) -> None:
+    empty = f"---\ntags: [{'a, ' * 60}a]\n---\nshort\n"
+    form = "# {{title}}\n" + BODY
+    for folder, text in (("Music", empty), ("Forms", form), ("Templates", BODY), ("模板", BODY)):
+        write(f"{folder}/One.md", text)
+        write(f"{folder}/Two.md", text)
+    write("Own/One.md", BODY + "Own.\n")
+    write("Own/Two.md", BODY + "Own.\n")
+    write(".obsidian/templates.json", '{"folder": "Own"}')
+    assert proposed(open_vault, "duplicate") == []
+
+
+def test_a_note_that_was_put_away_is_no_memory_and_comes_back_as_it_was(
+    vault: Path, open_vault: Vault, write: Write
+) -> None:
+    write("A/Beans.md", BODY)
+    gone = write("A/deep/Beans.md", BODY)
+    assert proposed(open_vault, "duplicate") == [("A/deep/Beans.md", "A/Beans.md")]
+    (one,) = open_vault.proposals()
+    assert open_vault.accept(one["id"])["path"] == "vaultmem/archive/notes/A/deep/Beans.md"
+    assert not gone.exists()
+    assert (vault / "vaultmem/archive/notes/A/deep/Beans.md").read_text() == BODY
+    assert open_vault.memories(deleted=True) == []
+    open_vault.dream(3)
+    open_vault.undo(last=True)
+    assert gone.read_text() == BODY
+
+
+def test_a_rule_decides_on_all_of_a_kind_and_can_be_taken_back(
+    vault: Path, open_vault: Vault, write: Write
+) -> None:
+    for name in ("Beans", "Peas"):
+        write(f"A/{name}.md", BODY + name)
+        write(f"A/deep/{name}.md", BODY + name)
+    assert len(proposed(open_vault, "duplicate")) == 2
+    open_vault.rule("duplicate", "never")
+    assert open_vault.ask("proposals")["proposals"] == []
+    assert open_vault.waiting()["proposals"] == 0
+    open_vault.rule("duplicate", "ask")
+    one, _ = open_vault.proposals()
+    assert open_vault.rule("duplicate", "always")["rules"] == {"duplicate": "always"}
+    with pytest.raises(UsageError, match="only you"):
+        open_vault.rule("mention", "always", by="claude")
+    open_vault.reject(one["id"])
+    assert proposed(open_vault, "duplicate") == []
+    kept = [path for path in ("A/deep/Beans.md", "A/deep/Peas.md") if (vault / path).exists()]
+    assert kept == [one["path"]], "what was rejected before stays"
+    (done,) = [each for each in open_vault.history() if each["why"].startswith("always duplicate")]
+    assert (done["by"], done["kind"]) == ("dream", "job")
+    open_vault.undo(done["commit"])
+    assert proposed(open_vault, "duplicate") == [], "what was undone is not made again"
+    assert (vault / "A/deep/Beans.md").exists()
+    assert (vault / "A/deep/Peas.md").exists()
+
+
+def test_a_duplicate_that_is_linked_to_by_now_stays(
+    vault: Path, open_vault: Vault, write: Write
+) -> None:
+    write("A/Beans.md", BODY)
+    write("A/deep/Beans too.md", BODY)
+    assert proposed(open_vault, "duplicate") == [("A/deep/Beans too.md", "A/Beans.md")]
+    write("Index.md", "[[Beans too]]\n")
+    open_vault.sync()
+    assert open_vault.proposals() == []
+    assert open_vault.waiting()["proposals"] >= 0
+    assert (vault / "A/deep/Beans too.md").exists()
+
+
+def near_to_all(monkeypatch: pytest.MonkeyPatch, scores: Mapping[str, float]) -> None:
+    """Say that the note "Hub" is near to every note, by the score of that note's name."""
+
+    def related(_: Reader, path: str, __: int) -> list[Related]:
+        score = scores.get(Path(path).stem, 1.0)
+        form = Related("Templates/Form.md", "Form", "", 2.0, ["similar meaning 0.99"])
+        return [form, Related("Hub.md", "Hub", "", score, ["similar meaning 0.80"])]
+
+    monkeypatch.setattr(Reader, "related", related)
+
+
+def linked(write: Write, count: int) -> None:
+    """So many notes that a hub links to."""
+    for number in range(count):
+        write(f"Linked {number}.md", f"{number} of them\n")
+    write("Hub.md", "".join(f"[[Linked {number}]]\n" for number in range(count)))
+    write("Templates/Form.md", BODY * 4)
+
+
+def test_ten_orphans_at_most_are_proposed_those_with_the_nearest_neighbours(
+    open_vault: Vault, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    linked(write, 25)
+    for number in range(14):
+        write(f"Alone {number:02}.md", f"Number {number}. " + BODY * 4)
+    near_to_all(monkeypatch, {f"Alone {number:02}": 0.85 + number / 50 for number in range(14)})
+    found = proposed(open_vault, "orphan")
+    assert [path for path, _ in found] == [f"Alone {number:02}.md" for number in range(4, 14)]
+    assert all(new.endswith("\n\nRelated: [[Hub]]") for _, new in found)
+
+
+def test_no_neighbours_for_forms_days_attachments_and_short_notes(
+    open_vault: Vault, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    linked(write, 25)
+    write(".obsidian/app.json", '{"attachmentFolderPath": "Media"}')
+    long = BODY * 4
+    for path in ("Media/a", "Archive/b", "Templates/c", "2026-01-02", "Far"):
+        write(f"{path}.md", path + long)
+    write("Short.md", f"---\ntags: [{'a, ' * 90}a]\n---\n{BODY}")
+    write("Form of.md", long + "{{date}}")
+    write("Alone.md", long)
+    near_to_all(monkeypatch, {"Far": 0.8})
+    assert [path for path, _ in proposed(open_vault, "orphan")] == ["Alone.md"]
+
+
+@pytest.mark.parametrize(("links", "alone"), [(10, 3), (20, 30)])
+def test_in_small_vaults_and_where_notes_are_hardly_linked_no_orphan_is_proposed(
+    open_vault: Vault, write: Write, monkeypatch: pytest.MonkeyPatch, links: int, alone: int
+) -> None:
+    linked(write, links)
+    for number in range(alone):
+        write(f"Alone {number:02}.md", f"Number {number}. " + BODY * 4)
+    near_to_all(monkeypatch, {})
+    assert proposed(open_vault, "orphan") == []

@@ -1,0 +1,183 @@
+"""Turns of a proxy, what it recalls in time, and how many vaults it has open."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from vaultmem.errors import StateError
+from vaultmem_chat.bodies import Chat, read
+from vaultmem_chat.memory_context import Context, Limits
+from vaultmem_chat.proxy import chat_memory
+from vaultmem_chat.proxy.chat_memory import ChatTurns, LastTurn, Recalled, RecallPool
+from vaultmem_chat.proxy.chats import _summary
+from vaultmem_chat.turn_queue import Item, Turns
+
+
+def chat(said: str, *before: str) -> Chat:
+    messages = ",".join(f'{{"role": "user", "content": "{one}"}}' for one in (*before, said))
+    found = read(f'{{"model": "m", "messages": [{messages}]}}'.encode())
+    assert found
+    return found
+
+
+class Kept:
+    """Turns in a folder, and who is nudged."""
+
+    def __init__(self, folder: Path, earlier: LastTurn | None = None) -> None:
+        self.turns = Turns(str(folder / "turns"))
+        self.nudged = 0
+        self.asked: list[str] = []
+        self.earlier = earlier
+        self.chats = ChatTurns(self.turns, self._nudge, self._said)
+
+    def _nudge(self) -> None:
+        self.nudged += 1
+
+    def _said(self, conversation: str) -> LastTurn | None:
+        self.asked.append(conversation)
+        return self.earlier
+
+    def begin(self, said: str, *before: str) -> chat_memory.Turn:
+        turn = self.chats.begin("c", chat(said, *before))
+        assert turn
+        return turn
+
+    @property
+    def items(self) -> list[Item]:
+        return self.turns.waiting()
+
+
+def test_after_a_restart_the_same_words_are_the_same_turn(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, LastTurn("hello", "id-1"))
+    kept.begin("hello").answer("one")
+    assert kept.items[0].user_id == "id-1"
+    kept.begin("hello").answer("two")
+    assert kept.items[1].user_id == "id-1"
+    kept.begin("other", "hello").end(False)
+    assert kept.items[2].user_id != "id-1"
+    assert kept.asked == ["c"]
+
+
+def test_two_requests_at_once_of_one_question_get_both_answers(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    first, second = kept.begin("a"), kept.begin("a")
+    second.answer("two")
+    second.end(False)
+    first.answer("one")
+    first.end(False)
+    assert [one.assistant for one in kept.items] == ["one", "two"]
+    assert len({one.user_id for one in kept.items}) == 1
+    assert kept.nudged == 4, "for each question and each answer"
+
+
+class SlowVault:
+    """A vault that takes its time, or fails."""
+
+    def __init__(self, seconds: float, error: Exception | None = None) -> None:
+        self._seconds, self._error = seconds, error
+
+    def entries(self, *_: object, **__: object) -> list[object]:
+        raise StateError("no entries")
+
+    def recall(self, *_: object, **__: object) -> dict[str, object]:
+        time.sleep(self._seconds)
+        if self._error:
+            raise self._error
+        return {"memories": [{"role": None, "content": "x1"}, {"role": "user", "content": "x2"}]}
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class OpenVault(SlowVault):
+    """A vault that knows whether it is open."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.is_open = True
+
+    def __enter__(self) -> OpenVault:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+def recalled(vault: SlowVault, count: int = 1, patience: float = 0.3) -> list[Recalled]:
+    async def ask() -> list[Recalled]:
+        memory = RecallPool(lambda: cast("Any", vault), Limits(5, 1000, notes=False), patience)
+        try:
+            asked = (memory.recall("c", "q", ()) for _ in range(count))
+            return list(await asyncio.gather(*asked))
+        finally:
+            await asyncio.to_thread(memory.close)
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize("error", [StateError("not indexed"), ValueError("a bug"), KeyError("x")])
+def test_memory_that_fails_is_none(error: Exception) -> None:
+    (found,) = recalled(SlowVault(0, error), patience=30)
+    assert (found.context, found.dropped) == (Context("", 0), chat_memory.FAILED)
+    assert "recall failed" in found.why
+
+
+def test_who_comes_too_late_goes_without() -> None:
+    found = recalled(SlowVault(0.2), 80)
+    assert sum(one.context.memories > 0 for one in found) <= 2 * chat_memory.THREADS
+    assert sum(one.dropped == chat_memory.BUSY for one in found) == 80 - chat_memory.MOST_WAITING
+    (late,) = recalled(SlowVault(0.4))
+    assert (late.context, late.dropped) == (Context("", 0), chat_memory.SLOW)
+    assert late.why == "recall took over 0.3 s (proxy.patience)"
+
+
+def test_who_has_waited_long_is_recalled_by_words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting, clock, costly = threading.Event(), iter(range(99)), []
+
+    class Vault(SlowVault):
+        def recall(self, *_: object, **how: object) -> dict[str, object]:
+            waiting.wait(60)
+            costly.append(how["without"] is None)
+            return super().recall()
+
+    monkeypatch.setattr(
+        chat_memory, "monotonic", lambda: 0 if not waiting.is_set() else next(clock)
+    )
+    pool = RecallPool(lambda: cast("Any", Vault(0)), Limits(50, 1000, notes=False), 60)
+
+    async def ask() -> list[Recalled]:
+        asked = asyncio.gather(*(pool.recall("c", "q", ()) for _ in range(80)))
+        asyncio.get_running_loop().call_soon(waiting.set)
+        return await asked
+
+    told = [one for one in asyncio.run(ask()) if not one.dropped]
+    pool.close()
+    assert not pool.is_busy()
+    assert len(told) == len(costly) == chat_memory.MOST_WAITING
+    assert sorted(one.hurried for one in told) == sorted(not one for one in costly)
+    assert 0 < sum(costly) < len(costly)
+    assert _summary(told[-1]).startswith("2 memories by words alone, for many ask at once")
+
+
+def test_no_more_vaults_are_open_than_threads_recall() -> None:
+    opened: list[OpenVault] = []
+
+    def one_more() -> Any:
+        opened.append(OpenVault())
+        return opened[-1]
+
+    memory = RecallPool(one_more, Limits(5, 1000, notes=False), 0.3)
+    for _ in range(40):
+        asyncio.run(memory.recall("c", "q", ()))
+    assert sum(one.is_open for one in opened) <= chat_memory.THREADS
+    memory.close()
+    assert not any(one.is_open for one in opened)

@@ -1,0 +1,132 @@
+"""Proposals for the notes of a person, as commands show and take them."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.index_dump import synced
+from tests.memory_commands import (
+    KINDS,
+    Make,
+    cli_main,
+    done,
+    make,
+    outside,
+    refused,
+    said,
+    vault,
+    without_a_model,
+)
+from tests.test_output import on_terminal
+from vaultmem import Vault
+
+__all__ = ["make", "vault", "without_a_model"]  # fixtures
+
+PROPOSALS = [
+    {"id": f"{letter * 12}", "kind": "broken-link", "path": f"Notes/{letter}.md", "line": 3,
+     "said": f"[[{letter}]] leads nowhere", "evidence": ["it stands there"], "old": letter, "new": "Anne",
+     "diff": f"--- a\n+++ b\n@@ -1 +1 @@\n-{letter}\n+Anne\n"}
+    for letter in "abc"
+]  # fmt: skip
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, object]]]:
+    """What was asked of a vault that has three proposals."""
+    heard: list[tuple[str, dict[str, object]]] = []
+
+    def ask(_: Vault, verb: str, **params: object) -> Any:
+        heard.append((verb, params))
+        if verb == "pending":
+            return {"chores": []}
+        return (
+            {"proposals": PROPOSALS, "count": 3, "rules": {}}
+            if verb == "proposals"
+            else {"id": params["id"]}
+        )
+
+    monkeypatch.setattr(Vault, "ask", ask)
+    return heard
+
+
+def test_proposals_are_listed_where_nobody_can_answer(
+    vault: Path, asked: list[tuple[str, dict[str, object]]]
+) -> None:
+    synced(vault)
+    assert done(vault, "review") == {"proposals": PROPOSALS, "chores": [], "count": 3, "rules": {}}
+    shown = said(vault, "review").out.splitlines()
+    assert shown[0] == "aaaaaaaaaaaa  broken-link  Notes/a.md:3  [[a]] leads nowhere"
+    assert {verb for verb, _ in asked} == {"proposals", "pending"}
+
+
+def test_one_proposal_is_accepted_or_rejected(
+    vault: Path, asked: list[tuple[str, dict[str, object]]]
+) -> None:
+    synced(vault)
+    assert said(vault, "review", "aaaa", "--accept").out == "accepted: [[a]] leads nowhere\n"
+    done(vault, "review", "bbbb", "--reject")
+    assert [(verb, params["id"]) for verb, params in asked if verb != "proposals"] == [
+        ("accept", "a" * 12), ("reject", "b" * 12),
+    ]  # fmt: skip
+    before = len(asked)
+    assert "+Anne" in said(vault, "review", "cccc", "--accept", "--dry-run").out
+    assert [verb for verb, _ in asked[before:]] == ["proposals"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [("a\nr\ns\n", [("accept", "a" * 12), ("reject", "b" * 12)]), ("x\n\ns\nq\n", []), ("r\n", [("reject", "a" * 12)])],
+)  # fmt: skip
+def test_a_person_goes_through_them(
+    vault: Path,
+    asked: list[tuple[str, dict[str, object]]],
+    monkeypatch: pytest.MonkeyPatch,
+    typed: str,
+    wanted: list[tuple[str, str]],
+) -> None:
+    class Keys(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    synced(vault)
+    terminal = on_terminal(monkeypatch)
+    monkeypatch.setattr(sys, "stdin", Keys(typed))
+    assert cli_main("review", "--vault", str(vault)) == 0
+    decided = [(verb, params["id"]) for verb, params in asked if "id" in params]
+    assert decided == wanted
+    assert "[a]ccept" in terminal.getvalue()
+    assert "it stands there" in terminal.getvalue()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dream_proposes_and_a_person_decides(make: Make, kind: str) -> None:
+    vault = make(kind)
+    note = next(vault.rglob("Anne.md"))
+    text = "- My sister rides the [[Bicycel]].\n"
+    note.write_text(text)
+    note.with_name("Tom.md").write_text("- Tom rides a [[Bicyle]], too.\n")
+    before = outside(vault)
+    assert (
+        "proposals for notes of yours: vaultmem review" in said(vault, "dream", "--level", "3").err
+    )
+    broken = {
+        one["old"]: one["id"]
+        for one in done(vault, "review")["proposals"]
+        if one["kind"] == "broken-link"
+    }
+    assert broken.keys() == {"Bicycel", "Bicyle"}
+    assert outside(vault) == before
+    done(vault, "review", broken["Bicyle"], "--reject")
+    done(vault, "review", broken["Bicycel"][:6], "--accept")
+    assert note.read_text() == text.replace("Bicycel", "Bicycle")
+    done(vault, "dream", "--level", "3")
+    left = {one["id"] for one in done(vault, "review")["proposals"]}
+    assert not left & set(broken.values())
+    assert "no proposal has the id" in refused(vault, "review", broken["Bicycel"], "--accept")
+    done(vault, "undo", "--last")
+    assert note.read_text() == text

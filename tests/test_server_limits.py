@@ -1,0 +1,246 @@
+"""Limits of the agent's socket: what a slow, dying or endless client can do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from tests.agent_run import until
+from tests.cli_run import started
+from tests.effort import TRIES
+from tests.server_run import (
+    PATIENCE,
+    Answers,
+    Connect,
+    Serve,
+    answers,
+    connect,
+    error_of,
+    path,
+    serve,
+)
+from vaultmem.agent.connection import Limits
+from vaultmem.api import rpc as codes
+
+__all__ = ["answers", "connect", "path", "serve"]  # fixtures
+
+PAUSE = (
+    0.2  # seconds after which a thread of the server has gone to rest, however busy the machine is
+)
+QUICK = Limits(line_bytes=2000, connections=5, half_sent=0.4, unread=0.4, answer=0.4)
+
+
+def test_a_line_may_be_large_but_not_endless(serve: Serve, connect: Connect) -> None:
+    assert Limits().line_bytes == 1_000_000
+    serve()
+    client = connect()
+    text = "x" * 999_000
+    assert client.ask("echo", x=text)["result"]["x"] == text
+    client.send(b"y" * 1_000_001)
+    assert error_of(client.reply()) == codes.INVALID_REQUEST
+    assert client.reply() is None
+
+
+def test_half_a_request_is_dropped(serve: Serve, connect: Connect) -> None:
+    server = serve(QUICK)
+    client = connect()
+    client.send(b'{"id": 1, "meth')
+    assert error_of(client.reply()) == codes.INVALID_REQUEST
+    assert client.reply() is None
+    until(lambda: server.counters().open == 0)
+
+
+def test_half_a_request_in_drops_is_dropped(serve: Serve, connect: Connect) -> None:
+    server = serve(QUICK)
+    client = connect()
+    assert client.ask("echo") is not None
+    for _ in range(PATIENCE * 50):
+        try:
+            client.send(b" {")
+        except OSError:
+            break
+        time.sleep(0.02)
+    else:
+        pytest.fail("it was served for ever")
+    until(lambda: server.counters().open == 0)
+
+
+def test_an_idle_client_lives(serve: Serve, connect: Connect) -> None:
+    serve(QUICK)
+    client = connect()
+    time.sleep(1.0)  # longer than every limit of QUICK
+    assert client.ask("echo") is not None
+    client.send(b'{"id": 1, "meth')
+    time.sleep(0.1)
+    client.send(b'od": "echo"}\n')
+    assert client.reply() == {"id": 1, "result": {}}
+    time.sleep(1.0)
+    assert client.ask("echo") is not None
+
+
+def test_a_client_that_reads_nothing_is_cut_off(serve: Serve, connect: Connect) -> None:
+    server = serve(QUICK)
+    client = connect()
+    client.send(b'{"id": 1, "method": "big"}\n')
+    until(lambda: server.counters().served == 1)
+    until(lambda: server.counters().open == 0)
+    got = 0
+    while part := client.socket.recv(1 << 20):
+        got += len(part)
+    assert 0 < got < 5_000_000
+
+
+def test_a_client_that_reads_slowly_gets_all(serve: Serve, connect: Connect) -> None:
+    serve(QUICK)
+
+    def amount() -> int:
+        client, got = connect(), 0
+        client.send(b'{"id": 1, "method": "big"}\n')
+        while got < 5_000_000 and (part := client.socket.recv(2 << 20)):
+            got += len(part)
+            time.sleep(0.05)
+        return got
+
+    # Where others keep the processor from us for as long as the limit, we are cut off with right.
+    whole = 5_000_000 + len('{"id": 1, "result": ""}\n')
+    assert any(amount() == whole for _ in range(TRIES))
+
+
+def test_a_hundred_idle_clients_and_one_more(serve: Serve, connect: Connect) -> None:
+    most = Limits().connections
+    assert most >= 100
+    server = serve()
+    clients = []
+    for number in range(most):
+        clients.append(connect())
+        assert clients[-1].ask("echo") is not None
+        if number == 1:
+            time.sleep(PAUSE)
+    assert clients[0].ask("echo") is not None, "so the second is idle for the longest time"
+    time.sleep(PAUSE)
+    assert server.counters().open == most
+    new = connect()
+    assert new.ask("echo") == {"id": 1, "result": {}}
+    assert clients[1].reply() is None
+    assert server.counters().open == most
+    assert all(client.ask("echo") for client in [clients[0], *clients[2:]])
+
+
+def test_when_all_are_busy_the_next_is_told_so(
+    serve: Serve, connect: Connect, answers: Answers
+) -> None:
+    server = serve(Limits(connections=3))
+    clients = [connect() for _ in range(3)]
+    for client in clients:
+        client.send(b'{"id": 1, "method": "wait"}\n')
+    until(lambda: server.counters().in_flight == 3)
+    new = connect()
+    assert error_of(new.reply()) == codes.BUSY
+    assert new.reply() is None
+    answers.release.set()
+    assert [client.reply()["result"] for client in clients] == ["waited"] * 3
+    assert connect().ask("echo") is not None
+
+
+def test_a_request_that_takes_too_long(serve: Serve, connect: Connect, answers: Answers) -> None:
+    server = serve(QUICK)
+    slow, sync, other = connect(), connect(), connect()
+    slow.send(b'{"id": "late", "method": "wait"}\n')
+    sync.send(b'{"id": "s", "method": "sync"}\n')
+    reply = slow.reply()
+    assert reply["id"] == "late"
+    assert error_of(reply) == codes.TOOK_TOO_LONG
+    assert slow.reply() is None
+    assert other.ask("echo") is not None, "nobody else is disturbed"
+    answers.release.set()
+    assert sync.reply() == {"id": "s", "result": "waited"}, "a sync may take its time"
+    until(lambda: server.counters().open == 2)
+    assert server.counters().in_flight == 0
+
+
+def test_a_late_request_after_a_long_rest(serve: Serve, connect: Connect) -> None:
+    """The watch sleeps while there is nothing to watch, and must wake up."""
+    server = serve(QUICK)
+    until(lambda: server._dormant)
+    client = connect()
+    assert client.ask("echo") is not None
+    until(lambda: server._dormant)
+    client.send(b'{"id": 1, "method": "wait"}\n')
+    assert error_of(client.reply()) == codes.TOOK_TOO_LONG
+
+
+KILLED = """
+import socket, sys, time
+link = socket.socket(socket.AF_UNIX)
+link.connect(sys.argv[1])
+link.sendall(sys.argv[2].encode())
+print("sent", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    "sent", ["", '{"id": 1', '{"id": 1, "method": "big"}\n', '{"id": 1, "method": "wait"}\n']
+)
+def test_a_client_that_is_killed(
+    serve: Serve, connect: Connect, answers: Answers, path: str, sent: str
+) -> None:
+    server = serve()
+    with started([sys.executable, "-c", KILLED, path, sent], stdout=subprocess.PIPE) as victim:
+        assert victim.stdout
+        assert victim.stdout.readline() == b"sent\n"
+        until(lambda: server.counters().open == 1)
+        victim.kill()
+    answers.release.set()
+    until(lambda: server.counters().open == 0)
+    assert connect().ask("echo") is not None
+
+
+@pytest.mark.skipif(
+    not hasattr(time, "pthread_getcpuclockid"), reason="needs a clock of each thread"
+)
+def test_at_rest_it_costs_nothing(serve: Serve, connect: Connect) -> None:
+    server = serve(QUICK)
+    clients = [connect() for _ in range(5)]
+    assert all(client.ask("echo") for client in clients)
+    until(lambda: server._dormant)
+    threads = [*server._threads, *server._clients.values()]
+    assert len(threads) > 5
+    clocks = [time.pthread_getcpuclockid(thread.ident or 0) for thread in threads]
+    before = sum(map(time.clock_gettime, clocks))
+    time.sleep(1.0)
+    assert sum(map(time.clock_gettime, clocks)) - before < 0.05
+    assert server._dormant
+
+
+def test_stop_ends_all(serve: Serve, connect: Connect, answers: Answers, path: str) -> None:
+    before = threading.active_count()
+    server = serve()
+    idle, half, stuck = connect(), connect(), connect()
+    assert idle.ask("echo") is not None
+    half.send(b'{"id"')
+    stuck.send(b'{"id": 1, "method": "wait"}\n')
+    assert answers.entered.wait(PATIENCE)
+    started = time.monotonic()
+    server.stop()
+    assert time.monotonic() - started < PATIENCE  # it promises one second; machines may be slow
+    assert not os.path.exists(path)
+    assert [one.reply() for one in (idle, stuck)] == [None, None]
+    server.stop()
+    answers.release.set()
+    until(lambda: threading.active_count() == before)
+
+
+def test_stop_lets_an_answer_out(serve: Serve, connect: Connect, answers: Answers) -> None:
+    server = serve()
+    client = connect()
+    client.send(b'{"id": 1, "method": "wait"}\n')
+    assert answers.entered.wait(PATIENCE)
+    threading.Timer(0.1, answers.release.set).start()
+    server.stop()
+    assert client.reply() == {"id": 1, "result": "waited"}

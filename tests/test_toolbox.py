@@ -1,0 +1,290 @@
+"""The toolbox: limits, hooks, events, sessions, third parties, and the guide of them."""
+
+from __future__ import annotations
+
+import textwrap
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.index_dump import synced
+from tests.test_mcp_process import plug_in
+from tests.tool_run import OURS, box, call, no_model, opened
+from vaultmem import Vault
+from vaultmem.api import rpc
+from vaultmem.api import session as events
+from vaultmem.api.session import Channel, Event, Session
+from vaultmem.api.tool import (
+    Annotations,
+    BlockedError,
+    Call,
+    Outcome,
+    Tool,
+    TooManyCallsError,
+)
+from vaultmem.api.toolbox import MOST_TEXT, Limiter, Toolbox
+from vaultmem.errors import NoteNotFoundError, VaultmemError
+
+__all__ = ["box", "no_model", "opened"]  # fixtures
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_so_many_writes_in_a_minute_and_no_more(opened: Vault) -> None:
+    clock = Clock()
+    box = Toolbox(plain=True, limiter=Limiter(clock))
+    for _ in range(Limiter.WRITES):
+        _fails(box, opened, "a")
+    with pytest.raises(TooManyCallsError, match="60 a minute are let through; try again in 1 s"):
+        box.call(opened, Call("memory_delete", {"id": "x"}, "a"))
+    assert box.call(opened, Call("memory_pending", {}, "a")).data["count"] == 0, "reading goes on"
+    _fails(box, opened, "b")  # a neighbour is not held up
+    clock.now += 1.1
+    _fails(box, opened, "a")
+
+
+def _fails(box: Toolbox, vault: Vault, client: str) -> None:
+    with pytest.raises(NoteNotFoundError):
+        box.call(vault, Call("memory_delete", {"id": "nobody"}, client))
+
+
+@given(
+    steps=st.lists(
+        st.tuples(st.floats(0, 30), st.integers(0, 40), st.integers(0, 3), st.booleans()),
+        max_size=200,
+    )
+)
+@settings(deadline=None)
+def test_no_name_no_process_and_not_all_together_get_more_than_their_limits(
+    steps: list[tuple[float, int, int, bool]],
+) -> None:
+    clock = Clock()
+    limiter = Limiter(clock)
+    taken: Counter[tuple[str, bool]] = Counter()
+    for wait, name, peer, is_write in steps:
+        clock.now += wait / 100
+        names = [f"process {peer}", f"name {name}"]
+        try:
+            for _ in range(20):
+                limiter.take(names, writes=is_write)
+                taken.update((each, kind) for each in (*names, "") for kind in {False, is_write})
+        except TooManyCallsError:
+            continue
+    for (each, kind), count_ in taken.items():
+        assert count_ <= _limits_of(each)[kind] * (1 + clock.now / 60) + 1e-6
+    clock.now += 60
+    limiter.take(["process 0", "name 0"], writes=True)  # after a minute of quiet nobody is held up
+
+
+def _limits_of(name: str) -> dict[bool, int]:
+    if name:
+        return {False: Limiter.CALLS, True: Limiter.WRITES}
+    return {False: Limiter.ALL_CALLS, True: Limiter.ALL_WRITES}
+
+
+def test_a_refused_call_uses_up_no_limit() -> None:
+    limiter = Limiter(Clock())
+    for _ in range(Limiter.WRITES):
+        limiter.take(["process 1", "name a"], writes=True)
+    for process in (
+        "process 1",
+        "process 2",
+    ):  # of the second, only the name has used up its writes
+        for _ in range(Limiter.CALLS):
+            with pytest.raises(TooManyCallsError, match="too many writes"):
+                limiter.take([process, "name a"], writes=True)
+    for _ in range(Limiter.CALLS - Limiter.WRITES):
+        limiter.take(["process 1", "name a"], writes=False)
+    for _ in range(Limiter.WRITES):
+        limiter.take(["process 2", "name b"], writes=True)
+    with pytest.raises(TooManyCallsError, match="too many calls"):
+        limiter.take(["process 1", "name a"], writes=False)
+
+
+def test_many_names_are_not_remembered_for_ever() -> None:
+    clock = Clock()
+    limiter = Limiter(clock)
+    for number in range(5_000):
+        clock.now += 0.1
+        limiter.take([str(number)], writes=True)
+    assert len(limiter._buckets) <= Limiter.MOST_CLIENTS
+
+
+def test_a_hook_that_fails_is_an_event_and_nothing_else(box: Toolbox, opened: Vault) -> None:
+    def fails(*_: object) -> Any:
+        raise ZeroDivisionError("so\nwhat")
+
+    box.before(fails)
+    box.after(fails)
+    box.on_event(fails)
+    with box.subscribe() as heard:
+        assert call(box, opened, "memory_list").text == "no memories"
+        kinds = [(event.kind, event.data.get("hook")) for event in heard.waiting()]
+    assert ("error", "before") in kinds
+    assert ("error", "after") in kinds
+    assert ("error", "on_event") in kinds
+    assert (events.TOOL_END, None) in kinds
+
+
+def test_a_tool_that_fails_is_one_clear_line(box: Toolbox, opened: Vault) -> None:
+    def run(_vault: Vault, _call: Call) -> Outcome:
+        raise KeyError("x")
+
+    box.add(Tool("bad", "Bad", "Fails.", {"type": "object"}, Annotations(), run))
+    with box.subscribe() as heard, pytest.raises(VaultmemError, match="bad failed: KeyError"):
+        call(box, opened, "bad")
+    assert [event.kind for event in heard.waiting()] == [events.TOOL_START, events.ERROR]
+
+
+def test_what_is_too_long_is_cut(box: Toolbox, opened: Vault) -> None:
+    def run(_vault: Vault, _call: Call) -> Outcome:
+        return Outcome("x" * 3_000_000, {"all": "x" * 3_000_000})
+
+    box.add(Tool("big", "Big", "Says much.", {"type": "object"}, Annotations(), run))
+    said = call(box, opened, "big")
+    assert len(said.text) < MOST_TEXT + 100
+    assert said.data["cut"] is True
+    assert len(rpc.to_json(said.data)) < 1_000_000
+
+
+@given(rooms=st.lists(st.integers(1, 20), min_size=1, max_size=4), told=st.integers(0, 40))
+def test_a_slow_listener_loses_events_and_blocks_nobody(rooms: list[int], told: int) -> None:
+    channel = Channel()
+    heard = [channel.subscribe(room) for room in rooms]
+    for number in range(told):
+        channel.tell(Event(events.ERROR, str(number)))
+    for listener, room in zip(heard, rooms, strict=True):
+        got = [event.client for event in listener.waiting()]
+        assert got == [str(number) for number in range(min(room, told))]
+        assert listener.lost == max(0, told - room)
+        listener.close()
+    channel.tell(Event(events.ERROR, "late"))
+    assert heard[0].get(timeout=0) is None
+
+
+def test_a_session_tells_when_it_begins_and_ends_and_what_it_knows(
+    box: Toolbox, opened: Vault
+) -> None:
+    seen: list[str] = []
+    box.before(lambda asked: seen.append(asked.context))
+    call(box, opened, "memory_write", content="Ann drinks oolong", category="people")
+    seen.clear()
+    with box.subscribe() as heard:
+        with Session(box, opened, "mine") as session:
+            block = session.inject_context("oolong")
+            first, second = session.call("memory_list"), session.call("memory_list")
+        kinds = [event.kind for event in heard.waiting()]
+    assert block.startswith("<memory>")
+    assert seen == [block, block]
+    assert first.text == f"{block}\n\n{second.text}"
+    assert kinds[0] == events.AGENT_START
+    assert kinds[-1] == events.AGENT_END
+    assert kinds.count(events.TOOL_START) == kinds.count(events.TOOL_END) == 2
+
+
+def test_many_threads_may_call(box: Toolbox, opened: Vault) -> None:
+    folder = opened.path
+    failed: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            with Vault(folder) as vault:
+                for _ in range(5):
+                    box.call(
+                        vault,
+                        Call("memory_search", {"query": "oolong", "notes": True}, f"c{number}"),
+                    )
+        except BaseException as error:  # noqa: BLE001 - told below, in the thread of the test
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+
+
+GOOD = """
+from vaultmem.api.tool import Annotations, Outcome, Tool
+def run(vault, call):
+    return Outcome(call.text("say"), {"by": call.client})
+tool = Tool("echo_it", "Echo", "Says it.", {"type": "object", "properties": {"say": {"type": "string"}}}, Annotations(), run)
+several = [tool._replace(name="first"), tool._replace(name="second")]
+def hooked(box):
+    box.after(lambda call, said: said._replace(text=said.text + "!"))
+clash = tool._replace(name="memory_write")
+nothing = 7
+"""
+
+
+def test_third_parties_add_tools_and_what_cannot_be_loaded_is_named(
+    tmp_path: Path,
+    opened: Vault,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = tmp_path / "installed"
+    folder.mkdir()
+    plug_in(folder, "good", GOOD)
+    (folder / "good_plugin-1.0.dist-info" / "entry_points.txt").write_text(
+        textwrap.dedent("""\
+        [vaultmem.tools]
+        a = good_plugin:tool
+        b = good_plugin:several
+        c = good_plugin:hooked
+        d = good_plugin:clash
+        e = good_plugin:nothing
+        f = good_plugin:missing
+        g = not_there_at_all:tool
+        """)
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    box = Toolbox()
+    assert [tool.name for tool in box.tools()] == [*OURS, "echo_it", "first", "second"]
+    said = call(box, opened, "echo_it", say="hello")
+    assert (said.text, said.data) == ("hello!", {"by": "tester"})
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4
+    for name, line in zip("defg", lines, strict=True):
+        assert line.startswith(f"vaultmem: the tool {name} (")
+        assert "is left out: " in line
+    assert "a tool named memory_write is there already" in lines[0]
+
+
+def test_what_the_guide_shows_of_tools_runs(
+    sample: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    synced(sample)
+    monkeypatch.chdir(sample.parent)
+    text = (Path(__file__).parents[1] / "docs" / "guide" / "python.md").read_text("utf-8")
+    told: dict[str, object] = {"Vault": Vault}
+    said = []
+    for title in (
+        "Recall in Python",
+        "Tools in your own program",
+        "Hooks around tools",
+        "Events of tools",
+    ):
+        code = text.partition(f"\n## {title}\n")[2].partition("```python\n")[2].partition("```")[0]
+        assert code, title
+        exec(compile(code, f"python.md, {title}", "exec"), told)
+        said.append(capsys.readouterr().out)
+    assert ".md" in said[0]
+    assert "14 Alma Steps" in said[1]
+    assert [line.split()[0] for line in said[3].splitlines()] == 2 * [
+        "agent_start", "tool_start", "tool_end", "agent_end",
+    ]  # fmt: skip
+    box: Any = told["box"]
+    with Vault(str(sample)) as vault, pytest.raises(BlockedError, match="ask me first"):
+        call(box, vault, "memory_delete", id="x")

@@ -1,0 +1,67 @@
+"""The door of the page, and a browser of few words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+
+from tests import http_run
+from tests.http_run import Answer, Door
+from vaultmem_web import sessions
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    with http_run.opened(tmp_path_factory.mktemp("page")) as one:
+        yield one
+
+
+class Browser:
+    """One that keeps a cookie, and sends what a page of ours would send."""
+
+    def __init__(self, door: Door, host: str = "") -> None:
+        self.door, self.cookie = door, ""
+        self.host = f"{host or sessions.host_name()}:{door.port}"
+
+    def enter(self, secret: str, **headers: str) -> Answer:
+        own = {"X_Vaultmem": "1", "Origin": f"http://{self.host}", **headers}
+        answer = self.send("POST", "/ui/enter", secret.encode(), **own)
+        self.cookie = answer.headers.get("set-cookie", "").partition(";")[0] or self.cookie
+        return answer
+
+    def get(self, path: str) -> str:
+        answer = self.send("GET", path)
+        assert answer.status == 200, (answer.status, answer.body[:300])
+        return answer.body.decode()
+
+    def send(self, method: str, path: str, body: object = None, **headers: str) -> Answer:
+        own = {"Host": self.host, **({"Cookie": self.cookie} if self.cookie else {}), **headers}
+        return self.door.send(method, path, body, **own)
+
+    def act(self, name: str, **fields: str) -> Answer:
+        """Press a button: the form has the mark of the session."""
+        own = {"csrf": self.csrf(), "back": "/ui/memories", **fields}
+        body = "&".join(f"{key}={_quoted(value)}" for key, value in own.items()).encode()
+        return self.send("POST", f"/ui/act/{name}", body)
+
+    def csrf(self) -> str:
+        return re.findall(r'name="csrf" value="([^"]+)"', self.get("/ui/review"))[0]
+
+    def notice(self) -> str:
+        """What the last action said."""
+        text = self.get("/ui/review")
+        return text[text.index('id="notice"') : text.index('id="content"')]
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")
+
+
+@pytest.fixture
+def me(door: Door) -> Browser:
+    one = Browser(door)
+    assert one.enter(sessions.make_link(str(door.folder / "home"))).status == 204
+    return one

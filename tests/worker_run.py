@@ -1,0 +1,40 @@
+"""A vault whose turns wait for a worker."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vaultmem import Vault
+from vaultmem_chat.worker import Worker
+
+
+@pytest.fixture
+def opened(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    with Vault(str(vault)) as found:
+        yield found
+
+
+_seconds = (time.time() - 300 + number for number in itertools.count())
+
+
+def speak(worker: Worker, user: str, assistant: str | None = "ok", conversation: str = "c") -> None:
+    """One whole turn; each takes a second."""
+    item = worker.turns.begin(conversation, user, next(_seconds))
+    if assistant is None:
+        worker.turns.close(item, next(_seconds))
+    else:
+        worker.turns.finish(item, assistant, next(_seconds))
+
+
+def said(vault: Vault, conversation: str = "c") -> list[str]:
+    return [one["content"] for one in vault.entries(conversation, ["turns"])]
+
+
+def facts(vault: Vault, conversation: str = "c") -> list[str]:
+    return sorted(one["content"] for one in vault.entries(conversation, ["facts"]))
