@@ -59,6 +59,13 @@ def test_where_a_day_goes(day: str, section: str | None) -> None:
     )
 
 
+def test_what_is_foreign_waits_for_approval() -> None:
+    one = due("2026-11-22", foreign=True)
+    assert due_items([one], {}, WALL) == []
+    assert due_items([one], said(approval_id(one.id), "dropped"), WALL) == []
+    assert [item.id for item in due_items([one], said(approval_id(one.id)), WALL)] == [one.id]
+
+
 def test_tasks_done_here_and_open_in_their_note_are_asked_about_once_for_all() -> None:
     one, other = due("2026-11-22"), due("2026-11-22", "pay the rent")
     found = due_items([one], said(one.id), WALL)

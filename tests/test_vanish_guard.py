@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from vaultmem.agent.debounce import EMPTY_WAIT, GONE_WAIT, WINDOW, Touch, VanishGuard, too_early
+from vaultmem.agent.debounce import (
+    EMPTY_WAIT,
+    GONE_WAIT,
+    WINDOW,
+    Touch,
+    VanishGuard,
+    place_of,
+    too_early,
+)
 from vaultmem.errors import VaultGoneError
 from vaultmem.index.compare import Diff, Known
 from vaultmem.paths import make_private, state_folder
@@ -62,6 +70,36 @@ def test_below_many_nested_folders_each_path_knows_its_own() -> None:
 
 
 # How much may go
+
+
+def test_below_a_touched_folder_the_folder_is_looked_at_again() -> None:
+    before = {"f/a.md": known(1), "f/b.md": known(2)}
+    touches = [touch("f", 10.0, folder=True), touch("other.md", 1.0)]
+    early, again = too_early(diff({}, ["f/a.md", "f/b.md"], before), touches, 10.3)
+    assert early == {"f/a.md", "f/b.md"}
+    assert again == {touches[0]: 10.0 + GONE_WAIT}
+
+
+def test_a_name_in_another_form_of_unicode_is_the_same_touch() -> None:
+    before = {"café.md": known(1)}
+    touches = [touch("cafe\u0301.md", 10.0)]
+    early, again = too_early(diff({}, ["café.md"], before), touches, 10.3)
+    assert early == {"café.md"}
+    assert list(again) == touches, "the disk's own spelling, by which it can be looked at"
+
+
+def test_touches_make_a_place() -> None:
+    place = place_of([touch("a.md", 1.0), touch("f", 1.0, folder=True)])
+    assert place.files == {"a.md", "f"}, "a note may have taken the place of the folder"
+    assert place.folders == {"f"}
+
+
+def test_of_nested_folders_the_outermost_is_looked_at() -> None:
+    touches = [touch(path, 1.0, folder=True) for path in ("f/a/b", "f/a", "fa", "g/a", "f/a/c")]
+    touches += [touch(path, 1.0) for path in ("f/a/b/x.md", "f/x.md", "fa.md", "h/a")]
+    place = place_of(touches)
+    assert place.folders == {"f/a", "fa", "g/a"}
+    assert place.files == {"f/a", "fa", "g/a", "f/x.md", "fa.md", "h/a"}
 
 
 class Dwindling:
