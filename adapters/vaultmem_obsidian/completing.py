@@ -99,7 +99,7 @@ class Ticking:
         head = _BODY.match(text)
         body = head.end() if head else 0
         plain = without(text, hidden(text, body, indented=True))
-        for one in find_tasks(text, plain, body, line_starts(text), self.settings):
+        for one in find_tasks(text, plain, body, line_starts(text.split("\n")), self.settings):
             if one.line == task.line:
                 same = one.text == task.text and not (one.done or one.cancelled)
                 return one if same else None

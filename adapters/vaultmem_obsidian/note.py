@@ -35,10 +35,11 @@ def read_note(path: str, text: str, front: FrontMatter, settings: Settings) -> N
     body, properties = front.body, front.properties
     spans = hidden(text, body, indented=True)
     plain = without(text, spans)
-    starts = line_starts(text)
+    lines = Lines(text)
+    starts = lines.starts
     result = find_links(text, plain, body, starts)
     drawing = path.lower().endswith(".excalidraw.md") or "excalidraw-plugin" in properties
-    content = read_pieces(Lines(text, starts), line_at(starts, body), spans, drawing=drawing)
+    content = read_pieces(lines, line_at(starts, body), spans, drawing=drawing)
     return Note(
         title=path.rpartition("/")[2][:-3],
         pieces=tuple(content.pieces),
@@ -139,10 +140,10 @@ class Content(NamedTuple):
 class Lines:
     """A text and its lines, numbered from 0."""
 
-    def __init__(self, text: str, starts: list[int]) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.starts = [*starts, len(text) + 1]
         self.all = text.split("\n")
+        self.starts = [*line_starts(self.all), len(text) + 1]
 
     def run(self, begin: int, end: int) -> str:
         """The lines [begin, end)."""

@@ -11,8 +11,10 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Each branch begins with a plain character: re then skips all others at once.
-_TOKEN = re.compile(r"\\.|``*|~~~~*|\$\$*|<!--|\[\[(?:[^\[\]\n]|\](?!\]))++\]\]")
+# Each branch begins with a plain character: re then skips all others at once. Most code stands on one line.
+_TOKEN = re.compile(
+    r"\\.|`(?:[^`\n]++`(?!`)()|`*)|~~~~*|\$\$*|<!--|\[\[(?:[^\[\]\n]|\](?!\]))++\]\]"
+)
 _PREFIX = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*+")
 # Where a paragraph ends at the latest, so that one stray backtick cannot reach into the next item.
 _BLOCK_END = re.compile(
@@ -22,9 +24,11 @@ _FENCE = re.compile(r"^([ \t>]*+)(`{3,}+|~{3,}+)[ \t]*+$", re.MULTILINE)
 _UNQUOTED = re.compile(r"^(?![ \t]*+>)", re.MULTILINE)
 _MATHS_END = re.compile(r"\\.|(?<=[^\s\\])\$(?![\d$])")
 _RUN = re.compile(r"`+")
-_INDENTED = re.compile(r"(?: {4}| {0,3}\t)[ \t]*+\S")
-_FIRST_INDENTED = re.compile(r"^[ \t]*+\n(?: {4}| {0,3}\t)[ \t]*+\S", re.MULTILINE)
-_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)]|\[\^[^\]\s]+\]:)(?:\s|\Z)")
+_GAP = re.compile(r"\n(?:[^\S\n]*+\n)++")
+_INDENT = r"(?: {4}| {0,3}\t)[ \t]*+\S"
+_INDENTED = re.compile(rf"(?:{_INDENT}.*+\n?)++")
+_FIRST_INDENTED = re.compile(rf"\n[ \t]*+\n{_INDENT}")
+_ITEM = re.compile(r"\n {0,3}(?:[-*+]|\d{1,9}[.)]|\[\^[^\]\s]+\]:)(?:\s|\Z)")
 
 
 class Hidden(NamedTuple):
@@ -76,31 +80,32 @@ def hidden(text: str, start: int = 0, *, indented: bool = False) -> list[Hidden]
 
 def _find_indented(text: str, start: int) -> list[Hidden]:
     """Runs of lines with four blanks or a tab before them, after an empty line and in no list."""
-    if ("\n    " not in text and "\t" not in text) or not _FIRST_INDENTED.search(text, start):
+    if "\n    " not in text and "\t" not in text:
+        return []
+    added = not start
+    if added:  # so that every line stands behind the end of another
+        text, start = f"\n{text}", 1
+    if not _FIRST_INDENTED.search(text, start - 1):
         return []
     results: list[Hidden] = []
-    in_list, after_empty, begin = False, False, start
-    for line in text[start:].split("\n"):
-        end = begin + len(line)
-        if line[:1].isalpha():  # most lines: prose, neither code nor an item
-            in_list, after_empty = in_list and not after_empty, False
-            begin = end + 1
-            continue
-        goes_on = bool(results) and results[-1].end == begin - 1
-        if not line.strip():
-            after_empty = True
-        elif not in_list and (after_empty or goes_on) and _INDENTED.match(line):
-            results.append(Hidden(results.pop().begin if goes_on else begin, end, fence=False))
+    since = start  # from where on an item makes a list
+    for gap in _GAP.finditer(text, start - 1):
+        end = gap.end()
+        if text[end : end + 1] not in " \t":
+            since = end
+        elif item := _ITEM.search(text, since - 1, end):
+            since = item.start() + 1
         else:
-            in_list = bool(_ITEM.match(line)) or (in_list and (line[0] in " \t" or not after_empty))
-            after_empty = False
-        begin = end + 1
+            since = end
+            if code := _INDENTED.match(text, end):
+                since = code.end()
+                last = since - (code[0][-1] == "\n")
+                results.append(Hidden(end - added, last - added, fence=False))
     return results
 
 
-def line_starts(text: str) -> list[int]:
-    """The offset at which each line begins."""
-    lines = text.split("\n")
+def line_starts(lines: list[str]) -> list[int]:
+    """The offset at which each of these lines of a text begins."""
     return [0, *accumulate([len(line) + 1 for line in lines[:-1]])]
 
 
@@ -137,6 +142,10 @@ class _Scan:
                 if position > begin:
                     continue
             position = token.end()
+            if token.lastindex:
+                results.append(Hidden(begin, position, fence=False))
+                self.last = begin
+                continue
             fence = self._fence(token) if position - begin > 2 else 0
             end = fence or self._end(token)
             if end > position:
@@ -207,11 +216,7 @@ class _Scan:
         return self.callout_end
 
     def _code(self, token: re.Match[str]) -> int:
-        length, begin = token.end() - token.start(), token.end()
-        if length == 1:  # most often it ends on the same line
-            close = self.text.find("`", begin)
-            if self.text[close : close + 2] != "``" and self.text.find("\n", begin, close) < 0:
-                return close + 1
+        length = token.end() - token.start()
         end = self._paragraph_end(token.start())
         if end != self.runs_end:
             self.runs_end = end

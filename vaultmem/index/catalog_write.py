@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
-from vaultmem.adapter import Link, Note, Properties, Task
+from vaultmem.adapter import Note, Properties, Task
 from vaultmem.index import ASKS
 from vaultmem.index.catalog import Catalog
 from vaultmem.light import NamedTuple
@@ -130,8 +130,9 @@ class Batch:
             (file, n, b.line, b.end_line, "\n".join(b.headings) or None, b.label, b.hash, b.size, b.other)
             for n, b in enumerate(row.blocks)
         ]  # fmt: skip
-        self._rows["links"] += [
-            _link_row(file, number, link) for number, link in enumerate(note.links)
+        self._rows["links"] += [  # [[#heading]] leads to the note itself
+            (file, n, kind, path, subpath, display, line, key, None if key else file)
+            for n, (kind, path, subpath, display, line, key, *_) in enumerate(note.links)
         ]
         self._rows["tags"] += [(tag.lower(), file, tag) for tag in note.tags]
         self._rows["aliases"] += [(alias.lower(), file, alias) for alias in note.aliases]
@@ -154,21 +155,6 @@ _encoded = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 def _json(value: Properties) -> str | None:
     return _encoded(value) if value else None
-
-
-def _link_row(file: int, number: int, link: Link) -> tuple[object, ...]:
-    own = None if link.key else file  # [[#heading]] leads to the note itself
-    return (
-        file,
-        number,
-        link.kind,
-        link.path,
-        link.subpath,
-        link.display,
-        link.line,
-        link.key,
-        own,
-    )
 
 
 def _task_row(file: int, item: Task, *, task: bool) -> tuple[object, ...]:

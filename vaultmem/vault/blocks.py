@@ -53,8 +53,7 @@ def count_tokens(text: str) -> int:
 
 def group(pieces: Iterable[Piece]) -> list[Block]:
     """The blocks of a note, in order. Every line of every piece is in exactly one block's range."""
-    fitting = _fitting(_with_speakers(list(pieces)))
-    return _join_short(list(_join_sections(fitting)))
+    return _join_short(_join_sections(_with_speakers(list(pieces))))
 
 
 def _with_speakers(pieces: list[Piece]) -> list[Piece]:
@@ -90,15 +89,6 @@ def as_turn(blocks: list[Block], role: str) -> list[Block]:
     return [blocks[0]._replace(label=named[1] if named else role), *blocks[1:]]
 
 
-def _fitting(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    for piece in pieces:
-        if len(piece.text) <= MAX_TOKENS or count_tokens(piece.text) <= MAX_TOKENS:
-            if piece.text.strip():
-                yield piece
-        else:
-            yield from _cut(piece)
-
-
 def _cut(piece: Piece) -> Iterator[Piece]:
     """Parts of at most MAX_TOKENS, at sentence ends (code: at line ends) as long as there are any."""
     start, line = 0, piece.line
@@ -106,7 +96,7 @@ def _cut(piece: Piece) -> Iterator[Piece]:
         text = piece.text[start:end]
         last = min(line + text.rstrip("\n").count("\n"), piece.end_line)
         if text.strip():
-            yield piece._replace(text=text.strip("\n"), line=line, end_line=last)
+            yield Piece(text.strip("\n"), line, last, *piece[3:])
         line = min(line + text.count("\n"), piece.end_line)
         start = end
 
@@ -147,23 +137,28 @@ def _join_sections(pieces: Iterable[Piece]) -> Iterator[Block]:
     first = last = None
     texts: list[str] = []
     total = 0
-    for piece in pieces:
-        tokens = count_tokens(piece.text)
-        if first and _goes_on(first, total, piece, tokens):
-            texts.append(piece.text)
-            total += tokens
-        else:
-            if first and last:
-                yield _block(first, last, texts)
-            first, texts, total = piece, [piece.text], tokens
-        last = piece
+    for whole in pieces:
+        size = count_tokens(whole.text)
+        for piece in (whole,) if size <= MAX_TOKENS else _cut(whole):
+            text = piece.text
+            if not text or text.isspace():
+                continue
+            tokens = size if piece is whole else count_tokens(text)
+            if first and _goes_on(first, total, piece, tokens):
+                texts.append(text)
+                total += tokens
+            else:
+                if first and last:
+                    yield _block(first, last, texts)
+                first, texts, total = piece, [text], tokens
+            last = piece
     if first and last:
         yield _block(first, last, texts)
 
 
 def _goes_on(first: Piece, total: int, piece: Piece, tokens: int) -> bool:
     """Whether a piece belongs to the block that begins with `first` and has so many tokens until now."""
-    if first.label or piece.label or total + tokens > MAX_TOKENS:
+    if total + tokens > MAX_TOKENS or first.label or piece.label:
         return False
     if piece.headings == first.headings:
         return total < ENOUGH_TOKENS
@@ -181,7 +176,7 @@ def _block(first: Piece, last: Piece, texts: list[str]) -> Block:
     return Block(glue.join(texts), first.line, end, first.headings, first.label)
 
 
-def _join_short(blocks: list[Block]) -> list[Block]:
+def _join_short(blocks: Iterable[Block]) -> list[Block]:
     """Give blocks under MIN_TOKENS to their neighbour; a heading that is crossed goes into the text."""
     joined: list[Block] = []
     size = 0
@@ -206,7 +201,7 @@ def _may_join(before: Block, size: int, after: Block, tokens: int) -> bool:
 def _join(before: Block, after: Block) -> Block:
     new = [h for h in after.headings if h not in before.headings and h not in before.text]
     text = "\n\n".join([before.text, *new, after.text])
-    return before._replace(text=text, end_line=max(before.end_line, after.end_line))
+    return Block(text, before.line, max(before.end_line, after.end_line), *before[3:])
 
 
 def neighbour_text(blocks: list[Block], at: int) -> str:
@@ -325,7 +320,8 @@ def category(path: str, properties: Properties, memory_folder: str) -> str | Non
 def embedded_text(title: str, block: Block) -> str:
     """What is embedded of a block: title and heading path first, then who speaks, then the text. The name of an entry
     of a conversation is its day."""
-    place = " > ".join((_ENTRY_NAME.sub(r"\1", title), *block.headings))
+    name = _ENTRY_NAME.sub(r"\1", title) if "Z__" in title else title
+    place = " > ".join((name, *block.headings))
     return f"{place}\n{block.text}"
 
 
