@@ -158,7 +158,7 @@ def _join_sections(pieces: Iterable[Piece]) -> Iterator[Block]:
 
 def _goes_on(first: Piece, total: int, piece: Piece, tokens: int) -> bool:
     """Whether a piece belongs to the block that begins with `first` and has so many tokens until now."""
-    if total + tokens > MAX_TOKENS or first.label or piece.label:
+    if first.label or piece.label or total + tokens > MAX_TOKENS:
         return False
     if piece.headings == first.headings:
         return total < ENOUGH_TOKENS
