@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.index_dump import synced
 from tests.proxy_run import proxied
+from tests.scripted_llm import ScriptedLlm, as_json, scripted_llm
 from vaultmem import Vault
 from vaultmem.credentials import Key
 from vaultmem.errors import VaultmemError
@@ -35,6 +36,8 @@ from vaultmem_chat.turn_queue import Item
 from vaultmem_chat.worker import Worker
 from vaultmem_server.guard import Guard
 from vaultmem_server.serving import listen
+
+__all__ = ["scripted_llm"]
 
 
 @pytest.mark.parametrize(
@@ -194,6 +197,30 @@ def test_turns_that_wait_are_learned_with_one_model_and_indexed_together(
     with Vault(str(vault)) as opened:
         done, total, _ = opened.embedded()
     assert done == total > 28
+
+
+def test_a_turn_costs_three_requests_at_most_and_many_are_indexed_together(
+    vault: Path, scripted_llm: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced(vault)
+    indexed: list[None] = []
+    sync = Vault.sync
+    monkeypatch.setattr(proxy, "AT_ONCE", 5)
+    monkeypatch.setattr(
+        Vault, "sync", lambda *one, **how: indexed.append(None) or sync(*one, **how)
+    )
+    scripted_llm.otherwise = lambda asked: as_json(
+        {"facts": [f"The user's boat is called {asked.messages[-1]['content'].split()[-7]}"]}
+    )
+    with proxied(vault, scripted_llm) as served:
+        turns = served.made._worker.turns
+        for at in range(12):
+            said = f"My boat number {at} is called Otto{at}."
+            item = turns.begin(f"c{at % 3}", said, at, meta={"model": "m"})
+            turns.finish(item, "I see.", at + 0.5)
+        assert served.made._worker.work_once() == 12
+    assert 12 <= len(scripted_llm.chats) <= 3 * 12
+    assert len(indexed) == 3  # after five, after five more, and at the end
 
 
 def test_the_command_line_goes_before_the_settings(vault: Path) -> None:
