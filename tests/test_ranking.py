@@ -39,6 +39,13 @@ def searched(sample: Path) -> Iterator[Vault]:
         yield vault
 
 
+@pytest.mark.parametrize("name", ["Madalena", "Musselburgh", "Slater"])
+def test_a_recall_for_a_name_tells_nothing_beside_what_has_it(searched: Vault, name: str) -> None:
+    told = searched.recall(name, counts=False)["memories"]
+    assert told
+    assert all(name in f"{one['title']} {one['content']}" for one in told)
+
+
 def places(results: list[Hit]) -> list[tuple[str, int]]:
     return [(result.path, result.line) for result in results]
 

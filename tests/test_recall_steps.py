@@ -174,6 +174,13 @@ def test_who_shares_a_word_stays_and_no_order_changes(
     assert recall_candidate.relevant(fit) == fit
 
 
+def test_beside_what_has_the_only_word_of_a_question_nothing_stands_that_is_merely_near() -> None:
+    has = near(Candidate("a.md", 1, 1, "Zwanziger", score=10.0), 0.39)
+    lacks = has._replace(path="b.md", content="Somebody", lacks=True, shares=False)
+    assert recall_candidate.relevant([has, lacks]) == [has]
+    assert recall_candidate.relevant([lacks]) == [lacks]
+
+
 def test_what_fits_much_worse_than_the_best_is_left_out_where_meaning_has_judged() -> None:
     best = near(Candidate("a.md", 1, 1, "answer", score=10.0), 0.6)
     fair, poor = (best._replace(path=f"{score}.md", score=score) for score in (4.0, 3.9))

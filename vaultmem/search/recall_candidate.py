@@ -49,6 +49,7 @@ class Candidate(NamedTuple):
     note: bool = False
     turn: bool = False  # of a conversation in a note: somebody says it
     shares: bool = True  # a telling word with the question; not looked for where it is near anyway
+    lacks: bool = False  # the only telling word of the question, and is not very near
     stored_reads: int = 0
     block: int = 0  # where the matching block begins
     score: float = 0.0
@@ -154,6 +155,9 @@ LEAST_IMPORTANCE = 0.2
 # The cosine from which a text without a word of the question may still answer it; see docs/adr/0014. A memory or a
 # turn says one thing; a block of a page says several, which makes it less like any of them.
 NEAR, NEAR_OF_PAGES = 0.2, 0.1
+VERY_NEAR = (
+    0.4  # where the question is one word, and something else has it: a name is near to anything
+)
 # Of the score of the best: what fits so much worse is no answer. It applies where meaning has judged; by words alone
 # a title outweighs a sentence with the same word many times.
 FLOOR = 0.4
@@ -224,6 +228,7 @@ def relevant(candidates: Iterable[Candidate], question: str = "") -> list[Candid
     """Those that share a telling word with the question, or are not far from it in meaning, and that do not fit much
     worse than the best that is no echo, length apart. Something always comes first; that makes it no answer."""
     results = [one for one in candidates if one.shares or _is_near(one)]
+    results = [one for one in results if not one.lacks] or results
     judged = [one for one in results if "similarity" in one.parts]
     fits = {id(one): one.score - one.parts.get("length", 0.0) for one in judged}
     asked = _words(question)
@@ -287,10 +292,8 @@ def repeating(candidates: Sequence[Candidate], similar: Similarities) -> Similar
 def by_words(candidates: Sequence[Candidate]) -> Similarities:
     """Similarity where there are no vectors: the share of words that two have in common."""
     bits: dict[str, int] = {}
-    masks = [
-        sum(1 << bits.setdefault(word, len(bits)) for word in _words(one.content))
-        for one in candidates
-    ]
+    words = [_words(one.content) for one in candidates]
+    masks = [sum(1 << bits.setdefault(word, len(bits)) for word in each) for each in words]
     sizes = [mask.bit_count() for mask in masks]
     rows = [[0.0] * len(masks) for _ in masks]
     for one, mask in enumerate(masks):
@@ -364,9 +367,7 @@ def scale_scores(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 def squash_scores(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Scores by the logistic function, for logits of a cross-encoder: what each is worth whatever the others are."""
-    return [
-        one.scored(fit := 0.5 + math.tanh(one.score / 2) / 2, relevance=fit) for one in candidates
-    ]
+    return [one.scored(fit := 0.5 + math.tanh(one.score / 2) / 2, relevance=fit) for one in candidates]  # fmt: skip
 
 
 def rerank_scores(candidates: Sequence[Candidate], logits: Sequence[float]) -> list[Candidate]:

@@ -25,7 +25,7 @@ from vaultmem.memories.model import TYPES
 from vaultmem.search import archive, cache
 from vaultmem.search.query import Ask, Hit, parse
 from vaultmem.search.rank import word_weight
-from vaultmem.search.recall_candidate import LEAST_IMPORTANCE, NEAR, Candidate, Wanted
+from vaultmem.search.recall_candidate import LEAST_IMPORTANCE, NEAR, VERY_NEAR, Candidate, Wanted
 from vaultmem.search.recall_text import plain
 from vaultmem.search.search import Searcher
 from vaultmem.search.snippet import Marker, cut_lines, properties_as_text
@@ -91,15 +91,17 @@ class Sources:
         look.remarks.extend(one for one in answer.remarks if one not in look.remarks)
         hits = [hit for hit in answer.results if hit.original is None and hit.score > 0]
         texts = look.searcher.texts.read(hit.raw or hit.path for hit in hits)
+        near = VERY_NEAR if len(answer.words) == 1 else NEAR
         result: dict[str, Candidate] = {}
         for hit in hits:
             text, is_memory = texts[hit.raw or hit.path], self._is_ours(hit)
             one = self._memory(look, hit.path, text) if is_memory else self._block(look, hit, text)
             if one is not None and one.content.strip() and one.key not in result:
-                is_near = hit.similarity is not None and hit.similarity >= NEAR
+                is_near = hit.similarity is not None and hit.similarity >= near
                 is_near = is_near or "words around it" in hit.parts
                 shares = is_near or _shares(look.searcher, answer.words, hit, text)
-                result[one.key] = _score(one, hit, is_memory)._replace(shares=shares)
+                lacks = near > NEAR and not shares
+                result[one.key] = _score(one, hit, is_memory)._replace(shares=shares, lacks=lacks)
         return list(result.values())[:most]
 
     def archived(self, look: Look, wanted: Wanted, best: str = "") -> list[Candidate]:
