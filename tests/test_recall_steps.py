@@ -154,14 +154,14 @@ def test_what_has_faded_is_what_its_confidence_says(
 # --- fit
 
 
-@given(candidates, st.lists(st.tuples(st.booleans(), st.floats(-1, 1)), max_size=12))
+@given(candidates, st.lists(st.tuples(st.booleans(), st.floats(-1, 1)), max_size=12), st.booleans())
 def test_who_shares_a_word_stays_and_no_order_changes(
-    found: list[Candidate], how: list[tuple[bool, float]]
+    found: list[Candidate], how: list[tuple[bool, float]], is_one_word: bool
 ) -> None:
     pairs = zip(found, how, strict=False)
     asked = [
         near(one, cosine)._replace(
-            shares=shares, score=abs(one.score)
+            shares=shares, lacks=is_one_word and not shares, score=abs(one.score)
         )  # a search finds nothing below
         for one, (shares, cosine) in pairs
     ]
