@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -123,6 +124,7 @@ class Link:
         self._searches = asyncio.Semaphore(SEARCHES)
         self._pair = asyncio.Semaphore(2)  # keyword searches, one of them by the agent
         self._searching = 0
+        self._indexed = 0.0  # what was written before this moment is in the index
         self._reader = Reader(vault)
         self.in_flight = 0
 
@@ -153,21 +155,29 @@ class Link:
     async def _by_keyword(self, line: bytes) -> bytes:
         """The reply to a search by keyword: by the agent, or in a crowd by whoever of two processes is free first."""
         self._searching += 1
+        came = time.monotonic()
         try:
             async with self._pair:
                 is_crowd = self._searching >= CROWD and self._searches.locked()
-                if is_crowd and self._reader.is_ready(line) and (reply := await self._beside(line)):
+                if (
+                    is_crowd
+                    and self._reader.is_ready(line)
+                    and (reply := await self._beside(line, came))
+                ):
                     return reply
                 async with self._searches:
                     return await self._by_agent(line)
         finally:
             self._searching -= 1
 
-    async def _beside(self, line: bytes) -> bytes:
+    async def _beside(self, line: bytes, came: float) -> bytes:
         """The reply of the second process, which sees what was written before; b"" where there is none."""
         self._reader.is_busy = True
         try:
-            await self.answer("index-writes", {})
+            if self._indexed <= came:  # else it was asked after this search had come
+                begun = time.monotonic()
+                await self.answer("index-writes", {})
+                self._indexed = begun
             return await self._reader.answer(line)
         except (OSError, EOFError):
             return b""

@@ -14,6 +14,7 @@ from vaultmem.vault import files
 
 _WORD = lazy(r"\w+")
 _LETTERS_BEYOND_ASCII = lazy(r"[^\W\x00-\x7f]+")
+_CJK = lazy("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _DECOMPOSED = set("\u309b\u309c\u309f\u30ff")  # all other CJK characters are their own token
 # A stemmer puts at most two other letters in the place of those it cuts off (dying, die), and never
 # changes the first one.
@@ -54,16 +55,15 @@ class Marker:
         low = flat.lower()
         if flat.isascii():
             return _starting(flat, low, self._beginnings)
-        # Each CJK character is a word of its own: taken out, for a pattern of them all takes 2 ms to compile.
-        has_cjk = max(flat) >= "\u3040" and any(map(_is_cjk, flat))
-        rest = "".join("\0" if _is_cjk(each) else each for each in flat) if has_cjk else flat
+        is_wide = max(flat) >= "\u3040"
+        rest = _CJK.sub("\0", flat) if is_wide else flat  # each such character is a word of its own
         if len(low) != len(flat):  # one of the few letters that become two: places would not fit
-            alone = {(at, at + 1) for at, each in enumerate(flat) if _is_cjk(each)}
+            alone = {match.span() for match in _CJK.finditer(flat)} if is_wide else set()
             return alone.union(match.span() for match in _WORD.finditer(rest))
-        if not has_cjk:
+        if rest == flat:
             return _starting(flat, low, self._beginnings).union(_beyond_ascii(flat))
         wanted = self._wanted
-        characters = {one for one in wanted if len(one) == 1 and _is_cjk(one)} | _DECOMPOSED
+        characters = {one for one in wanted if _CJK.fullmatch(one)} | _DECOMPOSED
         return {
             *_starting(rest, rest.lower(), _beginnings_of(wanted - characters)),
             *_beyond_ascii(rest),
@@ -116,14 +116,6 @@ def _beyond_ascii(flat: str) -> Iterator[tuple[int, int]]:
 def _in_word(character: str) -> bool:
     """Whether a word goes on after this character."""
     return character.isalnum() or character == "_"
-
-
-def _is_cjk(character: str) -> bool:
-    return (
-        "\u3040" <= character <= "\ud7af"
-        and not "\u3100" <= character <= "\u33ff"
-        and not "\ua000" <= character <= "\uabff"
-    )
 
 
 def _merge_spans(marks: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -202,6 +194,10 @@ def cut_lines(text: str, first: int, last: int) -> str:
     return "\n".join(text.split("\n", max(last, 0))[max(first - 1, 0) : last]).strip("\n")
 
 
+def _signed(status: os.stat_result) -> Signature:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
 class NoteTexts:
     """The texts of notes as they are now. Recent ones are remembered while their files stay what they were: a search
     in a process that lives long reads only what it has not just read. Those of several searchers take as much more, and
@@ -221,25 +217,22 @@ class NoteTexts:
         """The texts of notes by path; "" for what cannot be read."""
         plain: dict[str, bool] = {"": True}  # folders seen now: each is looked at once
         with files.Inside(self._folder) as inside:
-            return {
-                path: self._read(inside, path, self._signature(path, plain))
-                for path in dict.fromkeys(paths)
-            }
+            return {path: self._read(inside, path, plain) for path in dict.fromkeys(paths)}
 
-    def _read(self, inside: files.Inside, path: str, seen: Signature | None) -> str:
+    def _read(self, inside: files.Inside, path: str, plain: dict[str, bool]) -> str:
         with self._lock:
             known = self._known.pop(path, None)
-            if known and known[0] == seen:
-                self._known[path] = known
-                return known[1]
-            if known:
-                self._size -= len(known[1])
+            self._size -= len(known[1]) if known else 0
+        if known and known[0] == self._signature(path, plain):
+            with self._lock:
+                self._remember(path, *known)
+            return known[1]
         try:
-            text, _ = files.decode(files.content_of(inside.open(path), MAX_BYTES)[0])
+            data, status, was_quiet = files.content_of(inside.open(path), MAX_BYTES)
+            text, _ = files.decode(data)
         except (OSError, ValueError):
             return ""
-        # Read after the look at its signature: if it changed between, the next look will tell.
-        if seen and time.time_ns() - max(seen[3:]) > files.SETTLED_NS:
+        if was_quiet and time.time_ns() - max((seen := _signed(status))[3:]) > files.SETTLED_NS:
             with self._lock:
                 self._remember(path, seen, text)
         return text
@@ -260,7 +253,7 @@ class NoteTexts:
         status = self._status(path) if self._is_plain(folder, plain) else None
         if not status or not stat.S_ISREG(status.st_mode):
             return None
-        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        return _signed(status)
 
     def _is_plain(self, folder: str, plain: dict[str, bool]) -> bool:
         """Whether a folder of the vault, and all it is in, are folders and no links."""

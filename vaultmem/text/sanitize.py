@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 from vaultmem.text.values import lazy
 
@@ -192,6 +193,7 @@ def _is_shown(character: str) -> bool:
 # Links that open a note in its editor.
 
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+MOST_ENCODED = 4096  # paths, remembered: each result of a search has one
 _ENCODED = [chr(c) if c in _PLAIN else f"%{c:02X}" for c in range(256)]
 
 
@@ -209,6 +211,7 @@ def fill(template: str, vault: str, path: str, title: str) -> str:
     return template.replace("{abs}", whole)
 
 
+@lru_cache(MOST_ENCODED)
 def percent_encode(text: str) -> str:
     """As urllib.parse.quote(text, safe="") does, which costs half a Python start to import."""
     return "".join(map(_ENCODED.__getitem__, text.encode("utf-8", "replace")))
