@@ -4,6 +4,7 @@ a second process, too."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -41,12 +42,8 @@ class LinkError(VaultmemError):
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
-        self.status = {
-            WRONG_PARAMS: 400,
-            NOT_FOUND: 404,
-            UNKNOWN_METHOD: 404,
-            client.NO_ANSWER: 503,
-        }.get(code, 422)
+        known = {WRONG_PARAMS: 400, NOT_FOUND: 404, UNKNOWN_METHOD: 404, client.NO_ANSWER: 503}
+        self.status = known.get(code, 422)
 
 
 class _Connection(NamedTuple):
@@ -76,15 +73,12 @@ class Reader:
 
     async def _start(self, line: bytes) -> None:
         pipe, none = subprocess.PIPE, subprocess.DEVNULL
-        try:
+        with contextlib.suppress(OSError, EOFError):
             self._process = await asyncio.create_subprocess_exec(
                 *self._command, stdin=pipe, stdout=pipe, stderr=none, limit=_LONGEST
             )
             await self.answer(line)
-        except (OSError, EOFError):
-            pass
-        finally:
-            self.is_busy = False
+        self.is_busy = False
 
     async def answer(self, line: bytes) -> bytes:
         """The reply to a request. OSError or EOFError where there is none."""
@@ -260,11 +254,9 @@ class Companion:
         while True:
             if not await asyncio.to_thread(self._answers):
                 if self._process is None or self._process.poll() is not None:
+                    none = subprocess.DEVNULL
                     self._process = subprocess.Popen(
-                        self._command,
-                        stdin=subprocess.DEVNULL,
-                        stdout=subprocess.DEVNULL,
-                        stderr=subprocess.DEVNULL,
+                        self._command, stdin=none, stdout=none, stderr=none
                     )
                 wait = min(30.0, wait * 2)
             else:
