@@ -25,6 +25,12 @@ PATIENCE = 60.0  # seconds for an answer
 START_WITHIN = 20.0  # seconds for an agent that was just started
 _LONGEST = 1 << 26  # bytes of a reply
 _RETRY = 0.05
+_BROKEN = (
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+)  # what a lost connection raises, and a late reply
 _RESULT, _END = b'{"id": 1, "result": ', b"}\n"  # what is around a result in a reply
 
 JsonObject = dict[str, object]
@@ -64,7 +70,7 @@ class Reader:
         self._starting: asyncio.Task[None] | None = None
         self.is_busy = False
 
-    def is_ready(self, line: bytes) -> bool:
+    def wake(self, line: bytes) -> bool:
         """Whether it waits for a request. Where it does not run it is started, and tries this one."""
         if not self.is_busy and (self._process is None or self._process.returncode is not None):
             self.is_busy = True
@@ -73,7 +79,7 @@ class Reader:
 
     async def _start(self, line: bytes) -> None:
         pipe, none = subprocess.PIPE, subprocess.DEVNULL
-        with contextlib.suppress(OSError, EOFError):
+        with contextlib.suppress(*_BROKEN):
             self._process = await asyncio.create_subprocess_exec(
                 *self._command, stdin=pipe, stdout=pipe, stderr=none, limit=_LONGEST
             )
@@ -81,24 +87,19 @@ class Reader:
         self.is_busy = False
 
     async def answer(self, line: bytes) -> bytes:
-        """The reply to a request. OSError or EOFError where there is none."""
-        process = self._process
+        """The reply to a request. Raises one of _BROKEN where there is none, and ends the process."""
+        process, self._process = self._process, None
         assert process
         assert process.stdin
         assert process.stdout
-        reply = b""
         try:
-            process.stdin.write(line)
-            await process.stdin.drain()
-            reply = await process.stdout.readline()
-            if not reply.endswith(b"\n"):
-                raise EOFError
-            return reply
-        finally:
-            if not reply.endswith(b"\n"):  # the next one would get the rest of it
-                self._process = None
-                if process.returncode is None:
-                    process.kill()
+            reply = await _exchange(_Connection(process.stdout, process.stdin), line, None)
+        except BaseException:  # the next request would get the rest of the reply
+            if process.returncode is None:
+                process.kill()
+            raise
+        self._process = process
+        return reply
 
     def close(self) -> None:
         """End the process."""
@@ -153,11 +154,8 @@ class Link:
         try:
             async with self._pair:
                 is_crowd = self._searching >= CROWD and self._searches.locked()
-                if (
-                    is_crowd
-                    and self._reader.is_ready(line)
-                    and (reply := await self._beside(line, came))
-                ):
+                reply = await self._beside(line, came) if is_crowd else b""
+                if reply:
                     return reply
                 async with self._searches:
                     return await self._by_agent(line)
@@ -166,35 +164,32 @@ class Link:
 
     async def _beside(self, line: bytes, came: float) -> bytes:
         """The reply of the second process, which sees what was written before; b"" where there is none."""
+        if not self._reader.wake(line):
+            return b""
         self._reader.is_busy = True
         try:
-            if self._indexed <= came:  # else it was asked after this search had come
+            if self._indexed <= came:  # else all was indexed after this search had come
                 begun = time.monotonic()
                 await self.answer("index-writes", {})
                 self._indexed = begun
             return await self._reader.answer(line)
-        except (OSError, EOFError):
+        except _BROKEN:
             return b""
         finally:
             self._reader.is_busy = False
 
     async def _by_agent(self, line: bytes, on_progress: OnProgress | None = None) -> bytes:
         connection = await self._connection()
-        is_whole = False
         try:
-            async with asyncio.timeout(PATIENCE):
-                reply = await _exchange(connection, line, on_progress)
-        except (OSError, EOFError, ValueError, LookupError, TimeoutError) as error:
+            reply = await _exchange(connection, line, on_progress)
+        except BaseException as error:
+            connection.writer.close()
+            if not isinstance(error, _BROKEN):
+                raise
             why = str(error) or type(error).__name__
             raise LinkError(client.NO_ANSWER, f"the agent did not answer: {why}") from error
-        else:
-            is_whole = True
-            return reply
-        finally:
-            if is_whole:
-                self._free.append(connection)
-            else:
-                connection.writer.close()
+        self._free.append(connection)
+        return reply
 
     def close(self) -> None:
         """Close what is open."""
@@ -221,16 +216,18 @@ class Link:
 
 
 async def _exchange(connection: _Connection, line: bytes, on_progress: OnProgress | None) -> bytes:
-    connection.writer.write(line)
-    await connection.writer.drain()
-    while True:
-        answer = await connection.reader.readline()
-        if not answer.endswith(b"\n"):
-            raise EOFError("it ended too soon")
-        state = json.loads(answer).get("progress") if on_progress else None
-        if on_progress is None or not isinstance(state, dict):
-            return answer
-        on_progress(state)
+    """The reply to a request. Raises one of _BROKEN where there is none in time."""
+    async with asyncio.timeout(PATIENCE):
+        connection.writer.write(line)
+        await connection.writer.drain()
+        while True:
+            answer = await connection.reader.readline()
+            if not answer.endswith(b"\n"):
+                raise EOFError("it ended too soon")
+            state = json.loads(answer).get("progress") if on_progress else None
+            if on_progress is None or not isinstance(state, dict):
+                return answer
+            on_progress(state)
 
 
 def _result(reply: bytes) -> bytes:
