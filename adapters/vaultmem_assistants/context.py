@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from vaultmem import paths
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.access import Origin, Viewer, attribution
-from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.text.values import TYPE_CHECKING, file_text
 from vaultmem_assistants.programs import HARNESSES
 
 if TYPE_CHECKING:
@@ -191,7 +191,6 @@ _THEIRS = "it is not as vaultmem wrote it, and was left alone"
 
 # The skill that tells an assistant how to use vaultmem: one text for all of them, which most read in one folder.
 
-_SOURCE = os.path.join(os.path.dirname(__file__), "data", "SKILL.md")
 _BLANK = re.compile(r"\{(?:run:(\w+)|names)\}")
 
 
@@ -211,8 +210,7 @@ def _file_in(folder: str) -> str:
 
 def skill_text(program: str, vault: str) -> str:
     """The skill; how vaultmem is called and the vault as the shell wants them, "" for that of the settings."""
-    with open(_SOURCE, encoding="utf-8") as file:
-        source = file.read()
+    source = file_text("vaultmem_assistants", "data/SKILL.md")
     named = f" --vault {vault}" if vault else ""
     *names, last = HARNESSES
 
@@ -224,13 +222,11 @@ def skill_text(program: str, vault: str) -> str:
 
 # The plugin that stands for a start-up hook where a harness runs no commands (opencode): a file that is all ours.
 
-_SOURCE_PLUGIN = os.path.join(os.path.dirname(__file__), "data", "plugin.js")
-
 
 def plugin_text(command: Sequence[str]) -> str:
     """The plugin that asks this command, by its program and words: no shell is between."""
-    with open(_SOURCE_PLUGIN, encoding="utf-8") as file:
-        return sign(file.read().replace("{command}", json.dumps(command)))
+    source = file_text("vaultmem_assistants", "data/plugin.js")
+    return sign(source.replace("{command}", json.dumps(command)))
 
 
 # One marked line in the instructions of an assistant (AGENTS.md, CLAUDE.md), for those without a hook.

@@ -13,8 +13,7 @@ from itertools import pairwise
 from vaultmem.adapter.services import Message, Question, Schema, object_schema
 from vaultmem.text.scripts import typed_part
 from vaultmem.text.similarity import normal
-from vaultmem.text.values import lazy
-from vaultmem_chat.llm import prompts
+from vaultmem.text.values import lazy, table
 from vaultmem_chat.llm.replies import parse_json, shape
 
 MOST = 3  # facts of one message
@@ -56,7 +55,12 @@ def question(text: str, now: datetime | None = None) -> Question:
     """The question to a model about a message; read() takes its answer. Of a long message it sees what may be typed."""
     data = normal(typed_part(text))
     today = f"\nToday is {now:%A, %Y-%m-%d}: write days such as tomorrow as dates." if now else ""
-    messages = [Message("system", prompts()["facts"].replace("{most}", str(MOST)) + today)]
+    messages = [
+        Message(
+            "system",
+            table("vaultmem_chat", "prompts")["facts"].replace("{most}", str(MOST)) + today,
+        )
+    ]
     for example, facts in _EXAMPLES:
         answer = json.dumps({"facts": facts}, ensure_ascii=False)
         messages += [Message("user", _fenced(example)), Message("assistant", answer)]

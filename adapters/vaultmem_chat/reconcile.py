@@ -16,7 +16,7 @@ from vaultmem.adapter.services import Message, Question, Schema, json_lines, lis
 from vaultmem.memories.conversation import Entry
 from vaultmem.plugins import language
 from vaultmem.text.similarity import normal, topic_words
-from vaultmem_chat.llm import prompts
+from vaultmem.text.values import table
 from vaultmem_chat.llm.replies import records
 
 EVENTS = ("ADD", "UPDATE", "DELETE", "NONE")
@@ -78,8 +78,9 @@ def question(new: Sequence[str], existing: Sequence[Existing], strategy: str) ->
         raise ValueError(f"{strategy!r} is no strategy. Use {' or '.join(STRATEGIES)}.")
     numbered = strategy == "enumerate"
     example = [Existing("", text) for text in _REMEMBERED]
+    prompts = table("vaultmem_chat", "prompts")
     messages = (
-        Message("system", prompts()["task"] + prompts()[strategy]),
+        Message("system", prompts["task"] + prompts[strategy]),
         Message("user", _to_json(_LEARNED, example, numbered=numbered)),
         Message("assistant", _example(numbered=numbered)),
         Message("user", _to_json(new, existing, numbered=numbered)),

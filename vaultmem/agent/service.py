@@ -15,9 +15,7 @@ from collections.abc import Iterable
 
 from vaultmem.errors import StateError
 from vaultmem.paths import replace_private, state_folder, vault_id
-from vaultmem.text.values import value
-
-_UNIT = os.path.join(os.path.dirname(__file__), "systemd.service")
+from vaultmem.text.values import file_text, value
 
 
 @value
@@ -103,8 +101,8 @@ def render_unit(command: list[str], vault: str, environment: dict[str, str]) -> 
             raise StateError(f"{what}; set it to something in plain letters")
     lines = [f"Environment={quote_word(f'{name}={text}')}\n" for name, text in environment.items()]
     title = "".join(c if c.isprintable() else "\ufffd" for c in vault).replace("%", "%%")
-    with open(_UNIT, encoding="utf-8") as file:
-        unit = file.read().replace("@TITLE@", title.rstrip("\\"))
+    unit = file_text("vaultmem.agent", "systemd.service")
+    unit = unit.replace("@TITLE@", title.rstrip("\\"))
     words = exec_line(command)
     return unit.replace("@COMMAND@", words).replace("@ENVIRONMENT@", "".join(lines)).encode()
 

@@ -19,7 +19,7 @@ from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import ASSISTANTS
 from vaultmem.output import Output
-from vaultmem.text.values import ARCHIVE, ENTRIES
+from vaultmem.text.values import ARCHIVE, ENTRIES, file_text
 from vaultmem.vault.places import page_path
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def run(args: Namespace, output: Output) -> int:
     if alias and args.shell == "fish":
         line += f"complete -c {alias} -w vaultmem\n"
     # Zsh may read its one from $fpath, where the file is the body of the function, or by `source`.
-    with open(f"{os.path.dirname(__file__)}/completion.{args.shell}", encoding="utf-8") as file:
-        script = file.read().replace("@PROGRAM@", program).replace("@ALIAS@", line)
+    script = file_text("vaultmem.commands", f"completion.{args.shell}")
+    script = script.replace("@PROGRAM@", program).replace("@ALIAS@", line)
     output.script(script.replace("@NAME@", f" {alias}" if alias else ""))
     return 0
 

@@ -4,7 +4,6 @@ that `parsing` leaves to it. And the manual page: `vaultmem help man`, share/man
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 
@@ -13,7 +12,7 @@ from vaultmem.api.verbs import COMMAND, GROUPS, Param, Verb, commands, find_verb
 from vaultmem.commands.parsing import choices_of, program, shared_options
 from vaultmem.errors import UsageError
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.text.values import lazy
+from vaultmem.text.values import file_text, lazy, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,10 +112,7 @@ def help_of(param: Param) -> str | None:
 
 def _details() -> dict[str, str]:
     """The text below the options in the help of commands."""
-    import tomllib
-
-    with open(os.path.join(os.path.dirname(__file__), "details.toml"), "rb") as file:
-        return tomllib.load(file)
+    return table("vaultmem.commands", "details")
 
 
 def _width() -> int:
@@ -137,8 +133,7 @@ def page() -> str:
         for name, one in commands().items():
             if one.group == group:
                 parts += _command(name, one, details.get(one.same_as or name, ""))
-    with open(os.path.join(os.path.dirname(__file__), "manual.troff"), encoding="utf-8") as file:
-        page = file.read().replace("@VERSION@", __version__)
+    page = file_text("vaultmem.commands", "manual.troff").replace("@VERSION@", __version__)
     return page.replace("@COMMANDS@\n", "".join(parts))
 
 

@@ -15,6 +15,7 @@ from vaultmem.errors import ModelError
 from vaultmem.index import minilm, multilingual, refuse_if_off
 from vaultmem.index.embed import Embedder, TextEmbedder, quiet_fastembed, reported
 from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol, cast
+from vaultmem.text.values import file_text
 
 if TYPE_CHECKING:
     from fastembed import TextEmbedding
@@ -203,7 +204,7 @@ def _record(record: Path, model: Model) -> Model:
     """Keep what is known of a model, with the mean cosine of texts that have nothing to do with each other."""
     import numpy as np
 
-    texts = (Path(__file__).parents[1] / "data/unrelated.txt").read_text("utf-8").splitlines()
+    texts = file_text("vaultmem", "data/unrelated.txt").splitlines()
     vectors = Embedder(model).embed(texts)
     cosines = (vectors @ vectors.T)[~np.eye(len(texts), dtype=bool)]
     model = model._replace(mean=min(0.99, round(float(cosines.mean()), 3)))

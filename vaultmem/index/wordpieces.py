@@ -3,12 +3,11 @@ has none, and how many tokens a text has, which a recall by words asks too (owne
 
 from __future__ import annotations
 
-import os
 from functools import cache, lru_cache
 from unicodedata import normalize
 
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.text.values import encodable, lazy
+from vaultmem.text.values import encodable, file_text, lazy
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -41,9 +40,7 @@ def tokenizer() -> Tokenizer:
 
 def read_words() -> list[str]:
     """The WordPieces in the order of their ids."""
-    package = os.path.dirname(os.path.dirname(__file__))
-    with open(os.path.join(package, "data/minilm/vocab.txt"), encoding="utf-8") as file:
-        return file.read().removesuffix("\n").split("\n")
+    return file_text("vaultmem", "data/minilm/vocab.txt").removesuffix("\n").split("\n")
 
 
 # Accents fall away, and a sign of punctuation is a token, whichever it is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 __all__ = [
     "ARCHIVE", "CATEGORIES", "DAYS", "ENTRIES", "EVERYBODY", "GENERATED", "INBOX", "MEMORIES", "REMINDERS", "RESULTS",
-    "SYNC", "TOKENS", "TYPE_CHECKING", "OnError", "lazy", "plural", "table", "value",
+    "SYNC", "TOKENS", "TYPE_CHECKING", "OnError", "file_text", "lazy", "plural", "table", "value",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
@@ -60,13 +60,17 @@ _tables: dict[tuple[str, str], dict[str, Any]] = {}
 def table(package: str, name: str) -> dict[str, Any]:
     """What the file `name`.toml of a package holds, read once."""
     import tomllib
-    from importlib import import_module
 
     if (package, name) not in _tables:
-        module: Any = import_module(package)
-        data = module.__loader__.get_data(f"{module.__path__[0]}/{name}.toml")
-        _tables[package, name] = tomllib.loads(data.decode("utf-8"))
+        _tables[package, name] = tomllib.loads(file_text(package, f"{name}.toml"))
     return _tables[package, name]
+
+
+def file_text(package: str, name: str) -> str:
+    """The text of a file that is installed with a package."""
+    module: Any = __import__(package, fromlist=["__path__"])  # importlib would be three modules more
+    data: bytes = module.__loader__.get_data(f"{module.__path__[0]}/{name}")
+    return data.decode("utf-8")
 
 
 def lazy(source: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:

@@ -3,9 +3,6 @@ vaultmem.adapter.services.Models; each loads what it needs."""
 
 from __future__ import annotations
 
-import os
-from functools import cache
-
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,17 +24,6 @@ def open_embedder(settings: Settings, folder: str) -> TextEmbedder:
     from vaultmem_chat.llm.embedding_service import ServiceEmbedder, service_of
 
     return ServiceEmbedder(service_of(settings), folder)
-
-
-@cache
-def prompts() -> dict[str, str]:
-    """What a language model is asked, by name."""
-    import tomllib
-
-    with open(
-        os.path.join(os.path.dirname(os.path.dirname(__file__)), "prompts.toml"), "rb"
-    ) as file:
-        return tomllib.load(file)
 
 
 # Models that run on this machine: looked for on the ports where Ollama, LM Studio and llama.cpp listen. Only the
