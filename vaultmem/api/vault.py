@@ -79,7 +79,9 @@ def search_with_archive(searcher: Searcher, ask: Ask) -> Answer:
         from vaultmem.search.archive import search_archive  # few need it
 
         answer.results.extend(search_archive(searcher, ask)[: ask.limit - len(answer.results)])
-    if not answer.results and searcher.search(ask.but(semantic=False, talks=True)).results:
+    if answer.results or ask.talks or not searcher.cache().spoken:
+        return answer
+    if searcher.search(ask.but(semantic=False, talks=True), texts=False).results:
         answer.remarks.append("only conversations have it; --conversations searches them, too")
     return answer
 

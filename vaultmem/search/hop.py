@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from vaultmem.light import NamedTuple
 from vaultmem.search import recall_candidate
 from vaultmem.search.keyword_search import KeywordSearcher
-from vaultmem.search.rank import word_weight
+from vaultmem.search.rank import telling
 from vaultmem.search.recall_candidate import Candidate, Wanted
 from vaultmem.search.recall_sources import Look, Sources
 from vaultmem.search.recall_text import plain
@@ -66,7 +66,7 @@ def followed(
 def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> Step | None:
     """Where the best candidates lead; None where they name nothing."""
     asked = {
-        token: word for word in question.split() for token in words.tokens(word) if _tells(token)
+        token: word for word in question.split() for token in telling(words.tokens(word)) - _SELF
     }
     bridges: list[Bridge] = []
     lacking: set[str] = set()
@@ -92,12 +92,8 @@ def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> S
     if not bridges or not lacking:
         return None
     bridges = bridges[:NAMES]
-    telling = [word for token, word in asked.items() if token in lacking]
-    return Step(" ".join((*(one.name for one in bridges), *dict.fromkeys(telling))), bridges)
-
-
-def _tells(token: str) -> bool:
-    return word_weight(token) == 1.0 and token not in _SELF
+    sought = [word for token, word in asked.items() if token in lacking]
+    return Step(" ".join((*(one.name for one in bridges), *dict.fromkeys(sought))), bridges)
 
 
 def _leads_on(name: str, tokens: Iterable[str], one: Candidate, words: KeywordSearcher) -> bool:

@@ -89,6 +89,11 @@ def word_weight(token: str) -> float:
     return STOP_WEIGHT if token in STOP_WORDS else 1.0
 
 
+def telling(tokens: Iterable[str]) -> set[str]:
+    """Without stop words."""
+    return {token for token in tokens if word_weight(token) == 1.0}
+
+
 def rarity(count: int, total: int) -> float:
     """How telling a word is that `count` of `total` blocks have: the idf of BM25, as Lucene computes it."""
     return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5))

@@ -214,11 +214,11 @@ class Run:
                 break
             most *= 4
         allowed = allowed[: self.wanted.most]
-        held = recall_candidate.only_in(
-            self.wanted._replace(untrusted=True), results, self.wanted
-        ) + self._unconfirmed_facts(every, facts)
-        self.held_back = held[: self.wanted.top_k]
-        self._name_scopes(results)
+        best = recall_candidate.relevant(results)
+        trusting = self.wanted._replace(untrusted=True)
+        held = recall_candidate.only_in(trusting, best, self.wanted)
+        self.held_back = [*held, *self._unconfirmed_facts(every, facts)][: self.wanted.top_k]
+        self._name_scopes(best)
         how = "words and meaning" if self.look.semantic else "words"
         where = "memories and notes" if self.wanted.notes else "memories"
         scopes = ", ".join(self.wanted.known_scopes)
@@ -228,18 +228,17 @@ class Run:
         self._say("filters", f"left out {left or 'none'}", allowed)
         return allowed
 
-    def _name_scopes(self, results: list[Candidate]) -> None:
+    def _name_scopes(self, best: list[Candidate]) -> None:
         """Say which scopes have answers that the person sees where they name them."""
-        scopes = tuple({one.scope for one in results if SCOPE.fullmatch(one.scope)})
-        wider = self.wanted._replace(scopes=scopes)
-        if others := recall_candidate.only_in(wider, results, self.wanted):
+        named = {one.scope for one in best if SCOPE.fullmatch(one.scope)}
+        wider = self.wanted._replace(scopes=tuple(named))
+        if others := recall_candidate.only_in(wider, best, self.wanted):
             from shlex import quote
 
-            named = " ".join(
-                f"--scope {quote(one)}" for one in sorted({one.scope for one in others})
-            )
+            scopes = sorted({one.scope for one in others})
+            options = " ".join(f"--scope {quote(one)}" for one in scopes)
             left = f"{plural(len(others), 'answer')} of other scopes left out"
-            self.look.remarks.append(f"{left}; recall with {named} tells them, too")
+            self.look.remarks.append(f"{left}; recall with {options} tells them, too")
 
     def _second_round(self, candidates: list[Candidate]) -> list[Candidate]:
         """What a name leads to that one of the best gives."""

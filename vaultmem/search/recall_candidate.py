@@ -155,9 +155,8 @@ LEAST_IMPORTANCE = 0.2
 # The cosine from which a text without a word of the question may still answer it; see docs/adr/0014. A memory or a
 # turn says one thing; a block of a page says several, which makes it less like any of them.
 NEAR, NEAR_OF_PAGES = 0.2, 0.1
-VERY_NEAR = (
-    0.4  # where the question is one word, and something else has it: a name is near to anything
-)
+# The same where the question is one word, and something else has it: a name is near to anything.
+VERY_NEAR = 0.4
 # Of the score of the best: what fits so much worse is no answer. It applies where meaning has judged; by words alone
 # a title outweighs a sentence with the same word many times.
 FLOOR = 0.4
@@ -220,8 +219,8 @@ def replaced(archived: Iterable[Candidate], told: set[str], wanted: Wanted) -> i
 
 
 def only_in(other: Wanted, candidates: Iterable[Candidate], wanted: Wanted) -> list[Candidate]:
-    """Those that answer the question and would be in the answer if `other` were wanted."""
-    return [one for one in relevant(candidates) if reason(one, wanted) and not reason(one, other)]
+    """Those of the relevant ones that would be in the answer if `other` were wanted."""
+    return [one for one in candidates if reason(one, wanted) and not reason(one, other)]
 
 
 def relevant(candidates: Iterable[Candidate], question: str = "") -> list[Candidate]:

@@ -24,7 +24,7 @@ from vaultmem.memories.memory_file import provisional
 from vaultmem.memories.model import TYPES
 from vaultmem.search import archive, cache
 from vaultmem.search.query import Ask, Hit, parse
-from vaultmem.search.rank import word_weight
+from vaultmem.search.rank import telling
 from vaultmem.search.recall_candidate import LEAST_IMPORTANCE, NEAR, VERY_NEAR, Candidate, Wanted
 from vaultmem.search.recall_text import plain
 from vaultmem.search.search import Searcher
@@ -173,9 +173,7 @@ class Sources:
     def excerpts(self, look: Look, wanted: Wanted, one: Candidate) -> Iterator[Candidate]:
         """The same with less and less of its text around the words of the question, down to a few words."""
         tokens = look.searcher.keyword.tokens
-        marker = Marker(
-            {each for each in tokens(plain(wanted.query)) if word_weight(each) == 1.0}, tokens
-        )
+        marker = Marker(telling(tokens(plain(wanted.query))), tokens)
         width = 8 * wanted.room
         while width >= FEW_WORDS:
             yield one._replace(content=marker.snippet(one.content, width).text)

@@ -328,7 +328,7 @@ class Searcher:
         """The tokens worth marking: all of the query but stop words."""
         terms = [*query.words, *query.must, *(term for group in query.groups for term in group)]
         tokens = {token for term in terms for token in self.keyword.tokens(term.text)}
-        return {token for token in tokens if rank.word_weight(token) == 1.0} or tokens
+        return rank.telling(tokens) or tokens
 
 
 def _candidates(ask: Ask) -> int:
