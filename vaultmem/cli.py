@@ -69,8 +69,9 @@ def entry() -> NoReturn:
     Python down costs as much as a question does, and tears threads out of a model's C++, which aborts the process."""
     import gc
 
-    # To look for garbage every 700 objects takes a twentieth of a short command.
-    gc.set_threshold(50_000, 20, 20)
+    from vaultmem.light import GARBAGE
+
+    gc.set_threshold(*GARBAGE)
     os._exit(main())
 
 

@@ -6,10 +6,13 @@ from __future__ import annotations
 from _thread import RLock, allocate_lock  # threading takes a third of a thousandth
 
 __all__ = [
-    "TYPE_CHECKING", "NamedTuple", "NotRequired", "Protocol", "RLock", "TypedDict", "allocate_lock", "cast", "final",
+    "GARBAGE", "TYPE_CHECKING", "NamedTuple", "NotRequired", "Protocol", "RLock", "TypedDict", "allocate_lock", "cast",
+    "final",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
+# For gc.set_threshold: to look for garbage every 700 objects takes a twentieth of a short command.
+GARBAGE = 50_000, 20, 20
 
 if TYPE_CHECKING:
     from typing import NamedTuple, NotRequired, Protocol, TypedDict, cast, final

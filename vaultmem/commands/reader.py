@@ -12,10 +12,10 @@ from vaultmem import config
 from vaultmem.api import Vault, rpc
 from vaultmem.commands.parsing import from_params, run
 from vaultmem.errors import VaultmemError
+from vaultmem.light import GARBAGE
 from vaultmem.output import Captured, json_text
 
 IDLE = 60.0  # seconds without a request, after which it ends
-_MANY_OBJECTS = 50_000
 
 
 class OpenVault(Vault):
@@ -30,21 +30,21 @@ class OpenVault(Vault):
 
 def reply(vault: Vault, line: bytes) -> str:
     """The line that answers a request for a search."""
-    asked = rpc.parse(line.decode())
-    assert isinstance(asked, dict)
+    request = rpc.parse(line.decode())
+    assert isinstance(request, dict)
     output = Captured()
     try:
-        args = from_params("search", asked["params"])
+        args = from_params("search", request["params"])
         args.vault = vault
         run("search", args, output)
     except VaultmemError as error:
-        return json_text({"id": asked["id"], "error": rpc.as_json(error)})
-    return json_text({"id": asked["id"], "result": output.value})
+        return json_text({"id": request["id"], "error": rpc.as_json(error)})
+    return json_text({"id": request["id"], "result": output.value})
 
 
 def main() -> None:
     """Answer until stdin ends, nobody asks any more, or the settings are others."""
-    gc.set_threshold(_MANY_OBJECTS, 20, 20)  # as the agent does
+    gc.set_threshold(*GARBAGE)
     logging.disable()
     vault = OpenVault(sys.argv[1])
     settings = config.signature(vault.path)

@@ -19,7 +19,15 @@ from vaultmem.adapter import Moment, Value
 from vaultmem.light import NamedTuple
 from vaultmem.memories.draft import Draft, Finding
 from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
-from vaultmem.memories.short_texts import facts, form, importance, memory_type, novelty, salience
+from vaultmem.memories.short_texts import (
+    HANS,
+    facts,
+    form,
+    importance,
+    memory_type,
+    novelty,
+    salience,
+)
 from vaultmem.plugins import language
 from vaultmem.progress import listener
 from vaultmem.text.values import lazy, plural
@@ -35,7 +43,6 @@ SOMEBODY = 1.6  # for people: a text that states of somebody what is true of peo
 _OF_PEOPLE = ("lives in", "works at", "married to", "born in")  # statements
 _MOST_SHOWN = 6
 
-_HAN = lazy(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _DENIAL = form("denied")
 _DENIAL_REACH = 32
 _PERSON = form("somebody")
@@ -132,13 +139,13 @@ def _of_somebody(text: str) -> str:
 
 
 def _is_impersonal(text: str) -> bool:
-    return len(text.split()) + len(_HAN.findall(text)) > 3 and not _PERSON.search(text.lower())
+    return len(text.split()) + len(HANS.findall(text)) > 3 and not _PERSON.search(text.lower())
 
 
 def _hits(text: str) -> Iterator[_Hit]:
     folded = text.lower()
     scripts = {
-        True: _HAN.search(folded) is not None,
+        True: HANS.search(folded) is not None,
         False: re.search(r"[a-z]", folded) is not None,
     }
     for signal in signals():

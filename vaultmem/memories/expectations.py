@@ -113,7 +113,7 @@ def _write(
     change = Change(action, "", old, path, {}, None, expected, why, raw)
     plan = Plan("expect", (change,) if raw != data else ())
     planned = finish(session, arguments, plan, why)
-    return {**(planned or {**which._asdict(), "path": path, "changed": bool(plan.changes)})}
+    return planned or {**which._asdict(), "path": path, "changed": bool(plan.changes)}
 
 
 def keep_lost(desk: MemoryStore, _reader: Reader, arguments: Arguments) -> JsonObject:

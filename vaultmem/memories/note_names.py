@@ -145,8 +145,9 @@ def slips(name: str, title: str) -> int | None:
         return 0 if len(short) > 1 else None
     if _HAN.search(name + title):
         # Never another character in the place of one: that is another word.
+        signs = language().table("texts")["telling"]
         is_one_more = len(short) > SHORT_CJK and any(
-            long[:at] + long[at + 1 :] == short and sign not in language().table("texts")["telling"]
+            long[:at] + long[at + 1 :] == short and sign not in signs
             for at, sign in enumerate(long)
         )
         return 1 if is_one_more else None

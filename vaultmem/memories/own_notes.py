@@ -9,7 +9,7 @@ from collections.abc import Callable
 from vaultmem.adapter import Completion, JsonObject, Task, Value
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError
 from vaultmem.index import catalog_read
-from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, Change, Plan
 from vaultmem.memories.item_answers import DONE, OPEN
@@ -68,7 +68,7 @@ def _edit(session: Session, params: Arguments, new: Callable[[list[Value]], Valu
     why = f"{'unset' if value is None else 'set'} {one_line(key)}"
     changes = (Change(EDIT, "", path, path, {}, None, digest(data), why, raw),)
     plan = Plan("set", changes if raw != data else ())
-    return cast("JsonObject", finish(session, params, plan, why)) or {
+    return finish(session, params, plan, why) or {
         "note": path, "key": key, "was": was, "value": value, "changed": bool(plan.changes),
     }  # fmt: skip
 

@@ -182,7 +182,7 @@ _SHAPE = lazy(
 )
 _ASCII_PIECE = lazy(r"[^\s,;!?\"'()\[\]{}]+|`[^`\n]+`")
 _PIECE = lazy(r"[^\s,;!?\"'’“”，。！？、；：()\[\]{}\u3400-\u9fff]+|`[^`\n]+`")
-_HANS = lazy(r"[\u3400-\u4dbf\u4e00-\u9fff]")
+HANS = lazy(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _RARE, _PLAIN = 4.0, 1.0
 _MEAN_RARITY = 1.25  # one technical term among twelve other words that mean something
 _HAN_PER_WORD = 2
@@ -221,7 +221,7 @@ def has_technical_terms(text: str) -> bool:
     han_terms = han_words = 0
     if not text.isascii():
         han_terms = len(re.findall(language().table("notions")["han_terms"], text))
-        han_words = max(han_terms, len(_HANS.findall(text)) // _HAN_PER_WORD)
+        han_words = max(han_terms, len(HANS.findall(text)) // _HAN_PER_WORD)
     count = len(rarities) + han_words
     total = sum(rarities) + han_words * _PLAIN + han_terms * (_RARE - _PLAIN)
     return count > 0 and total / count >= _MEAN_RARITY

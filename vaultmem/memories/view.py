@@ -202,9 +202,9 @@ class Nearness:
     """The vectors of memories, as far as they have some. One thread at a time."""
 
     def __init__(self, searcher: Searcher, meaning: Meaning, memories: Sequence[Memory]) -> None:
-        ids = catalog_read.note_ids(searcher.catalog, [memory.path for memory in memories])
         import numpy as np  # a look at names needs none of it
 
+        ids = catalog_read.note_ids(searcher.catalog, [memory.path for memory in memories])
         self._parts: list[tuple[ModelVectors, list[str], NDArray[np.float32]]] = []
         for part in meaning.parts():
             known = {

@@ -68,9 +68,8 @@ def table(package: str, name: str) -> dict[str, Any]:
 
 def file_text(package: str, name: str) -> str:
     """The text of a file that is installed with a package."""
-    module: Any = __import__(
-        package, fromlist=["__path__"]
-    )  # importlib would be three modules more
+    # importlib would be three modules more
+    module: Any = __import__(package, fromlist=["__path__"])
     data: bytes = module.__loader__.get_data(f"{module.__path__[0]}/{name}")
     return data.decode("utf-8")
 
