@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.agent_run import agent_on, until
+from tests.agent_run import until
 from tests.cases import each_case
 from tests.cli_run import Ran, one_line, process, ran
 from tests.doors_run import _WORDS, made, no_model
 from tests.laws import examples, some
+from tests.mcp_run import served
 from tests.stand_in_agent import agent_for
 from vaultmem import Vault
 from vaultmem.agent.connection import Limits
@@ -27,22 +27,12 @@ from vaultmem.commands.option_parser import parser
 from vaultmem.commands.tool_calls import MOST_CALLS, reads_stdin
 from vaultmem.errors import UsageError
 
-__all__ = ["no_model"]  # fixtures
+__all__ = ["no_model", "served"]  # fixtures
 
 
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made(tmp_path_factory.mktemp("doors") / "vault")
-
-
-@pytest.fixture(scope="module", params=["with an agent", "without"])
-def served(request: pytest.FixtureRequest, indexed: Path) -> Iterator[Path]:
-    if request.param == "without":
-        yield indexed
-    else:
-        with agent_on(indexed) as agent:
-            agent.watches()
-            yield indexed
 
 
 def agent(vault: Path, given_: object, *words: str) -> Ran:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.json_values import json_values
 from vaultmem.errors import FrontMatterError
 from vaultmem.vault import pages
 from vaultmem.vault.frontmatter import locate, split
@@ -245,20 +246,7 @@ def test_bytes_that_are_not_utf8_stay_as_they_are() -> None:
 
 # --- The law, over notes put together from known entries
 
-VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**63), 2**63 - 1)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.text(st.characters(exclude_categories=["Cs"]), max_size=5), inner, max_size=3
-        )
-    ),
-    max_leaves=8,
-)
+VALUES = json_values(3, 5, 8)
 ENTRIES = st.sampled_from(
     [
         ["k: plain"],

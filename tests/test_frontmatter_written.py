@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.json_values import json_values
 from vaultmem.vault.frontmatter import compose, read_yaml, split
 from vaultmem.vault.yaml_lines import format_text, format_value
 
@@ -16,20 +17,7 @@ if TYPE_CHECKING:
     from vaultmem.adapter import Value
 
 
-Json = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**63), 2**63 - 1)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(
-            st.text(st.characters(exclude_categories=["Cs"]), max_size=8), inner, max_size=4
-        )
-    ),
-    max_leaves=12,
-)
+Json = json_values(4, 8, 12)
 
 
 @given(st.text() | st.text("0123456789.eE+-_:xobTZ infa", max_size=12))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 from http.client import IncompleteRead
 from pathlib import Path
@@ -16,20 +15,14 @@ from hypothesis import strategies as st
 from tests.agent_run import until
 from tests.index_dump import synced
 from tests.proxy_run import HEADERS, Proxied, Seen, proxied
-from tests.scripted_llm import Arguments, Reply, ScriptedLlm, raw, running, status, text, tool_calls
+from tests.proxy_vault import serving
+from tests.scripted_llm import Arguments, Reply, ScriptedLlm, raw, status, text, tool_calls
 from vaultmem.search.recall_text import OPEN
 from vaultmem_chat.bodies import read_response, with_memory
 
+__all__ = ["serving"]  # fixtures
+
 TEA = "The user likes tea"
-
-
-@pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxied, ScriptedLlm]]:
-    vault = tmp_path_factory.mktemp("serving") / "vault"
-    (vault / ".obsidian").mkdir(parents=True)
-    synced(vault)
-    with running() as llm, proxied(vault, llm) as made:
-        yield made, llm
 
 
 @pytest.fixture

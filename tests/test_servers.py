@@ -14,11 +14,14 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tests.cli_run import Ran, at_terminal, one_line, process, ran
+from tests.connected import home
 from tests.test_connect import BLANK, odd_json, wrapped
 from vaultmem_assistants import servers
 from vaultmem_assistants.programs import HARNESSES, Harness
 
 URL, TOKEN = "https://notes.example.org/mcp/home", "vmt_0123456789ab_" + "Ab-_" * 10
+__all__ = ["home"]  # fixtures
+
 COMMAND = ["/opt/vaultmem", "mcp", "--vault", '/Anne\'s "notes"']
 FILES = {
     "claude": ".claude.json",
@@ -30,17 +33,6 @@ FILES = {
 }
 ALL = pytest.mark.parametrize("name", FILES)
 JSON = [one for one in HARNESSES.values() if one.name != "codex"]
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.setenv("HOME", str(folder))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    return folder
 
 
 def load(text: str, name: str) -> Any:

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import ran, tree_hash
+from tests.connected import home
 from vaultmem.commands.option_parser import parser
 from vaultmem.index import wordpieces
 from vaultmem_assistants import context
 from vaultmem_assistants.programs import HARNESSES
+
+__all__ = ["home"]  # fixtures
 
 MOST_TOKENS = 350
 PROGRAM = "/home/anne/.local/bin/vaultmem"
@@ -39,16 +42,6 @@ When something will matter in a later session (a preference, a decision and its 
 
 Never write passwords or keys, nor what the files at hand tell anyway. What is printed as similar is known already.
 """
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "home"
-    folder.mkdir()
-    monkeypatch.setenv("HOME", str(folder))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    return folder
 
 
 def text_of(program: str = PROGRAM, vault: str = "") -> str:
