@@ -174,8 +174,8 @@ class Worker:
         try:
             model = self._model(item) if self._may_ask(item) else None
             with spoken():
-                asked = within_budget(vault.config, model)
-                learned = learn(vault, item, asked, self.turns.add_facts)
+                limited = within_budget(vault.config, model)
+                learned = learn(vault, item, limited, self.turns.add_facts)
             is_done = self.turns.done(item)
         except VaultmemError as error:
             vault.close()

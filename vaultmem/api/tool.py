@@ -182,8 +182,8 @@ def short_id(value: object) -> str:
 def to_data(record: JsonObject) -> JsonObject:
     """A memory as data, without its words: those are text."""
     names = "id path category scope tags confidence created_at source agent".split()
-    told = (name for name in names if record.get(name) not in (None, "", []))
-    return {name: _harmless(record[name]) for name in told}
+    filled = (name for name in names if record.get(name) not in (None, "", []))
+    return {name: _harmless(record[name]) for name in filled}
 
 
 def _harmless(value: object) -> object:

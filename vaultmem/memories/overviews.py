@@ -186,8 +186,8 @@ def _action(change: FileChange, folder: str) -> str:
 def standing(commits: Sequence[Commit]) -> list[tuple[Commit, FileChange]]:
     """The changes by vaultmem, newest first, without what was undone since, its undoing, and reads."""
     known = {one.commit for one in commits}
-    kept = (one for one in holding(commits)[0] if one.is_ours and known.isdisjoint(one.undoes))
-    every = ((one, change) for one in kept for change in one.files)
+    done = (one for one in holding(commits)[0] if one.is_ours and known.isdisjoint(one.undoes))
+    every = ((one, change) for one in done for change in one.files)
     return [pair for pair in every if not _SILENT.fullmatch(pair[1].why)]
 
 

@@ -227,7 +227,7 @@ def links(one: Entry) -> set[str]:
 
 # Old sessions among the memories are summed up: one new memory stands for many.
 
-LONGEST_SUMMARY = 4_000  # characters of one, whoever wrote it
+LONGEST_SUMMARY = 4_000  # characters of one, by a model or of sentences
 MOST_SENT_OF_ONE = 2_000  # characters of a memory that a model is sent,
 MOST_SENT = 24_000  # and of a session
 FILED = "knowledge"

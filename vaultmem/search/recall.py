@@ -356,7 +356,7 @@ class Run:
         self._say("budget", text if self._wants("budget") else f"{chosen.tokens:,} tokens", items)
 
     def _shorten_best(self, candidates: list[Candidate]) -> list[Candidate]:
-        """The best one is cut where it alone is too long; the others are told whole or not."""
+        """The best one is cut where it alone is too long; the others stay whole or are left out."""
         room = self.wanted.room
         if not candidates or (size := _count(candidates[0])) <= room:
             return candidates
