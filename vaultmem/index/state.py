@@ -30,14 +30,20 @@ class State:
         self.vault = vault
         self.folder = folder or state_folder(vault)
         self._held: int | None = None
+        self._read: tuple[tuple[int, int, int], object] | None = None  # what the manifest was
 
     def manifest(self) -> dict[str, object]:
         """The manifest, or {} when there is none, or it is damaged or of another version."""
+        path = self.path("manifest.json")
         try:
-            with open(os.path.join(self.folder, "manifest.json"), encoding="utf-8") as file:
-                result = json.load(file)
+            status = os.stat(path)  # another one takes its place
+            seen = status.st_ino, status.st_mtime_ns, status.st_size
+            if self._read is None or self._read[0] != seen:
+                with open(path, encoding="utf-8") as file:
+                    self._read = seen, json.load(file)
         except (OSError, ValueError):
             return {}
+        result = self._read[1]
         if not isinstance(result, dict) or not isinstance(result.get("generation"), int):
             return {}
         return result if all(result.get(k) == v for k, v in _VERSIONS.items()) else {}
