@@ -160,6 +160,9 @@ def _lifespan(door: Door) -> app.Lifespan:
         )
         try:
             await asyncio.gather(*(each.ready() for each in companions))
+            processors = 1 if door.until_stop else os.cpu_count() or 1  # one is the agent's
+            for link in [*door.links.values()][: processors - 1]:
+                link.reader.wake()
             async with contextlib.AsyncExitStack() as stack:
                 for one in door.beside:
                     await stack.enter_async_context(one())

@@ -32,6 +32,7 @@ _BROKEN = (
     LookupError,
 )  # what a lost connection raises, and a late reply
 _RESULT, _END = b'{"id": 1, "result": ', b"}\n"  # what is around a result in a reply
+_FIRST = b'{"id": 1, "params": {"query": "note", "keyword": true}}\n'  # opens what a search needs
 
 JsonObject = dict[str, object]
 OnProgress = Callable[[JsonObject], None]
@@ -61,8 +62,7 @@ class _Connection(NamedTuple):
 
 
 class Reader:
-    """A process beside the agent that searches by keyword, one at a time. It ends by itself when nobody asks for a
-    minute, and when the door ends."""
+    """A process beside the agent that searches by keyword, one at a time. It ends with the door."""
 
     def __init__(self, vault: str) -> None:
         self._command = [sys.executable, "-P", "-m", "vaultmem.commands.reader", vault]
@@ -70,20 +70,20 @@ class Reader:
         self._starting: asyncio.Task[None] | None = None
         self.is_busy = False
 
-    def wake(self, line: bytes) -> bool:
-        """Whether it waits for a request. Where it does not run it is started, and tries this one."""
+    def wake(self) -> bool:
+        """Whether it waits for a request. Where it does not run it is started."""
         if not self.is_busy and (self._process is None or self._process.returncode is not None):
             self.is_busy = True
-            self._starting = asyncio.create_task(self._start(line))
+            self._starting = asyncio.create_task(self._start())
         return not self.is_busy
 
-    async def _start(self, line: bytes) -> None:
+    async def _start(self) -> None:
         pipe, none = subprocess.PIPE, subprocess.DEVNULL
         with contextlib.suppress(*_BROKEN):
             self._process = await asyncio.create_subprocess_exec(
                 *self._command, stdin=pipe, stdout=pipe, stderr=none, limit=_LONGEST
             )
-            await self.answer(line)
+            await self.answer(_FIRST)
         self.is_busy = False
 
     async def answer(self, line: bytes) -> bytes:
@@ -120,7 +120,7 @@ class Link:
         self._pair = asyncio.Semaphore(2)  # keyword searches, one of them by the agent
         self._searching = 0
         self._indexed = 0.0  # what was written before this moment is in the index
-        self._reader = Reader(vault)
+        self.reader = Reader(vault)
         self.in_flight = 0
 
     async def call(
@@ -164,19 +164,19 @@ class Link:
 
     async def _beside(self, line: bytes, came: float) -> bytes:
         """The reply of the second process, which sees what was written before; b"" where there is none."""
-        if not self._reader.wake(line):
+        if not self.reader.wake():
             return b""
-        self._reader.is_busy = True
+        self.reader.is_busy = True
         try:
             if self._indexed <= came:  # else all was indexed after this search had come
                 begun = time.monotonic()
                 await self.answer("index-writes", {})
                 self._indexed = begun
-            return await self._reader.answer(line)
+            return await self.reader.answer(line)
         except _BROKEN:
             return b""
         finally:
-            self._reader.is_busy = False
+            self.reader.is_busy = False
 
     async def _by_agent(self, line: bytes, on_progress: OnProgress | None = None) -> bytes:
         connection = await self._connection()
@@ -196,7 +196,7 @@ class Link:
         for connection in self._free:
             connection.writer.close()
         self._free.clear()
-        self._reader.close()
+        self.reader.close()
 
     async def _connection(self) -> _Connection:
         while self._free:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import select
 import sys
 
 from vaultmem import config
@@ -14,8 +13,6 @@ from vaultmem.commands.parsing import from_params, run
 from vaultmem.errors import VaultmemError
 from vaultmem.light import GARBAGE
 from vaultmem.output import Captured, json_text
-
-IDLE = 60.0  # seconds without a request, after which it ends
 
 
 class OpenVault(Vault):
@@ -43,16 +40,13 @@ def reply(vault: Vault, line: bytes) -> str:
 
 
 def main() -> None:
-    """Answer until stdin ends, nobody asks any more, or the settings are others."""
+    """Answer until stdin ends, or the settings are others."""
     gc.set_threshold(*GARBAGE)
     logging.disable()
     vault = OpenVault(sys.argv[1])
     settings = config.signature(vault.path)
     lines, replies = open(0, "rb", buffering=0), sys.stdout.buffer  # noqa: SIM115 - for as long as we run
-    while select.select([lines], [], [], IDLE)[0]:
-        line = lines.readline()
-        if not line or settings != config.signature(vault.path):
-            break
+    while (line := lines.readline()) and settings == config.signature(vault.path):
         replies.write(f"{reply(vault, line)}\n".encode())
         replies.flush()
 
