@@ -127,7 +127,9 @@ def serving(words: list[str]) -> Iterator[int]:
         yield port
         process.terminate()
         process.wait(60)
-        process.stderr.read()
+        said = process.stderr.read().decode()
+        assert "Traceback" not in said, said
+        assert "child process" not in said, said  # asyncio, of one that ended while it was killed
 
 
 def _listens(port: int) -> bool:

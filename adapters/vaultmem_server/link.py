@@ -95,8 +95,7 @@ class Reader:
         try:
             reply = await _exchange(_Connection(process.stdout, process.stdin), line, None)
         except BaseException:  # the next request would get the rest of the reply
-            if process.returncode is None:
-                process.kill()
+            process.stdin.close()
             raise
         self._process = process
         return reply
