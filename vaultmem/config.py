@@ -152,8 +152,7 @@ def signature(vault: str) -> tuple[tuple[int, int, int] | None, ...]:
     stats: list[tuple[int, int, int] | None] = []
     for look, path in ((os.lstat, os.path.join(vault, VAULT_FILE)), (os.stat, paths.config_file())):
         try:
-            stat = look(path)
-            stats.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
+            stats.append(paths.stamp(path, look))
         except OSError:
             stats.append(None)
     return tuple(stats)

@@ -162,6 +162,12 @@ def replace_private(path: str, text: str, *, sync: bool = False) -> None:
 VAULT_MARKS = (".obsidian", "logseq/config.edn", ".vaultmem")
 
 
+def stamp(path: str, look: Callable[[str], os.stat_result] = os.stat) -> tuple[int, int, int]:
+    """Another value when another file has taken the place of this one, or it was written. Raises OSError."""
+    status = look(path)
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def looks_like_vault(folder: str) -> bool:
     """Whether an editor (or vaultmem) has left its own folder here."""
     return any(os.path.exists(os.path.join(folder, mark)) for mark in VAULT_MARKS)

@@ -134,11 +134,10 @@ class TokenStore:
 
     def _refresh(self) -> None:
         try:
-            status = os.stat(self.path)
+            version = paths.stamp(self.path)
         except FileNotFoundError:
             self._version, self._tokens = None, {}
             return
-        version = (status.st_ino, status.st_mtime_ns, status.st_size)
         if version != self._version:
             self._tokens = {token.key: token for token in self._read()}
             self._version = version

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from vaultmem.errors import NO_ROOM, DamagedError, NoRoomError, StateError
-from vaultmem.paths import keep_private
+from vaultmem.paths import keep_private, stamp
 from vaultmem.text.values import OnError
 
 _SCHEMA = """
@@ -113,15 +113,11 @@ class Catalog:
             self.db.close()
             quoted = self.path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
             self.db = _connect(f"file:{quoted}?immutable=1", uri=True)
-            self._frozen = self._looks()
-
-    def _looks(self) -> object:
-        result = os.stat(self.path)
-        return result.st_ino, result.st_size, result.st_mtime_ns
+            self._frozen = stamp(self.path)
 
     def is_outdated(self) -> bool:
         """Whether it was opened as it was before, and has been written since."""
-        return self._frozen is not None and self._frozen != self._looks()
+        return self._frozen is not None and self._frozen != stamp(self.path)
 
     def close(self) -> None:
         """Let go of the file."""

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from vaultmem.errors import LockedError, StateError
 from vaultmem.index import ANALYZER, catalog
-from vaultmem.paths import make_private, state_folder
+from vaultmem.paths import make_private, stamp, state_folder
 
 FORMAT = 1
 _VERSIONS = {"format": FORMAT, "catalog": catalog.FORMAT, "analyzer": ANALYZER}
@@ -36,8 +36,7 @@ class State:
         """The manifest, or {} when there is none, or it is damaged or of another version."""
         path = self.path("manifest.json")
         try:
-            status = os.stat(path)  # another one takes its place
-            seen = status.st_ino, status.st_mtime_ns, status.st_size
+            seen = stamp(path)
             if self._read is None or self._read[0] != seen:
                 with open(path, encoding="utf-8") as file:
                     self._read = seen, json.load(file)
