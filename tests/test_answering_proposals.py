@@ -8,6 +8,7 @@ import pytest
 
 from tests.answered import Bench, Open, bench, without_a_model
 from tests.conftest import Write
+from vaultmem.memories import review
 from vaultmem.memories.item_answers import (
     DONE,
     DROPPED,
@@ -65,6 +66,19 @@ def test_a_proposal_shows_its_change_and_a_tick_makes_it(proposed: Bench) -> Non
     assert on.text("Plan.md") == PLAN
 
 
+def test_what_a_person_wants_never_to_see_is_nowhere_asked_and_comes_back(proposed: Bench) -> None:
+    on = proposed
+    id_ = question(on)
+    on.ask("rule", kind="broken-link", says="never")
+    on.ask("notify")
+    assert id_ not in on.text("vaultmem/pending.md")
+    assert on.ask("proposals")["proposals"] == []
+    assert on.ask("waiting")["proposals"] == 0
+    on.ask("rule", kind="broken-link", says="ask")
+    on.ask("notify")
+    assert id_ in on.text("vaultmem/pending.md")
+
+
 def test_a_proposal_that_is_dropped_is_never_made_again(proposed: Bench) -> None:
     on = proposed
     id_ = question(on)
@@ -91,7 +105,7 @@ def test_what_another_machine_has_changed_is_not_changed_once_more(proposed: Ben
     """There, it may have been undone since; the answers travel in the vault."""
     on = proposed
     id_ = question(on)
-    [proposal] = review_sources.open_proposals(on.desk.ledger)[:1]
+    [proposal] = review.open_for_notes(on.desk.ledger)[:1]
     marks = [id_, review_sources.carried_out_id(proposal.id)]
     at = "2026-11-22T09:00:00Z"
     on.desk.pending.record.add([Answer(mark, DONE, at) for mark in marks], [], on.seconds())

@@ -232,8 +232,8 @@ def _can_be_done(session: Session, kind: str, group: Group) -> bool:
 
 def opinions(session: Session) -> list[Opinion]:
     """All that are open and can be followed still, in the order of paths."""
-    by_id, rows = _by_id(session), reads.kept_proposals(session.desk.ledger)
-    every = (_opinion(session, one, by_id) for one in rows if one.is_of_model and one.state == OPEN)
+    by_id, rows = _by_id(session), reads.open_proposals(session.desk.ledger)
+    every = (_opinion(session, one, by_id) for one in rows if one.is_of_model)
     usable = [one for one in every if one is not None]
     return sorted(usable, key=lambda each: (each.path, each.kind, each.id))
 

@@ -298,6 +298,16 @@ def kept_proposals(ledger: Ledger) -> list[Kept]:
     return ledger.rows("SELECT id, at, state, fields FROM proposals ORDER BY id", _row_to_kept)
 
 
+def open_proposals(ledger: Ledger) -> list[Kept]:
+    """Those that nobody has decided on, and whose kind the person does not want to see no more, by id."""
+    ruled = rules(ledger)
+    return [
+        one
+        for one in kept_proposals(ledger)
+        if one.state == OPEN and ruled.get(one.fields["kind"]) != NEVER
+    ]
+
+
 def replace_open(ledger: Ledger, made: Mapping[str, ProposalRow], now: float) -> int:
     """What dreams propose from now on; how many are new. What was decided, or is of a model, stays."""
     with ledger.writing(now) as db:

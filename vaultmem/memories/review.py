@@ -14,7 +14,7 @@ from vaultmem.memories.advice import Opinion
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.proposals import DUPLICATE, Proposal, edit
-from vaultmem.memories.reads import ACCEPTED, ALWAYS, ASK, NEVER, OPEN, REJECTED
+from vaultmem.memories.reads import ACCEPTED, ALWAYS, ASK, REJECTED
 from vaultmem.memories.reports import PlanReport, ProposalRow, diff, header, report_planned
 from vaultmem.memories.store import Session
 from vaultmem.text.titles import free_path
@@ -24,6 +24,7 @@ from vaultmem.vault.places import ARCHIVED_NOTES
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
+    from vaultmem.memories.ledger import Ledger
 
 MOST_DIFFS = 20  # files that a proposal is shown with
 
@@ -108,15 +109,16 @@ def reject(session: Session, params: Arguments) -> Decision:
 
 
 def _open(session: Session) -> list[Proposal | Opinion]:
-    rows = [one for one in reads.kept_proposals(session.desk.ledger) if one.state == OPEN]
-    rules = reads.rules(session.desk.ledger)
-    of_notes = [from_row(one.fields) for one in rows if not one.is_of_model]
-    of_notes = [one for one in of_notes if rules.get(one.kind) != NEVER]
-    of_notes.sort(key=lambda each: (each.path, each.line, each.kind, each.id))
-    return [*of_notes, *advice.opinions(session)]
+    return [*open_for_notes(session.desk.ledger), *advice.opinions(session)]
 
 
-def from_row(row: ProposalRow) -> Proposal:
+def open_for_notes(ledger: Ledger) -> list[Proposal]:
+    """The open ones that are not of a model, in the order of paths."""
+    every = [_from_row(one.fields) for one in reads.open_proposals(ledger) if not one.is_of_model]
+    return sorted(every, key=lambda each: (each.path, each.line, each.kind, each.id))
+
+
+def _from_row(row: ProposalRow) -> Proposal:
     """A proposal as it was stored."""
     return Proposal(
         row["id"], row["kind"], row["path"], row["line"], row["said"], tuple(row["evidence"]), row["old"],

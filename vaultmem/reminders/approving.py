@@ -144,12 +144,8 @@ def waiting(session: Session, params: Arguments) -> JsonObject:  # noqa: ARG001 
         memory = collection.at(each["subject"])
         if each["kind"] in WAITING and memory is not None and not memory.archived:
             results.append({**each, "id": memory.id})
-    rules = reads.rules(session.desk.ledger)
-    open_ = sum(
-        one.state == reads.OPEN and rules.get(one.fields.get("kind", "")) != reads.NEVER
-        for one in reads.kept_proposals(session.desk.ledger)
-    )
-    return {"findings": results, "proposals": open_, "troubles": collection.troubles()}
+    open_ = reads.open_proposals(session.desk.ledger)
+    return {"findings": results, "proposals": len(open_), "troubles": collection.troubles()}
 
 
 class Overview(TypedDict):

@@ -11,7 +11,7 @@ from vaultmem import plugins
 from vaultmem.adapter import JsonObject, Task, Value
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.memories import leaving, own_notes
+from vaultmem.memories import leaving, own_notes, review
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import Plan, restored
 from vaultmem.memories.item_answers import (
@@ -150,7 +150,7 @@ class _Work:
 
     def decide_proposals(self) -> None:
         """Change notes as the person has ticked it, and propose no more what they have dropped."""
-        for proposal in review_sources.open_proposals(self._session.desk.ledger):
+        for proposal in review.open_for_notes(self._session.desk.ledger):
             id_ = review_sources.question_id(proposal.id)
             try:
                 report = review_sources.decide(

@@ -306,8 +306,8 @@ class Review:
 
     def _advice(self) -> list[Item]:
         """What a model proposes, for the count: vaultmem review shows it with its reasons."""
-        rows = (one for one in reads.kept_proposals(self._context.ledger) if one.is_of_model)
-        ids = (review_sources.question_id(one.id) for one in rows if one.state == reads.OPEN)
+        rows = reads.open_proposals(self._context.ledger)
+        ids = (review_sources.question_id(one.id) for one in rows if one.is_of_model)
         return [_item("advice", id_, "") for id_ in ids]
 
     def _file_problems(self) -> dict[str, list[Item]]:

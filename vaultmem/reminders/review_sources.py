@@ -25,7 +25,6 @@ from vaultmem.vault.frontmatter import PLACEHOLDER
 from vaultmem.vault.places import GENERATED, SYNC
 
 if TYPE_CHECKING:
-    from vaultmem.memories.ledger import Ledger
     from vaultmem.memories.reports import PlanReport
     from vaultmem.memories.review import Decision
     from vaultmem.memories.store import Session
@@ -44,20 +43,9 @@ def question_id(proposal_id: str) -> str:
     return item_id(proposal_id, "proposal")
 
 
-def open_proposals(ledger: Ledger) -> list[Proposal]:
-    """Those for notes that nobody has decided on, in the order of paths."""
-    rows = (
-        one
-        for one in reads.kept_proposals(ledger)
-        if one.state == reads.OPEN and not one.is_of_model
-    )
-    every = [review.from_row(one.fields) for one in rows]
-    return sorted(every, key=lambda each: (each.path, each.line, each.kind, each.id))
-
-
 def questions(context: Context) -> Iterator[tuple[str, str, str, str]]:
     """Id, text, path and title of what can still be done, but for private notes: assistants read the page, too."""
-    for proposal in open_proposals(context.ledger)[:MOST]:
+    for proposal in review.open_for_notes(context.ledger)[:MOST]:
         row = context.catalog.db.execute(_PROPERTIES, (proposal.path,)).fetchone()
         if row is None or is_private(json.loads(row[0] or "{}")):
             continue
