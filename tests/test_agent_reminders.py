@@ -38,6 +38,7 @@ class Scene:
         self.dreaming = threading.Event()  # while it is not set, whoever settles waits
         self.dreaming.set()
         self.notifier = SimpleNamespace(problem=None)
+        self.thread: Reminders
 
     def refresh(self, *_: object) -> Refreshed:
         self.looked += 1
@@ -66,7 +67,9 @@ class Scene:
         return SimpleNamespace(catalog=None)
 
     def ask(self, verb: str) -> dict[str, list[object]]:
-        assert verb == "settle"
+        self.thread.changed()  # as the agent does after whatever writes
+        if verb == "pages":
+            return {}
         self.dreaming.wait(60)
         self.unsettled = False
         self.settled += 1
@@ -81,7 +84,7 @@ def scene() -> Scene:
 @pytest.fixture
 def running(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Reminders]]:
     monkeypatch.setattr(reminders, "LONGEST", 0.02)
-    monkeypatch.setattr(reminders, "QUIET", 0.01)
+    monkeypatch.setattr(reminders, "PAGE_QUIET", 0.01)
     monkeypatch.setattr(reminders, "RETRY", 0.01)
     made: list[Reminders] = []
 
@@ -93,6 +96,7 @@ def running(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         thread = Reminders(lend, lambda: scene, lambda: None, lambda: True)  # type: ignore[arg-type,return-value] # a stand-in
         thread.now = lambda: scene.now
         made.append(thread)
+        scene.thread = thread
         thread.start()
         return thread
 

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from tests.agent_run import Agent, agent_on, until
 from tests.cli_run import process
+from vaultmem.agent.memories import PAGE_QUIET
 
 ID = re.compile(r"\^(vm-[a-z2-7]+)")
 
@@ -122,6 +124,17 @@ def test_a_reminder_is_set_answered_and_archived_by_commands(own: Path) -> None:
         assert done.code == 0, done.err
         loses(own, "call Anne")
         until(lambda: [*(own / "vaultmem" / "archive").glob("call Anne*.md")])
+
+
+def test_a_rule_for_proposals_takes_their_questions_off_the_page(own: Path) -> None:
+    (own / "Tomatoes.md").write_text("Red.\n")
+    (own / "Plan.md").write_text("Plant the [[Tomatos]] in May.\n")
+    with agent_on(own):
+        assert process("dream", "--level", "3", "--vault", str(own)).code == 0
+        shows(own, "change line 1?")
+        time.sleep(3 * PAGE_QUIET)  # until it has looked at its own page, too
+        assert process("review", "--never", "broken-link", "--vault", str(own)).code == 0
+        loses(own, "change line 1?")
 
 
 def test_an_empty_vault_gets_no_page(own: Path) -> None:

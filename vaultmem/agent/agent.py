@@ -262,6 +262,7 @@ class Agent:
         answer = self._memories.ask(vault, verb, params)
         if not only_reads(verb):
             self.changes.count("memories")
+            self._reminders.changed()  # not every verb writes a note: a decision or a rule is in the ledger
         return answer
 
     def run_job(self, name: str) -> JobState:

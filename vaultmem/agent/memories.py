@@ -161,7 +161,11 @@ class Reminders(threading.Thread):
         self._problems: list[str] = []
 
     def changed(self) -> None:
-        """Something is other than it was: a note, the page, a memory."""
+        """Something is other than it was: a note, the page, a memory. What settling does itself, it knows."""
+        if threading.current_thread() is not self._settling:
+            self._note_change()
+
+    def _note_change(self) -> None:
         with self._wake:
             self._last_change = time.monotonic()
             if self._first_change is None:
@@ -287,4 +291,4 @@ class Reminders(threading.Thread):
                 return
             self._skipped = bool(settled["skipped"])
             if settled["done"] or settled["reopened"] or self._pending().unsettled:
-                self.changed()
+                self._note_change()
