@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.stand_in_view import StandInView, memory_file
 from vaultmem import Vault
+from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.short_texts import is_event, is_working_note
 from vaultmem.memories.supersede import REPLACES, SAME, may_contradict, relations, supersede
 
@@ -113,6 +114,31 @@ def test_an_archived_memory_can_be_replaced_too(vault: Path) -> None:
         assert new["created"]
         (gone,) = opened.memories(deleted=True)
         assert f"replaced_by={new['id']}" in (vault / gone["path"]).read_text("utf-8")
+
+
+def test_a_text_that_is_there_already_takes_the_place_of_the_memory_that_is_named(
+    vault: Path,
+) -> None:
+    with Vault(str(vault)) as opened:
+        old = opened.write("The boiler is a Vaillant", category="knowledge")
+        there = opened.write("The heat pump is a Daikin")
+        with pytest.raises(NoteNotFoundError):
+            opened.write("The heat pump is a Daikin", replaces="nothing like it")
+        planned = opened.write("The heat pump is a Daikin", replaces=old["id"], dry_run=True)
+        assert [one["target"] for one in planned["changes"]] == [
+            "vaultmem/archive/The boiler is a Vaillant.md"
+        ]
+        assert len(opened.memories()) == 2
+        again = opened.write("The heat pump is a Daikin", replaces=old["id"])
+        assert (again["created"], again["duplicate_of"]) == (False, there["id"])
+        assert again["replaced"] == [old["id"]]
+        assert [one["id"] for one in opened.memories()] == [there["id"]]
+        (gone,) = opened.memories(deleted=True)
+        assert f"replaced_by={there['id']}" in (vault / gone["path"]).read_text("utf-8")
+        for named in (old["id"], there["id"]):  # once more, and itself: nothing is left to do
+            assert "replaced" not in opened.write("The heat pump is a Daikin", replaces=named)
+        opened.undo(last=True)
+        assert {one["id"] for one in opened.memories()} == {old["id"], there["id"]}
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ def write(session: Session, params: Arguments, times: Properties | None = None) 
         return {
             **_report(session, existing.same, existing), **secret_kinds,
             "created": False, "duplicate_of": existing.same.id,
+            **_replace_named(session, params, existing.same),
             **{name: existing.same.text(name) for name in times or ()},
         }  # fmt: skip
     new = new_memory(session, params, content, existing, times)
@@ -112,6 +113,22 @@ def find_superseded(
     ]
 
 
+def _replace_named(session: Session, params: Arguments, same: Memory) -> JsonObject:
+    """Of a text that is there already: the memory that was named gives its place to that one."""
+    old = _find(session, params.needed("replaces")) if params.text("replaces") else same
+    if same.id in (old.id, old.text("replaced_by")):
+        return {}
+    draft = session.draft()
+    replace(draft, old, same.id, f"replaced by {same.title}")
+    plan = draft.plan("write")
+    if params.flag("dry_run"):
+        return report_planned(session, plan)
+    outcome = session.carry_out(plan, header(params, f"write {same.title}", session.now))
+    if outcome.skipped:
+        raise NoteChangedError(f"the memory was not replaced: {outcome.skipped[0][1]}")
+    return {"replaced": [old.id]}
+
+
 def _find(session: Session, text: str) -> Memory:
     try:
         return session.find(text)
@@ -133,12 +150,8 @@ def _is_assistant(params: Arguments) -> bool:
 
 
 def new_memory(
-    session: Session,
-    params: Arguments,
-    content: str,
-    existing: Existing,
-    times: Properties | None = None,
-) -> New:
+    session: Session, params: Arguments, content: str, existing: Existing, times: Properties | None = None
+) -> New:  # fmt: skip
     """A memory as it is going to be written; its title is the requested one, or ""."""
     category = REMINDERS if times else params.text("category") or INBOX
     now = stamp(session.now)
@@ -331,15 +344,7 @@ def _centroid(session: Session, desk: MemoryStore) -> NDArray[np.float32] | None
 
 
 def _report(session: Session, memory: Memory, existing: Existing) -> JsonObject:
-    same = [
-        {
-            "id": each.id,
-            "title": each.title,
-            "path": each.path,
-            "merges": may_merge(session, each, memory),
-        }
-        for each in existing.alike
-    ]
+    same = [_named(each, merges=may_merge(session, each, memory)) for each in existing.alike]
     return {**session.record(memory), **_clashes(existing), "same_as": same}
 
 
@@ -353,17 +358,12 @@ def may_merge(session: Session, one: Memory, other: Memory) -> bool:
 
 
 def _clashes(existing: Existing) -> JsonObject:
-    similar = [
-        {"id": memory.id, "title": memory.title, "path": memory.path, "similarity": round(near, 2)}
-        for memory, near in existing.similar
-    ]
-    against = [
-        {
-            "id": each.memory.id,
-            "title": each.memory.title,
-            "path": each.memory.path,
-            "why": each.why,
-        }
-        for each in existing.against
-    ]
-    return {"similar": similar, "contradicts": against}
+    similar = [_named(memory, similarity=round(near, 2)) for memory, near in existing.similar]
+    return {
+        "similar": similar,
+        "contradicts": [_named(one.memory, why=one.why) for one in existing.against],
+    }
+
+
+def _named(memory: Memory, **more: object) -> JsonObject:
+    return {"id": memory.id, "title": memory.title, "path": memory.path, **more}
