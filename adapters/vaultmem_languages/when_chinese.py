@@ -164,7 +164,7 @@ def _delta(match: re.Match[str], now: datetime) -> Sense | None:
 
 
 def _after(now: datetime, amount: float, unit: str) -> Sense | None:
-    name = _UNITS[unit]
+    name = _UNITS.get(unit, "minute")  # 30分後
     if name == "quarter":
         return later(now, amount * 15, "minute")
     return later(now, amount * 3, "month") if name == "quarter year" else later(now, amount, name)
@@ -298,7 +298,7 @@ RULES = rules(
     ((rf"(?<![{DIGITS}\d个每几半圆])(?:{_WEEK}(?P<day>{_DAY}){_NOT_A_DAY}(?<!周天)|周(?P<end>末))"
      rf"(?:[到至~-]{_WEEK}?{_DAY})?"), _bare_weekday),
     ((rf"(?P<again>再?过)?(?:(?P<half>半)个?|(?P<n>{_N})(?:(?P<and_half>个半)|(?P<counter>个))?)"
-     rf"(?P<unit>{_UNIT})(?P<more_half>半)?(?:零?(?P<n2>{_N})个?(?P<unit2>分钟|小时))?"
+     rf"(?P<unit>{_UNIT}|分(?=后))(?P<more_half>半)?(?:零?(?P<n2>{_N})个?(?P<unit2>分钟|小时))?"
      r"(?P<way>(?:之|以)?后(?!来)|以?内|(?:之|以)?前(?!往))?"), _delta),
     ((r"(?<![今以之然最先])(?P<near>大大后|大后|后)天(?![气晴空然性花培])"
      r"|(?<![聪说证文透发声表])(?P<soon>[今明昨])(?:[天日儿](?!头条|赋|才)|(?P<part>[早晨晚夜])上?)"

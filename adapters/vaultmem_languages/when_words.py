@@ -11,7 +11,7 @@ from vaultmem.text.values import lazy
 
 # Times in Japanese, written as Chinese ones character for character: 来週の金曜日 is 下周的星期五.
 
-_JAPANESE = frozenset("毎曜来先今再午の朝夜晩あきヶ箇かとや夕間间")
+_JAPANESE = frozenset("毎曜来先今再午の朝夜晩あきヶ箇かとや夕間间明")
 _DAYS = dict(zip("月火水木金土日", "一二三四五六日", strict=True))
 _DAY = "[月火水木金土日]"
 _WORDS = {
@@ -23,7 +23,7 @@ _WORDS = {
 _PHRASE = lazy(
     rf"(?P<days>(?<=毎周){_DAY}(?:[・、,]?{_DAY})*(?!曜))"
     rf"|(?P<day>{_DAY})曜(?!石)(?P<long>日?)"
-    r"|(?P<and>(?<=[日曜])と(?=[月火水木金土日]曜))|(?P<hours>(?<=[\d一二三四五六七八九十])时间(?=后))|(?P<weeks>(?<=[\d一二三四五六七八九十])周间)"
+    r"|(?P<and>(?<=[日曜])と(?=[月火水木金土日]曜))|(?P<hours>(?<=[\d一二三四五六七八九十])时间(?=半?后))|(?P<weeks>(?<=[\d一二三四五六七八九十])周间)"
     r"|の朝(?![着向阳])|(?<![未本原后以将近年首领优率])(?:再?来|今|先)[周月](?![边岁])"
     r"|明后日|あさって|あした|きょう|今夜|の[夜晩]|夕方|[ヶか]月|毎朝|[毎の晩]"
 )
