@@ -96,6 +96,26 @@ def test_what_is_plainly_text_may_stand_on_either_side(said: str, text: str) -> 
         assert outcome(words) == plain, words
 
 
+@pytest.mark.parametrize(
+    ("words", "days"),
+    [
+        ("3/4 pay rent", "2027-03-04 or 2027-04-03"),
+        ("pay rent by 3/4 at 9", "2027-03-04 or 2027-04-03"),
+        ("pay rent on 1/2/2027", "2027-01-02 or 2027-02-01"),
+    ],
+)
+def test_figures_that_may_be_two_days_are_refused_with_both(
+    vault: Path, opened: Vault, words: str, days: str
+) -> None:
+    assert " or ".join(reminder_phrase.read(words, NOW).either) == days
+    with pytest.raises(VaultmemError, match=r"may be .* or .*; write the day as one of these"):
+        opened.remind(words)
+    with pytest.raises(VaultmemError, match='"3/4" may be'):
+        opened.remind("pay rent", at="3/4")
+    assert not (vault / "vaultmem").exists()
+    assert opened.remind("pay rent", at="4/4")["remind"].endswith("-04-04")
+
+
 def tomorrow() -> str:
     return (dt.datetime.now().astimezone() + dt.timedelta(days=1)).date().isoformat()
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from vaultmem.adapter import Phrase
 from vaultmem.text.values import lazy
 from vaultmem_languages import pattern, when
-from vaultmem_languages.when_parts import Reading, merge
+from vaultmem_languages.when_english_dates import IN_FIGURES, days_in_figures
+from vaultmem_languages.when_parts import Reading, Sense, day_of, merge
 from vaultmem_languages.when_words import DAY_NAME, MONTH_NAME, ORDINAL_WORDS, normalize
 
 _OPENING = lazy(r"(?:(?:please )?remind (?:me|us) )?(?:at )?")
@@ -27,15 +28,17 @@ Span = tuple[int, int]
 def read(text: str, now: datetime) -> Phrase:
     """When the words of a reminder want it to speak."""
     low = normalize(text)
-    every = list(when.readings(text, now))
+    every = _with_bare_days(low, list(when.readings(text, now)))
     result = [each for each in every if when.moment_of(each, now)]
     main = _main(low, result, now)
     unread = _unread(low, every)
     if main is None:
         return Phrase(None, "", _words(text, _join(text, sorted([*_left(low, [], ""), *unread]))))
-    main = _with_clock(low, main, result)
+    main = _with_day(low, _with_clock(low, main, result), result)
     moment = when.moment_of(main, now)
     used = sorted([(main.start, main.end), *main.others])
+    if either := _either(low, used, now.date()):
+        return Phrase(None, " ".join(_words(text, used)), (), either)
     repeats = (moment and moment.repeat) or ""
     spans = [*_left(low, used, repeats), *unread]
     if main.sense.through is not None and not repeats:  # Mon-Fri at 9 is hardly once
@@ -49,10 +52,52 @@ def read(text: str, now: datetime) -> Phrase:
     return Phrase(moment, " ".join(_words(text, used)), rest)
 
 
+# A day in figures, and the 5th at the beginning: in a note a fraction and a floor, where somebody says when a day.
+
+_IN_FIGURES = lazy(rf"(?<![a-z0-9_.$€£¥#:/\\+=^~-]){IN_FIGURES}")
+_HAN = lazy(r"[\u3040-\u9fff]")
+_NTH_FIRST = lazy(r"(?:on )?the (?P<number>\d{1,2})(?:st|nd|rd|th) ")
+
+
+def _with_bare_days(low: str, readings: Sequence[Reading]) -> list[Reading]:
+    """The readings, and the days that count only in a reminder: weak ones, unless a time stands beside them."""
+    bare = [
+        Reading(*match.span(), sense._replace(weak=True))
+        for match in _IN_FIGURES.finditer(low)
+        for sense in days_in_figures(match)[:1]
+        if match["mark"] == "/"
+    ]
+    if (match := _NTH_FIRST.match(low)) and 1 <= int(match["number"]) <= 31:
+        bare.append(Reading(0, match.end() - 1, Sense(number=int(match["number"]), weak=True)))
+    bare = [
+        each for each in bare if all(each.end <= r.start or r.end <= each.start for r in readings)
+    ]
+    result: list[Reading] = []
+    for each in sorted([*readings, *bare]):
+        beside = result and (each in bare or result[-1] in bare)
+        joined = when.join(low, result[-1], each) if beside else None
+        result[-1:] = [joined] if joined else [*result[-1:], each]
+    return result
+
+
+def _either(low: str, used: Sequence[Span], today: date) -> tuple[str, ...]:
+    """Both days that 3/4 may mean in English; in Chinese and Japanese the month comes first."""
+    if _HAN.search(low):
+        return ()
+    for start, end in used:
+        for match in _IN_FIGURES.finditer(low, start, end):
+            days = [str(day_of(each, today)) for each in days_in_figures(match)]
+            if len(days) > 1:
+                return tuple(days)
+    return ()
+
+
 def alone(text: str, now: datetime) -> Phrase:
     """The same of words that say when and nothing else: all beside it is not understood."""
     for phrase in (text, f"at {text}", f"in {text}", f"every {text}"):
         result = read(phrase, now)
+        if result.either:
+            return result
         if result.moment is None:
             continue
         low = normalize(phrase)
@@ -76,9 +121,19 @@ def _main(low: str, readings: Sequence[Reading], now: datetime) -> Reading | Non
     if coming:
         first = coming[0]
         dated = [each for each in coming if each.sense.dated]
-        opens = _OPENING.fullmatch(low, 0, first.start) is not None
-        return dated[0] if dated and opens and _is_clock(first) else first
-    return None
+        return dated[0] if dated and _is_first(low, first) and _is_clock(first) else first
+    weak = [each for each in readings if each.sense.weak and _is_to_come(each, now)]
+    return next((each for each in weak if _counts_alone(low, each)), None)
+
+
+def _counts_alone(low: str, each: Reading) -> bool:
+    """Whether a weak clock opens the words, or a day in figures opens or ends them: noon lunch, call Mum 12/25."""
+    opens = each.sense.clock is not None and _is_first(low, each)
+    return opens or bool(_IN_FIGURES.match(low, each.start) and _stands_apart(low, each))
+
+
+def _is_first(low: str, each: Reading) -> bool:
+    return _OPENING.fullmatch(low, 0, each.start) is not None
 
 
 def _is_to_come(reading: Reading, now: datetime) -> bool:
@@ -87,9 +142,9 @@ def _is_to_come(reading: Reading, now: datetime) -> bool:
 
 
 def _stands_apart(low: str, each: Reading) -> bool:
-    if _OPENING.fullmatch(low, 0, each.start):
-        return True
-    return bool(_ENDS.match(low, each.end)) and not _is_noun(low, each.start, each.end)
+    return _is_first(low, each) or (
+        bool(_ENDS.match(low, each.end)) and not _is_noun(low, each.start, each.end)
+    )
 
 
 def _is_clock(each: Reading) -> bool:
@@ -100,12 +155,34 @@ def _is_clock(each: Reading) -> bool:
 def _with_clock(low: str, main: Reading, readings: Sequence[Reading]) -> Reading:
     """With the time of day that stands apart: tomorrow call Bob at 3pm."""
     for each in readings:
-        if each == main or each.sense.weak or not _is_clock(each):
+        if each == main or not _is_clock(each):
+            continue
+        if each.sense.weak and not _is_weak_clock(low, each, main):
             continue
         both = merge(main.sense, each.sense._replace(weak=False))
         if both and not _is_noun(low, each.start, each.end):
             sense = main.sense._replace(clock=both.clock, dial=both.dial, part=both.part)
             return main._replace(sense=sense, others=(*main.others, (each.start, each.end)))
+    return main
+
+
+def _is_weak_clock(low: str, each: Reading, main: Reading) -> bool:
+    """Whether a weak clock opens or ends the words, away from the day: tomorrow call Bob 14:30."""
+    beside = _touches(low, [(main.start, main.end), *main.others], each.start, each.end)
+    return each.sense.clock is not None and _stands_apart(low, each) and not beside
+
+
+def _with_day(low: str, main: Reading, readings: Sequence[Reading]) -> Reading:
+    """A rule with the day that stands apart: Monday 9am standup every week."""
+    for each in readings:
+        span = each.start, each.end
+        if span in main.others or not each.sense.dated or _is_noun(low, *span):
+            continue
+        sense, both = main.sense, merge(main.sense, each.sense)
+        if both and both.repeat:
+            both = both._replace(since=sense.since, until=sense.until, times=sense.times)
+            both = both._replace(length=sense.length, weak=False)
+            main = main._replace(sense=both, others=(*main.others, span))
     return main
 
 

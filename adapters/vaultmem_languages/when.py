@@ -137,7 +137,7 @@ def _read(text: str, now: datetime) -> Iterator[Reading]:
     for piece in _pieces(text, low, now):
         if current and piece.start < current.end:
             continue  # inside the brackets of a day that was added before
-        joined = _join(low, current, piece) if current else None
+        joined = join(low, current, piece) if current else None
         if current and not joined:
             yield current
         current = _settle(low, joined or piece)
@@ -145,7 +145,8 @@ def _read(text: str, now: datetime) -> Iterator[Reading]:
         yield current
 
 
-def _join(low: str, first: Reading, second: Reading) -> Reading | None:
+def join(low: str, first: Reading, second: Reading) -> Reading | None:
+    """Both as one, if they stand side by side in the folded text and speak of one time."""
     if second.start - first.end > _LONGEST_GLUE:
         return None
     glue = _GLUE.fullmatch(low, first.end, second.start)

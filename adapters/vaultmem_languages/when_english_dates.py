@@ -58,18 +58,28 @@ def _ymd(match: re.Match[str], now: datetime) -> Sense | None:
 
 
 def _figures(match: re.Match[str], _: datetime) -> Sense | None:
-    """12/5/2026, 12/5 at 3pm and by 12/5 (month first where both fit), 5.12.2026 (day first)."""
-    first, second, year = int(match["first"]), int(match["second"]), match["year"]
-    by_day = match["mark"] == "." or first > 12
-    month, number = (second, first) if by_day else (first, second)
-    if year:
-        if match["mark"] == "." and lead(match) in NUMBERED:
-            return None
-        day = calendar_day(int(year), month, number)
-        return Sense(day=day) if day else None
-    if match["mark"] == "." or (lead(match) not in DEADLINES and match["until"] is None):
-        return None
-    return Sense(month=month, number=number) if calendar_day(2000, month, number) else None
+    """12/5/2026, 12/5 at 3pm and by 12/5, 5.12.2026; a bare 12/5 is a fraction as well."""
+    if match["year"] and len(match["year"]) == 4:
+        unsure = match["mark"] == "." and lead(match) in NUMBERED
+    else:
+        led = lead(match) in DEADLINES or match["until"] is not None
+        unsure = match["mark"] == "." or not led
+    return None if unsure else next(iter(days_in_figures(match)), None)
+
+
+def days_in_figures(match: re.Match[str]) -> list[Sense]:
+    """The days that figures may mean, the likelier first: 12/5 (month first), 5.12.2026 (day first), 25/12/26."""
+    first, second, year = int(match["first"]), int(match["second"]), int(match["year"] or 0)
+    orders = [(second, first)] if match["mark"] == "." else [(first, second), (second, first)]
+    year += 2000 if match["year"] and year < 100 else 0
+    days = dict.fromkeys(
+        (*order, calendar_day(year or 2000, *order)) for order in orders
+    )  # a leap year
+    return [
+        Sense(day=day) if year else Sense(month=month, number=number)
+        for month, number, day in days
+        if day
+    ]
 
 
 def _month_day(match: re.Match[str], _: datetime) -> Sense | None:
@@ -106,7 +116,7 @@ def _holiday(match: re.Match[str], _: datetime) -> Sense | None:
     if lead(match) in _OTHER_YEARS:
         return None
     month, number = divmod(_HOLIDAYS[match[1]], 100)
-    return Sense(month=month, number=number, weak=lead(match) not in DEADLINES | {"for"})
+    return Sense(month=month, number=number, weak=lead(match) not in DEADLINES | {"for", "at"})
 
 
 _MONTH_DAY = (
@@ -120,11 +130,14 @@ _DAY_MONTH = (
 _SPELLED_DAY_MONTH = (
     rf"(?:the\s)?(?P<day>{'|'.join(ORDINAL_WORDS)})\s(?P<sure>of)\s(?P<month>{MONTH_NAME}){YEAR}"
 )
+IN_FIGURES = (
+    r"(?P<first>\d{1,2})(?P<mark>[/.])(?P<second>\d{1,2})(?:(?P=mark)(?P<year>(?:19|20|21)?\d\d))?"
+    r"(?![\d/%]|\.\d)"
+)
 FIGURES = rules(
     ((r"(?P<year>(?:19|20|21)\d\d)(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?!\d|[-/.]\d)"
      r"(?:t(?P<hour>\d\d):(?P<minute>\d\d)(?::\d\d(?:\.\d{1,9})?)?(?P<zone>z|[+-]\d\d:?\d\d)?)?"), _ymd),
-    ((r"(?P<first>\d{1,2})(?P<mark>[/.])(?P<second>\d{1,2})(?:(?P=mark)(?P<year>(?:19|20|21)\d\d))?"
-     r"(?![\d/%]|\.\d)(?P<until>(?=之?前|,?\s(?:at\s)?\d{1,2}(?::\d\d|\s?[ap]m)))?"), _figures),
+    (rf"{IN_FIGURES}(?P<until>(?=之?前|,?\s(?:at\s)?\d{{1,2}}(?::\d\d|\s?[ap]m)))?", _figures),
 )  # fmt: skip
 MONTH_DAYS = rules(
     (_MONTH_DAY, _month_day),

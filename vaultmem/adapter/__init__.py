@@ -216,6 +216,7 @@ class Phrase(NamedTuple):
     moment: Moment | None  # to come; None where no time is named
     words: str  # that say when, as they stand there
     rest: tuple[str, ...]  # words of time that are not understood
+    either: tuple[str, ...] = ()  # the days that the words may mean, where nothing says which
 
 
 class DaySpan(NamedTuple):

@@ -361,6 +361,9 @@ def _phrase_in_words(params: Arguments, now: datetime) -> Phrase:
 
 
 def _no_time(at: str, phrase: Phrase) -> VaultmemError:
+    if phrase.either:
+        days = " or ".join(phrase.either)
+        return VaultmemError(f'when? "{phrase.words}" may be {days}; write the day as one of these')
     if at:
         named = ", ".join(f'"{each}"' for each in phrase.rest if each != at)
         more = f"; {named} is not understood" if named else ""
@@ -368,5 +371,5 @@ def _no_time(at: str, phrase: Phrase) -> VaultmemError:
             f"--at must be a time that is still to come, such as tomorrow at 9, not {at!r}{more}"
         )
     return VaultmemError(
-        "when? the words name no time that is still to come; add one, such as tomorrow at 9, or give it with --at"
+        "when? no time to come was understood in these words; add one, such as tomorrow at 9, or give it with --at"
     )
