@@ -132,7 +132,7 @@ REPEATS = rules(
      rf"(?P<unit>day|week|fortnight|month|quarter|year)s?{END}(?!\sof)"), _every_unit),
     (rf"(?P<lead>(?:every|each|on)\s)?(?P<days>(?:week|work|working\s|business\s)days?|weekends?){END}", _workdays),
     (rf"(?:every|each)\s(?P<part>morning|afternoon|evening|night){END}", _every_part),
-    (rf"(?P<on>on\s)?(?!(?:tues|thurs){END})(?P<days>{DAY_NAME}s{END}(?:\s?(?:,|and|&)\s?{DAY_NAME}s{END}){{0,6}})",
+    (rf"(?P<on>on\s)?(?!(?:tues|weds|thurs){END})(?P<days>{DAY_NAME}s{END}(?:\s?(?:,|and|&)\s?{DAY_NAME}s{END}){{0,6}})",
      _plural),
     (rf"(bi-weekly|{'|'.join(_ADVERBS)}){END}", _adverb),
 )  # fmt: skip
