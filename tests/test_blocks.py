@@ -95,6 +95,26 @@ def test_sizes(pieces: list[Piece]) -> None:
                 assert sizes[1] >= MIN_TOKENS - glue, "and joins a block of its own section"
 
 
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.lists(st.integers(1, 1600), max_size=4)), max_size=6)
+)
+def test_no_block_ends_on_a_heading_whose_text_is_in_the_next(
+    sections: list[tuple[int, list[int]]],
+) -> None:
+    pieces: list[Piece] = []
+    above: tuple[str, ...] = ()
+    for number, (level, lengths) in enumerate(sections):
+        above, title = above[: level - 1], f"Heading {number}"
+        pieces.append(Piece(title, 2 * len(pieces) + 1, 2 * len(pieces) + 1, above, "heading"))
+        above = (*above, title)
+        for length in lengths:
+            line = 2 * len(pieces) + 1
+            pieces.append(Piece("Some text. " * (length // 11 + 1), line, line, above))
+    for before, after in pairwise(group(pieces)):
+        last = before.text.rpartition("\n")[2]
+        assert not (last.startswith("Heading") and last in after.headings)
+
+
 @given(notes())
 def test_speakers_stay_apart(pieces: list[Piece]) -> None:
     counts = Counter(piece.label for piece in pieces if piece.label)

@@ -21,6 +21,7 @@ from vaultmem.vault.places import CATEGORIES, category_of
 MIN_TOKENS = 50
 MAX_TOKENS = 300
 ENOUGH_TOKENS = 225  # about 900 characters: longer blocks blur the meaning that one vector can hold
+HEADING_TOKENS = 40  # by which the headings above a full block may lengthen it
 SPEAKER_SHARE = 0.25  # of the first speaker's turns
 WINDOW_WORDS = 100  # of which about 60 are no stop words
 
@@ -134,26 +135,48 @@ def _hard_cut(text: str, start: int) -> int:
 
 
 def _join_sections(pieces: Iterable[Piece]) -> Iterator[Block]:
-    first = last = None
-    texts: list[str] = []
+    run: list[Piece] = []
     total = 0
     for whole in pieces:
         size = count_tokens(whole.text)
         for piece in (whole,) if size <= MAX_TOKENS else _cut(whole):
-            text = piece.text
-            if not text or text.isspace():
+            if not piece.text or piece.text.isspace():
                 continue
-            tokens = size if piece is whole else count_tokens(text)
-            if first and _goes_on(first, total, piece, tokens):
-                texts.append(text)
-                total += tokens
-            else:
-                if first and last:
-                    yield _block(first, last, texts)
-                first, texts, total = piece, [text], tokens
-            last = piece
-    if first and last:
-        yield _block(first, last, texts)
+            tokens = size if piece is whole else count_tokens(piece.text)
+            if run and not _goes_on(run[0], total, piece, tokens):
+                start = _own_headings(run, piece, tokens)
+                if start:
+                    yield _block(run[:start])
+                run = run[start:]
+                total = sum(count_tokens(each.text) for each in run)
+            run.append(piece)
+            total += tokens
+    if run:
+        yield _block(run)
+
+
+def _own_headings(run: list[Piece], piece: Piece, tokens: int) -> int:
+    """Where the headings begin with which a run ends, if they are those of the piece that comes next: they are no end
+    of a block, they are the beginning of the next."""
+    start = len(run)
+    if piece.label:
+        return start
+    while start and _is_under(piece, run[start - 1]):
+        tokens += count_tokens(run[start - 1].text)
+        if tokens > MAX_TOKENS + HEADING_TOKENS:
+            break
+        start -= 1
+    return start
+
+
+def _is_under(piece: Piece, above: Piece) -> bool:
+    """Whether a piece stands under a heading, or under an item of an outline."""
+    depth = len(above.headings)
+    return (
+        len(piece.headings) > depth
+        and piece.headings[:depth] == above.headings
+        and piece.headings[depth] == above.text.partition("\n")[0]
+    )
 
 
 def _goes_on(first: Piece, total: int, piece: Piece, tokens: int) -> bool:
@@ -162,18 +185,16 @@ def _goes_on(first: Piece, total: int, piece: Piece, tokens: int) -> bool:
         return False
     if piece.headings == first.headings:
         return total < ENOUGH_TOKENS
-    depth = len(first.headings)  # or it is a child of the outline block this run began with
-    return (
-        len(piece.headings) > depth
-        and piece.headings[:depth] == first.headings
-        and piece.headings[depth] == first.text.partition("\n")[0]
-    )
+    return _is_under(piece, first)  # a child of the outline block this run began with
 
 
-def _block(first: Piece, last: Piece, texts: list[str]) -> Block:
+def _block(run: list[Piece]) -> Block:
+    first = run[0]
     glue = "\n" if first.kind == "list" else "\n\n"
-    end = max(first.end_line, last.end_line)
-    return Block(glue.join(texts), first.line, end, first.headings, first.label)
+    end = max(first.end_line, run[-1].end_line)
+    return Block(
+        glue.join([each.text for each in run]), first.line, end, first.headings, first.label
+    )
 
 
 def _join_short(blocks: Iterable[Block]) -> list[Block]:
