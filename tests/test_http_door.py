@@ -12,7 +12,7 @@ import pytest
 from tests.cli_run import one_line, ran
 from tests.http_doors import door, httpx2, mcp, mcp_http
 from tests.http_run import Answer, Door, request
-from vaultmem.api.verbs import every
+from vaultmem.api.verbs import JSON, every
 from vaultmem_server import rest
 from vaultmem_server.tokens import ADMIN, READ, TokenStore
 
@@ -83,6 +83,28 @@ def test_a_scope_limits_what_is_done(door: Door) -> None:
         assert needed == ADMIN or (
             verb.tool is not None and any(one.name == "by" for one in verb.params)
         )
+
+
+def test_what_openapi_lists_can_be_asked_with_what_it_lists(door: Door) -> None:
+    for name, verb in rest.exposed_verbs().items():
+        asked_here = [one for one in rest.params_for(verb, ADMIN) if one.doors == "agent"]
+        assert not asked_here, f"{name}: parts of us tell each other {asked_here[0].name}"
+        answer = door.ask(name, "me", vault="home", **({"dry_run": True} if verb.writes else {}))
+        if answer.status == 400 and (wrong := re.match(r'"(\w+)" ', answer.data["error"])):
+            assert wrong[1] in {one.outside for one in rest.params_for(verb, ADMIN)}, answer.data
+        assert "unknown parameter" not in answer.data.get("error", ""), (name, answer.data)
+    first = door.ask("export", "me", vault="home", category="people").data
+    assert (first["lines"], first["next"]) == ([], None)
+
+
+def test_who_acts_as_an_assistant_has_no_verb_that_does_not_know_who_asks(door: Door) -> None:
+    token = TokenStore().add("claude-keeper", ADMIN, "claude")
+    for name, verb in rest.exposed_verbs().items():
+        if not any(one.name == "by" for one in verb.of(JSON)):
+            assert door.ask(name, token, vault="home").status == 403, name
+    assert door.ask("set", token, note="Secret", key="a", value="b").status == 403
+    assert b"5150" not in door.ask("search", token, query="boiler PIN").body
+    assert door.ask("history", token).status == 200
 
 
 def test_a_token_names_its_vaults(door: Door) -> None:

@@ -35,19 +35,11 @@ def _add(store: TokenStore, args: Namespace, output: Output) -> None:
     folders = [_folder(named) for named in args.vault or ()]
     vaults = [paths.vault_id(folder) for folder in folders]
     agent = (args.agent or "").strip()
-    facts = {
-        "name": args.name,
-        "scope": args.scope,
-        "agent": agent,
-        "vaults": folders,
-        "expires": args.expires or "",
-    }
+    facts = {"name": args.name, "scope": args.scope, "agent": agent, "vaults": folders}
+    facts["expires"] = args.expires or ""
     if args.dry_run:
-        _say(
-            output,
-            {"dry_run": True, **facts},
-            f"would make the token {args.name} with the scope {args.scope}",
-        )
+        would = f"would make the token {args.name} with the scope {args.scope}"
+        _say(output, {"dry_run": True, **facts}, would)
         return
     text = store.add(args.name, args.scope, agent, vaults, lifetime)
     if output.as_json:

@@ -41,26 +41,32 @@ _UNTOLD = ("by",)  # who asks is the holder of the token
 @cache
 def exposed_verbs() -> dict[str, Verb]:
     """The verbs that requests may name: those of memories, and those that find. Parts of vaultmem that ask each other
-    are none of them."""
+    are none of them, nor is what needs a parameter that only those give."""
     return {
         name: one
         for name, one in every().items()
         if (one.group or one.tool or one.method not in ("", "-"))
         and (one.run or one.agent)
         and name not in ("hook", "agent")
+        and not any(each.needed and each.doors == "agent" for each in one.params)
     }
+
+
+def knows_who_asks(verb: Verb) -> bool:
+    """Whether it hides what an assistant may not see, and says whose work it did."""
+    return any(one.name == "by" for one in verb.of(JSON))
 
 
 def scope_of(verb: Verb) -> str:
     """The scope that a verb needs. Assistants have the verbs that they have as tools; the others are the person's."""
-    if not (verb.tool and any(one.name == "by" for one in verb.params)):
+    if not (verb.tool and knows_who_asks(verb)):
         return ADMIN
     return WRITE if verb.run and verb.writes else READ
 
 
 def params_for(verb: Verb, scope: str) -> list[Param]:
     """The parameters that a request with this scope may name: an assistant those of its tool."""
-    own = [one for one in verb.of(JSON) if one.outside not in _UNTOLD]
+    own = [one for one in verb.of(JSON) if one.doors != "agent" and one.outside not in _UNTOLD]
     if scope == ADMIN or verb.tool is None:
         return own
     listed = {*verb.tool.params, *verb.tool.quiet}
@@ -84,6 +90,10 @@ def routes(door: Door) -> list[BaseRoute]:
                 404, f"no verb is called {name[:40]!r}; {API}/openapi.json lists them"
             )
         require(caller, scope_of(verb))
+        if caller.client and not knows_who_asks(verb):
+            raise HTTPException(
+                403, f"{name} is the person's, and this token acts as {caller.client}"
+            )
         params = await _params(request)
         if name == SEARCH and NAMES in params:
             return Response(to_json(await _search_several(door, caller, params)), media_type=_JSON)
@@ -105,13 +115,8 @@ def routes(door: Door) -> list[BaseRoute]:
 
     async def vaults(request: Request) -> Response:
         caller = current_caller(request)
-        return JSONResponse(
-            {
-                "vaults": allowed_vaults(door, caller),
-                "scope": caller.token.scope,
-                "client": caller.client or "you",
-            }
-        )
+        own = {"vaults": allowed_vaults(door, caller), "scope": caller.token.scope}
+        return JSONResponse({**own, "client": caller.client or "you"})
 
     async def metrics(_: Request) -> Response:
         return Response(door.metrics.render(await _gauges(door)), media_type=CONTENT_TYPE)
@@ -132,7 +137,7 @@ async def _ask(door: Door, vault: str, caller: Caller, name: str, params: JsonOb
         raise HTTPException(
             400, f"{name} has no parameter {unknown[0][:40]!r} here; it has: {known_ones}"
         )
-    if caller.client and any(one.name == "by" for one in verb.params):
+    if caller.client:
         params["by"] = caller.client
     method, sent = ("memory", of_memories(name, params)) if verb.run else (name, params)
     return await door.links[vault].answer(method, sent)

@@ -225,22 +225,22 @@ VERBS = {
         command="set_up:model",
     ),
     "export": Verb(
-        "write memories as lines of JSON", REMEMBER, (*_OUTPUT, *_SHARED, _SHAPE, Param("after", kind="line", doors="agent")),
-        run="exchange.export:export", writes=False, slow=True, formats=_SHAPES, method="-",
-        command="exchange_views:export_lines",
+        "write memories as lines of JSON", REMEMBER, (*_OUTPUT, *_SHARED, _SHAPE, Param(
+            "after", "where the lines begin: what `next` was in the answer before", kind="line", default="[]", doors="json")),
+        run="exchange.export:export", writes=False, slow=True, formats=_SHAPES, method="-", command="exchange_views:export_lines",
+        returns='"lines", and "next", None at the end: an answer has about 2 MB of them',
     ),
     "import": Verb(
         "take memories in from lines of JSON", REMEMBER,
         (
-            Param("file", "the file; - reads stdin", place="?", metavar="FILE"),
+            Param("file", "the file; - reads stdin", place="?", metavar="FILE", doors=COMMAND), Param("file", needed=True, doors="agent"),
             Param("input", "the same", metavar="FILE", doors=COMMAND),
             Param("store", "the folder of memory-cli (~/.memory), all of it", option="from", metavar="DIR", doors=COMMAND),
             Param("on_conflict", "another version of a memory: leave it out (the default), take the newer one, keep both",
                   choices=("skip", "newer", "both"), default="skip"),
             _SHAPE, *WRITES,
         ),
-        run="exchange.importing:import_lines", apart=True, slow=True, formats=_SHAPES, method="-",
-        command="exchange_views:import_lines",
+        run="exchange.importing:import_lines", apart=True, slow=True, formats=_SHAPES, method="-", command="exchange_views:import_lines",
     ),
     "set": Verb(
         "set a property of a note, and change nothing else in it", REMEMBER,

@@ -138,7 +138,6 @@ def import_lines(args: Namespace, output: Output) -> int:
     shape = args.format if args.format in SHAPES else None
     store = vault_sources.store(args.store) if args.store else None
     how = {**params_of("import", args), "shape": MEMORY_CLI if store else shape}
-    del how["file"]
     with vault_of(args, output) as vault, output.bar() as bar:
         if bar.shown:
             how["progress"] = bar

@@ -77,7 +77,7 @@ def export(session: Session, params: Arguments) -> Page:
 
 def _after(params: Arguments) -> _Place | None:
     try:
-        value = json.loads(params.needed("after"))
+        value = json.loads(params.needed("after") if params.has("after") else "[]")
     except (ValueError, RecursionError):
         value = None
     match value:
