@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from tests.laws import examples
 from vaultmem.errors import UsageError
 from vaultmem_server.app import _Tries
 from vaultmem_server.streamable import Session, Stream
-from vaultmem_server.tokens import READ, SCOPES, Caller, Token, TokenStore
+from vaultmem_server.tokens import READ, SCOPES, WRITE, Caller, Token, TokenStore
 
 
 @given(st.lists(st.tuples(st.sampled_from(["add", "revoke"]), st.sampled_from("abc")), max_size=12))
@@ -40,6 +41,19 @@ def test_the_store_knows_who_was_added_and_not_revoked(
     for text in all_texts:
         assert (watcher.holder(text) is not None) == (text in valid.values())
         assert watcher.holder(text[:-1]) is None
+
+
+def test_no_token_acts_under_the_name_of_the_person(tmp_path: Path) -> None:
+    store = TokenStore(str(tmp_path / "tokens.json"))
+    for name, agent in (
+        ("you", ""),
+        ("Person", ""),
+        ("laptop", "You"),
+        ("phone", "conversation:1"),
+    ):
+        with pytest.raises(UsageError, match="no assistant is called"):
+            store.add(name, WRITE, agent)
+    assert store.add("laptop", WRITE, "claude")
 
 
 def test_scopes_grow() -> None:

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from vaultmem import paths
+from vaultmem.api.tool import client_name
 from vaultmem.errors import StateError, UsageError
 
 READ, WRITE, ADMIN = SCOPES = ("read", "write", "admin")
@@ -100,6 +101,8 @@ class TokenStore:
             )
         if scope not in SCOPES:
             raise UsageError(f"the scope of a token is one of {', '.join(SCOPES)}")
+        if client_name(agent or name) != (agent or name):  # "you", "conversation:…"
+            raise UsageError(f"no assistant is called {agent or name!r}; give another name")
         key, secret = secrets.token_hex(6), secrets.token_urlsafe(_SECRET_BYTES)
         now = self._clock()
         ends = None if lifetime is None else now + lifetime
