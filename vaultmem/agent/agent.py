@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -72,17 +73,18 @@ class Agent:
         self._throttle = Throttle()
         self.changes = Changes()
         self._pool = Pool(folder, config)
-        self._memories = Memories(state, config, self._written, self._hears_all)
+        listeners = Listeners(self._on_commit, self._on_replace, self._on_touch)
+        self.reconciler = Reconciler(self._state, config, self._throttle, listeners)
+        self._memories = Memories(state, config, self.reconciler.wrote, self._hears_all)
         self._reminders = Reminders(
             self.vault, lambda: self._memories.desk.pending, lambda: self.reconciler.vanished, self._is_whole
         )  # fmt: skip
-        listeners = Listeners(self._on_commit, self._on_replace, self._on_touch)
-        self.reconciler = Reconciler(self._state, config, self._throttle, listeners)
         self.embedding = EmbeddingQueue(self._state, self._pool, self._throttle, self._rules)
         unload = config.text("agent.unload")
         self.embedding.unload_after = times.duration_seconds(unload) if unload != "never" else None
         self._watching: Watching | None = None
         self._scheduler: Scheduler | None = None
+        self._is_scheduled = threading.Event()
         self._surroundings: Surroundings | None = None
         self._server: Server | None = None
         self._last_error = last_error
@@ -145,6 +147,7 @@ class Agent:
         )
         self._scheduler.on_wake = self._woke
         self._scheduler.start()
+        self._is_scheduled.set()
 
     def stop(self) -> None:
         """End the agent, soon; returns at once."""
@@ -221,9 +224,6 @@ class Agent:
         looked = self.reconciler.has_looked or self.reconciler.vanished is not None
         return self._complete and looked
 
-    def _written(self, paths: Iterable[str]) -> None:
-        self.reconciler.wrote(paths)
-
     def _hears_all(self) -> bool:
         watching = self._watching and self._watching.as_dict()
         return bool(watching and watching["alive"] and watching["whole"])
@@ -269,7 +269,7 @@ class Agent:
         """Run a job now."""
         from vaultmem.agent.jobs import find_job
 
-        if self._scheduler is None:
+        if not self._is_scheduled.wait(CHECK_EVERY) or self._scheduler is None:
             raise VaultmemError("the agent is just starting; try again in a moment")
         self._scheduler.run_now(find_job(name).name)
         return next(job for job in self.jobs() if job["name"] == name)
@@ -286,10 +286,9 @@ class Agent:
 
     def jobs(self) -> list[JobState]:
         """The jobs with their next and last runs."""
-        from vaultmem.agent.jobs import listing
+        from vaultmem.agent.jobs import ledger, listing
 
-        now = clock.seconds()
-        return listing(self.config, self._scheduler, now) if self._scheduler is not None else []
+        return listing(self.config, self._scheduler or ledger(self.folder), clock.seconds())
 
     def status(self) -> AgentStatus:
         """How the agent is."""
