@@ -141,6 +141,8 @@ def test_all_is_shown_from_a_tick_until_the_day_is_over(bench: Open, write: Writ
     assert any("this note's properties cannot be read" in each for each in everything)
     assert any("old thing" in each for each in everything)
     assert everything[-1] == "- [ ] show less ^vm-showless"
+    on.ask("settle")
+    assert not on.vault.history(), "there is nothing to undo"
     assert tick("vm-showless", "x") == short
     assert tick("vm-showall", "x") == everything
     on.at += dt.timedelta(days=1)

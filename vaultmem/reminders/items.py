@@ -236,7 +236,7 @@ HOW_TO_ANSWER_BLOCKS = (
 )
 NOTHING = "Nothing is pending."
 # Boxes below the items: the one extends the page until the day is over, the other takes that back.
-SHOW_ALL, SHOW_LESS = "vm-showall", "vm-showless"
+VIEWS = SHOW_ALL, SHOW_LESS = "vm-showall", "vm-showless"
 WORDS = 300  # characters of the words of an item
 _SHORT = 40  # characters of a repetition, or of a name
 _LEAST_ROOM = 4  # our part has a quarter of the page, however long the notes of a person are

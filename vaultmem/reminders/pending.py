@@ -230,7 +230,8 @@ class Pending:
         def record(acks: Mapping[str, Ack]) -> None:
             self.unsettled = self.unsettled or bool(acks)
             new = self._as_answers(acks, now, texts).values()
-            self.ticked += history_answers(answers, new)
+            told = (one for one in new if one.id not in items.VIEWS)
+            self.ticked += history_answers(answers, told)
             self.record.add(new, [], now.timestamp())
 
         done = self.page.refresh(listed, now, record, extent)
