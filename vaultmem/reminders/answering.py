@@ -155,9 +155,9 @@ def _series(session: Session, target: _Target, state: str, params: Arguments) ->
     if params.flag("series") and state == DROPPED:
         due = target.due or _unanswered_due(session, target.id)
         if due is None or not due.series:
-            raise UsageError(
-                f"{words(target.text)!r} ({target.id}) does not repeat; leave --series out"
-            )
+            where = f"{due.path}:{due.line}" if due and due.repeat else ""
+            why = f"repeats in its note, {where}; end it there, or" if where else "does not repeat;"
+            raise UsageError(f"{words(target.text)!r} ({target.id}) {why} leave --series out")
         return due.series
     if state != OPEN:
         return ""
