@@ -128,7 +128,7 @@ def test_a_note_that_may_be_ticked_is_not_asked_about_again(bench: Open) -> None
     [
         (None, TOMORROW), ("tomorrow", TOMORROW), ("2026-11-25", "2026-11-25"), ("3d", "2026-11-25"),
         ("2026-11-25 09:30", "2026-11-25T09:30"), ("tomorrow 9:00", "2026-11-23T09:00"), ("90m", "2026-11-22T11:30"),
-        ("friday", "2026-11-27"), ("明天下午三点", "2026-11-23T15:00"), ("2w", "2026-12-06"),
+        ("friday", "2026-11-27"), ("12/25", "2026-12-25"), ("12/25 at 8", "2026-12-25T08:00"), ("明天下午三点", "2026-11-23T15:00"), ("2w", "2026-12-06"),
     ],
 )  # fmt: skip
 def test_an_item_sleeps_until_then(bench: Open, given: str | None, until: str) -> None:
@@ -148,6 +148,13 @@ def test_no_item_sleeps_until_what_is_past_or_no_time(bench: Open, given: str) -
     on = bench()
     with pytest.raises(UsageError, match='"until" must be'):
         on.answer(on.id("call Anne"), SNOOZED, until=given)
+    assert on.stated() == {}
+
+
+def test_no_item_sleeps_until_figures_that_may_be_two_days(bench: Open) -> None:
+    on = bench()
+    with pytest.raises(UsageError, match='"3/4" may be 2027-03-04 or 2027-04-03'):
+        on.answer(on.id("call Anne"), SNOOZED, until="3/4")
     assert on.stated() == {}
 
 

@@ -100,6 +100,7 @@ def test_a_daily_notes_own_name_is_no_day_to_snooze_until(place: str, style: str
     page = render([item], style).replace("[ ]", "[>]").replace("TODO", "LATER")
     for words, until in {
         "until friday": "2026-11-27",
+        "until 12/24": "2026-12-24",
         "until [[2026-12-24]]": "2026-12-24",
         "2026-12-24": "2026-12-24",
         "直到周五": "2026-11-27",

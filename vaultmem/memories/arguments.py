@@ -166,12 +166,30 @@ class Arguments:
         if at is None:
             spoken = _spoken(text, now, ahead=ahead)
             at = None if spoken is None else spoken.timestamp()
+        if at is None and ahead:
+            at = self._day_in_figures(name, now)
         if at is None:
             raise UsageError(
                 f"{self.spelled(name)} must be a day, a time or a span, such as 2026-11-22, 2026-11-22T18:30, "
                 f"{'tomorrow' if ahead else 'yesterday'} or 7d, not {text!r}"
             )
         return at
+
+    def _day_in_figures(self, name: str, now: datetime) -> float | None:
+        """The beginning of 12/25; of 3/4 nobody knows which day it is."""
+        from vaultmem.plugins import language
+
+        phrase = language().time_alone(self.text(name), now)
+        if phrase.either:
+            days = " or ".join(phrase.either)
+            raise UsageError(
+                f'{self.spelled(name)}: "{phrase.words}" may be {days}; write the day as one of these'
+            )
+        moment = phrase.moment
+        if not moment or phrase.rest or moment.repeat:
+            return None
+        when = moment.when.replace(hour=0, minute=0) if moment.all_day else moment.when
+        return when.timestamp()
 
     def day(self, name: str, now: datetime | None = None) -> str:
         """A day as YYYY-MM-DD, in digits or in words ("yesterday", by `now` or the clock), or ""."""
