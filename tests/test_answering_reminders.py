@@ -164,7 +164,7 @@ def test_a_rule_in_a_note_of_the_person_ends_and_the_note_stays(bench: Open, wri
     assert "Plan" in on.words()
     with pytest.raises(UsageError, match="does not repeat"):
         on.answer(on.id("call Anne"), DROPPED, series=True)
-    with pytest.raises(UsageError, match="repeats in its note, Tasks.md:3; end it there"):
+    with pytest.raises(UsageError, match=r"repeats in its note, Tasks\.md:3; end it there"):
         on.answer(on.id("pay rent"), DROPPED, series=True)
 
 
