@@ -16,6 +16,7 @@ from tests.index_dump import generation, synced
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.state import State
 from vaultmem.memories import reads
+from vaultmem.memories.access import CONNECTED, OWN
 from vaultmem.memories.item_answers import Answer, approval_id, completion_id, item_id, item_ids
 from vaultmem.memories.ledger import Ledger
 from vaultmem.reminders.due import REMINDER, TASK, Due
@@ -270,6 +271,32 @@ def test_preferences_are_those_a_person_has_filed_or_approved(
     assert len(Review(sight, [], said(hidden, "dropped")).preferences()) == 2
     page = render(Review(sight, [], {}).preferences(), "frontmatter")
     assert "likes tea and 'code'" in page
+
+
+def test_of_preferences_the_persons_own_come_first_and_trust_says_who_else_reads_the_others(
+    sight: Context, vault: Path, write: Write
+) -> None:
+    place, when = "preferences/{}.md", "2026-11-{:02}T10:00:00Z"
+    for number, agent in enumerate(("", "codex", "claude"), 1):
+        more = {"agent": agent} if agent else {}
+        written = memory(
+            write, place.format(number), f"no {number}", created_at=when.format(number), **more
+        )
+    synced(vault)
+
+    def listed(trust: str, answers: dict[str, Answer] | None = None) -> list[tuple[str, str, str]]:
+        shown = Review(sight, [], answers or {}).preferences(trust)
+        return [(one.text, one.author, one.scope) for one in shown]
+
+    assert listed(CONNECTED) == [
+        ("no 1", "", "global"), ("no 3", "claude", "global"), ("no 2", "codex", "global"),
+    ]  # fmt: skip
+    assert listed(OWN) == [
+        ("no 1", "", "global"), ("no 3", "claude", "agent:claude"), ("no 2", "codex", "agent:codex"),
+    ]  # fmt: skip
+    assert listed(OWN, said(approval_id(written))) == [
+        ("no 3", "", "global"), ("no 1", "", "global"), ("no 2", "codex", "agent:codex"),
+    ]  # fmt: skip
 
 
 def test_what_can_be_answered_stays_current_when_it_was(

@@ -131,7 +131,7 @@ class Pending:
         answers = self.answers(now)
         review = self._review(catalog, now, answers, vanished)
         due = self._due_items(catalog, now, answers, days)
-        return items.by_urgency([*due, *review.items(), *review.preferences()])
+        return items.by_urgency([*due, *review.items(), *review.preferences(self._trust)])
 
     @staticmethod
     def records(catalog: Catalog, items: Iterable[Item]) -> list[JsonObject]:
@@ -147,8 +147,11 @@ class Pending:
 
     def facts(self, catalog: Catalog, now: datetime) -> list[Fact]:
         """What holds about the person and projects, for an assistant that starts."""
-        trust = self.config.text("recall.trust")
-        return person_facts.facts(self._context(catalog, now), self.answers(now), trust)
+        return person_facts.facts(self._context(catalog, now), self.answers(now), self._trust)
+
+    @property
+    def _trust(self) -> str:
+        return self.config.text("recall.trust")
 
     def facts_to_promote(self, catalog: Catalog, now: datetime, answers: Answers) -> list[Learned]:
         """The facts of conversations that the person wants to be remembered."""
@@ -223,7 +226,7 @@ class Pending:
         listed = [
             *self._due_items(catalog, now, answers, items.DAYS),
             *(review.everything() if extent == items.FULL else review.items()),
-            *review.preferences(),
+            *review.preferences(self._trust),
         ]
         texts = {item.id: items.display_text(item) for item in listed}
 

@@ -92,7 +92,7 @@ def facts(context: Context, answers: item_answers.Answers, trust: str = CONNECTE
             continue  # most of them
         own = note.own
         fact = _fact(context, inner, note.title, own, answers)
-        scope = fact and _scope_of(fact["scope"], fact["author"], trust)
+        scope = fact and scope_for(fact["scope"], fact["author"], trust)
         if fact and scope:
             fact = {**fact, "scope": scope}
             uses = counts.get(fact["id"], own.get("access_count"))
@@ -153,7 +153,7 @@ def _fact(
 
 
 @lru_cache(1024)
-def _scope_of(scope: str, author: str, trust: str) -> str:
+def scope_for(scope: str, author: str, trust: str) -> str:
     """The scope of those who see it; "" for nobody, as what assistants write where trust is own."""
     if not author or access.is_trusted(Origin(author), access.viewer("?"), trust):
         return scope

@@ -13,7 +13,7 @@ from vaultmem.errors import DamagedError
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.light import NamedTuple
 from vaultmem.memories import reads
-from vaultmem.memories.access import is_private, scope_of
+from vaultmem.memories.access import CONNECTED, is_private, scope_of
 from vaultmem.memories.draft import HALTED, LEAVING, LOST, FindingRow
 from vaultmem.memories.item_answers import (
     Answers,
@@ -149,29 +149,26 @@ class Review:
         """All that is to review, for the page that shows all."""
         return [*self.chores(), *self._kinds["proposals"]]
 
-    def preferences(self) -> list[Item]:
-        """How a person wants things done, the newest first: filed memories, and what was approved."""
+    def preferences(self, trust: str = CONNECTED) -> list[Item]:
+        """How a person wants things done, from filed memories: their own words and what they approved, then what
+        assistants wrote, as far as the setting recall.trust has others read it; the newest first."""
         known = [
-            each
+            (each, "" if is_approved(each.id, self._answers) else author_of(each.properties))
             for each in self._memories
             if each.is_procedural
             and self._is_believed(each)
             and not is_closed(self._answers, _preference_id(each))
             and not is_private(each.properties)
         ]
-        newest = sorted(known, key=lambda each: (each.text("created_at"), each.id), reverse=True)
+        known.sort(key=lambda pair: (pair[0].text("created_at"), pair[0].id), reverse=True)
+        known.sort(key=lambda pair: bool(pair[1]))
         return [
             Item(
-                _preference_id(each),
-                "preferences",
-                self._content(each),
-                scope=scope_of(each.properties, memory=True),
-                rank=number,
-                author=author_of(each.properties),
-                memory=each.id,
+                _preference_id(each), "preferences", self._content(each), rank=number, author=author, memory=each.id,
+                scope=person_facts.scope_for(scope_of(each.properties, memory=True), author, trust),
             )
-            for number, each in enumerate(newest[:MOST_PREFERENCES])
-        ]
+            for number, (each, author) in enumerate(known[:MOST_PREFERENCES])
+        ]  # fmt: skip
 
     def answerable_ids(self) -> set[str]:
         """The ids of all that can have been answered and is there still, which must not be forgotten."""
