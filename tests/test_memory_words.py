@@ -357,7 +357,7 @@ def test_reviews_are_not_crowded_out_by_tasks(vault: Path) -> None:
     shown = said(vault, "pending", "--all").out
     assert shown.count("Task ") == 40
     chores = said(vault, "pending").out.splitlines()
-    assert chores[1].endswith("1 thing for the memory to be looked after: vaultmem review")
+    assert chores[1].endswith("1 thing to look after: vaultmem review")
     assert chores[2:] == ["+40 overdue for more than two weeks: vaultmem pending --all"]
     [line] = said(vault, "review").out.splitlines()
     assert line.endswith("is in no folder of a category, and is left alone  vaultmem/Dropped.md")

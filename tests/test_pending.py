@@ -94,7 +94,7 @@ def test_to_review(vault: Path, write: Write) -> None:
     found = value_of(vault)
     foreign, chores = found["review"]
     assert "buy our course" in foreign["text"]
-    assert chores["text"] == "2 things for the memory to be looked after: vaultmem review"
+    assert chores["text"] == "2 things to look after: vaultmem review"
     assert found["count"] == 2
     assert found["today"] == []
     listed = ran("review", "--list", "--vault", str(vault), "--format", "json").data

@@ -194,7 +194,7 @@ def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
         write(f"bad{number}.md", "---\na: [\n---\n")
     assert len(look(sight, vault)) == 2  # what a model proposes is shown there by itself
     [line] = Review(sight, [], {}).items()
-    assert line.text == "8 things for the memory to be looked after: vaultmem review"
+    assert line.text == "8 things to look after: vaultmem review"
     assert Review(sight, [], said(line.id)).items() == []
     reads.advise(sight.ledger, {"c": (reads.OPEN, {})}, 3.0)
     assert [one.id != line.id for one in Review(sight, [], said(line.id)).items()] == [True]
@@ -232,7 +232,7 @@ def test_dues_from_outside_are_asked_about_one_after_the_other(sight: Context, v
     dues.append(due("2027-11-23", "much later", foreign=True))
     shown = Review(sight, dues, {}).items()
     assert [item.id for item in shown[:2]] == [approval_id(each.id) for each in dues[:2]]
-    assert [item.text.partition(" for")[0] for item in shown[2:]] == ["3 things"]
+    assert [item.text.partition(" to")[0] for item in shown[2:]] == ["3 things"]
     assert [one.id for one in Review(sight, dues, {}).chores()] == [
         approval_id(each.id) for each in dues[:5]
     ]

@@ -143,7 +143,7 @@ def test_the_words_say_when(opened: Vault, words: str, at: str | None, says: str
 def test_without_a_time_to_come_nothing_is_written(vault: Path, opened: Vault, words: str) -> None:
     with pytest.raises(VaultmemError, match="when\\?"):
         opened.remind(words)
-    with pytest.raises(UsageError, match="--at must be"):
+    with pytest.raises(UsageError, match='"at" must be'):
         opened.remind(words, at="last week")
     assert not (vault / "vaultmem").exists()
 

@@ -230,7 +230,7 @@ def _check(where: str, schema: Schema, value: object) -> None:
     choices = schema.get("enum")
     if choices is not None and value not in choices:
         near = nearest(str(value), [str(one) for one in choices])
-        meant = f"; did you mean {near}?" if near else ""
+        meant = f" (did you mean {near}?)" if near else ""
         raise UsageError(f"{where} must be one of {', '.join(map(str, choices))}{meant}")
     if isinstance(value, str):
         _check_text(where, schema, value)

@@ -227,7 +227,7 @@ def _consequence(report: AnswerReport, output: Output) -> str:
     """What an answer led to, or what the person may want to do next."""
     if report.get("asks") and not report.get("skipped"):
         command = f"vaultmem done {report['asks']}"
-        return f"; still open in its note: {command} ticks it there, and from now on what you do of that note"
+        return f"; still open in its note: {command} ticks it there, as it will other tasks of that note from then on"
     if report["state"] == "open" and report.get("gone"):
         return "; it does not wait now: vaultmem history says who marked it done, vaultmem undo takes that back"
     if restored := report.get("restored"):

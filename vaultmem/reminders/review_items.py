@@ -63,7 +63,7 @@ _COUNTED = {
     "unreadable": "{} notes cannot be read: vaultmem doctor names them",
     "stray": "{} notes of the memory folder are in no folder of a category, and are left alone",
 }
-CHORES = "{} for the memory to be looked after: vaultmem review"
+CHORES = "{} to look after: vaultmem review"
 _MEMORIES = f"""SELECT f.path, n.title, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL
     AND (n.category IN ('inbox', 'preferences') OR n.properties LIKE '%procedural%'
         OR f.path IN (SELECT value FROM json_each(?))) ORDER BY f.path"""  # noqa: S608 - own text

@@ -335,12 +335,12 @@ def remind(session: Session, params: Arguments) -> JsonObject:
     phrase = language().time_alone(at, now) if at else _phrase_in_words(params, now)
     moment = phrase.moment
     if not moment or not moment.is_to_come(now) or (at and phrase.rest):
-        raise _no_time(at, phrase)
+        raise _no_time(params, phrase)
     words = params.text("repeat")
     repeat = rule_of(words, now)
     if words and not repeat:
         raise UsageError(
-            f"repeat must be a rule such as every day or every week on Monday, not {words!r}"
+            f"{params.spelled('repeat')} must be a rule such as every day or every week on Monday, not {words!r}"
         )
     times: dict[str, Value] = {"remind": moment.iso()}
     if repeat or moment.repeat:
@@ -354,13 +354,14 @@ def _phrase_in_words(params: Arguments, now: datetime) -> Phrase:
     if phrase.rest and not params.text("repeat"):
         named = ", ".join(f'"{each}"' for each in phrase.rest)
         raise VaultmemError(
-            f"when? {named} is not understood; say it in other words, or give the time with --at and what comes round "
-            "with --repeat: the words stay as they are then"
+            f"when? {named} is not understood; say it in other words, or give the time with {params.spelled('at')} and "
+            f"what comes round with {params.spelled('repeat')}: the words stay as they are then"
         )
     return phrase
 
 
-def _no_time(at: str, phrase: Phrase) -> VaultmemError:
+def _no_time(params: Arguments, phrase: Phrase) -> VaultmemError:
+    at, spelled = params.text("at"), params.spelled("at")
     if phrase.either:
         days = " or ".join(phrase.either)
         return VaultmemError(f'when? "{phrase.words}" may be {days}; write the day as one of these')
@@ -368,8 +369,9 @@ def _no_time(at: str, phrase: Phrase) -> VaultmemError:
         named = ", ".join(f'"{each}"' for each in phrase.rest if each != at)
         more = f"; {named} is not understood" if named else ""
         return UsageError(
-            f"--at must be a time that is still to come, such as tomorrow at 9, not {at!r}{more}"
+            f"{spelled} must be a time that is still to come, such as tomorrow at 9, not {at!r}{more}"
         )
     return VaultmemError(
-        "when? no time to come was understood in these words; add one, such as tomorrow at 9, or give it with --at"
+        "when? no time to come was understood in these words; add one, such as tomorrow at 9, or give it with "
+        f"{spelled}"
     )
