@@ -301,3 +301,34 @@ def test_without_git_only_the_history_is_missing(
     shown = on(vault, "status", "--format", "text")
     assert len(re.findall(r"^ *history ", shown.out, re.MULTILINE)) == 1
     assert os.environ["PATH"] == str(tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_corrected_memory_is_called_by_what_it_says_now_unless_something_links_to_it(
+    make: Make, kind: str
+) -> None:
+    vault = make(kind)
+    folder = "vaultmem/inbox/"
+    made = done(vault, "write", "Anne prefers trains to planes")
+    linked = done(vault, "write", "Bob has a blue bicycle")
+    (vault / "Mine.md").write_text("See [[Bob has a blue bicycle]].\n")
+    own = done(vault, "write", "The key is under the mat")
+    renamed = f"{folder}Where the key is.md"
+    os.rename(vault / own["path"], vault / renamed)
+    synced(vault)
+    now = done(vault, "edit", made["id"], "Anne prefers trains and ferries to planes")
+    assert now["path"] == f"{folder}Anne prefers trains and ferries to planes.md"
+    assert not (vault / made["path"]).exists()
+    for each, words, path in (
+        (linked, "Bob has a green bicycle", linked["path"]),
+        (own, "The key is under the pot", renamed),
+    ):
+        assert done(vault, "edit", each["id"], words)["path"] == path
+        assert done(vault, "read", each["id"])["content"].strip() == words
+    synced(vault)
+    same = done(vault, "edit", made["id"], "anne prefers trains and ferries to planes!")
+    assert same["path"].startswith(now["path"][:-3])
+    for _ in range(4):
+        done(vault, "undo", "--last")
+    assert (vault / made["path"]).exists()
+    assert done(vault, "read", made["id"])["content"].strip() == "Anne prefers trains to planes"

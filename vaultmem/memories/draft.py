@@ -94,6 +94,7 @@ class _State:
         self.before = self.memory = memory
         self.sets: dict[str, Value] = {}
         self.content: str | None = None
+        self.title = memory.title
         self.action = EDIT
         self.whys: list[str] = []
 
@@ -211,6 +212,11 @@ class Draft:
         )  # fmt: skip
         self.set(memory, why, updated_at=stamp(self.view.now.timestamp()))
 
+    def retitle(self, memory: Memory, title: str, why: str) -> None:
+        """Give its file another name, one that is safe and free."""
+        self._state(memory, why).title = title
+        self._titles.add(title.lower())
+
     def move(self, memory: Memory, category: str, why: str) -> None:
         """File it under a category."""
         state = self._state(memory, why)
@@ -277,9 +283,13 @@ class Draft:
         return Change(action, before.id, path, target, sets, content, before.hash, why, seen=seen)
 
     def _target(self, path: str, state: _State) -> str:
-        folder = {TO_ARCHIVE: ARCHIVE_FOLDER, MOVE: state.memory.category}.get(state.action)
-        wanted = f"{self.view.folder}/{folder}/{path.rpartition('/')[2]}"
-        if folder is None or wanted == path:
+        place, _, name = path.rpartition("/")
+        if folder := {TO_ARCHIVE: ARCHIVE_FOLDER, MOVE: state.memory.category}.get(state.action):
+            place = f"{self.view.folder}/{folder}"
+        if state.title != state.before.title:
+            name = f"{state.title}.md"
+        wanted = f"{place}/{name}"
+        if wanted == path:
             return path
         return free_path(wanted, state.memory.id, self._path_taken)
 

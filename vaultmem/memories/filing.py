@@ -18,14 +18,17 @@ from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import access, reads
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.collection import deleted_error
-from vaultmem.memories.draft import CREATE, Change, Plan, restored
+from vaultmem.memories.draft import CREATE, Change, Draft, Plan, restored
+from vaultmem.memories.links import Linkers
+from vaultmem.memories.memory_file import fold
 from vaultmem.memories.model import INBOX, Memory
 from vaultmem.memories.records import FILTERS, Known, Wanted, chosen, record
 from vaultmem.memories.reports import finish, header
 from vaultmem.memories.store import Session
+from vaultmem.text import secrets
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
-from vaultmem.text.titles import free_path
+from vaultmem.text.titles import free_path, free_title, safe, title_of
 from vaultmem.vault.places import file_name
 
 if TYPE_CHECKING:
@@ -188,10 +191,25 @@ def edit(session: Session, params: Arguments) -> JsonObject:
             f"{memory.title!r} was changed meanwhile; look at it again before you change it"
         )
     draft = session.draft()
-    draft.rewrite(memory, params.needed("content"), "text changed")
+    content, before = params.needed("content"), session.view.content(memory)
+    draft.rewrite(memory, content, "text changed")
     is_new = draft.see(memory).hash != memory.hash
+    if is_new and (title := _title_after(draft, memory, before, content)):
+        draft.retitle(memory, title, "text changed")
     plan = draft.plan("edit") if is_new else Plan("edit")
     return _edit(session, params, plan, memory, f"edit {memory.title}")
+
+
+def _title_after(draft: Draft, memory: Memory, before: str, content: str) -> str:
+    """The title of another text, where the old one came from the old text and no link would lose its goal; or ""."""
+    before, content = secrets.named_by(before), secrets.named_by(content)
+    old, new = (fold(safe(title_of(each))) for each in (before, content))
+    day = draft.written_at(memory).date().isoformat()
+    if new == old or fold(memory.title) not in (old, f"{old}, {day}"):
+        return ""
+    if draft.view.is_linked(memory.path) or Linkers(draft.memories()).of(memory.title):
+        return ""
+    return free_title(content, day, memory.id, draft.is_taken)
 
 
 def tag(session: Session, params: Arguments) -> JsonObject:

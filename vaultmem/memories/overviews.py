@@ -178,7 +178,7 @@ def _action(change: FileChange, folder: str) -> str:
         return TO_ARCHIVE
     if change.path is None:
         return CREATE
-    if change.path == change.target:
+    if change.path.rpartition("/")[0] == change.target.rpartition("/")[0]:
         return EDIT
     return RESTORE if change.path.startswith(away) else MOVE
 

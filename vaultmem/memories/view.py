@@ -13,6 +13,7 @@ from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.model import ARCHIVE, CATEGORIES, Memory
 from vaultmem.memories.records import confidence, reads_of
 from vaultmem.plugins import language
+from vaultmem.vault.places import is_our_page
 from vaultmem.vault.walk import walk
 
 if TYPE_CHECKING:
@@ -134,6 +135,11 @@ class View:
             return ()
         links = catalog_read.links_to(self._catalog, path)
         return sorted({link.source for link in links} - {path})
+
+    def is_linked(self, path: str) -> bool:
+        """Whether a page that somebody writes links there; without an index, nobody knows."""
+        inner = (source.removeprefix(f"{self.folder}/") for source in self.sources(path))
+        return self._catalog is None or not all(map(is_our_page, inner))
 
     def closeness(self, texts: Sequence[str]) -> Mapping[str, Mapping[str, float]] | None:
         """How close texts are to the categories' examples."""
