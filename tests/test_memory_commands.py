@@ -325,6 +325,10 @@ def test_a_corrected_memory_is_called_by_what_it_says_now_unless_something_links
     ):
         assert done(vault, "edit", each["id"], words)["path"] == path
         assert done(vault, "read", each["id"])["content"].strip() == words
+    listed = said(vault, "list").out
+    assert "Where the key is: The key is under the pot" in listed
+    assert "Bob has a blue bicycle: Bob has a green bicycle" in listed
+    assert "Anne prefers trains and ferries to planes:" not in listed
     synced(vault)
     same = done(vault, "edit", made["id"], "anne prefers trains and ferries to planes!")
     assert same["path"].startswith(now["path"][:-3])

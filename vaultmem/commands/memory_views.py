@@ -19,6 +19,7 @@ from vaultmem.errors import UsageError
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.output import Output, json_text, table
 from vaultmem.text.sanitize import one_line
+from vaultmem.text.titles import safe, title_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -108,9 +109,13 @@ def show_memories(answer: Answer, args: Namespace, output: Output) -> None:
 
 
 def _title(one: Answer) -> str:
-    """The title with the tags, and with the attribution of words that no person has approved."""
+    """The title, and what it says where that is something else, with the tags, and with the attribution of words that
+    no person has approved."""
+    says = title_of(one["content"])
+    is_else = not one["title"].lower().startswith(safe(says).lower())
+    title = f"{one['title']}: {says}" if says and is_else else one["title"]
     whose = [f"({one['attribution']})"] if "attribution" in one else []
-    return " ".join([one["title"], *(f"#{tag}" for tag in one["tags"]), *whose])
+    return " ".join([title, *(f"#{tag}" for tag in one["tags"]), *whose])
 
 
 def show_moved(answer: Answer, args: Namespace, output: Output) -> None:
