@@ -187,7 +187,7 @@ def test_filters_of_the_command_and_of_the_language_agree(indexed: Path) -> None
 
 
 USAGE = (
-    ("search",), ("search", "--limit", "0", "x"), ("search", "--limit", "-3", "x"), ("search", "--limit", "many", "x"),
+    ("search",), ("search", "--limit", "0", "x"), ("search", "--min-confidence", "3", "x"), ("jobs", "run", "nothing"), ("search", "--limit", "-3", "x"), ("search", "--limit", "many", "x"),
     ("search", "x", "--from", "yesterday"), ("search", "x", "--to", "2026-13"), ("search", "x", "--from", "2026-11-99"),
     ("search", "x", "--nonsense"), ("search", "x", "--group", "page"), ("search", "x", "--format", "xml"),
     ("tasks", "--due", "someday"), ("tasks", "--due", ""), ("links",), ("links", "a", "b"), ("related", "x", "--limit", "0"),

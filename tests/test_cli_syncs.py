@@ -117,6 +117,11 @@ def test_dry_runs_write_nothing(tmp_path: Path) -> None:
         (vault / "Note 1.md").unlink()
         (vault / "Note 2.md").write_text("changed, and shorter")
         before = (tree_hash(vault), tree_hash(tmp_path / "state", times=False))
+        again = on(vault, "sync --rebuild --dry-run", "--format", "json").data
+        assert (again["added"], again["unchanged"], again["rebuilt"]) == (5, 0, True)
+        first = on(vault, "init --dry-run --write-config", "--format", "json").data
+        assert first["written"] == [str(vault / ".vaultmem/config.yaml")]
+        assert first["dry_run"]
         told = on(vault, "sync --dry-run", "--format", "json").data
         assert (told["added"], told["changed"], told["removed"], told["dry_run"]) == (1, 1, 1, True)
         assert (tree_hash(vault), tree_hash(tmp_path / "state", times=False)) == before

@@ -270,7 +270,7 @@ def test_a_dry_run_does_nothing(notes: Path) -> None:
         (("list",), 2, "'list'"),
         (("--dry-run",), 2, "--dry-run goes with"),
         (("run", "a", "b"), 2, "unrecognized"),
-        (("run", "reconsile"), 1, "did you mean reconcile?"),
+        (("run", "reconsile"), 2, "did you mean reconcile?"),
     ],
 )
 def test_what_is_typed_wrongly(vault: Path, words: tuple[str, ...], code: int, said: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from vaultmem import machine
 from vaultmem.api import Vault
 from vaultmem.config import Config
-from vaultmem.errors import DamagedError, ModelError, VaultmemError
+from vaultmem.errors import DamagedError, ModelError, UsageError
 from vaultmem.index.catalog import spoken
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
@@ -221,14 +221,14 @@ JOBS = {
 
 
 def find_job(name: str) -> Job:
-    """The job of that name. Raises VaultmemError that names the nearest."""
+    """The job of that name. Raises UsageError that names the nearest."""
     if name in JOBS:
         return JOBS[name]
     from difflib import get_close_matches
 
     near = get_close_matches(name, JOBS, 1)
     advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(JOBS)}"
-    raise VaultmemError(f"no job is called {name!r}; {advice}")
+    raise UsageError(f"no job is called {name!r}; {advice}")
 
 
 def plan_jobs(config: Config) -> list[Planned]:

@@ -31,9 +31,14 @@ def init(args: Namespace, output: Output) -> int:
         own = os.path.join(vault.path, ".vaultmem", "config.yaml")
         state = vault.state.folder
         if args.dry_run:
+            written = [own] if args.write_config and not os.path.exists(own) else []
             output.remark(f"vaultmem: would index {vault.path} into {state}")
-            if args.write_config and not os.path.exists(own):
-                output.remark(f"vaultmem: would write {own}")
+            for one in written:
+                output.remark(f"vaultmem: would write {one}")
+            if output.as_json:
+                output.data(
+                    {"vault": vault.path, "state": state, "written": written, "dry_run": True}
+                )
             return 0
         from vaultmem.doctor import languages  # init alone needs it
 
@@ -97,6 +102,9 @@ def sync(args: Namespace, output: Output) -> int:
         warn(vault, output)
         if args.dry_run:
             planned = vault.changes()
+            if args.rebuild:
+                read = planned.added + planned.changed + planned.unchanged
+                planned = planned._replace(added=read, changed=0, unchanged=0, rebuilt=True)
             show_sync(planned, output)
             if output.as_json:
                 output.data({**planned._asdict(), "dry_run": True})
@@ -108,8 +116,7 @@ def sync(args: Namespace, output: Output) -> int:
         if done.remark:
             output.remark(f"vaultmem: {done.remark}")
         if done.blocks:
-            blocks = plural(done.blocks, "block")
-            output.remark(f"vaultmem: {blocks} embedded with {done.model}")
+            output.remark(f"vaultmem: {plural(done.blocks, 'block')} embedded with {done.model}")
         if output.as_json:
             output.data({**report._asdict(), "embedded": done.blocks, "model": done.model})
     return 0
