@@ -19,13 +19,11 @@ from vaultmem.memories import access, reads
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.collection import deleted_error
 from vaultmem.memories.draft import CREATE, Change, Draft, Plan, restored
-from vaultmem.memories.links import Linkers
 from vaultmem.memories.memory_file import fold
 from vaultmem.memories.model import INBOX, Memory
 from vaultmem.memories.records import FILTERS, Known, Wanted, chosen, record
 from vaultmem.memories.reports import finish, header
 from vaultmem.memories.store import Session
-from vaultmem.text import secrets
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path, free_title, safe, title_of
@@ -202,6 +200,9 @@ def edit(session: Session, params: Arguments) -> JsonObject:
 
 def _title_after(draft: Draft, memory: Memory, before: str, content: str) -> str:
     """The title of another text, where the old one came from the old text and no link would lose its goal; or ""."""
+    from vaultmem.memories.links import Linkers  # who lists memories does without these
+    from vaultmem.text import secrets
+
     before, content = secrets.named_by(before), secrets.named_by(content)
     old, new = (fold(safe(title_of(each))) for each in (before, content))
     day = draft.written_at(memory).date().isoformat()
