@@ -122,6 +122,20 @@ def test_a_note_whose_properties_are_broken_is_private_where_it_says_so(
     assert any("green" in one for one in told)
 
 
+def test_what_has_no_words_of_its_own_is_not_told(knowing: Path, write: Write) -> None:
+    write("A.md", "# Boilers\n\n![[Boilers.base#Gas]]\n\n- ![](boiler.jpg)\n")
+    write("C.md", "---\nmaker: Boiler Works\nfuel:\nparts: []\n---\n")
+    write("D.md", "# The boiler is green\n")
+    write("E.md", "![the boiler in May](boiler.jpg)\n")
+    with Vault(str(knowing)) as opened:
+        opened.sync()
+        answer = opened.recall("boiler boilers", notes=True, top_k=30, **WORDS)["memories"]  # type: ignore[misc]
+    own = {one["path"]: one["content"] for one in answer if len(one["path"]) == len("A.md")}
+    assert own == {
+        "C.md": "maker: Boiler Works", "D.md": "# The boiler is green", "E.md": "![the boiler in May](boiler.jpg)",
+    }  # fmt: skip
+
+
 def test_notes_are_told_by_block_and_private_ones_never(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
         found = opened.recall("boiler man Ketley", notes=True, top_k=20, untrusted=True, **WORDS)[

@@ -71,11 +71,57 @@ def test_a_missing_model_gives_keyword_results_and_says_so(
 
 
 def test_a_note_of_nothing_but_properties_shows_these(vault: Vault) -> None:
-    Path(vault.path, "Heat.md").write_text("---\ngenre: [crime, drama]\nyear: 1995\n---\n")
+    Path(vault.path, "Heat.md").write_text("---\ntags: [crime, drama]\nyear: 1995\n---\n")
     vault.sync()
     (result,) = vault.search("heat")
-    assert result.content == "genre: crime, drama\nyear: 1995"
+    assert result.content == "tags: [crime, drama]\nyear: 1995"
     assert "crime" in result.snippet
+
+
+PROPERTIES = {
+    "Cleo.md": ("---\ncreated: 2024-05-01\ndirector: Agnès Varda\n---\n# Plot\nTwo hours.\n", 2, 3),
+    "Vagabond.md": ("---\ntags: [film]\n---\nA film by Agnès Varda, in winter.\n", 4, 4),
+    "釜山行.md": ("---\ndirector: 延尚昊\n---\n很好看。\n", 2, 2),
+}
+
+
+def test_what_stands_in_properties_is_found_like_any_words(vault: Vault) -> None:
+    """Whoever keeps films, books and people keeps most of what they know there."""
+    for path, (text, *_) in PROPERTIES.items():
+        Path(vault.path, path).write_text(text)
+    vault.sync()
+
+    def found(query: str) -> dict[str, tuple[int, int]]:
+        return {hit.path: (hit.line, hit.end_line) for hit in vault.search(query)}
+
+    places = {path: (first, last) for path, (_, first, last) in PROPERTIES.items()}
+    films = {path: places[path] for path in ("Cleo.md", "Vagabond.md")}
+    assert found("varda") == found('"agnès varda"') == films
+    assert found("延尚昊") == {"釜山行.md": places["釜山行.md"]}
+    (hit,) = vault.search("varda director")[:1]
+    assert (hit.path, hit.content) == ("Cleo.md", "created: 2024-05-01\ndirector: Agnès Varda")
+    assert "Varda" in hit.snippet
+    assert found("created") == {"Cleo.md": (2, 3)}, "tags and days alone are no block"
+
+
+def test_what_describes_a_page_of_logseq_is_found(tmp_path: Path) -> None:
+    for name in ("logseq", "pages"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "logseq" / "config.edn").write_text("{}")
+    text = "type:: [[Feature]]\ndescription:: Keeps [[sets]] of pages together\n\n- Two namespaces\n- exist\n"
+    (tmp_path / "pages" / "Namespaces.md").write_text(text)
+    with Vault(str(tmp_path)) as opened:
+        opened.sync()
+        (hit,) = opened.search("keeps together")
+        assert (hit.line, hit.end_line, hit.content) == (1, 2, text.partition("\n\n")[0])
+        (below,) = opened.search("exist")
+        assert (below.line, below.end_line) == (4, 5)
+
+
+def test_properties_of_a_memory_are_not_its_words(vault: Vault) -> None:
+    vault.write("The kettle is red.", by="claude", source="https://example.org/kettles")
+    vault.sync()
+    assert vault.search("claude") == vault.search("semantic") == []
 
 
 def test_an_open_vault_sees_what_another_writes(vault: Vault) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
@@ -30,6 +31,7 @@ from vaultmem.search.recall_text import plain
 from vaultmem.search.search import Searcher
 from vaultmem.search.snippet import Marker, cut_lines, properties_as_text
 from vaultmem.text.times import seconds
+from vaultmem.text.values import lazy
 from vaultmem.vault import pages
 from vaultmem.vault.places import (
     ARCHIVE,
@@ -50,6 +52,7 @@ MOST_PAGES = 2_000  # remembered
 FEW_WORDS = 24  # characters
 AROUND = 4  # lines on either side of a turn: two other turns
 _TALK = ("session_id", "conversation_id", "role")
+_FROM_ELSEWHERE = lazy(r"!\[\[[^\]\n]*\]\]|!\[\]\([^)\n]*\)|^#+ .*$", re.MULTILINE)
 
 
 class Look(NamedTuple):
@@ -96,7 +99,7 @@ class Sources:
         for hit in hits:
             text, is_memory = texts[hit.raw or hit.path], self._is_ours(hit)
             one = self._memory(look, hit.path, text) if is_memory else self._block(look, hit, text)
-            if one is not None and one.content.strip() and one.key not in result:
+            if one is not None and _says_something(one.content) and one.key not in result:
                 is_near = hit.similarity is not None and hit.similarity >= near
                 is_near = is_near or "words around it" in hit.parts
                 shares = is_near or _shares(look.searcher, answer.words, hit, text)
@@ -281,6 +284,12 @@ def _with_trust(look: Look, one: Candidate) -> Candidate:
     """With whether the viewer may have it as it is."""
     origin = access.Origin(one.writer, one.outside)
     return one._replace(trusted=access.is_trusted(origin, look.viewer, look.trust))
+
+
+def _says_something(content: str) -> bool:
+    """Whether a block has words of its own, besides embeds and the headings over them; a heading alone may be one."""
+    own = _FROM_ELSEWHERE.sub("", content) if "![" in content else content
+    return bool(own.strip(" \n\r\t-*+>"))
 
 
 def _shares(searcher: Searcher, words: frozenset[str], hit: Hit, text: str) -> bool:

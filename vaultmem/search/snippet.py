@@ -167,12 +167,12 @@ def _best_start(flat: str, marks: list[tuple[int, int]], width: int) -> int:
 
 
 def properties_as_text(properties: Properties) -> str:
-    """Properties as lines to read."""
-    lines = []
-    for name, given in properties.items():
-        values = given if isinstance(given, list) else [given]
-        lines.append(f"{name}: {', '.join(map(str, values))}")
-    return "\n".join(lines)
+    """Properties as lines to read, without those that nobody has filled in."""
+    lists = {name: one if isinstance(one, list) else [one] for name, one in properties.items()}
+    texts = {
+        name: ", ".join(str(one) for one in some if one is not None) for name, some in lists.items()
+    }
+    return "\n".join(f"{name}: {text}" for name, text in texts.items() if text)
 
 
 # The texts of notes for showing them.
