@@ -188,7 +188,8 @@ def test_findings_are_shown_while_they_are_so(sight: Context, vault: Path, write
 def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
     sight: Context, vault: Path, write: Write
 ) -> None:
-    reads.advise(sight.ledger, {"a": (reads.OPEN, {}), "b": (reads.OPEN, {})}, 1.0)
+    advice = {"kind": "merge"}
+    reads.advise(sight.ledger, {"a": (reads.OPEN, advice), "b": (reads.OPEN, advice)}, 1.0)
     memory(write, "inbox/old.md")
     for number in range(5):
         write(f"bad{number}.md", "---\na: [\n---\n")
@@ -196,7 +197,7 @@ def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
     [line] = Review(sight, [], {}).items()
     assert line.text == "8 things to look after: vaultmem review"
     assert Review(sight, [], said(line.id)).items() == []
-    reads.advise(sight.ledger, {"c": (reads.OPEN, {})}, 3.0)
+    reads.advise(sight.ledger, {"c": (reads.OPEN, advice)}, 3.0)
     assert [one.id != line.id for one in Review(sight, [], said(line.id)).items()] == [True]
 
 

@@ -98,8 +98,8 @@ def test_what_stands_in_properties_is_found_like_any_words(vault: Vault) -> None
     films = {path: places[path] for path in ("Cleo.md", "Vagabond.md")}
     assert found("varda") == found('"agnès varda"') == films
     assert found("延尚昊") == {"釜山行.md": places["釜山行.md"]}
-    (hit,) = vault.search("varda director")[:1]
-    assert (hit.path, hit.content) == ("Cleo.md", "created: 2024-05-01\ndirector: Agnès Varda")
+    (hit,) = (hit for hit in vault.search("varda") if hit.path == "Cleo.md")
+    assert hit.content == "created: 2024-05-01\ndirector: Agnès Varda"
     assert "Varda" in hit.snippet
     assert found("created") == {"Cleo.md": (2, 3)}, "tags and days alone are no block"
 

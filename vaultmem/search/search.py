@@ -318,8 +318,6 @@ class Searcher:
         marker = snippet.Marker(result.words, self.keyword.tokens)
         for block, hit in hits:
             content = cut_lines(texts[hit.raw or hit.path], hit.line, hit.end_line)
-            if content.strip() == "---":  # the note has nothing but properties
-                content = snippet.properties_as_text(hit.properties)
             shown = marker.snippet(content)
             hit.content, hit.snippet, hit.marks = content, shown.text, shown.marks
             hit.more = [ranges[pair] for pair in result.others(block) if pair in ranges]

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 
-from vaultmem.adapter import Properties
 from vaultmem.text.values import lazy, value
 from vaultmem.vault import files
 
@@ -164,15 +163,6 @@ def _best_start(flat: str, marks: list[tuple[int, int]], width: int) -> int:
         else:
             inside[words[first]] -= 1
     return min(best, max(0, len(flat) - width))
-
-
-def properties_as_text(properties: Properties) -> str:
-    """Properties as lines to read, without those that nobody has filled in."""
-    lists = {name: one if isinstance(one, list) else [one] for name, one in properties.items()}
-    texts = {
-        name: ", ".join(str(one) for one in some if one is not None) for name, some in lists.items()
-    }
-    return "\n".join(f"{name}: {text}" for name, text in texts.items() if text)
 
 
 # The texts of notes for showing them.

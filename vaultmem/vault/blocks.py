@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from vaultmem.adapter import Piece, Properties
+from vaultmem.adapter import Note, Piece, Properties
 from vaultmem.light import NamedTuple
 from vaultmem.paths import blake2b
 from vaultmem.text.values import lazy
@@ -26,6 +26,7 @@ SPEAKER_SHARE = 0.25  # of the first speaker's turns
 WINDOW_WORDS = 100  # of which about 60 are no stop words
 
 _TURNS = ("user", "assistant")  # roles of those who speak
+_WORD = lazy(r"[^\W\d_]{2}")  # of two letters: "T10:00Z" has none
 _SPEAKER = lazy(r"\**([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2})\**[:：]\**\s")
 _SENTENCE_END = lazy(r"(?<=[.!?])\s+(?=[\"'(\[]?[A-Z0-9À-Þ])|(?<=[。！？；])|\n")
 
@@ -38,6 +39,7 @@ class Block(NamedTuple):
     end_line: int
     headings: tuple[str, ...] = ()
     label: str | None = None
+    is_properties: bool = False
 
 
 def count_tokens(text: str) -> int:
@@ -225,6 +227,23 @@ def _join(before: Block, after: Block) -> Block:
     return Block(text, before.line, max(before.end_line, after.end_line), *before[3:])
 
 
+def of_properties(note: Note, text: str, body: int) -> Block | None:
+    """The lines of a note's properties, up to character `body` or the first piece, where they say more than its name
+    and tags or nothing else does. What a person keeps as `director: Agnès Varda` they look for like any other words."""
+    elsewhere = {note.title, *note.aliases, *note.tags}
+    lists = (one if isinstance(one, list) else [one] for one in note.properties.values())
+    values = (one for some in lists for one in some if isinstance(one, str))
+    if note.pieces and not any(_WORD.search(one) for one in values if one not in elsewhere):
+        return None
+    end = text.count("\n", 0, body) if body else note.pieces[0].line - 1 if note.pieces else None
+    lines = text.split("\n")[:end]
+    of_words = [number for number, line in enumerate(lines) if line.strip(" \t\r-")]
+    if not of_words:
+        return None
+    first, last = of_words[0], of_words[-1]
+    return Block("\n".join(lines[first : last + 1]), first + 1, last + 1, is_properties=True)
+
+
 def neighbour_text(blocks: list[Block], at: int) -> str:
     """The text of up to two blocks on either side of a short one, until WINDOW_WORDS with its own.
 
@@ -232,13 +251,13 @@ def neighbour_text(blocks: list[Block], at: int) -> str:
     of recall on chats and as nothing for long blocks, which therefore get "" (docs/adr/0006).
     """
     room = WINDOW_WORDS - _word_count(blocks[at].text)
-    if room <= 0 or _is_inside_long_turn(blocks, at):
+    if room <= 0 or blocks[at].is_properties or _is_inside_long_turn(blocks, at):
         return ""
     parts: list[str] = []
     for near in (at - 1, at + 1, at - 2, at + 2):
         if room <= 0:
             break
-        if 0 <= near < len(blocks):
+        if 0 <= near < len(blocks) and not blocks[near].is_properties:
             text = blocks[near].text
             words = _word_count(text)
             parts.append(text if words <= room else _beginning(text, len(text) * room // words))
@@ -273,6 +292,8 @@ _QUESTION_END = lazy(r"[?？][*_\"'”’)\s]*\Z")
 def size(block: Block) -> tuple[int, bool]:
     """How many words of four letters and more it has, at most ENOUGH_WORDS; of CJK texts, pairs of characters. And
     whether it is a short turn that only asks: that is near to every question and answers none."""
+    if block.is_properties:
+        return 0, False
     text = _words_of(block)
     if len(text) > 40 * ENOUGH_WORDS:
         return ENOUGH_WORDS, False
@@ -342,6 +363,8 @@ def embedded_text(title: str, block: Block) -> str:
     """What is embedded of a block: title and heading path first, then who speaks, then the text. The name of an entry
     of a conversation is its day."""
     name = _ENTRY_NAME.sub(r"\1", title) if "Z__" in title else title
+    if block.is_properties:
+        return block.text
     place = " > ".join((name, *block.headings))
     return f"{place}\n{block.text}"
 

@@ -299,12 +299,16 @@ class NoteRead(NamedTuple):
 
 def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[blocking.Block]]:
     """What a dialect sees in a text, and its blocks."""
-    note = rules.parse(path, text, frontmatter.split(text))
+    front = frontmatter.split(text)
+    note = rules.parse(path, text, front)
     if (whole := compact_line.expanded(note.properties)) is not note.properties:
         note = note._replace(properties=whole)
     if note.properties.get(MARK) == MARKED:
         note = Note(note.title, properties=note.properties)
-    blocks = blocking.group(note.pieces) or [blocking.Block("", 1, 1)]
+    blocks = blocking.group(note.pieces)
+    if "id" not in note.properties and (block := blocking.of_properties(note, text, front.body)):
+        blocks = [block, *blocks]
+    blocks = blocks or [blocking.Block("", 1, 1)]
     if "role" in note.properties and (own := named(note.properties)).get("conversation_id"):
         blocks = blocking.as_turn(blocks, str(own["role"]))
     return note, blocks
