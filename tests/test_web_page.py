@@ -253,3 +253,20 @@ def test_a_remedy_is_one_of_those_that_are_safe(me: Browser) -> None:
     ):
         me.act("remedy", command=command)
         assert "problem" in me.notice(), command
+
+
+def test_today_lists_nothing_twice_and_nothing_that_is_not_due(door: Door, me: Browser) -> None:
+    home = door.folder / "home"
+    for number in range(3):
+        page = "---\nsource: https://example.org\n---\n- [ ] clipped thing 📅 2020-01-0{}\n"
+        (home / f"Clip {number}.md").write_text(page.format(number + 1), "utf-8")
+    with Vault(str(home)) as vault:
+        vault.sync()
+        vault.write("Anne prefers tea to coffee", category="preferences")
+        vault.sync()
+    text = me.get("/ui/")
+    rows = re.findall(r'id="(vm-[a-z2-7]+)"', text)
+    assert text.count("clipped thing") == len(rows) == len(set(rows)) == 3
+    assert "to look after" not in text
+    assert "prefers tea" not in text
+    assert ">Accept</button>" in text

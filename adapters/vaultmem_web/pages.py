@@ -13,6 +13,7 @@ from vaultmem_web.views import Page, button, form, url
 
 _DUE = (
     ("overdue", "Overdue"), ("today", "Today"), ("soon", "Soon"), ("upcoming", "Upcoming"), ("review", "To decide"),
+    ("older", "Overdue for more than two weeks"),
 )  # fmt: skip
 
 
@@ -36,11 +37,13 @@ async def today(visit: Visit) -> Page:
 async def _due(visit: Visit) -> h.Node:
     t, known = visit.t, dict(_DUE)
     due = await visit.reader.ask("pending")
-    sections: dict[str, list[Record]] = {}
+    sections: dict[str, dict[str, Record]] = {}
     for item in (*due["items"], *due["chores"]):
-        sections.setdefault(known.get(item["section"], item["section"]), []).append(item)
+        # Preferences are not due; what one line counts is listed here.
+        if (section := known.get(item["section"])) and not item["counts_others"]:
+            sections.setdefault(section, {})[item["id"]] = item
     return [
-        (h.h2[t(name)], views.rows(_item(visit, one) for one in some)) for name, some in sections.items()
+        (h.h2[t(name)], views.rows(_item(visit, one) for one in some.values())) for name, some in sections.items()
     ] or h.p(".empty")[t("Nothing is due.")]  # fmt: skip
 
 
@@ -60,7 +63,7 @@ def _item(visit: Visit, item: Record) -> h.Element:
     ]  # fmt: skip
     return views.row(
         id_, [h.strong[item["text"]], labels],
-        button(visit, "answer", t("Let it in") if item["asks"] else t("Done"), "a", id=id_, state="done"),
+        button(visit, "answer", t("Accept") if item["asks"] else t("Done"), "a", id=id_, state="done"),
         form(visit, "answer", views.select("until", t("later"), later), h.button(data_key="s")[t("Put off")],
              id=id_, state="snoozed"),
         button(visit, "answer", t("Drop"), "r", id=id_, state="dropped"),

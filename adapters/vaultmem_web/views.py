@@ -275,7 +275,8 @@ def name_of(path: str) -> str:
 
 def entry(visit: Visit, one: Record, labels: h.Node, more: h.Node = None) -> h.Element:
     """An entry of the history, with what takes it back."""
-    text = [h.strong[one["by"]], " ", one["why"], h.p(".labels")[when(one["at"]), labels], more]
+    why = one["why"].removeprefix(f"{one['by']} ")  # dream 3: 1 changed
+    text = [h.strong[one["by"]], " ", why, h.p(".labels")[when(one["at"]), labels], more]
     undo = button(visit, "undo", visit.t("Undo"), "u", commits=one["commit"])
     return row(f"c{one['commit'][:12]}", text, undo)
 
