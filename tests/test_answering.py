@@ -35,7 +35,7 @@ def test_a_task_stays_open_in_its_note_until_the_person_says_so(bench: Open) -> 
     assert (said["changed"], said["was"], said["asks"]) == (True, OPEN, completion_id("Tasks.md"))
     assert on.text("Tasks.md") == TASKS
     assert not any(one.startswith("call Anne") for one in on.words())
-    assert any("done there, too, from now on: call Anne" in one for one in on.words())
+    assert any("done there, too, from now on? call Anne" in one for one in on.words())
     ticked = on.answer(said["asks"])
     assert [one["path"] for one in ticked["carried_out"]] == ["Tasks.md"]
     assert on.text("Tasks.md") == TASKS.replace(

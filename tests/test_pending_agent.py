@@ -70,7 +70,7 @@ def test_a_task_comes_onto_the_page_and_leaves_it_when_it_is_ticked(own: Path) -
         tick(own, "water the plants")
         loses(own, "- [x]")
         assert note.read_bytes() == before
-        asked = shows(own, "tick to mark tasks of this note done")
+        asked = shows(own, "mark tasks of this note done")
         tick(own, asked)
         until(lambda: note.read_text().startswith("- [x] water the plants"))
         loses(own, "water the plants")

@@ -204,7 +204,7 @@ def _completion_question(dues: Sequence[Due]) -> Item:
     """One for all tasks of a note, also for those that will be done here later."""
     due = dues[0]
     what = words_of(due) if len(dues) == 1 else plural(len(dues), "task")
-    text = f"tick to mark tasks of this note done there, too, from now on: {what}"
+    text = f"mark tasks of this note done there, too, from now on? {what}"
     title = "" if due.private else due.title
     return Item(completion_id(due.path), "review", text, None, place_of(due), title, rank=1)
 
