@@ -59,6 +59,29 @@ def test_what_an_assistant_writes_with_its_name_as_source_is_told_with_its_name(
     assert last.split(", ") == [ids[content][:8] for content in by_place]
 
 
+def test_an_approval_is_an_entry_of_the_history_and_undone_like_any(vault: Vault) -> None:
+    for words in ("The pump is blue", "The tap is red"):
+        vault.write(words, by="codex")
+
+    def unapproved() -> int:
+        return len(vault.memories(unapproved=True))
+
+    assert vault.approve(agent="codex", dry_run=True)["approved"] == 2
+    assert vault.history()[0]["why"] == "write The tap is red"
+    vault.approve(agent="codex")
+    assert (vault.history()[0]["by"], vault.history()[0]["why"]) == ("you", "approved: 2 memories")
+    assert unapproved() == 0
+    assert [one["why"] for one in vault.undo(last=True)["undone"]] == ["approved: 2 memories"]
+    assert unapproved() == 2
+    vault.undo(redo=True)
+    assert unapproved() == 0
+    vault.approve("The pump is blue", undo=True)
+    assert vault.history()[0]["why"] == "not approved: The pump is blue"
+    assert unapproved() == 1
+    vault.undo(last=True)
+    assert unapproved() == 0
+
+
 @pytest.mark.parametrize("name", ["memory_search", "memory_smart_search", "memory_list"])
 def test_what_nobody_has_approved_is_labelled_wherever_it_is_shown(vault: Vault, name: str) -> None:
     box = Toolbox(plain=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, TypedDict
-from vaultmem.memories import reads
+from vaultmem.memories import item_answers, reads
 from vaultmem.memories.access import Viewer, attribution, origin
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.item_answers import DONE, OPEN, Answer, approval_id, is_approved
@@ -19,6 +19,8 @@ from vaultmem.reminders import carrying, person_facts
 from vaultmem.reminders.person_facts import Learned
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
+from vaultmem.text.values import plural
+from vaultmem.vault.batches import Header
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject, Properties
@@ -35,8 +37,7 @@ def approve(session: Session, params: Arguments) -> JsonObject:
     if params.text("by"):
         raise UsageError("only you can approve what assistants may read; leave --by out")
     record, undo = session.desk.pending.record, params.flag("undo")
-    fact = None if undo else _fact(session, params.text("id"))
-    if fact is not None:
+    if not undo and (fact := _fact(session, params.text("id"))):
         return _remember(session, fact, dry_run=params.flag("dry_run"))
     answers = record.answers()
     results = [
@@ -47,13 +48,16 @@ def approve(session: Session, params: Arguments) -> JsonObject:
     if results and not params.flag("dry_run"):
         at, state = stamp(session.now), OPEN if undo else DONE
         words = [Answer(approval_id(one.id), state, at, YOU, "", one.title) for one in results]
+        what = results[0].title if len(results) == 1 else plural(len(results), "memory", "memories")
+        who = Header(YOU, "person", f"{'not ' * undo}approved: {what}"[:200], session.now)
         record.add(words, [], session.now)
+        known = item_answers.history_answers(answers, words)
+        session.desk.batches.apply(who._replace(answers=known), [])
     return {
-        "approved": 0 if undo else len(results),
-        "taken_back": len(results) if undo else 0,
+        "approved": 0 if undo else len(results), "taken_back": len(results) if undo else 0,
         "memories": [{"id": one.id, "title": one.title, "path": one.path} for one in results],
         "dry_run": params.flag("dry_run"),
-    }
+    }  # fmt: skip
 
 
 def _fact(session: Session, text: str) -> Learned | None:
@@ -92,10 +96,9 @@ def take_back(session: Session, memories: Mapping[str, str]) -> None:
     """Withdraw the approval of memories, titles by ids, whose words change: the person has not seen the new ones."""
     record = session.desk.pending.record
     answers, at = record.answers(), stamp(session.now)
+    approved = {own: title for own, title in memories.items() if is_approved(own, answers)}
     results = [
-        Answer(approval_id(own), OPEN, at, YOU, "", title)
-        for own, title in memories.items()
-        if is_approved(own, answers)
+        Answer(approval_id(own), OPEN, at, YOU, "", title) for own, title in approved.items()
     ]
     if results:
         record.add(results, [], session.now)
@@ -107,11 +110,8 @@ def _resolve(session: Session, params: Arguments) -> list[Memory]:
     wanted = {key: value for key in ("agent", "source") if (value := params.text(key))}
     if not wanted:
         raise UsageError("name a memory, or --agent NAME or --source NAME")
-    return [
-        memory
-        for memory in session.desk.collection.live()
-        if all(memory.text(key) == value for key, value in wanted.items())
-    ]
+    live = session.desk.collection.live()
+    return [one for one in live if all(one.text(key) == value for key, value in wanted.items())]
 
 
 def _is_foreign(memory: Memory) -> bool:
