@@ -118,6 +118,19 @@ def test_what_describes_a_page_of_logseq_is_found(tmp_path: Path) -> None:
         assert (below.line, below.end_line) == (4, 5)
 
 
+def test_properties_of_blocks_in_logseq_are_found_but_for_its_own(tmp_path: Path) -> None:
+    for name in ("logseq", "pages"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "logseq" / "config.edn").write_text("{}")
+    text = "- Bought the kettle\n  shop:: Rossmann, on the corner\n  background-color:: green\n- maker:: Alessi\n"
+    (tmp_path / "pages" / "K.md").write_text(text + f"- {'long ' * 300}\n  lender:: Ms Okafor\n")
+    with Vault(str(tmp_path)) as opened:
+        opened.sync()
+        for words in ("rossmann", "alessi", "okafor"):
+            assert [hit.path for hit in opened.search(words)] == ["pages/K.md"], words
+        assert opened.search("green") == []
+
+
 def test_properties_of_a_memory_are_not_its_words(vault: Vault) -> None:
     vault.write("The kettle is red.", by="claude", source="https://example.org/kettles")
     vault.sync()

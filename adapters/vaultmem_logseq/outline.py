@@ -246,6 +246,7 @@ def block_id(properties: Iterable[Property]) -> str | None:
 _LONG = 1_000  # characters; a block up to this size stays whole
 _STEP = re.compile(r"^[ \t]*+(```|~~~)|\n(?:[ \t]*+\n)++", re.MULTILINE)  # fence or gap
 _TITLE_LIMIT = 200
+_WORD = re.compile(r"[^\W\d_]{2}")
 _DEEPEST = 32  # more parents than this say nothing and would make a degenerate outline quadratic
 
 
@@ -257,8 +258,7 @@ def pieces(blocks: Iterable[Block]) -> tuple[Piece, ...]:
         while parents and parents[-1][0] >= block.level:
             parents.pop()
         headings = parents[-1][1] if parents else ()
-        if block.text:
-            results.extend(_block_pieces(block, headings))
+        results.extend(_block_pieces(block, headings))
         if block.level:
             parents.append((block.level, _below(headings, block.text)))
     return tuple(results)
@@ -271,9 +271,19 @@ def _below(headings: tuple[str, ...], text: str) -> tuple[str, ...]:
 
 def _block_pieces(block: Block, headings: tuple[str, ...]) -> list[Piece]:
     kind = "list" if block.bullet and not block.heading else "text"
-    if len(block.text) <= _LONG and block.level:
-        return [Piece(block.text, block.line, block.end_line, headings, kind)]
-    return _paragraphs(block, headings, kind)
+    if not block.level:  # its properties are those of the page
+        return _paragraphs(block, headings, kind) if block.text else []
+    own = [one for one in block.properties if _says_more(one)]
+    if len(block.text) <= _LONG:
+        text = "\n".join((*filter(None, [block.text]), *(f"{p.key}:: {p.value}" for p in own)))
+        return [Piece(text, block.line, block.end_line, headings, kind)] if text else []
+    below = [Piece(f"{p.key}:: {p.value}", p.line, p.line, headings, kind) for p in own]
+    return [*_paragraphs(block, headings, kind), *below]
+
+
+def _says_more(one: Property) -> bool:
+    """Whether a person may look for a property of a block: it has words, and is none of Logseq's own."""
+    return bool(_WORD.search(one.value)) and not properties.is_own(one.key)
 
 
 def _paragraphs(block: Block, headings: tuple[str, ...], kind: str) -> list[Piece]:
