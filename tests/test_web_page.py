@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -270,3 +271,29 @@ def test_today_lists_nothing_twice_and_nothing_that_is_not_due(door: Door, me: B
     assert "to look after" not in text
     assert "prefers tea" not in text
     assert ">Accept</button>" in text
+
+
+class Blocks(HTMLParser):
+    """Finds what ends a paragraph before its own end tag does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside, self.found = False, list[str]()
+
+    def handle_starttag(self, tag: str, _: object) -> None:
+        if self.inside and tag in ("form", "div", "p", "ul", "ol", "dl", "table", "section", "h2"):
+            self.found.append(tag)
+        self.inside = self.inside or tag == "p"
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = self.inside and tag != "p"
+
+
+def test_no_paragraph_holds_what_ends_it(door: Door, me: Browser) -> None:
+    """A form in one leaves an empty paragraph behind, a red bar below each notice."""
+    made = door.ask("write", "me", content="The tide is high at six.").data
+    me.act("delete", id=made["id"])
+    for path in ("/", "/memories", "/review", "/tell", "/health", "/search?q=tide"):
+        blocks = Blocks()
+        blocks.feed(me.get(f"/ui{path}"))
+        assert not blocks.found, path

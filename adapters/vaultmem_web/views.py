@@ -163,8 +163,8 @@ def _notice(frame: Frame, t: Translator) -> h.Node:
     if notice is None:
         return None
     return [
-        h.p(".problem" if notice.is_problem else ".done")[
-            notice.text,
+        h.div(".problem" if notice.is_problem else ".done")[
+            h.span[notice.text],
             notice.undo and form(frame, notice.undo, h.button(data_key="u")[t("Undo")], **notice.fields),
         ],
         notice.draft
