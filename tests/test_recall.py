@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import threading
 from datetime import datetime, timedelta
@@ -11,6 +12,7 @@ import pytest
 
 from tests.cli_run import ran
 from tests.conftest import Write
+from tests.index_dump import synced
 from tests.recalled import WORDS, knowing
 from vaultmem import Vault
 from vaultmem.api.params import check
@@ -134,6 +136,24 @@ def test_what_has_no_words_of_its_own_is_not_told(knowing: Path, write: Write) -
     assert own == {
         "C.md": "maker: Boiler Works\nfuel:\nparts: []", "D.md": "# The boiler is green", "E.md": "![the boiler in May](boiler.jpg)",
     }  # fmt: skip
+
+
+def test_the_state_of_an_outline_is_not_told(vault: Path, write: Write) -> None:
+    (vault / "logseq").mkdir()
+    write("logseq/config.edn", "{}")
+    write(
+        "pages/Boat.md",
+        "- The boat lies in Whitby harbour\n  id:: 6734b1a0-3f52-4c1e-9d27-0a5b8c11e204\n  collapsed:: true\n"
+        "\t- created-at:: 1609237391135\n\t  Its mast is oak, berth:: 14\n\t  berth:: 14\n",
+    )
+    synced(vault)
+    with Vault(str(vault)) as found:
+        (told,) = found.recall("where does the boat lie?")["memories"]
+        (shown,) = found.search("whitby harbour")
+    for text in (told["content"], shown.snippet):
+        assert not re.search("id::|collapsed|created", text)
+        assert "oak, berth:: 14" in text
+        assert len(re.findall("berth:: 14", text)) == 2
 
 
 def test_notes_are_told_by_block_and_private_ones_never(knowing: Path) -> None:

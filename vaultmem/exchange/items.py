@@ -13,7 +13,7 @@ from vaultmem.memories.arguments import Arguments
 from vaultmem.plugins import language
 from vaultmem.text import secrets
 from vaultmem.text.times import seconds, stamp
-from vaultmem.text.values import lazy
+from vaultmem.text.values import EDITOR_LINE, lazy
 from vaultmem.vault.blocks import MAX_TOKENS, MIN_TOKENS, count_tokens
 from vaultmem.vault.places import KEYS, key_of
 
@@ -147,10 +147,9 @@ class _Lines:
 
 _CODE = r"(?P<code>^[ \t]*(?P<mark>`{3,}|~{3,}).*?^[ \t]*(?P=mark)|`[^`\n]+`)"
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-_LINE = r"^[ \t]*(?:[-*][ \t]+)?(?:collapsed|id|heading|background-color|logseq\.[\w.-]+)::[^\n]*(?:\n|\Z)"
 _FLAGS = re.MULTILINE | re.DOTALL | re.IGNORECASE
 _MARKUP = re.compile(
-    rf"{_CODE}|%%(?:[^%]|%(?!%))*%%|{_LINE}|\[(?P<label>[^\]\n]+)\]\(\(\({_UUID}\)\)\)"
+    rf"{_CODE}|%%(?:[^%]|%(?!%))*%%|{EDITOR_LINE}|\[(?P<label>[^\]\n]+)\]\(\(\({_UUID}\)\)\)"
     rf"|\{{\{{(?:query|renderer|embed[ \t]+\(\({_UUID}\)\))[^{{}}\n]*\}}\}}|\(\({_UUID}\)\)",
     _FLAGS,
 )

@@ -29,7 +29,7 @@ from vaultmem.search.rank import telling
 from vaultmem.search.recall_candidate import LEAST_IMPORTANCE, NEAR, VERY_NEAR, Candidate, Wanted
 from vaultmem.search.recall_text import plain
 from vaultmem.search.search import Searcher
-from vaultmem.search.snippet import Marker, cut_lines
+from vaultmem.search.snippet import Marker, cut_lines, without_editor_lines
 from vaultmem.text.times import seconds
 from vaultmem.text.values import lazy
 from vaultmem.vault import pages
@@ -256,7 +256,7 @@ class Sources:
         origin = access.origin(own)
         rest = {key: value for key, value in own.items() if key not in ("agent", "source")}
         outside = origin.outside or is_foreign(place.path, rest, self.folder)
-        content = cut_lines(text, place.line, place.end_line)
+        content = without_editor_lines(cut_lines(text, place.line, place.end_line))
         return _with_trust(look, Candidate(
             place.path, place.line, place.end_line, content,
             title=place.title,

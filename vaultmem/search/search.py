@@ -318,7 +318,7 @@ class Searcher:
         marker = snippet.Marker(result.words, self.keyword.tokens)
         for block, hit in hits:
             content = cut_lines(texts[hit.raw or hit.path], hit.line, hit.end_line)
-            shown = marker.snippet(content)
+            shown = marker.snippet(snippet.without_editor_lines(content))
             hit.content, hit.snippet, hit.marks = content, shown.text, shown.marks
             hit.more = [ranges[pair] for pair in result.others(block) if pair in ranges]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 
-from vaultmem.text.values import lazy, value
+from vaultmem.text.values import EDITOR_LINE, lazy, value
 from vaultmem.vault import files
 
 _WORD = lazy(r"\w+")
@@ -171,6 +172,8 @@ MAX_BYTES = 8_000_000
 MOST_NOTES = 2000  # remembered,
 MOST_LETTERS = 4_000_000  # and so many of all of them together
 
+_EDITOR_LINE = lazy(EDITOR_LINE, re.MULTILINE | re.IGNORECASE)
+
 Signature = tuple[int, int, int, int, int]
 
 
@@ -182,6 +185,11 @@ def read_lines(folder: str, path: str, first: int, last: int) -> str:
 def cut_lines(text: str, first: int, last: int) -> str:
     """Lines first to last (from 1) of a text without the empty ones around them."""
     return "\n".join(text.split("\n", max(last, 0))[max(first - 1, 0) : last]).strip("\n")
+
+
+def without_editor_lines(text: str) -> str:
+    """The text without the state of an outline, which tells a reader nothing: id::, collapsed::, created-at::."""
+    return _EDITOR_LINE.sub("", text).rstrip("\n") if "::" in text else text
 
 
 def _signed(status: os.stat_result) -> Signature:

@@ -4,8 +4,9 @@ the names of our folders, plural forms."""
 from __future__ import annotations
 
 __all__ = [
-    "ARCHIVE", "CATEGORIES", "DAYS", "ENTRIES", "EVERYBODY", "GENERATED", "INBOX", "MEMORIES", "REMINDERS", "RESULTS",
-    "SYNC", "TOKENS", "TYPE_CHECKING", "OnError", "file_text", "lazy", "plural", "table", "value",
+    "ARCHIVE", "CATEGORIES", "DAYS", "EDITOR_LINE", "ENTRIES", "EVERYBODY", "GENERATED", "INBOX", "MEMORIES",
+    "REMINDERS", "RESULTS", "SYNC", "TOKENS", "TYPE_CHECKING", "OnError", "file_text", "lazy", "plural", "table",
+    "value",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
@@ -51,6 +52,12 @@ else:
         cls.__hash__, cls.__match_args__ = None, names
         return cls
 
+
+# A line of an outline in which its editor keeps the state of a block.
+EDITOR_LINE = (
+    r"^[ \t]*(?:[-*][ \t]+)?(?:collapsed|id|heading|background-color|created-at|updated-at|logseq\.[\w.-]+)::[^\n]*"
+    r"(?:\n|\Z)"
+)
 
 # Word lists and patterns: a start must not pay for hundreds of regular expressions.
 
