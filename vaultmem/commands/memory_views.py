@@ -199,6 +199,8 @@ def show_property(answer: Answer, _args: Namespace, output: Output) -> None:
     """set, unset: the property as it is now."""
     value = answer["value"]
     text = value if isinstance(value, str) else json_text(value)
-    state = "is" if answer["changed"] else "was already"
-    place_ = f"{output.paint(answer['note'], 'cyan')}: {answer['key']}"
-    output.line(f"{place_} {state} {'not there' if value is None else text}")
+    if value is None:
+        says = "removed" if answer["changed"] else "was not there"
+    else:
+        says = f"{'is' if answer['changed'] else 'was already'} {text}"
+    output.line(f"{output.paint(answer['note'], 'cyan')}: {answer['key']} {says}")
