@@ -41,6 +41,11 @@ def test_it_is_the_same_in_both_directions(one: str, other: str) -> None:
         assert paraphrase.is_same(*one_way) is (paraphrase.score(*one_way) > paraphrase.LIKELY)
 
 
+@pytest.mark.parametrize("pair", [("👍", "👎"), ("...", "🎉"), ("?", "Anne likes tea")])
+def test_signs_alone_state_nothing(pair: tuple[str, str]) -> None:
+    assert not paraphrase.is_same(*pair, 0.99)
+
+
 def test_what_is_not_looked_at_to_the_end_is_not_the_same() -> None:
     """The shortcut of is_same() decides as the whole model does, whatever the cosine."""
     for case in pairs.cases()[::7]:

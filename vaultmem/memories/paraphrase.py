@@ -84,6 +84,8 @@ class Place(NamedTuple):
 def is_same(one: str, other: str, similarity: float | None = None) -> bool:
     """Whether they state the same. Most texts share so few words that nothing else could make up for it."""
     a, b = _plain(one[:LONGEST]), _plain(other[:LONGEST])
+    if not (a.words and b.words):
+        return False
     begun = _shared(a, b, similarity)
     if weighted_sum(WEIGHTS, begun) + _at_most(tuple(begun)) < LIKELY:
         return False
@@ -92,6 +94,8 @@ def is_same(one: str, other: str, similarity: float | None = None) -> bool:
 
 def score(one: str, other: str, similarity: float | None = None) -> float:
     """The log odds that they state the same. `similarity`: their cosine, where a model knows it."""
+    if not (_plain(one[:LONGEST]).words and _plain(other[:LONGEST]).words):  # signs state nothing
+        return -math.inf
     return weighted_sum(WEIGHTS, features(one, other, similarity))
 
 

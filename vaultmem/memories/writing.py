@@ -200,7 +200,7 @@ def _end(session: Session, params: Arguments) -> float:
     at = params.moment("expires", session.local_time, ahead=True)
     if at <= session.now:
         raise VaultmemError(
-            f"expires is over ({params.text('expires')}); name a time that is still to come"
+            f"{params.spelled('expires')} is over ({params.text('expires')}); name a time that is still to come"
         )
     return at
 
