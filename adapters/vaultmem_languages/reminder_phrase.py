@@ -52,10 +52,12 @@ def read(text: str, now: datetime) -> Phrase:
     return Phrase(moment, " ".join(_words(text, used)), rest)
 
 
-# A day in figures, and the 5th at the beginning: in a note a fraction and a floor, where somebody says when a day.
+# A day in figures, the 5th at the beginning, and an hour at the end: in a note a fraction, a floor and a number, where
+# somebody says when, a time.
 
 _IN_FIGURES = lazy(rf"(?<![a-z0-9_.$€£¥#:/\\+=^~-]){IN_FIGURES}")
 _HAN = lazy(r"[\u3040-\u9fff]")
+_HOUR_LAST = lazy(r" (?P<hour>\d{1,2})[.!]?\Z")
 _NTH_FIRST = lazy(r"(?:on )?the (?P<number>\d{1,2})(?:st|nd|rd|th) ")
 
 
@@ -69,6 +71,9 @@ def _with_bare_days(low: str, readings: Sequence[Reading]) -> list[Reading]:
     ]
     if (match := _NTH_FIRST.match(low)) and 1 <= int(match["number"]) <= 31:
         bare.append(Reading(0, match.end() - 1, Sense(number=int(match["number"]), weak=True)))
+    if (match := _HOUR_LAST.search(low)) and any(r.end == match.start() for r in readings):
+        clock = Sense(clock=60 * int(match["hour"]), dial="bare", weak=True)
+        bare += [Reading(*match.span("hour"), clock)] if int(match["hour"]) < 24 else []
     bare = [
         each for each in bare if all(each.end <= r.start or r.end <= each.start for r in readings)
     ]
