@@ -18,6 +18,7 @@ from vaultmem_languages.when_parts import Reading, Sense, day_of, merge
 from vaultmem_languages.when_words import DAY_NAME, MONTH_NAME, ORDINAL_WORDS, normalize
 
 _OPENING = lazy(r"(?:(?:please )?remind (?:me|us) )?(?:at )?")
+_CAPITALS = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 _ENDS = lazy(r"\s*(?:$|[,.;:!?，。；：、])")
 _FILLS = lazy(r"(?:[\s,.，。]|(?:at|on|from|in|by|the|of|的|于|在)(?![a-z]))*")
 
@@ -28,7 +29,7 @@ Span = tuple[int, int]
 def read(text: str, now: datetime) -> Phrase:
     """When the words of a reminder want it to speak."""
     low = normalize(text)
-    every = _with_bare_days(low, list(when.readings(text, now)))
+    every = _with_bare_days(low, _with_small_names(text, low, now))
     result = [each for each in every if when.moment_of(each, now)]
     main = _main(low, result, now)
     unread = _unread(low, every)
@@ -50,6 +51,20 @@ def read(text: str, now: datetime) -> Phrase:
     ]
     rest = _words(text, _join(text, sorted(spans)))
     return Phrase(moment, " ".join(_words(text, used)), rest)
+
+
+def _with_small_names(text: str, low: str, now: datetime) -> list[Reading]:
+    """The readings, and days such as sun and may 5 in small letters, which are other words as well: beside a clock, at
+    the beginning and at the end of a reminder they are days."""
+    usual = list(when.readings(text, now))
+    added = [
+        each
+        for each in when.readings(text.translate(_CAPITALS), now)
+        if each not in usual and (each.sense.clock is not None or _stands_apart(low, each))
+    ]
+    covered = [(each.start, each.end) for each in added]
+    kept = [r for r in usual if all(r.end <= start or end <= r.start for start, end in covered)]
+    return sorted([*kept, *added])
 
 
 # A day in figures, the 5th at the beginning, and an hour at the end: in a note a fraction, a floor and a number, where
@@ -245,6 +260,7 @@ _HAN_FEAST = "农历|阴历|旧历|旧暦|[闰閏]月|正月|腊月|冬月|除�
 _AND = r"(?:(?:and|or|&|,|/|-|to|、|和|或|及|と|か|や|・)(?: again| then)?)"
 _PARTS = {
     "unit": _UNIT, "nth": _NTH, "feast": _FEAST, "han_feast": _HAN_FEAST, "month": MONTH_NAME, "join": _AND,
+    "day": DAY_NAME,
     "days": r"(?: (?:(?:week|work|business |working )?day|weekend) of)?",  # the last workday of every month
 }  # fmt: skip
 _OFTEN_WORD = lazy(rf"(?<![a-z-])(?:{_OFTEN})(?![a-z])")

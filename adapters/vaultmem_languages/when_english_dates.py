@@ -205,6 +205,15 @@ def _words(match: re.Match[str], _: datetime) -> Sense | None:
     return _sense(hour, minute, match["half"])
 
 
+def _two_numbers(match: re.Match[str], _: datetime) -> Sense | None:
+    """At five thirty, at seven forty-five."""
+    return _sense(
+        int(amount(match["hour"])),
+        sum(int(amount(each)) for each in re.split(r"[\s-]", match["minute"])),
+        match["half"],
+    )
+
+
 def _bare(match: re.Match[str], _: datetime) -> Sense | None:
     """At 9: a time when the clause ends there; by 5, or what may be at 5, only beside a day."""
     unsure = match["lead"] not in {"at", "@"} and not match["sign"]
@@ -246,6 +255,8 @@ CLOCKS = rules(
      _clock_figures),
     ((rf"(?:a\s)?(?P<step>half|quarter|(?:twenty[\s-])?five|ten|twenty|5|10|20|25)\s(?:minutes?\s)?"
      rf"(?P<way>past|to|till?)\s(?P<hour>{_HOUR}){END}(?:{_HALF})?"), _words),
+    ((rf"(?:at|around|about|by|before|until|from)\s(?P<hour>{SPELLED})\s"
+     rf"(?P<minute>fifteen|(?:twenty|thirty|forty|fifty)(?:[\s-]five)?){END}(?:{_HALF})?"), _two_numbers),
     (rf"(?P<hour>{_HOUR})\s?o'?clock{END}(?:{_HALF})?", _oclock),
     ((rf"(?:(?P<lead>at|around|about|by|before|until|from)\s|(?P<sign>@)\s?)(?P<hour>{_HOUR})"
      rf"(?!:?\d|[%/a-z]|[.,]\d)(?:\s?(?:-|to)\s?\d{{1,2}}{END})?(?!\s(?:past|to)\s{_HOUR}){_AFTER_HOUR}"), _bare),
