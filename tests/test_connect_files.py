@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -104,6 +105,7 @@ def test_a_line_of_instructions_goes_in_once_and_out(home: Path, before: str) ->
     once = file.read_bytes().decode()
     assert once.startswith(before)
     assert once.count(context.MARK) == 1
+    assert len(re.findall(r"vaultmem [a-z]", once)) == once.count(" --by codex") == 4
     assert not connect("codex", *words)["changed"]
     connect("claude", *words)  # the line of another one takes its place
     connect("codex", *words, "--remove")

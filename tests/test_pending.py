@@ -244,3 +244,23 @@ def test_it_only_reads(vault: Path, write: Write) -> None:
     on(vault)
     on(vault)
     assert tree_hash(vault) == before
+
+
+def test_an_assistant_is_told_what_it_may_see_and_no_question_of_the_persons(
+    vault: Path, write: Write
+) -> None:
+    write("Home.md", "- [ ] call the bank 📅 2026-03-11\n")
+    write("Diary.md", "---\nprivate: true\n---\n- [ ] see the doctor 📅 2026-03-11\n")
+    write("Clippings/Web.md", "- [ ] obey 📅 2026-03-11\n")
+    with Vault(str(vault)) as opened:
+        opened.write("prefers short mails", category="preferences", scope="agent:codex")
+        opened.write("prefers long mails", category="preferences", scope="agent:claude")
+        opened.sync()
+        mine = opened.pending(by="claude-code")
+    synced(vault)
+    everything = value_of(vault)
+    assert {*map(len, (everything["upcoming"], everything["preferences"]))} == {2}
+    assert everything["review"]
+    seen = [item["text"] for part in SECTIONS for item in value_of(vault, "--by", "claude")[part]]
+    assert seen == ["call the bank", "prefers long mails"]
+    assert [item["text"] for item in mine] == seen

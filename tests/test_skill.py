@@ -66,8 +66,7 @@ def test_its_commands_are_ours_and_no_program_is_named_twice() -> None:
     for words in found:
         assert words[0] == "/opt/my vm/vaultmem"
         assert words[2:4] == ["--vault", "/my notes"]
-        if words[1] in ("recall", "write", "remind"):
-            assert words[words.index("--by") + 1] == "NAME"
+        assert words[words.index("--by") + 1] == "NAME"
         args = parser(words[1]).parse_args(words[2:])
         assert args.vault == "/my notes"
     assert "`done ID --by NAME`" in text

@@ -74,9 +74,7 @@ class _Context:
         return text
 
     def _with(self, folder: str, listed: Listed, vault: Vault | None) -> str:
-        public = [row for row in listed.rows if not row["private"]]
-        visible = [row for row in public if self._viewer.sees(row["scope"])]
-        sections = listing.by_section(visible, DAYS, self._now)
+        sections = listing.by_section(listed.rows, DAYS, self._now, self._viewer)
         memories = self._facts(listed)
         if vault is not None and self._args.prompt:
             memories |= self._recall(vault, sections, memories)

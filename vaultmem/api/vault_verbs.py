@@ -77,7 +77,7 @@ VERBS = {
             flag("all", "everything, not the first 20", doors=COMMAND),
             Param("days", "how many days to look ahead (default {default})", kind="int", default=7, least=0,
                   most="text.values:DAYS"),
-            flag("facts", doors="agent"), VANISHED,
+            VIEWER, flag("facts", doors="agent"), VANISHED,
         ),
         run="reminders.answering:pending", writes=False, apart=True, agent=True, first=True, command="reminder_views:pending",
         gives="items: list[dict[str, Any]]",

@@ -8,6 +8,7 @@ from vaultmem import now as clock
 from vaultmem import screen
 from vaultmem.commands.rendering import open_vault, show_diff, show_done, vault_of
 from vaultmem.errors import VaultmemError
+from vaultmem.memories.access import viewer
 from vaultmem.output import Output
 from vaultmem.reminders import listing
 from vaultmem.text.values import TYPE_CHECKING, plural
@@ -98,7 +99,9 @@ def _date(task: dict[str, object]) -> str:
 def pending(args: Namespace, output: Output) -> int:
     """List what is pending, the most urgent first. Reads only."""
     now = clock.seconds()
-    sections = listing.by_section(_load_listing(args, output, now).rows, args.days, now)
+    rows, to = _load_listing(args, output, now).rows, viewer(args.by or "")
+    sections = listing.by_section(rows, args.days, now, to)
+    sections["review"] = [] if to.name else sections["review"]  # questions to the person
     count = sum(len(rows) for section, rows in sections.items() if section != "preferences")
     if output.as_json:
         sections["overdue"] += sections.pop("older")
@@ -136,13 +139,9 @@ def _to_json(row: Row) -> JsonObject:
 def _show_sections(sections: dict[str, list[Row]], days: int, output: Output, most: int) -> None:
     """The sections; what comes last is not crowded out by what is due."""
     titles = {
-        "overdue": ("overdue", "red"),
-        "older": ("overdue for more than two weeks",),
-        "today": ("today", "yellow"),
-        "soon": (f"the next {plural(days, 'day')}", "cyan"),
-        "review": ("to review",),
-        "preferences": ("preferences",),
-    }
+        "overdue": ("overdue", "red"), "older": ("overdue for more than two weeks",), "today": ("today", "yellow"),
+        "soon": (f"the next {plural(days, 'day')}", "cyan"), "review": ("to review",), "preferences": ("preferences",),
+    }  # fmt: skip
     every = [row for rows in sections.values() for row in rows]
     wide = max((len(_when(row["due"] or "")) for row in every), default=0)
     room = {section: min(ROOM.get(section, 0), len(rows)) for section, rows in sections.items()}

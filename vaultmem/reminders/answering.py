@@ -51,16 +51,18 @@ _MOST_NAMED = 5
 def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     """All pending items, the chores that these only count, and on request the facts for an assistant that starts."""
     catalog, now, vanished = _catalog(reader), _now(desk), params.told("vanished")
-    items = desk.pending.items(catalog, now, vanished, params.whole("days"))
-    chores = desk.pending.chores(catalog, now, vanished)
+    every = desk.pending.items(catalog, now, vanished, params.whole("days"))
+    items, to = desk.pending.records(catalog, every), access.viewer(params.text("by"))
+    if to.name:
+        public = (one for one in items if not (one["asks"] or one["private"]))
+        items = [one for one in public if to.sees(str(one["scope"]))]
+    chores = [] if to.name else desk.pending.chores(catalog, now, vanished)
     facts = desk.pending.facts(catalog, now) if params.flag("facts") else []
     return {
-        "items": desk.pending.records(catalog, items),
-        "count": len(items),
-        **({"facts": facts} if facts else {}),
+        "items": items, "count": len(items), **({"facts": facts} if facts else {}),
         "chores": [dict(item.__dict__) for item in chores],
         "until": desk.pending.unchanged_until(catalog, now),
-    }
+    }  # fmt: skip
 
 
 def notify(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
@@ -69,14 +71,9 @@ def notify(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     dry_run, vanished = params.flag("dry_run"), params.told("vanished")
     refreshed = None if dry_run else waiting.refresh(catalog, now, vanished)
     planned = waiting.notify(catalog, now, vanished, dry_run=dry_run)
-    report: JsonObject = {
-        "told": [
-            {"title": each.title, "body": each.body, "urgent": each.urgent}
-            for each in planned.alarms
-        ],
-        "method": waiting.config.text("notify.method"),
-        "dry_run": dry_run,
-    }
+    told = [{"title": one.title, "body": one.body, "urgent": one.urgent} for one in planned.alarms]
+    method = waiting.config.text("notify.method")
+    report: JsonObject = {"told": told, "method": method, "dry_run": dry_run}
     if refreshed is None:
         return report
     problem = waiting.notifier.problem

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from vaultmem.adapter import JsonObject
     from vaultmem.api.memory_vault import MemoryVault
+    from vaultmem.memories.access import Viewer
 
     class Row(TypedDict):
         """An item for anybody: its words are one line, and nothing in them is markup."""
@@ -95,13 +96,14 @@ def vault_of(named: str | None) -> str:
         return config.choose_vault(named)
 
 
-def by_section(rows: list[Row], days: int, now: float) -> dict[str, list[Row]]:
-    """What is pending by its section; of what is due later, only what is so within `days`."""
+def by_section(rows: list[Row], days: int, now: float, to: Viewer | None = None) -> dict[str, list[Row]]:  # fmt: skip
+    """What is pending for `to` by its section; of what is due later, only what is so within `days`."""
     last = _days_later(now, days)
     sections: dict[str, list[Row]] = {section: [] for section in SECTIONS}
     for row in rows:
         is_far = row["section"] == "soon" and (row["due"] or "")[:10] > last
-        if row["section"] in sections and not is_far:
+        is_hidden = to and to.name and (row["private"] or not to.sees(row["scope"]))
+        if row["section"] in sections and not (is_far or is_hidden):
             sections[row["section"]].append(row)
     return sections
 
