@@ -264,3 +264,23 @@ def test_an_assistant_is_told_what_it_may_see_and_no_question_of_the_persons(
     seen = [item["text"] for part in SECTIONS for item in value_of(vault, "--by", "claude")[part]]
     assert seen == ["call the bank", "prefers long mails"]
     assert [item["text"] for item in mine] == seen
+
+
+def test_the_page_of_answers_has_no_words_of_a_private_note(vault: Path, write: Write) -> None:
+    write("Diary.md", "---\nprivate: true\n---\n- [ ] see the doctor 📅 2026-03-11\n")
+    write("Home.md", "- [ ] call the bank 📅 2026-03-11\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+        private = opened.remind("fetch the pills tomorrow at 5pm")
+        file = vault / private["path"]
+        file.write_text(file.read_text().replace("---\n", "---\nprivate: true\n", 1))
+        opened.sync()
+    ids = [item["id"] for item in value_of(vault)["upcoming"]]
+    done = ran("done", *ids, "--vault", str(vault), "--format", "text")
+    assert done.out.count("see the doctor") == done.out.count("done: fetch the pills") == 1
+    (page,) = (vault / "vaultmem" / "sync").glob("*.md")
+    text = page.read_text()
+    assert "done" in text
+    assert "call the bank" in text
+    assert "doctor" not in text
+    assert "pills" not in text

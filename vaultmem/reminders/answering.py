@@ -135,7 +135,10 @@ def answer(session: Session, params: Arguments) -> AnswerReport:
     }  # fmt: skip
     if not changed:
         return report
-    answers = [Answer(target.id, state, stamp(session.now), who.by, until, text)]
+    known = (
+        words(words_of(target.due)) if target.due else text
+    )  # the page of answers is no private note
+    answers = [Answer(target.id, state, stamp(session.now), who.by, until, known)]
     if series:  # its end is recorded under its own id
         answers = [answers[0]._replace(id=series), *(answers if state == OPEN else [])]
     if state == OPEN and (entry := entry_of_answer(session, answers[0].id, before)):
@@ -230,14 +233,10 @@ def _target(session: Session, name: str, now: datetime) -> _Target:
     searcher = session.reader.searcher()
     if searcher is None:
         raise StateError(NOT_INDEXED)
-    waiting = session.desk.pending
+    waiting, to = session.desk.pending, session.viewer
     items = [*waiting.items(searcher.catalog, now), *waiting.chores(searcher.catalog, now)]
     dues = {due.id: due for due in carrying.dues(session)}
-    hidden = {
-        id_
-        for id_, due in dues.items()
-        if access.reason(due.scope, session.viewer, private=due.private)
-    }
+    hidden = {one for one, due in dues.items() if access.reason(due.scope, to, private=due.private)}
     dues = {id_: due for id_, due in dues.items() if id_ not in hidden}
     texts = {one.id: one.text for one in items if one.id not in hidden}
     visible = {id_: words_of(due) for id_, due in dues.items()} | texts

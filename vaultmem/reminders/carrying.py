@@ -31,7 +31,7 @@ from vaultmem.memories.reports import ChangeReport, PlanReport, report_planned
 from vaultmem.memories.store import YOU, Session
 from vaultmem.reminders import review_sources
 from vaultmem.reminders.due import REMINDER, TASK, Due, series_id
-from vaultmem.reminders.items import carried_out_ids
+from vaultmem.reminders.items import carried_out_ids, words_of
 from vaultmem.reminders.person_facts import Learned
 from vaultmem.text.recurrence import resumed
 from vaultmem.text.sanitize import one_line
@@ -206,7 +206,7 @@ class _Work:
     def _do(self, due: Due, answer: Answer, plan: Plan, mark: str, next_at: str = "") -> None:
         if self._is_carried_out(answer, mark):
             ids = [id_ for id_ in (due.id, due.series) if id_ in self._answers]
-            self._reopen(due.id, ids, one_line(due.text), due.path)
+            self._reopen(due.id, ids, one_line(words_of(due)), due.path)
         elif self._dry_run:
             self.settled.add_changes(due.id, report_planned(self._session, plan))
         else:
@@ -254,7 +254,7 @@ class _Work:
         if outcome.skipped:
             self.settled.skip(due.id, due.path, outcome.skipped[0][1])
             return
-        self._record(carried_out_ids(due), answer, by, words)
+        self._record(carried_out_ids(due), answer, by, one_line(words_of(due)))
         self.settled.done.append({
             "due": due.id, "text": words, "path": plan.changes[0].target, "action": plan.name, "next": next_at,
         })  # fmt: skip
