@@ -1,4 +1,4 @@
-"""What an assistant should know when it wakes: preferences, what waits, how to ask for more; fenced as data.
+"""What an assistant should know when it wakes: preferences, what is pending, how to ask for more; fenced as data.
 
 Light, because the assistant waits for it: it only puts together what others have collected and made harmless.
 """
@@ -39,16 +39,16 @@ INTRODUCTION = (
 # Each command stands on a line of its own, as a shell takes it in any folder, without a PATH.
 ADVICE = """\
 Commands for a shell:
-{program} search {vault} --by {name} --json "WORDS"  # look something up
-{program} write {vault} --by {name} "TEXT"  # keep something
-{program} done {vault} --by {name} ID  # the person has done what waits
-{program} pending {vault} --by {name} --all  # what waits, in full"""
+{program} search {vault} --by {name} --json "WORDS"  # find notes and memories
+{program} write {vault} --by {name} "TEXT"  # remember something
+{program} done {vault} --by {name} ID  # mark a pending item as done
+{program} pending {vault} --by {name} --all  # list everything that is pending"""
 
 
 def context(
     name: str, vault: str, result: Mapping[str, list[Row]], recalled: Sequence[str] = ()
 ) -> str:
-    """What to tell the assistant that the harness `name` starts: what waits, memories, and what it may run."""
+    """What to tell the assistant that the harness `name` starts: what is pending, memories, and what it may run."""
     rows = result.get("preferences", [])
     memories = [f"[PROCEDURAL] {row['text']}{_remark(row)}" for row in rows]
     memories += [f"[SEMANTIC] {line}" for line in recalled]
