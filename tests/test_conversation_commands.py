@@ -88,7 +88,7 @@ def test_facts_come_from_stdin_a_line_each_and_an_assistant_is_named() -> None:
         (["conversations", "promote", "nobody"], b"", "no entry"),
         (["conversations", "forget", "../../x"], b"", "no entry"),
         (["conversations", "list", "x"], b"", "takes no ID"),
-        (["conversations", "dance"], b"", "invalid choice"),
+        (["conversations", "dance"], b"", "must be one of"),
         (["conversations", "show", "x", "-n", "0"], b"", "--limit"),
     ],
 )

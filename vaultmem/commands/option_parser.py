@@ -25,7 +25,12 @@ _KINDS: dict[str, Keywords] = {
     "repeated": {"action": "append"}, "maybe": {"nargs": "?", "const": "-"}, "int": {"type": int},
     "float": {"type": float},
 }  # fmt: skip
-_CHOICE = lazy(r"invalid choice: '([^']*)' \(choose from ([^)]*)\)")
+# What argparse says of one argument, and how the check of parameters has it at all doors.
+_ARGUMENT = lazy(
+    r"argument (?:-\w/)?(?P<name>\S+): (?:invalid (?P<kind>int|float) value: (?P<value>.*)"
+    r"|invalid choice: (?P<wrong>.*) \(choose from (?P<known>[^)]*)\)|(?P<none>expected one argument))"
+)
+_NUMBERS = {"int": "a whole number", "float": "a number"}
 
 
 class Parser(argparse.ArgumentParser):
@@ -41,13 +46,23 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Not the usage and an exit, but an error like others, with what was meant."""
-        if wrong := _CHOICE.search(message):
-            from difflib import get_close_matches
-
-            known = re.findall(r"[\w-]+", wrong[2])
-            near = get_close_matches(wrong[1], known, 1)
-            message += f" (did you mean {near[0]}?)" if near else ""
+        if match := _ARGUMENT.fullmatch(message):
+            name = match["name"]
+            message = f"{name if name.startswith('-') else name.upper()} {_wrong(match)}"
         raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def _wrong(match: re.Match[str]) -> str:
+    if match["none"]:
+        return "needs a value"
+    if match["kind"]:
+        return f"must be {_NUMBERS[match['kind']]}, not {match['value']}"
+    from difflib import get_close_matches
+
+    known = re.findall(r"[\w-]+", match["known"])
+    near = get_close_matches(match["wrong"].strip("'"), known, 1)
+    meant = f" (did you mean {near[0]}?)" if near else ""
+    return f"must be one of {', '.join(known)}, not {match['wrong']}{meant}"
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
