@@ -24,10 +24,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from vaultmem.index.embed import Embedder
-from vaultmem.index.models import resolve_model
+from vaultmem.dreams.classify import TARGETS, classify
+from vaultmem.embedding.embed import Embedder
+from vaultmem.embedding.models import resolve_model
 from vaultmem.memories import view as prototypes
-from vaultmem.memories.classify import TARGETS, classify
 
 DATA = Path(__file__).parents[1] / "tests" / "data" / "classification"
 PARTS = ("dev", "test", "fresh")

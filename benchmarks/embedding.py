@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vaultmem.index.embed import Embedder, quiet_fastembed
-from vaultmem.index.models import resolve_model
+from vaultmem.embedding.embed import Embedder, quiet_fastembed
+from vaultmem.embedding.models import resolve_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable

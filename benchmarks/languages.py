@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from vaultmem.index.embed import Embedder
-from vaultmem.index.models import resolve_model
+from vaultmem.embedding.embed import Embedder
+from vaultmem.embedding.models import resolve_model
 
 HERE = Path(__file__).parent
 LONGEST = 600  # characters of a paragraph

@@ -256,7 +256,7 @@ class Bench:
 def _past(vault: Path, count: int) -> Iterator[Row]:
     from vaultmem import Vault
     from vaultmem.api.rpc import Reader, carry_out
-    from vaultmem.reminders.desk import Desk
+    from vaultmem.pending.desk import Desk
 
     with Vault(str(vault)) as opened:
         desk = Desk(opened.state, opened.config, lambda _: None)

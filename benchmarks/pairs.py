@@ -3,7 +3,7 @@
 `pairs/*.tsv` hold labelled pairs: what the newer one is (replaces, same, apart), the older, the newer.
 `pairs/clusters.txt` has what is known of one thing, and what took its place: all other pairs of a cluster hold side by
 side. The labelled pairs stand among others that have nothing to do with them, as in a vault. The weights of
-vaultmem.memories.supersede and vaultmem.memories.paraphrase are fitted on one half (by checksum of the pair, by
+vaultmem.dreams.supersede and vaultmem.dreams.paraphrase are fitted on one half (by checksum of the pair, by
 cluster); the table is about the other half.
 
     python benchmarks/pairs.py            # the table for the weights in force, and what is decided wrongly
@@ -26,10 +26,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vaultmem.index.embed import Embedder
-from vaultmem.index.models import resolve_model
-from vaultmem.memories import paraphrase, short_texts, supersede
-from vaultmem.memories.supersede import REPLACES, SAME
+from vaultmem.dreams import paraphrase, short_texts, supersede
+from vaultmem.dreams.supersede import REPLACES, SAME
+from vaultmem.embedding.embed import Embedder
+from vaultmem.embedding.models import resolve_model
 
 HERE = Path(__file__).parent / "pairs"
 DRAWN = 8

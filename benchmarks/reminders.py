@@ -24,7 +24,7 @@ from vaultmem.config import Config
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.state import State
 from vaultmem.index.sync import sync
-from vaultmem.memories.ledger import Ledger
+from vaultmem.ledger.ledger import Ledger
 from vaultmem.reminders.agenda import Agenda
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)

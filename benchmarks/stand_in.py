@@ -11,8 +11,8 @@ import zlib
 import numpy as np
 from numpy.typing import NDArray
 
-from vaultmem.index.vectors import open_index
 from vaultmem.search.search import Searcher
+from vaultmem.vectors.vectors import open_index
 
 AT_ONCE = 8192
 SHARED = 0.8  # of each vector, against a random part of length 1: cosines lie around 0.4

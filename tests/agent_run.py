@@ -16,7 +16,7 @@ from typing import Any
 from tests.cli_run import Ran
 from tests.index_dump import contents, differences, rebuilt
 from vaultmem import client, paths
-from vaultmem.agent.log import log_file
+from vaultmem.service.log import log_file
 
 PATIENCE = float(
     os.environ.get("VAULTMEM_PATIENCE", "60")

@@ -16,8 +16,8 @@ from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.memories.item_answers import (
     DONE,
 )
-from vaultmem.reminders import carrying
-from vaultmem.reminders.desk import Desk
+from vaultmem.pending import carrying
+from vaultmem.pending.desk import Desk
 
 NOW = dt.datetime(2026, 11, 22, 10, 0).astimezone()
 HOW = "VAULTMEM_PENDING_COMPLETE_IN_NOTES"

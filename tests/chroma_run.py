@@ -19,9 +19,9 @@ import pytest
 
 from tests.agent_run import _dies_with_us, until
 from vaultmem.config import Config
-from vaultmem.index.mirror import Mirror
-from vaultmem.index.shared_index import ACCEPT, ANSWER, Place, Setup
-from vaultmem.index.vectors import VectorStore
+from vaultmem.vectors.mirror import Mirror
+from vaultmem.vectors.shared_index import ACCEPT, ANSWER, Place, Setup
+from vaultmem.vectors.vectors import VectorStore
 from vaultmem_chroma.remote import open_server
 
 PROGRAM = os.environ.get("TESTS_CHROMA") or shutil.which("chroma") or ""

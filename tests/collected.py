@@ -10,7 +10,7 @@ import pytest
 from vaultmem.adapter import Value
 from vaultmem.memories.collection import Collection
 from vaultmem.memories.model import Memory
-from vaultmem.vault import pages
+from vaultmem.notes import pages
 
 ONE = "11111111-0000-4000-8000-000000000001"
 TWO = "22222222-0000-4000-8000-000000000002"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.cli_run import Ran, ran
 from vaultmem import Vault
+from vaultmem.notes.places import GENERATED
 from vaultmem.vault.identity import MARKER
-from vaultmem.vault.places import GENERATED
 
 KINDS = ("obsidian", "logseq")
 FULL = """---

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli_run import Ran, ran
 from vaultmem import Vault
-from vaultmem.vault import pages
+from vaultmem.notes import pages
 
 LONG = "\n\n".join(
     f"On day {n} Anne Miller of Lisbon decided to use Postgres {n} for the billing of customer {n}, "

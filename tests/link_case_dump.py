@@ -13,9 +13,9 @@ from unittest import mock
 
 import vaultmem
 from vaultmem.index import catalog_read
+from vaultmem.notes.frontmatter import split
+from vaultmem.notes.frontmatter_edit import set_property as edited
 from vaultmem.vault.files import Root, read
-from vaultmem.vault.frontmatter import split
-from vaultmem.vault.frontmatter_edit import set_property as edited
 
 if TYPE_CHECKING:
     from vaultmem.adapter import Link, Note, Rules, Task

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vaultmem.index import multilingual
+from vaultmem.embedding import multilingual
 
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁query:", "▁passage:", "▁", "的", "茶", "▁tea", "▁the", *"abcdefghijklmnopqrstuvwxyz"]  # fmt: skip
 WIDTH, INNER, LAYERS = 384, 1536, 2

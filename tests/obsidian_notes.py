@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from vaultmem.vault.frontmatter import split
+from vaultmem.notes.frontmatter import split
 from vaultmem_obsidian import dialect
 
 if TYPE_CHECKING:

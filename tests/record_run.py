@@ -9,9 +9,9 @@ import pytest
 
 from tests.index_dump import other_state
 from vaultmem.index.state import State
+from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.item_answers import Answer, item_ids
-from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders.record import Record
+from vaultmem.pending.record import Record
 from vaultmem.synclog.log_entries import Entry, Notified, Page, collect, of_kind, read, render
 from vaultmem.synclog.log_folder import LogFolder, answers_in, machine_name
 from vaultmem.text.times import seconds

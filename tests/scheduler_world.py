@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vaultmem.agent.scheduler import Scheduler, Timing
-from vaultmem.memories.ledger import Ledger
+from vaultmem.ledger.ledger import Ledger
 from vaultmem.text.times import Planned
 
 PATIENCE = 60.0  # seconds for what takes milliseconds

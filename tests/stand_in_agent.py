@@ -19,8 +19,8 @@ from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.commands.dispatch import methods
 from vaultmem.errors import VaultmemError
 from vaultmem.index.sync import sync
+from vaultmem.pending.desk import Desk
 from vaultmem.progress import Progress
-from vaultmem.reminders.desk import Desk
 
 
 class OpenVault(Vault):

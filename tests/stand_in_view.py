@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
+from vaultmem.ledger.reads import Left
 from vaultmem.memories import model
 from vaultmem.memories.draft import Draft, Plan
 from vaultmem.memories.model import (
@@ -19,7 +20,6 @@ from vaultmem.memories.model import (
     category_of,
     link_targets,
 )
-from vaultmem.memories.reads import Left
 from vaultmem.text.similarity import content_hash, opening, sketch
 from vaultmem.text.times import seconds, stamp
 

@@ -19,9 +19,9 @@ from tests.scripted_llm import (
 )
 from vaultmem import Vault
 from vaultmem.errors import UsageError
-from vaultmem.memories.advice import MOST_OF_ONE
 from vaultmem.memories.model import Memory
 from vaultmem.memories.view import View
+from vaultmem.review.advice import MOST_OF_ONE
 
 __all__ = ["model", "open_vault"]  # fixtures
 

@@ -22,8 +22,8 @@ from tests.scripted_llm import (
 from vaultmem import Vault, config
 from vaultmem.agent import jobs
 from vaultmem.errors import VaultmemError
-from vaultmem.memories.advice import REASON, Advice, Doubt, question, read
 from vaultmem.memories.model import CATEGORIES
+from vaultmem.review.advice import REASON, Advice, Doubt, question, read
 from vaultmem_chat.llm import llm
 
 __all__ = ["model", "open_vault"]  # fixtures

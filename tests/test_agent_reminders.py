@@ -15,8 +15,8 @@ from tests.agent_run import until
 from vaultmem.agent import memories as reminders
 from vaultmem.agent.memories import Reminders
 from vaultmem.errors import VaultmemError
+from vaultmem.pending.pending import Refreshed
 from vaultmem.reminders.alarms import Planned
-from vaultmem.reminders.pending import Refreshed
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

@@ -10,8 +10,8 @@ from itertools import pairwise
 import pytest
 
 from tests.test_alarms import HEARD, MINUTE, due, heard_of, zone
+from vaultmem.pending.record import union
 from vaultmem.reminders.alarms import Rules, plan
-from vaultmem.reminders.record import union
 from vaultmem.synclog.log_entries import Notified
 
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, Answer, item_id
+from vaultmem.pending.record import union
 from vaultmem.reminders.alarms import Alarm, Planned, Rules, desktop_text, plan
 from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due
-from vaultmem.reminders.record import union
 from vaultmem.synclog.log_entries import BASELINE, Notified, Turn
 
 MINUTE = timedelta(minutes=1)

@@ -15,7 +15,7 @@ from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader
 from vaultmem.memories.item_answers import completion_id
-from vaultmem.reminders.desk import Desk
+from vaultmem.pending.desk import Desk
 
 TODAY = dt.datetime.now().astimezone().date()
 

@@ -10,6 +10,7 @@ from tests.answered import TASKS, Open, bench, without_a_model
 from tests.conftest import Write
 from vaultmem.api.rpc import Reader
 from vaultmem.errors import NoteNotFoundError, UsageError
+from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.item_answers import (
     DONE,
@@ -20,8 +21,7 @@ from vaultmem.memories.item_answers import (
     approval_id,
     completion_id,
 )
-from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders import answering, carrying
+from vaultmem.pending import answering, carrying
 
 __all__ = ["bench", "without_a_model"]  # fixtures
 

@@ -8,13 +8,13 @@ import pytest
 
 from tests.answered import Bench, Open, bench, without_a_model
 from tests.conftest import Write
-from vaultmem.memories import review
 from vaultmem.memories.item_answers import (
     DONE,
     DROPPED,
     Answer,
 )
-from vaultmem.reminders import review_sources
+from vaultmem.pending import review_sources
+from vaultmem.review import review
 
 __all__ = ["bench", "without_a_model"]  # fixtures
 

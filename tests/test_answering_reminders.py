@@ -13,7 +13,7 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem.errors import UsageError
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED
-from vaultmem.reminders import listing
+from vaultmem.pending import listing
 
 __all__ = ["bench", "without_a_model"]  # fixtures
 

@@ -12,7 +12,7 @@ from tests.cli_run import one_line, ran, tree_hash
 from tests.conftest import Write
 from vaultmem import paths
 from vaultmem.index.state import State
-from vaultmem.memories import backup
+from vaultmem.operations import backup
 from vaultmem_server.tokens import READ, TokenStore
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.effort import is_linear
 from vaultmem.adapter import Piece
-from vaultmem.vault.blocks import (
+from vaultmem.notes.blocks import (
     MAX_TOKENS,
     MIN_TOKENS,
     WINDOW_WORDS,

@@ -25,11 +25,11 @@ from tests.cli_run import Ran, one_line, ran
 from tests.conftest import Write
 from tests.vector_samples import keys, opened, vectors_of
 from vaultmem.config import load
-from vaultmem.index.exact import ExactIndex
-from vaultmem.index.mirror import Mirror
-from vaultmem.index.models import open_embedder
-from vaultmem.index.shared_index import Health
-from vaultmem.index.vectors import VectorStore
+from vaultmem.embedding.models import open_embedder
+from vaultmem.vectors.exact import ExactIndex
+from vaultmem.vectors.mirror import Mirror
+from vaultmem.vectors.shared_index import Health
+from vaultmem.vectors.vectors import VectorStore
 from vaultmem_chroma.remote import Remote, open_server
 
 __all__ = ["chroma"]  # a fixture

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.effort import takes_less
 from vaultmem.exchange.items import chunks, clean
-from vaultmem.vault.blocks import MAX_TOKENS, MIN_TOKENS, count_tokens
+from vaultmem.notes.blocks import MAX_TOKENS, MIN_TOKENS, count_tokens
 
 LONG = "The boiler in the cellar was serviced in May, and it took the whole day. "
 

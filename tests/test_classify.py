@@ -18,10 +18,10 @@ from benchmarks.classify import (
     report,
 )
 from tests.effort import takes_less
-from vaultmem.index.embed import Embedder
-from vaultmem.index.models import resolve_model
+from vaultmem.dreams.classify import TARGETS, THRESHOLD, classify, scores
+from vaultmem.embedding.embed import Embedder
+from vaultmem.embedding.models import resolve_model
 from vaultmem.memories import view as prototypes
-from vaultmem.memories.classify import TARGETS, THRESHOLD, classify, scores
 from vaultmem.memories.model import CATEGORIES
 
 REASONS = [

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.adapter import Completion, Note, Task
+from vaultmem.notes.frontmatter import split
 from vaultmem.text.recurrence import next_day
-from vaultmem.vault.frontmatter import split
 from vaultmem_logseq.rules import LogseqRules
 from vaultmem_logseq.settings import Settings
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.adapter import Completion, Note, Task
+from vaultmem.notes.frontmatter import split
 from vaultmem.text.recurrence import next_day
-from vaultmem.vault.frontmatter import split
 from vaultmem_obsidian.rules import ObsidianDialect, ObsidianRules
 
 DONE = Completion("2026-11-22T10:00", next_day)

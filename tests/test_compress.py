@@ -13,8 +13,7 @@ from tests.scripted_llm import Arguments, ScriptedLlm, as_json, status, text
 from tests.stand_in_view import StandInView, memory_file
 from vaultmem import Vault
 from vaultmem.adapter import Value
-from vaultmem.memories.draft import CREATE, Change, Draft, Plan
-from vaultmem.memories.summaries import (
+from vaultmem.dreams.summaries import (
     MOST_SENT,
     MOST_SENT_OF_ONE,
     NOTHING,
@@ -23,6 +22,7 @@ from vaultmem.memories.summaries import (
     parts,
     texts,
 )
+from vaultmem.memories.draft import CREATE, Change, Draft, Plan
 from vaultmem.vault import batches
 from vaultmem.vault.batches import Batches
 

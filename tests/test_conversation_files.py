@@ -15,7 +15,7 @@ from tests.kill_points import kill_everywhere
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, VaultmemError
 from vaultmem.memories.entries import ConversationFiles
-from vaultmem.vault import pages
+from vaultmem.notes import pages
 
 __all__ = ["opened"]  # fixtures
 

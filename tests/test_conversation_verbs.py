@@ -13,7 +13,7 @@ from tests.conversed import fact, final, ids, notes, opened, said
 from tests.laws import examples
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.vault import pages
+from vaultmem.notes import pages
 
 __all__ = ["opened"]  # fixtures
 

@@ -21,9 +21,9 @@ import pytest
 
 from tests.cli_run import Ran, one_line, process, started, tree_hash
 from tests.conftest import SAMPLE
-from vaultmem.agent.life import named_with
 from vaultmem.commands import demo
 from vaultmem.output import Output, Streams
+from vaultmem.service.life import named_with
 
 
 @pytest.fixture

@@ -20,11 +20,11 @@ from tests.cli_run import ran
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import __version__, paths
-from vaultmem.agent import health, service
-from vaultmem.agent.log import log_file
 from vaultmem.api import Vault
 from vaultmem.client import AgentError
 from vaultmem.index.state import State
+from vaultmem.service import health, service
+from vaultmem.service.log import log_file
 
 WELL: dict[str, Any] = {
     "pid": 1, "version": __version__, "started": 0, "uptime": 7_300, "current": True, "indexing": None,

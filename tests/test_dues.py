@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.adapter import Note, Piece
+from vaultmem.notes.places import folded_name
 from vaultmem.reminders import schedules
 from vaultmem.reminders.due import NOTE, TASK, Due, Identified, Schedule, with_id
 from vaultmem.reminders.schedules import BEGAN, Place, Source, Written, names_day
-from vaultmem.vault.places import folded_name
 from vaultmem_languages import intentions
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)

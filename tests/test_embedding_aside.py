@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
+from vaultmem.notes.dialects import open_rulebook
 from vaultmem.progress import Silent
 from vaultmem.search.semantic import Done, Meaning
 from vaultmem.vault import files as store_vault
-from vaultmem.vault.dialects import open_rulebook
 
 
 class OneByOne:

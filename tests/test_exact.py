@@ -20,11 +20,11 @@ from vector_samples import (
 )
 
 from tests.laws import examples
-from vaultmem.index import exact
-from vaultmem.index.exact import nearest, row_numbers
-from vaultmem.index.hnsw import HnswIndex
-from vaultmem.index.vectors import ExactIndex, VectorStore
-from vaultmem.vault.blocks import text_hash
+from vaultmem.notes.blocks import text_hash
+from vaultmem.vectors import exact
+from vaultmem.vectors.exact import nearest, row_numbers
+from vaultmem.vectors.hnsw import HnswIndex
+from vaultmem.vectors.vectors import ExactIndex, VectorStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,8 +97,8 @@ FLAT = """
 import resource, sys
 import numpy as np
 from pathlib import Path
-from vaultmem.index.exact import nearest
-from vaultmem.index.exact import RowFile
+from vaultmem.vectors.exact import nearest
+from vaultmem.vectors.exact import RowFile
 rows = 250_000
 file = RowFile(Path(sys.argv[1]), 384)
 matrix = file.matrix(rows)

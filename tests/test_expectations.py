@@ -13,7 +13,7 @@ from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.agent.jobs import JOBS
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.memories import expectations
+from vaultmem.operations import expectations
 
 BOILER = "# Boiler\n\nMr Ansah services the boiler every November.\n"
 QUESTION, ANSWER = "who services the boiler", "Mr Ansah"

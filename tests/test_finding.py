@@ -15,8 +15,8 @@ from tests.conftest import Write
 from tests.index_dump import generation, synced
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import Catalog
+from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.item_answers import item_id
-from vaultmem.memories.ledger import Ledger
 from vaultmem.reminders.agenda import Agenda
 from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due
 

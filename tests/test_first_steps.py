@@ -11,8 +11,8 @@ from tests.cli_run import at_terminal, process, tree_hash
 from tests.scripted_llm import ScriptedLlm
 from vaultmem import config as settings
 from vaultmem import paths
-from vaultmem.agent import life
 from vaultmem.errors import ConfigError
+from vaultmem.service import life
 from vaultmem_assistants import first_steps
 from vaultmem_chat import llm
 

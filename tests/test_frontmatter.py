@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.vault.frontmatter import LIMIT, read_yaml, split
-from vaultmem.vault.yaml_lines import scalar, simple
+from vaultmem.notes.frontmatter import LIMIT, read_yaml, split
+from vaultmem.notes.yaml_lines import scalar, simple
 
 
 def properties(block: str) -> dict[str, object]:
@@ -299,7 +299,7 @@ def test_fast_way_leaves_the_rest_to_the_reader(block: str) -> None:
 
 def test_reading_plain_front_matter_imports_no_yaml() -> None:
     code = (
-        "import sys; from vaultmem.vault.frontmatter import split\n"
+        "import sys; from vaultmem.notes.frontmatter import split\n"
         "assert split('---\\na: 1\\n---\\n').properties == {'a': 1}\n"
         "assert not {'yaml', 'frontmatter'} & set(sys.modules)"
     )

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.json_values import json_values
 from vaultmem.errors import FrontMatterError
-from vaultmem.vault import pages
-from vaultmem.vault.frontmatter import locate, split
-from vaultmem.vault.frontmatter_edit import remove_property, set_property
+from vaultmem.notes import pages
+from vaultmem.notes.frontmatter import locate, split
+from vaultmem.notes.frontmatter_edit import remove_property, set_property
 
 
 def edited(note: bytes, key: str, value: object) -> bytes:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.json_values import json_values
-from vaultmem.vault.frontmatter import compose, read_yaml, split
-from vaultmem.vault.yaml_lines import format_text, format_value
+from vaultmem.notes.frontmatter import compose, read_yaml, split
+from vaultmem.notes.yaml_lines import format_text, format_value
 
 if TYPE_CHECKING:
     from vaultmem.adapter import Value

@@ -26,10 +26,10 @@ from vector_samples import (
 
 if sys.version_info >= (3, 13):  # it has no wheel there
     pytest.importorskip("hnswlib")
-from vaultmem.index import exact, hnsw
-from vaultmem.index.exact import nearest
-from vaultmem.index.hnsw import HnswIndex
-from vaultmem.index.vectors import ExactIndex, VectorStore, hnsw_missing, open_index
+from vaultmem.vectors import exact, hnsw
+from vaultmem.vectors.exact import nearest
+from vaultmem.vectors.hnsw import HnswIndex
+from vaultmem.vectors.vectors import ExactIndex, VectorStore, hnsw_missing, open_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

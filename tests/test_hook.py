@@ -18,10 +18,10 @@ from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from tests.test_listing import aged
 from vaultmem import Vault
+from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.item_answers import DONE, Answer, approval_id
-from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders import listing
-from vaultmem.reminders.record import Record
+from vaultmem.pending import listing
+from vaultmem.pending.record import Record
 
 __all__ = ["remembering", "today"]  # fixtures
 

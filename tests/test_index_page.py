@@ -15,7 +15,7 @@ from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.memories.store import MemoryStore
-from vaultmem.reminders.desk import Desk
+from vaultmem.pending.desk import Desk
 
 PAGE, VIEWS = "vaultmem/Memory.md", ("vaultmem/Memories.base", "vaultmem/Pending.base")
 

@@ -18,8 +18,8 @@ from vaultmem import config
 from vaultmem.agent import jobs
 from vaultmem.api import Vault
 from vaultmem.index.keyword import KeywordWriter
+from vaultmem.ledger.ledger import Ledger, Run
 from vaultmem.machine import load
-from vaultmem.memories.ledger import Ledger, Run
 from vaultmem.text.times import Waits
 
 NOW = 1_780_000_000.0

@@ -66,9 +66,9 @@ EMBED = """
 import os, signal, sys
 import numpy as np
 from vaultmem import cli; from vaultmem.search import semantic as meaning
-from vaultmem.index import models
-from vaultmem.index.models import Model
-from vaultmem.index.exact import RowFile
+from vaultmem.embedding import models
+from vaultmem.embedding.models import Model
+from vaultmem.vectors.exact import RowFile
 
 at, done = int(sys.argv[1]), 0
 
@@ -118,7 +118,7 @@ class Child:
 @pytest.fixture(scope="module")
 def child() -> Iterator[Child]:
     with forks_of(
-        "import numpy; from vaultmem import cli; from vaultmem.index import exact, models; from vaultmem.search import search, semantic\n"
+        "import numpy; from vaultmem import cli; from vaultmem.vectors import exact; from vaultmem.embedding import models; from vaultmem.search import search, semantic\n"
     ) as forks:
         yield Child(forks)
 

@@ -13,7 +13,7 @@ from tests.cli_run import ran
 from tests.index_dump import synced
 from tests.scripted_llm import Arguments, Reply, ScriptedLlm, as_json, text
 from vaultmem import MemoryClient, Vault
-from vaultmem.memories.short_texts import is_about_person
+from vaultmem.dreams.short_texts import is_about_person
 
 LISBON = "The user lives in Lisbon"
 MARIA = "The user's daughter is called Maria"

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from vaultmem.errors import StateError
-from vaultmem.memories.ledger import CUT_SHORT, Ledger, Run, Runs
+from vaultmem.ledger.ledger import CUT_SHORT, Ledger, Run, Runs
 
 NOW = 1_780_000_000.0
 
@@ -129,7 +129,7 @@ def test_a_full_disk_is_told(ledger: Ledger) -> None:
     whole(ledger)
     code = (
         "import resource, signal, sys\n"
-        "from vaultmem.errors import StateError\nfrom vaultmem.memories.ledger import Ledger\n"
+        "from vaultmem.errors import StateError\nfrom vaultmem.ledger.ledger import Ledger\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
         "ledger = Ledger(sys.argv[1])\nprint(sorted(ledger.runs()))\n"
@@ -184,7 +184,7 @@ def test_readers_and_writers_at_once(ledger: Ledger) -> None:
 
 def test_a_kill_between_begin_and_end(ledger: Ledger) -> None:
     code = (
-        "import os, sys\nfrom vaultmem.memories.ledger import Ledger\n"
+        "import os, sys\nfrom vaultmem.ledger.ledger import Ledger\n"
         "Ledger(sys.argv[1]).begin('a', 7.0)\nos.kill(os.getpid(), 9)\n"
     )
     subprocess.run([sys.executable, "-c", code, ledger.path], check=False)

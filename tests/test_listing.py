@@ -18,10 +18,10 @@ from tests.index_dump import synced
 from tests.test_start_up import HEAVY, KEYWORD_NEEDS, MODEL_AND_GIT, loaded
 from vaultmem import Vault, paths
 from vaultmem.memories.item_answers import DONE, SNOOZED, Answer
-from vaultmem.reminders import listing
+from vaultmem.pending import listing
+from vaultmem.pending.listing import gather, to_row
 from vaultmem.reminders.due import REMINDER, Due
 from vaultmem.reminders.items import unchanged_until
-from vaultmem.reminders.listing import gather, to_row
 
 NOW = time.mktime((2026, 11, 22, 12, 0, 0, 0, 0, -1))
 ITEM = {

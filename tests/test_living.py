@@ -19,9 +19,9 @@ import pytest
 from tests.cli_run import Ran, one_line, process, ran
 from tests.conftest import Write
 from vaultmem import client, paths
-from vaultmem.agent import life, service
-from vaultmem.agent.life import holder, send, wait_until_free
-from vaultmem.agent.log import log_file, out_file
+from vaultmem.service import life, service
+from vaultmem.service.life import holder, send, wait_until_free
+from vaultmem.service.log import log_file, out_file
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from vaultmem.agent import log as agent_log
-from vaultmem.agent.log import Log, last_error_line, last_line, log_file, open_out
 from vaultmem.errors import StateError
+from vaultmem.service import log as agent_log
+from vaultmem.service.log import Log, last_error_line, last_line, log_file, open_out
 
 HOSTILE = "a\x1b[2Jb\nc\u202ed\x9be\udc80.md"
 logger = logging.getLogger("vaultmem.test")
@@ -173,7 +173,7 @@ def test_a_log_that_cannot_be_opened_stops_nobody(state: str, tmp_path: Path) ->
 
 def test_nobody_has_to_listen_on_stderr(state: str) -> None:
     code = (
-        "import os, logging; from vaultmem.agent.log import Log\n"
+        "import os, logging; from vaultmem.service.log import Log\n"
         f"with Log({state!r}):\n"
         "    os.close(2); logging.getLogger('vaultmem').error('unheard')\n"
         "print('alive')"
@@ -188,7 +188,7 @@ def test_nobody_has_to_listen_on_stderr(state: str) -> None:
 def test_in_the_background_stderr_is_not_logged_to_twice(state: str) -> None:
     out = open_out(state)
     code = (
-        "import logging; from vaultmem.agent.log import Log\n"
+        "import logging; from vaultmem.service.log import Log\n"
         f"with Log({state!r}):\n"
         "    logging.getLogger('vaultmem').info('once')\n"
         "raise SystemExit('last words')"

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.effort import is_linear
 from vaultmem.adapter import FrontMatter, Note
+from vaultmem.notes.frontmatter import split
 from vaultmem.text.sanitize import fill
-from vaultmem.vault.frontmatter import split
 from vaultmem_logseq import dialect
 from vaultmem_logseq.rules import LogseqRules
 from vaultmem_logseq.settings import Settings

@@ -11,8 +11,8 @@ from tests.cli_run import one_line, ran
 from tests.memories_run import FACTS, Write, files, open_vault
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.vault import pages
-from vaultmem.vault.frontmatter import split
+from vaultmem.notes import pages
+from vaultmem.notes.frontmatter import split
 
 __all__ = ["open_vault"]  # fixtures
 

@@ -12,8 +12,8 @@ import pytest
 from tests.memories_run import FACTS, Write, files, open_vault
 from tests.stand_in_agent import agent_for
 from vaultmem import Vault
+from vaultmem.notes import pages
 from vaultmem.progress import heard_by
-from vaultmem.vault import pages
 
 __all__ = ["open_vault"]  # fixtures
 

@@ -10,7 +10,7 @@ import pytest
 
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
-from vaultmem.vault.frontmatter import split
+from vaultmem.notes.frontmatter import split
 
 Write = Callable[..., Path]
 PLAIN = "We decided to use Postgres for billing instead of MySQL"

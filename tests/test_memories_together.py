@@ -22,8 +22,8 @@ from tests.laws import WHOLE, some
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, VaultmemError
 from vaultmem.memories.memory_file import Reader
-from vaultmem.vault import pages
-from vaultmem.vault.frontmatter import split
+from vaultmem.notes import pages
+from vaultmem.notes.frontmatter import split
 
 Write = Callable[..., Path]
 ASSISTANTS, EACH = 20, some(15)

@@ -31,7 +31,7 @@ from tests.memory_commands import (
 from tests.test_cli import GOLDEN, golden, shape
 from vaultmem import Vault
 from vaultmem.history.commits import FileChange, Record
-from vaultmem.memories.overviews import standing
+from vaultmem.operations.overviews import standing
 
 __all__ = ["make", "vault", "without_a_model"]  # fixtures
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.vault.dialects import logseq_names, obsidian_names, spans_of_mentions
+from vaultmem.notes.dialects import logseq_names, obsidian_names, spans_of_mentions
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from tests.cli_run import one_line, ran
 from tests.conftest import Write
 from tests.multilingual_model import LAYERS, WIDTH, is_packed, made, packed, wheel
 from vaultmem import Vault, config
+from vaultmem.embedding import bert, minilm, multilingual
+from vaultmem.embedding.embed import Embedder
+from vaultmem.embedding.models import resolve_model
 from vaultmem.errors import ConfigError, ModelError
-from vaultmem.index import bert, minilm, multilingual
-from vaultmem.index.embed import Embedder
-from vaultmem.index.models import resolve_model
 from vaultmem.search.semantic import Meaning, open_meaning
 from vaultmem.text import scripts
 

@@ -17,12 +17,12 @@ from tests.cli_run import started
 from vaultmem import config
 from vaultmem.errors import NotificationError, StateError
 from vaultmem.index.state import State
+from vaultmem.notes.dialects import open_rulebook
 from vaultmem.reminders import notify
 from vaultmem.reminders.alarms import Alarm, Planned
 from vaultmem.reminders.notify import Notifier, notification_findings
 from vaultmem.schedule import LocalZone
 from vaultmem.synclog.log_entries import Notified
-from vaultmem.vault.dialects import open_rulebook
 from vaultmem.vault.files import Root
 
 
@@ -159,8 +159,8 @@ from vaultmem.reminders.alarms import Alarm, Planned
 from vaultmem.synclog.log_entries import Notified
 from vaultmem.errors import NotificationError
 from vaultmem.reminders.notify import Notifier
-from vaultmem.reminders.record import Record
-from vaultmem.memories.ledger import Ledger
+from vaultmem.pending.record import Record
+from vaultmem.ledger.ledger import Ledger
 from vaultmem.index.state import State
 
 class Screen:
@@ -180,8 +180,8 @@ Notifier(config.load(vault), state, None, Screen()).notify(plan, lambda heard: R
 
 
 def test_a_kill_while_it_is_shown_leaves_it_told(vault: Path) -> None:
-    from vaultmem.memories.ledger import Ledger
-    from vaultmem.reminders.record import Record
+    from vaultmem.ledger.ledger import Ledger
+    from vaultmem.pending.record import Record
 
     with started(
         [sys.executable, "-c", KILLED, str(vault)],

@@ -12,7 +12,8 @@ from tests.cli_run import ran
 from tests.conftest import Write
 from tests.multilingual_model import made, wheel
 from vaultmem import Vault
-from vaultmem.index import ORD_BITS, catalog_read, multilingual
+from vaultmem.embedding import multilingual
+from vaultmem.index import ORD_BITS, catalog_read
 from vaultmem.memories.view import Nearness
 from vaultmem.text import scripts
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.laws import examples
 from vaultmem.adapter import FrontMatter
+from vaultmem.notes.logseq_properties import from_outline, to_outline
 from vaultmem.text.similarity import content_hash, normal
-from vaultmem.vault.logseq_properties import from_outline, to_outline
 from vaultmem_logseq import dialect
 
 LINES = st.sampled_from(

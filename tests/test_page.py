@@ -17,9 +17,9 @@ from tests.kill_points import kill_everywhere, killed_after, moments
 from vaultmem.errors import StateError
 from vaultmem.index.state import State
 from vaultmem.memories.item_answers import item_ids
+from vaultmem.pending.pending_page import Page, Refreshed
+from vaultmem.pending.ticks import Ack
 from vaultmem.reminders.items import Item, render
-from vaultmem.reminders.pending_page import Page, Refreshed
-from vaultmem.reminders.ticks import Ack
 from vaultmem.vault import conflicts
 from vaultmem.vault.write import sweep
 

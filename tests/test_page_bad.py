@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.test_page import COPIES, FEW, IDS, NOW, PATH, Machine, file, machine
+from vaultmem.pending.pending_page import Refreshed
 from vaultmem.reminders.items import render
-from vaultmem.reminders.pending_page import Refreshed
 
 __all__ = ["file", "machine"]  # fixtures
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.laws import examples
 from vaultmem.adapter import Value
 from vaultmem.errors import FrontMatterError
+from vaultmem.notes import frontmatter, pages
 from vaultmem.text.similarity import content_hash
-from vaultmem.vault import frontmatter, pages
 from vaultmem.vault.files import decode
 from vaultmem_logseq import dialect
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli_run import process
-from vaultmem.memories import paraphrase
+from vaultmem.dreams import paraphrase
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import pairs

@@ -15,7 +15,7 @@ from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from tests.test_listing import aged
 from vaultmem import Vault
-from vaultmem.reminders import listing
+from vaultmem.pending import listing
 
 NOTE = """\
 - [ ] late 📅 2026-03-01

@@ -15,13 +15,13 @@ from tests.conftest import Write
 from tests.index_dump import generation, synced
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.state import State
-from vaultmem.memories import reads
+from vaultmem.ledger import reads
+from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.access import CONNECTED, OWN
 from vaultmem.memories.item_answers import Answer, approval_id, completion_id, item_id, item_ids
-from vaultmem.memories.ledger import Ledger
+from vaultmem.pending.review_items import Context, Review
 from vaultmem.reminders.due import REMINDER, TASK, Due
 from vaultmem.reminders.items import HEADINGS, Item, due_items, render, snoozed_until
-from vaultmem.reminders.review_items import Context, Review
 
 WALL = datetime(2026, 11, 22, 10)  # noqa: DTZ001 - the clock on the wall
 NOW = WALL.replace(tzinfo=UTC)

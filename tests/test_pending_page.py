@@ -14,9 +14,9 @@ from obsidian_notes import note
 
 from tests.laws import examples
 from vaultmem.memories.item_answers import item_id, item_ids
+from vaultmem.notes.frontmatter import split
+from vaultmem.pending.ticks import read
 from vaultmem.reminders.items import FULL, SHOW_ALL, Item, render
-from vaultmem.reminders.ticks import read
-from vaultmem.vault.frontmatter import split
 from vaultmem_logseq.rules import LogseqRules
 from vaultmem_logseq.settings import Settings
 

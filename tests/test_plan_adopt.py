@@ -8,8 +8,8 @@ import pytest
 
 from tests.stand_in_view import DAY, NOW, File, Left, StandInView, ago, memory_file
 from vaultmem.adapter import Value
+from vaultmem.dreams.dream import adopt
 from vaultmem.memories.draft import Draft
-from vaultmem.memories.dream import adopt
 
 
 def adopted(

@@ -8,10 +8,10 @@ import pytest
 
 from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
-from vaultmem.memories.dated import found_reminders, stale_days
+from vaultmem.dreams.dated import found_reminders, stale_days
+from vaultmem.dreams.dream import Options, dream
+from vaultmem.dreams.findings import across, clusters, contradictions, fading
 from vaultmem.memories.draft import CREATE, Plan
-from vaultmem.memories.dream import Options, dream
-from vaultmem.memories.findings import across, clusters, contradictions, fading
 from vaultmem.text.sanitize import quote_text
 
 MEETING = "Notes on the boat.\n\nThe hull is dry. Remind me to call Bob on 5 December 2026.\n"

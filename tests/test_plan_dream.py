@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.laws import examples
 from tests.stand_in_view import FOLDER, NOW, File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
+from vaultmem.dreams.dream import Options, consolidate, dream
 from vaultmem.memories.draft import Draft, Plan
-from vaultmem.memories.dream import Options, consolidate, dream
 
 PLACES = ["inbox", "people", "knowledge", "preferences", "reminders", "archive"]
 TITLES = [f"Note {letter}" for letter in "abcdefgh"]

@@ -8,9 +8,9 @@ import pytest
 
 from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
-from vaultmem.memories.classify import file_inbox, upgrade
+from vaultmem.dreams.classify import file_inbox, upgrade
+from vaultmem.dreams.dream import Options, decay, expire, write_reinforced
 from vaultmem.memories.draft import MOVE, TO_ARCHIVE
-from vaultmem.memories.dream import Options, decay, expire, write_reinforced
 
 EVENT: dict[str, Value] = {"memory_type": "episodic"}
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.stand_in_view import StandInView, memory_file
 from vaultmem.adapter import Value
+from vaultmem.dreams.links import link, resolve, unlink
 from vaultmem.memories.draft import Draft
-from vaultmem.memories.links import link, resolve, unlink
 
 
 def resolved(view: StandInView) -> dict[str, Value]:

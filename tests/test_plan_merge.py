@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.laws import examples
 from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
-from vaultmem.memories.links import retarget_links
-from vaultmem.memories.merge import merge
-from vaultmem.memories.same import unite_texts
+from vaultmem.dreams.links import retarget_links
+from vaultmem.dreams.merge import merge
+from vaultmem.dreams.same import unite_texts
 from vaultmem.text.similarity import content_hash
 
 LONG = (

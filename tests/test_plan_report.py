@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.laws import examples
-from vaultmem.memories.overviews import Record, what_changed
+from vaultmem.operations.overviews import Record, what_changed
 
 TODAY = date(2026, 11, 22)  # a Sunday
 

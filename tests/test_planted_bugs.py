@@ -59,7 +59,7 @@ PLANTED = [
         "tests/test_write.py",
     ),
     (
-        "vaultmem/vault/blocks.py",
+        "vaultmem/notes/blocks.py",
         "if first.label or piece.label",
         "if first.label and piece.label",
         "tests/test_blocks.py -k speakers",
@@ -90,25 +90,25 @@ PLANTED = [
         "tests/test_agent_ends.py -k dead_agent",
     ),
     (
-        "vaultmem/memories/same.py",
+        "vaultmem/dreams/same.py",
         "access.may_stand_for(one, other, self._trust)",
         "True",
         "tests/test_plan_merge.py",
     ),
     (
-        "vaultmem/memories/merge.py",
+        "vaultmem/dreams/merge.py",
         "else _latest(ends)}",
         "else stamp(min(end for end in ends if end))}",
         "tests/test_plan_merge.py",
     ),
     (
-        "vaultmem/memories/dream.py",
+        "vaultmem/dreams/dream.py",
         "< QUIET:",
         "< 0:",
         "tests/test_plan_adopt.py",
     ),
     (
-        "vaultmem/memories/same.py",
+        "vaultmem/dreams/same.py",
         "elif _fold(unit) not in known:",
         "elif _folded(unit) not in known and len(unit[0]) > 8:",
         "tests/test_plan_merge.py",
@@ -132,7 +132,7 @@ PLANTED = [
         "tests/test_memories_safe.py -k calendar",
     ),
     (
-        "vaultmem/memories/past.py",
+        "vaultmem/operations/past.py",
         "if one.is_ours",
         "",
         "tests/test_memories_safe.py -k what_a_person_did",
@@ -144,13 +144,13 @@ PLANTED = [
         "tests/test_notify.py",
     ),
     (
-        "vaultmem/reminders/pending_page.py",
+        "vaultmem/pending/pending_page.py",
         "            turn.record_all()\n            turn.on_page",
         "            turn.on_page",
         "tests/test_page.py",
     ),
     (
-        "vaultmem/reminders/record.py",
+        "vaultmem/pending/record.py",
         "if before is None or rank(before) < rank(one):",
         "if before is None:",
         "tests/test_record.py -k of_two_answers",

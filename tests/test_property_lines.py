@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.laws import examples
 from vaultmem.adapter import Note, Value
 from vaultmem.errors import FrontMatterError
-from vaultmem.vault import frontmatter
-from vaultmem.vault.logseq_properties import (
+from vaultmem.notes import frontmatter
+from vaultmem.notes.logseq_properties import (
     format_lines,
     format_value,
     list_items,

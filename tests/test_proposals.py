@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.laws import examples
+from vaultmem.dreams.note_names import Name, names_in
 from vaultmem.errors import NoteChangedError
-from vaultmem.memories.note_names import Name, names_in
-from vaultmem.memories.proposals import (
+from vaultmem.review.proposals import (
     Note,
     Proposal,
     broken_link,

@@ -9,10 +9,10 @@ import pytest
 
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader
+from vaultmem.dreams.note_names import Titles, names, names_in, slips
 from vaultmem.errors import UsageError
-from vaultmem.memories import proposals
-from vaultmem.memories.note_names import Titles, names, names_in, slips
-from vaultmem.memories.proposals import (
+from vaultmem.review import proposals
+from vaultmem.review.proposals import (
     Note,
 )
 from vaultmem.search.related import Related

@@ -17,8 +17,8 @@ from tests.proxy_run import proxied
 from tests.scripted_llm import ScriptedLlm, as_json, scripted_llm
 from vaultmem import Vault
 from vaultmem.credentials import Key
+from vaultmem.embedding import embed
 from vaultmem.errors import VaultmemError
-from vaultmem.index import embed
 from vaultmem_chat import worker
 from vaultmem_chat.llm.replies import Answer
 from vaultmem_chat.proxy import proxy

@@ -17,7 +17,7 @@ from tests.index_dump import synced
 from tests.proxy_run import HEADERS, Proxied, Seen, proxied
 from tests.proxy_vault import serving
 from tests.scripted_llm import Arguments, Reply, ScriptedLlm, raw, status, text, tool_calls
-from vaultmem.search.recall_text import OPEN
+from vaultmem.recall.recall_text import OPEN
 from vaultmem_chat.bodies import read_response, with_memory
 
 __all__ = ["serving"]  # fixtures

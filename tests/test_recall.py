@@ -18,11 +18,11 @@ from vaultmem import Vault
 from vaultmem.api.params import check
 from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.config import Config
+from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.item_answers import DONE, Answer, approval_id
-from vaultmem.memories.ledger import Ledger
-from vaultmem.reminders.desk import Desk
-from vaultmem.reminders.record import Record
-from vaultmem.search import recall
+from vaultmem.pending.desk import Desk
+from vaultmem.pending.record import Record
+from vaultmem.recall import recall
 
 __all__ = ["knowing"]  # fixtures
 
@@ -356,7 +356,7 @@ def test_each_step_can_be_switched_off_and_says_so(knowing: Path, step: str) -> 
 def test_a_reranker_decides(knowing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VAULTMEM_RECALL_RERANKER", "/nowhere")
     monkeypatch.setattr(
-        "vaultmem.search.rerank.Reranker.scores",
+        "vaultmem.embedding.rerank.Reranker.scores",
         lambda _self, _question, texts: [9.0 if "bar" in text else -9.0 for text in texts],
     )
     assert titles(knowing, without=["meaning", "preferences"])[0] == "Pressure"

@@ -13,7 +13,7 @@ from tests.recalled import WORDS, knowing
 from vaultmem import Vault
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox
-from vaultmem.index import wordpieces
+from vaultmem.embedding import wordpieces
 
 __all__ = ["knowing"]  # fixtures
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.memories.model import TYPES, Aging
-from vaultmem.search import recall_candidate
+from vaultmem.recall import recall_candidate
+from vaultmem.recall.recall_candidate import STEPS, Candidate, Wanted
 from vaultmem.search.cache import CatalogCache
-from vaultmem.search.recall_candidate import STEPS, Candidate, Wanted
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0

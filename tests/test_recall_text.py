@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vaultmem.recall.recall_text import block, entry, inert, plain
 from vaultmem.search.query import Query, parse
-from vaultmem.search.recall_text import block, entry, inert, plain
 from vaultmem_chat.memory_context import harmless
 
 

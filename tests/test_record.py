@@ -24,9 +24,9 @@ from tests.record_run import (
     page_of,
     second,
 )
-from vaultmem.memories import reads
+from vaultmem.ledger import reads
 from vaultmem.memories.item_answers import Answer
-from vaultmem.reminders.record import union
+from vaultmem.pending.record import union
 from vaultmem.synclog import log_folder
 from vaultmem.synclog.log_entries import Notified, Page, of_kind
 from vaultmem.synclog.log_folder import answers_in

@@ -25,7 +25,7 @@ from tests.record_run import (
     page_of,
     second,
 )
-from vaultmem.memories import reads
+from vaultmem.ledger import reads
 from vaultmem.memories.item_answers import Answer
 from vaultmem.vault import write
 

@@ -13,8 +13,8 @@ import pytest
 from tests.cli_run import ran
 from vaultmem import Vault
 from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.notes.frontmatter import split
 from vaultmem.text import recurrence
-from vaultmem.vault.frontmatter import split
 from vaultmem_languages import reminder_phrase
 
 

@@ -12,7 +12,7 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem.api import Vault
 from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, approval_id
-from vaultmem.reminders.desk import Desk
+from vaultmem.pending.desk import Desk
 from vaultmem.reminders.due import KEEP_FOR, TASK, Due, Entries, Renames, moved_entries
 from vaultmem.synclog.log_entries import Notified
 

@@ -14,7 +14,7 @@ import pytest
 from tests.scheduler_world import DAY, NIGHTLY, NOW, OFTEN, PATIENCE, World, ran_at, settled
 from vaultmem.agent.scheduler import Timing
 from vaultmem.errors import StateError
-from vaultmem.memories.ledger import CUT_SHORT
+from vaultmem.ledger.ledger import CUT_SHORT
 from vaultmem.text.times import Planned, Waits
 
 
@@ -187,7 +187,7 @@ KILLED = """
 import os, sys, time
 from vaultmem.text.times import Planned
 from vaultmem.agent.scheduler import Scheduler, Timing
-from vaultmem.memories.ledger import Ledger
+from vaultmem.ledger.ledger import Ledger
 
 class Quiet:
     typing = on_battery = lambda self: False

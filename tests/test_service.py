@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from tests.cli_run import one_line, ran
 from tests.conftest import Write
-from vaultmem.agent import service
 from vaultmem.errors import StateError
+from vaultmem.service import service
 
 ODD = (
     "/home/me/My notes",

@@ -12,7 +12,7 @@ from tests.effort import is_linear
 from tests.index_dump import catalog_dump, synced
 from tests.laws import examples
 from tests.obsidian_notes import rules
-from vaultmem.vault.dialects import Rulebook
+from vaultmem.notes.dialects import Rulebook
 
 FOLDERS = ("", "a/", "a/b/", "A/b/", "b/", "c/a/b/", "c/é/", "c/e\u0301/")
 LINKS = (

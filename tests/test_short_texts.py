@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.memories.model import TYPES
-from vaultmem.memories.short_texts import (
+from vaultmem.dreams.short_texts import (
     COUNTED,
     NAMED,
     PREFERENCE,
@@ -21,6 +20,7 @@ from vaultmem.memories.short_texts import (
     novelty,
     salience,
 )
+from vaultmem.memories.model import TYPES
 
 UNIT = st.floats(0, 1)
 

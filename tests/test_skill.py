@@ -12,7 +12,7 @@ import pytest
 from tests.cli_run import ran, tree_hash
 from tests.connected import home
 from vaultmem.commands.option_parser import parser
-from vaultmem.index import wordpieces
+from vaultmem.embedding import wordpieces
 from vaultmem_assistants import context
 from vaultmem_assistants.programs import HARNESSES
 

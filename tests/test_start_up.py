@@ -22,7 +22,7 @@ HEAVY = {
     "dataclasses", "inspect", "argparse", "gettext", "locale", "asyncio", "importlib.metadata", "email", "platformdirs", "apscheduler", "watchdog",
     "git", "requests", "httpx", "urllib.request", "ssl", "socket", "subprocess", "logging", "unittest", "tempfile",
     "concurrent.futures", "multiprocessing", "difflib", "shutil", "bz2", "lzma", "random", "vaultmem.index.sync", "vaultmem_obsidian", "vaultmem_logseq",
-    "vaultmem.vault.dialects", "vaultmem.search.semantic", "vaultmem.index.vectors", "typing",
+    "vaultmem.notes.dialects", "vaultmem.search.semantic", "vaultmem.vectors.vectors", "typing",
 }  # fmt: skip
 # A library that is needed imports these; nothing else of the list may come along with it.
 KEYWORD_NEEDS = {"sqlite3"}
@@ -195,7 +195,7 @@ def test_without_an_agent_memories_load_no_model_no_index_and_no_git(
 
 @pytest.mark.parametrize(
     ("words", "most"),
-    [(("list",), 126), (("recall", "knee"), 160), (("write", "--dry-run", "milk"), 198)],
+    [(("list",), 128), (("recall", "knee"), 164), (("write", "--dry-run", "milk"), 205)],
 )
 def test_without_an_agent_memories_import_what_they_need(
     remembering: Path,
@@ -212,7 +212,7 @@ def test_without_an_agent_memories_import_what_they_need(
         "logging",
         "importlib.metadata",
         "vaultmem.history",
-        "vaultmem.reminders.pending",
+        "vaultmem.pending.pending",
     }
     assert len(modules) <= most, (len(modules), sorted(modules))
 
@@ -306,7 +306,7 @@ def test_importing_languages_and_memories_compiles_none_of_their_patterns() -> N
         "re.compile = noted\n"
         "import vaultmem_languages.facts, vaultmem_languages.reminder_phrase, vaultmem.text.secrets\n"
         "import vaultmem_languages.statements, vaultmem.text.recurrence, vaultmem.text.titles\n"
-        "import vaultmem.memories.filing, vaultmem.memories.writing, vaultmem.search.recall_text\n"
+        "import vaultmem.operations.filing, vaultmem.operations.writing, vaultmem.recall.recall_text\n"
         "print([one for one in compiled if '/vaultmem' in one and '/vaultmem_obsidian/' not in one\n"
         "       and '/vaultmem_logseq/' not in one])\n"
     )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.laws import examples
 from tests.summed import Scripted, entry, named, settled, spread, talk, words
-from vaultmem.memories import summaries as extractive
+from vaultmem.dreams import summaries as extractive
 from vaultmem.memories.conversation import (
     ASSISTANT,
     FINAL,

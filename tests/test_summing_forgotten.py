@@ -7,6 +7,7 @@ import pytest
 from tests.summed import Scripted, entry, named, settled, spread, talk, words
 from vaultmem.adapter import Value
 from vaultmem.adapter.services import Question
+from vaultmem.dreams.summaries import is_outdated
 from vaultmem.memories.conversation import (
     FINAL,
     MEMORY,
@@ -15,7 +16,6 @@ from vaultmem.memories.conversation import (
     Entry,
     to_evict,
 )
-from vaultmem.memories.summaries import is_outdated
 from vaultmem.text.similarity import content_hash
 from vaultmem_chat.summarizer import Limits, next_round
 

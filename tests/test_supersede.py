@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.stand_in_view import StandInView, memory_file
 from vaultmem import Vault
+from vaultmem.dreams.short_texts import is_event, is_working_note
+from vaultmem.dreams.supersede import REPLACES, SAME, may_contradict, relations, supersede
 from vaultmem.errors import NoteNotFoundError
-from vaultmem.memories.short_texts import is_event, is_working_note
-from vaultmem.memories.supersede import REPLACES, SAME, may_contradict, relations, supersede
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import pairs

@@ -30,8 +30,8 @@ from vaultmem.index import indexer as indexer_module
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.indexer import Indexer
 from vaultmem.index.sync import changes, sync
+from vaultmem.notes.dialects import open_rulebook
 from vaultmem.vault import files as reading
-from vaultmem.vault.dialects import open_rulebook
 
 SECOND = 1_000_000_000
 NOW = 1_795_000_000 * SECOND

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from tests.effort import takes_less
 from tests.laws import examples
 from vaultmem.memories.item_answers import item_ids
-from vaultmem.reminders import ticks
+from vaultmem.pending import ticks
+from vaultmem.pending.ticks import Ack
 from vaultmem.reminders.items import HEADINGS, Item, render
-from vaultmem.reminders.ticks import Ack
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)  # a Sunday
 STYLES = ["frontmatter", "outline"]

@@ -14,6 +14,7 @@ from tests.effort import takes_less
 from tests.laws import examples
 from vaultmem.adapter import FrontMatter
 from vaultmem.memories.model import CATEGORIES, GENERATED
+from vaultmem.notes.dialects import installed
 from vaultmem.text.sanitize import columns, graphemes
 from vaultmem.text.titles import (
     MAX_BYTES,
@@ -24,7 +25,6 @@ from vaultmem.text.titles import (
     title_of,
 )
 from vaultmem.vault.conflicts import Places, conflict_original, conflicts
-from vaultmem.vault.dialects import installed
 from vaultmem.vault.walk import is_temporary
 from vaultmem_logseq.names import title_from_path
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from tests.laws import examples
-from vaultmem.index import wordpieces
-from vaultmem.index.unigram import Unigram
+from vaultmem.embedding import wordpieces
+from vaultmem.embedding.unigram import Unigram
 from vaultmem.text.values import encodable
 
 RECORDED = json.loads(

@@ -21,8 +21,8 @@ from vaultmem.api.tool import (
     UnknownToolError,
 )
 from vaultmem.api.toolbox import Toolbox, for_tools
+from vaultmem.embedding.wordpieces import count
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.index.wordpieces import count
 
 __all__ = ["box", "no_model", "opened"]  # fixtures
 

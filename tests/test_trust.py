@@ -16,10 +16,10 @@ from vaultmem.adapter import Value
 from vaultmem.api import Vault
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox
+from vaultmem.dreams.merge import merge
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.access import is_private
 from vaultmem.memories.item_answers import approval_id, is_foreign
-from vaultmem.memories.merge import merge
 from vaultmem_assistants.anthropic_memory import MemoryFiles
 
 __all__ = ["vault"]  # fixtures

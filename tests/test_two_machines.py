@@ -25,11 +25,11 @@ from tests.vault_sync import (
     recreate,
 )
 from vaultmem import Vault
-from vaultmem.memories import reads
+from vaultmem.ledger import reads
 from vaultmem.memories.item_answers import DONE, Answer, approval_id, is_approved, item_ids
 from vaultmem.memories.store import MemoryStore
-from vaultmem.reminders.desk import Desk
-from vaultmem.reminders.record import Record
+from vaultmem.pending.desk import Desk
+from vaultmem.pending.record import Record
 
 IDS = item_ids([("a.md", str(number)) for number in range(6)])
 HOUR = 3600.0

@@ -11,7 +11,7 @@ import pytest
 from tests.index_dump import other_state
 from vaultmem.agent import jobs
 from vaultmem.api import Vault
-from vaultmem.memories.ledger import Run, Runs
+from vaultmem.ledger.ledger import Run, Runs
 
 DAY = 86_400.0
 HOUR = 3_600.0

@@ -32,7 +32,7 @@ from vector_samples import (
 from tests.cli_run import started
 from tests.laws import examples
 from vaultmem.errors import StateError
-from vaultmem.index.vectors import ExactIndex, VectorStore
+from vaultmem.vectors.vectors import ExactIndex, VectorStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,7 +88,7 @@ import sys, itertools
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from vector_samples import keys, vectors_of, DIMENSIONS
-from vaultmem.index.vectors import VectorStore
+from vaultmem.vectors.vectors import VectorStore
 store = VectorStore(Path(sys.argv[1]), DIMENSIONS)
 start = len(store)
 print("ready", flush=True)
@@ -253,7 +253,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from vector_samples import keys, vectors_of, DIMENSIONS
-from vaultmem.index.vectors import VectorStore
+from vaultmem.vectors.vectors import VectorStore
 store = VectorStore(Path(sys.argv[1]), DIMENSIONS)
 for number in range(0, 300, 10):
     store.append(keys(number, number + 20), vectors_of(keys(number, number + 20)))

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from tests.agent_run import until
 from tests.cli_run import process
 from tests.http_run import Door, serving
-from vaultmem.agent import life
+from vaultmem.service import life
 from vaultmem_web import sessions
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from vaultmem.errors import (
     NoteNotFoundError,
     VaultmemError,
 )
+from vaultmem.notes.frontmatter_edit import set_property
 from vaultmem.vault import moves
 from vaultmem.vault import write as write_module
-from vaultmem.vault.frontmatter_edit import set_property
 from vaultmem.vault.write import change, create, sweep
 
 OLD = b"---\nstatus: open\n---\nold words\n"

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from vaultmem.index.vectors import ExactIndex, VectorStore
-from vaultmem.vault.blocks import text_hash
+from vaultmem.notes.blocks import text_hash
+from vaultmem.vectors.vectors import ExactIndex, VectorStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from vaultmem.index import exact
-    from vaultmem.index.hnsw import HnswIndex
+    from vaultmem.vectors import exact
+    from vaultmem.vectors.hnsw import HnswIndex
 
 DIMENSIONS = 16
 Vectors = NDArray[np.float32]

@@ -117,7 +117,7 @@ def choose_vault(named: str | None) -> str:
 
 
 def _claim(start: str) -> str | None:
-    from vaultmem.vault import dialects
+    from vaultmem.notes import dialects
 
     return dialects.claimed_vault(start)
 
@@ -134,7 +134,7 @@ def keep(key: str, value: str) -> str:
 
 def with_setting(text: str, key: str, value: str) -> str:
     """The text of the user's own file with a setting; raises ConfigError as keep() does."""
-    from vaultmem.vault.frontmatter_edit import set_property
+    from vaultmem.notes.frontmatter_edit import set_property
 
     path, frame = paths.config_file(), "---\n"
     before = _read(path, text, None)
@@ -263,7 +263,7 @@ def _read(source: str, text: str, warnings: list[str] | None) -> JsonObject:
     is a warning where these are collected, and an error elsewhere."""
     if not text.strip():
         return {}
-    from vaultmem.vault import frontmatter
+    from vaultmem.notes import frontmatter
 
     try:
         return _flat(frontmatter.read_yaml(text).properties)

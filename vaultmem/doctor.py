@@ -11,10 +11,10 @@ from vaultmem.api import Vault
 from vaultmem.errors import NoRoomError, StateError, VaultGoneError, VaultmemError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, below, spoken
+from vaultmem.notes.places import LINE
 from vaultmem.text import scripts
 from vaultmem.text.values import plural, value
 from vaultmem.vault import identity
-from vaultmem.vault.places import LINE
 
 ADVICE = {
     "{{placeholders}}": "nothing to do if these are templates; exclude their folder from search if they get in the way",
@@ -63,7 +63,7 @@ def worst_first(findings: list[Finding]) -> list[Finding]:
 
 
 def _installation(vault: Vault) -> Iterator[Finding]:
-    from vaultmem.vault.dialects import installed
+    from vaultmem.notes.dialects import installed
 
     if not installed():
         yield Finding(
@@ -187,7 +187,7 @@ LOOKED_AT, LONGEST = 200, 4_000  # notes, and characters of one
 
 def languages(vault: Vault) -> Finding | None:
     """Whether the vault is in languages that its model does not know, by a part of its notes."""
-    from vaultmem.index.models import DEFAULT
+    from vaultmem.embedding.models import DEFAULT
 
     if vault.config["embedding.model"] != DEFAULT or vault.config["embedding.base_url"]:
         return None
@@ -215,7 +215,7 @@ def _beginning(vault: Vault, path: str) -> str:
 
 
 def _vectors(vault: Vault) -> Iterator[Finding]:
-    from vaultmem.index.vectors import hnsw_missing
+    from vaultmem.vectors.vectors import hnsw_missing
 
     if finding := languages(vault):
         yield finding

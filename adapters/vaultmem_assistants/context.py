@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from vaultmem.api import Vault
-    from vaultmem.reminders.listing import Fact, Row
+    from vaultmem.pending.listing import Fact, Row
     from vaultmem_assistants.programs import Harness
 
 
@@ -125,13 +125,13 @@ MOST_WORDS = 40  # of a prompt
 def recall(vault: Vault, prompt: str, known: frozenset[str], by: str) -> dict[str, str]:
     """Memories with words of the prompt for the assistant `by`, one line each by id, but not the facts and preferences
     whose ids are `known` already. By words alone: what is only near in meaning would come with every greeting, and a
-    hook is not to load a model. It is not counted as read here: the hook notes what it tells (reminders.listing)."""
+    hook is not to load a model. It is not counted as read here: the hook notes what it tells (pending.listing)."""
     words = re.findall(r"\w+", prompt)[:MOST_WORDS]
     if not words or not vault.is_indexed():
         return {}
     from vaultmem.api.rpc import Reader, carry_out
     from vaultmem.memories.item_answers import item_id
-    from vaultmem.reminders.desk import Desk
+    from vaultmem.pending.desk import Desk
     from vaultmem.text.sanitize import one_line
 
     params = {

@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 from vaultmem import config, paths, plugins
 from vaultmem import now as clock
-from vaultmem.agent import life
-from vaultmem.agent import service as services
 from vaultmem.api import Vault
 from vaultmem.client import is_terminal
 from vaultmem.commands.rendering import run_sync, show_diff
 from vaultmem.errors import UsageError, VaultmemError, VaultNotFoundError
 from vaultmem.exchange import vault_sources
 from vaultmem.output import Output
-from vaultmem.reminders import listing
+from vaultmem.pending import listing
+from vaultmem.service import life
+from vaultmem.service import service as services
 from vaultmem.text.values import TYPE_CHECKING, plural
 from vaultmem_assistants import hooks
 from vaultmem_assistants.connect import Connecting, diff_of

@@ -10,7 +10,7 @@ from vaultmem import now as clock
 from vaultmem.errors import StateError, VaultmemError, VaultNotFoundError
 from vaultmem.memories.access import viewer
 from vaultmem.output import Output, json_text
-from vaultmem.reminders import listing
+from vaultmem.pending import listing
 from vaultmem.text.values import TYPE_CHECKING
 from vaultmem_assistants.context import DAYS, context, fact_line, holding
 from vaultmem_assistants.programs import HARNESSES, answer
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from vaultmem.api import Vault
-    from vaultmem.reminders.listing import Listed, Row
+    from vaultmem.pending.listing import Listed, Row
 
 MOST = 10_000  # characters on stdout
 

@@ -20,11 +20,11 @@ from vaultmem.memories.draft import CREATE, EDIT, MOVE, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, Memory
 from vaultmem.memories.reports import header
 from vaultmem.memories.store import Session
+from vaultmem.notes.places import ARCHIVED_NOTES
 from vaultmem.text import secrets
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
 from vaultmem.vault.files import digest
-from vaultmem.vault.places import ARCHIVED_NOTES
 from vaultmem_assistants.tool_files import (
     FILENAME,
     ROOT,

@@ -12,10 +12,10 @@ from vaultmem.adapter import Properties
 from vaultmem.errors import VaultmemError
 from vaultmem.memories import access
 from vaultmem.memories.store import Session
+from vaultmem.notes import frontmatter, pages
+from vaultmem.notes.places import ARCHIVE, is_in, is_kept_free
 from vaultmem.text.titles import free_path, safe
-from vaultmem.vault import frontmatter, pages
 from vaultmem.vault.files import CAP, decode, open_inside
-from vaultmem.vault.places import ARCHIVE, is_in, is_kept_free
 from vaultmem.vault.walk import nfc
 
 ROOT = "/memories"

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from vaultmem.adapter import JsonObject, Value
+from vaultmem.dreams.summaries import is_edited, is_outdated
+from vaultmem.dreams.supersede import replace
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.memories import overviews, transcript
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.conversation import (
@@ -23,15 +24,14 @@ from vaultmem.memories.conversation import (
 )
 from vaultmem.memories.draft import Plan
 from vaultmem.memories.model import DEFAULT_SCOPE
-from vaultmem.memories.provenance import drawn_from, sentence_in, turn_of
 from vaultmem.memories.reports import header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
-from vaultmem.memories.summaries import is_edited, is_outdated
-from vaultmem.memories.supersede import replace
-from vaultmem.memories.writing import find_superseded, look, new_memory
+from vaultmem.notes.places import file_name
+from vaultmem.operations import overviews, transcript
+from vaultmem.operations.provenance import drawn_from, sentence_in, turn_of
+from vaultmem.operations.writing import find_superseded, look, new_memory
 from vaultmem.text.times import fine_stamp, seconds, stamp
 from vaultmem.text.titles import free_title
-from vaultmem.vault.places import file_name
 from vaultmem_chat.conversing import conversation_of, put_away
 
 if TYPE_CHECKING:

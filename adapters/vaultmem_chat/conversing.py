@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from vaultmem.adapter import JsonObject, Properties, Value
+from vaultmem.dreams.summaries import is_edited
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.exchange.lines import checked_properties
 from vaultmem.memories import conversation as talk
@@ -19,13 +20,12 @@ from vaultmem.memories.conversation import ASSISTANT, ROLES, SUMMARY, Entry
 from vaultmem.memories.draft import CREATE, EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.reports import header, report_planned
 from vaultmem.memories.store import Session
-from vaultmem.memories.summaries import is_edited
+from vaultmem.notes.places import file_name
 from vaultmem.text import secrets
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import fine_stamp, seconds, stamp
 from vaultmem.text.titles import conversation_problem, free_path
 from vaultmem.vault.batches import Header
-from vaultmem.vault.places import file_name
 
 LONGEST_WHY = 200  # characters of an entry of the history
 _NAME = re.compile(r"(?:L[1-3]/)?[a-z][a-z0-9_-]{0,59}")

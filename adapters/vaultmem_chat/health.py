@@ -10,8 +10,8 @@ from vaultmem import now as clock
 from vaultmem.adapter import JsonObject
 from vaultmem.api import Vault
 from vaultmem.errors import VaultmemError
+from vaultmem.notes.places import ENTRIES
 from vaultmem.text.values import plural
-from vaultmem.vault.places import ENTRIES
 from vaultmem_chat import turn_queue
 from vaultmem_chat.turn_queue import FOLDER, Turns
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from vaultmem.adapter.services import Model
 from vaultmem.api import Vault
+from vaultmem.dreams import short_texts
 from vaultmem.errors import LlmError, NotWrittenError, VaultmemError
-from vaultmem.memories import short_texts
 from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import (
     ASSISTANT,
@@ -28,13 +28,13 @@ from vaultmem.memories.conversation import (
     folder_of,
     scope_of,
 )
+from vaultmem.notes.places import ENTRIES
 from vaultmem.plugins import language
+from vaultmem.recall.recall_text import plain
 from vaultmem.search.query import Ask, Filter
-from vaultmem.search.recall_text import plain
 from vaultmem.text import secrets
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import fine_stamp
-from vaultmem.vault.places import ENTRIES
 from vaultmem_chat import fact_questions, reconcile, summarizer
 from vaultmem_chat.conversations import entry_of
 from vaultmem_chat.conversing import truncate

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from vaultmem.adapter.services import Question
+from vaultmem.dreams.summaries import SESSION, question, rank, sentences, statements
 from vaultmem.memories.conversation import ASSISTANT, USER, Entry, derived_id
-from vaultmem.memories.summaries import SESSION, question, rank, sentences, statements
 
 NONE, BRIEF, STANDARD, DETAILED, HIERARCHICAL = LEVELS = (
     "none", "brief", "standard", "detailed", "hierarchical",

@@ -24,7 +24,7 @@ from vaultmem.adapter.services import Model
 from vaultmem.api import Vault
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError, UsageError, VaultmemError
-from vaultmem.search.recall_text import Recalled
+from vaultmem.recall.recall_text import Recalled
 from vaultmem.text.titles import conversation_problem
 from vaultmem_chat import bodies, memory_context
 from vaultmem_chat.learning import Learned, Source, take_in

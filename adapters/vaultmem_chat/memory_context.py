@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from vaultmem.api import Vault
 from vaultmem.config import Config
+from vaultmem.embedding import wordpieces
 from vaultmem.errors import VaultmemError
-from vaultmem.index import wordpieces
 from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import FINAL, SUMMARIES, scope_of
-from vaultmem.search.recall_text import CLOSE, OPEN, Recalled, inert, place, without_roles
+from vaultmem.recall.recall_text import CLOSE, OPEN, Recalled, inert, place, without_roles
 from vaultmem.text import urls
 from vaultmem.text.sanitize import one_line
 

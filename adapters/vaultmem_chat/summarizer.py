@@ -14,9 +14,17 @@ from typing import NamedTuple
 from vaultmem.adapter import Value
 from vaultmem.adapter.services import Model, Question
 from vaultmem.api import Vault
+from vaultmem.dreams import summaries
+from vaultmem.dreams.summaries import (
+    covers,
+    is_ours,
+    links,
+    may_be_told,
+    sums_up_to,
+)
+from vaultmem.dreams.summaries import name as link_name
+from vaultmem.embedding import wordpieces
 from vaultmem.errors import LlmError
-from vaultmem.index import wordpieces
-from vaultmem.memories import summaries
 from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import (
     ASSISTANT,
@@ -33,17 +41,9 @@ from vaultmem.memories.conversation import (
     to_compress,
     to_evict,
 )
-from vaultmem.memories.summaries import (
-    covers,
-    is_ours,
-    links,
-    may_be_told,
-    sums_up_to,
-)
-from vaultmem.memories.summaries import name as link_name
+from vaultmem.notes.places import ENTRIES
 from vaultmem.text import times
 from vaultmem.text.times import fine_stamp, stamp
-from vaultmem.vault.places import ENTRIES
 from vaultmem_chat import levels
 from vaultmem_chat.conversations import entry_of
 from vaultmem_chat.levels import BRIEF, HIERARCHICAL, NONE, PART, Session, sessions

@@ -234,7 +234,7 @@ def proxy(args: Namespace, output: Output) -> int:
 
 def _log(*, quiet: bool) -> None:
     """Log to stderr; no line holds a word of a conversation."""
-    from vaultmem.agent import log
+    from vaultmem.service import log
 
     class Lines(logging.StreamHandler):  # type: ignore[type-arg] # generic for type checkers only
         def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - as logging calls it

@@ -20,8 +20,8 @@ from urllib.parse import quote, urlsplit
 
 from vaultmem import credentials
 from vaultmem.config import Config
-from vaultmem.index.shared_index import AwayError, Fact, Near, Record
 from vaultmem.text import urls
+from vaultmem.vectors.shared_index import AwayError, Fact, Near, Record
 
 AT_ONCE = 1_000  # records in one answer
 # Better than the server's own, so that it finds what comparing all would find.

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from starlette.applications import Starlette
 
 from vaultmem import paths
-from vaultmem.agent import life
 from vaultmem.api import Vault
 from vaultmem.errors import UsageError
 from vaultmem.output import Output
+from vaultmem.service import life
 from vaultmem.text import times
 from vaultmem.text.values import plural
 from vaultmem_server import app, guard, serving

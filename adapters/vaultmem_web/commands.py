@@ -13,10 +13,10 @@ from subprocess import DEVNULL, Popen
 from urllib.parse import urlsplit
 
 from vaultmem import paths
-from vaultmem.agent import life
 from vaultmem.api import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
+from vaultmem.service import life
 from vaultmem_web import sessions
 
 PORT = 8101

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import htpy as h
 
 from vaultmem import plugins
-from vaultmem.search.recall_candidate import LAMBDA, RECENCY_WEIGHT
-from vaultmem.search.recall_text import block, entry, held_back_line
+from vaultmem.recall.recall_candidate import LAMBDA, RECENCY_WEIGHT
+from vaultmem.recall.recall_text import block, entry, held_back_line
 from vaultmem_web import views
 from vaultmem_web.data import Record, Visit
 from vaultmem_web.views import Page, button, note_link, url

@@ -20,8 +20,8 @@ from typing import NamedTuple
 from vaultmem import Vault
 from vaultmem import now as clock
 from vaultmem.api.rpc import Reader, carry_out
-from vaultmem.reminders.desk import Desk
-from vaultmem.search import recall_candidate
+from vaultmem.pending.desk import Desk
+from vaultmem.recall import recall_candidate
 
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4)
 SURE = (0.0, 0.1, 0.2, 0.3, 0.5, 1.0)

@@ -22,9 +22,9 @@ import measure
 
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader, carry_out
-from vaultmem.reminders.desk import Desk
+from vaultmem.pending.desk import Desk
+from vaultmem.recall.recall_candidate import STEPS
 from vaultmem.search.query import Ask
-from vaultmem.search.recall_candidate import STEPS
 
 HERE = Path(__file__).parent
 DEPTH = 10

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.laws import examples
 from vaultmem.adapter import Dialect, Note, Rules, Value
+from vaultmem.notes import frontmatter, pages
+from vaultmem.notes.dialects import MENTION_PATTERNS, Rulebook, installed
 from vaultmem.text import sanitize
-from vaultmem.vault import frontmatter, pages
-from vaultmem.vault.dialects import MENTION_PATTERNS, Rulebook, installed
 from vaultmem.vault.files import decode
 
 DIALECTS = {dialect.name: dialect for dialect in installed()}

@@ -13,14 +13,14 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.chroma_run import PLACE, Server, chroma, needs_chroma, shared
-from vaultmem.index.exact import ExactIndex, VectorIndex
+from vaultmem.vectors.exact import ExactIndex, VectorIndex
 
 if sys.version_info >= (3, 13):  # hnswlib has no wheel there
     pytest.importorskip("hnswlib")
-from vaultmem.index.hnsw import HnswIndex
-from vaultmem.index.shared_index import Health
-from vaultmem.index.vectors import VectorStore
-from vaultmem.vault.blocks import text_hash
+from vaultmem.notes.blocks import text_hash
+from vaultmem.vectors.hnsw import HnswIndex
+from vaultmem.vectors.shared_index import Health
+from vaultmem.vectors.vectors import VectorStore
 
 DIMENSIONS, ROWS = 24, 3000
 

@@ -75,7 +75,7 @@ class Task(NamedTuple):
 
 class Piece(NamedTuple):
     """A smallest run of text that should stay together: a paragraph, list item, table, code block
-    or outline block. vault.blocks groups pieces into blocks."""
+    or outline block. notes.blocks groups pieces into blocks."""
 
     text: str  # what is worth searching, without markup that only steers the editor
     line: int
@@ -125,7 +125,7 @@ class Rules(Protocol):
     """A dialect with the settings of one vault."""
 
     dialect: str
-    mention_style: str  # how unlinked mentions are bounded: "words" or "latin", see vault.dialects
+    mention_style: str  # how unlinked mentions are bounded: "words" or "latin", see notes.dialects
     uri_template: (
         str  # opens a note in its editor; {vault} {path} {title} and {abs}, the whole path with its
         # slashes, are percent-encoded into it

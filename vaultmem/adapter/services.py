@@ -15,7 +15,7 @@ from vaultmem.light import NamedTuple, Protocol, TypedDict
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from vaultmem.api import Vault
-    from vaultmem.index.embed import TextEmbedder
+    from vaultmem.embedding.embed import TextEmbedder
 
 
 Schema = TypedDict("Schema", {

@@ -27,18 +27,18 @@ from vaultmem.errors import ConfigError, VaultmemError
 from vaultmem.index.state import State
 from vaultmem.index.sync import Report, rules_of
 from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.notes.dialects import Rulebook
 from vaultmem.progress import Progress
 from vaultmem.text import times
 from vaultmem.text.values import plural
-from vaultmem.vault.dialects import Rulebook
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
-    from vaultmem.agent.health import AgentStatus, ModelState
     from vaultmem.agent.jobs import JobState, Surroundings
-    from vaultmem.agent.log import LastError
     from vaultmem.agent.scheduler import Scheduler
     from vaultmem.agent.watching import Watching
+    from vaultmem.service.health import AgentStatus, ModelState
+    from vaultmem.service.log import LastError
 
 log = logging.getLogger("vaultmem.agent")
 

@@ -11,14 +11,14 @@ from contextlib import closing
 from vaultmem import machine
 from vaultmem.agent.events import StageProgress, Throttle
 from vaultmem.agent.pool import Pool
+from vaultmem.embedding.embed import first_line
 from vaultmem.errors import EmbeddingServiceError, ModelError, StateError, VaultmemError
 from vaultmem.index.catalog import Catalog, spoken
-from vaultmem.index.embed import first_line
 from vaultmem.index.state import State
 from vaultmem.light import TypedDict
+from vaultmem.notes.dialects import Rulebook
 from vaultmem.progress import Progress
 from vaultmem.text.values import plural
-from vaultmem.vault.dialects import Rulebook
 
 log = logging.getLogger("vaultmem.search.semantic")
 

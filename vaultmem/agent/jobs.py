@@ -12,8 +12,8 @@ from vaultmem.config import Config
 from vaultmem.errors import DamagedError, ModelError, UsageError
 from vaultmem.index.catalog import spoken
 from vaultmem.index.state import State
+from vaultmem.ledger.ledger import Ledger, Run, Runs
 from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
-from vaultmem.memories.ledger import Ledger, Run, Runs
 from vaultmem.schedule import next_time
 from vaultmem.search.query import Ask
 from vaultmem.search.search import Searcher

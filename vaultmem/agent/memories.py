@@ -17,8 +17,8 @@ from vaultmem.config import Config
 from vaultmem.errors import VaultmemError
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING, TypedDict
-from vaultmem.reminders.desk import Desk
-from vaultmem.reminders.pending import Pending, Refreshed
+from vaultmem.pending.desk import Desk
+from vaultmem.pending.pending import Pending, Refreshed
 from vaultmem.schedule import LocalZone
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from contextlib import ExitStack, contextmanager
 from vaultmem.api import Embedded, Vault, search_with_archive
 from vaultmem.api.rpc import only_reads, takes
 from vaultmem.config import Config
+from vaultmem.embedding.models import resolve_model
 from vaultmem.errors import DamagedError, StateError, VaultmemError
-from vaultmem.index.models import resolve_model
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.progress import Progress, Silent
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vaultmem.agent.agent import Agent
-    from vaultmem.agent.health import AgentStatus
     from vaultmem.index.sync import Report
     from vaultmem.search.related import Related, Why
     from vaultmem.search.semantic import Meaning
+    from vaultmem.service.health import AgentStatus
 
 
 # A searcher that stays open for days, and the vectors that all searchers share.

@@ -21,8 +21,8 @@ from apscheduler.triggers.base import BaseTrigger
 
 from vaultmem import now
 from vaultmem.errors import StateError
+from vaultmem.ledger.ledger import Ledger, Run, Runs
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.memories.ledger import Ledger, Run, Runs
 from vaultmem.schedule import next_time
 from vaultmem.text.times import Conditions, Planned, reason_to_wait
 

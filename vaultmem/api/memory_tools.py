@@ -32,16 +32,16 @@ from vaultmem.api.verbs import find_verb
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.access import Viewer, hidden
 from vaultmem.memories.conversation import is_talk
-from vaultmem.reminders.approving import attributions
+from vaultmem.notes.places import in_conversation
+from vaultmem.pending.approving import attributions
+from vaultmem.recall.recall_text import block, entry, held_back_line, older_line
 from vaultmem.reminders.items import OLDER, WORDS
 from vaultmem.search.query import Ask, Filter, Hit
-from vaultmem.search.recall_text import block, entry, held_back_line, older_line
 from vaultmem.search.snippet import MAX_BYTES
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import seconds
 from vaultmem.text.values import TYPE_CHECKING, plural
 from vaultmem.vault import files
-from vaultmem.vault.places import in_conversation
 
 if TYPE_CHECKING:
     from vaultmem.api import Vault

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from vaultmem.exchange.gathering import IngestReport
     from vaultmem.exchange.importing import ImportReport
     from vaultmem.index.state import State
-    from vaultmem.memories.leaving import AnswerReport
     from vaultmem.memories.reports import PlanReport
+    from vaultmem.operations.leaving import AnswerReport
     from vaultmem.progress import Progress
     from vaultmem.search.search import Searcher
     from vaultmem.search.semantic import Meaning, Second
@@ -103,7 +103,7 @@ class MemoryVault(Methods):
         when nothing has changed since a dream of that level that had nothing more to do, and asks on the page of
         pending items before it archives very many: so the agent dreams. Where a language model is set, a deep dream
         asks it what rules cannot decide, which gives more proposals; "model" tells of that."""
-        from vaultmem.memories.model_help import dream
+        from vaultmem.review.model_help import dream
 
         given = {"level": level, "limit": limit, "by": by, "dry_run": dry_run}
         return dream(self, {**given, "only_news": only_news})
@@ -113,7 +113,7 @@ class MemoryVault(Methods):
     ) -> PlanReport:
         """Sum up the oldest sessions among the memories when there are more than conversations.compress_after; in the
         words of the language model, where one is set. The originals are kept, and recalled only when asked for."""
-        from vaultmem.memories.model_help import compress
+        from vaultmem.review.model_help import compress
 
         return compress(self, {"dry_run": dry_run, "limit": limit, "by": by})
 
@@ -150,7 +150,7 @@ class MemoryVault(Methods):
     def check_expectations(self) -> list[Report]:
         """Recall the question of each expectation: rows with "question", "answer", "found" (False where nothing that a
         recall gives has the answer) and "path". What is not found stands on the page of pending items."""
-        from vaultmem.memories.expectations import Expectation
+        from vaultmem.operations.expectations import Expectation
 
         basis = self.basis_of_checks()  # before: what comes meanwhile is checked next time
         rows = []

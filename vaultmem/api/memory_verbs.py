@@ -18,7 +18,7 @@ from vaultmem.api.verbs import (
 
 WHICH = "its id, the beginning of one, its title or its path"
 _WHO_SEES = "who sees it: global (the default), agent:NAME, conversation:ID or user:ID"
-_LIMITS, _MEMORY, _STEPS = "text.values:", "memories.model:", "search.recall_candidate:STEPS"
+_LIMITS, _MEMORY, _STEPS = "text.values:", "memories.model:", "recall.recall_candidate:STEPS"
 _TYPED = "commands.completion:"  # what a shell completes of what is there
 
 
@@ -164,7 +164,7 @@ VERBS = {
             "query": _QUERY, "tags": "", "scope": "", "notes": _NOTES, "limit": _TEN}, quiet="tags scope limit"),
     ),
     "recall": Verb(
-        "what is known about a question, within a budget of tokens", FIND, _RECALL, run="search.recall:recall", writes=False,
+        "what is known about a question, within a budget of tokens", FIND, _RECALL, run="recall.recall:recall", writes=False,
         apart=True, agent=True, first=True, command="search_views:recall",
         tool=Exposed("What is known about something. Call it first.", {"query": _QUERY, "budget": "", "top_k": "", "types": "",
             "scope": Param("scope"), "notes": "", "untrusted": "", "as_of": ""}, quiet="top_k types scope untrusted as_of"),
@@ -172,7 +172,7 @@ VERBS = {
         '"budget_used", "left_out", "explain". It counts as being read, unless `counts` is False',
     ),
     "write": Verb(
-        "write a memory", REMEMBER, _WRITE, run="memories.writing:write", first=True,
+        "write a memory", REMEMBER, _WRITE, run="operations.writing:write", first=True,
         show="memory_views:show_written", remarks="memory_views:remark_similar",
         tool=Exposed("Remember one fact; known ones are not doubled.", {
             "content": "", "category": "people, project, date, knowledge, feedback, preferences, decisions, lessons, habits "
@@ -203,7 +203,7 @@ VERBS = {
     "read": Verb(
         "show one memory", REMEMBER,
         _READ,
-        run="memories.filing:read", writes=False, agent=True,
+        run="operations.filing:read", writes=False, agent=True,
         first=True, gives="MemoryRecord", show="memory_views:show_memory",
         returns=f"{_RECORD}; being read is remembered, unless `counts` is False. With `provenance` also \"drawn_from\", "
         '"replaced", "replaced_by" and "recalled"',
@@ -225,7 +225,7 @@ VERBS = {
             Param("offset", "how many of the newest to pass over", kind="int", default=0, least=0, most=1_000_000),
             flag("facets", **_JSON_ONLY),
         ),
-        run="memories.filing:list_memories", writes=False, agent=True, first=True, method="memories", gives="memories: list[MemoryRecord]",
+        run="operations.filing:list_memories", writes=False, agent=True, first=True, method="memories", gives="memories: list[MemoryRecord]",
         show="memory_views:show_memories", returns='memories, the newest first; being listed does not count as being read. Over other doors also "total", and with '
         '`facets` the categories, agents and tags with their numbers',
         tool=Exposed("Memories, newest first.", {
@@ -233,12 +233,12 @@ VERBS = {
             "from": "YYYY-MM-DD", "to": ""}, quiet="phase scope source tags"),
     ),
     "delete": Verb(
-        "move a memory to the archive", REMEMBER, (ID, *WRITES), run="memories.filing:delete", show="memory_views:show_moved",
+        "move a memory to the archive", REMEMBER, (ID, *WRITES), run="operations.filing:delete", show="memory_views:show_moved",
         tool=Exposed("Move a memory to the archive; can be undone.", {"id": ""}, removes=True),
         returns='"id", "deleted", "title", and "path", where it is now',
     ),
     "restore": Verb(
-        "bring a memory back from the archive", REMEMBER, (ID.but(known=f"{_TYPED}archived"), *WRITES), run="memories.filing:restore", show="memory_views:show_moved",
+        "bring a memory back from the archive", REMEMBER, (ID.but(known=f"{_TYPED}archived"), *WRITES), run="operations.filing:restore", show="memory_views:show_moved",
         returns=_RECORD,
     ),
     "edit": Verb(
@@ -248,7 +248,7 @@ VERBS = {
             Param("seen", "the content_hash that you saw: where the text is another one by now, nothing is changed", metavar="HASH"),
             *WRITES,
         ),
-        run="memories.filing:edit", show="memory_views:show_edited", returns=f'{_RECORD}, with "changed"',
+        run="operations.filing:edit", show="memory_views:show_edited", returns=f'{_RECORD}, with "changed"',
     ),
     "tag": Verb(
         "add tags to a memory, or remove them", REMEMBER,
@@ -257,7 +257,7 @@ VERBS = {
             Param("add", "tags to add, with or without #", kind="texts", place="*", metavar="TAG", known=f"{_TYPED}tags"),
             Param("remove", "tags to remove", kind="texts", metavar="T1,T2", known=f"{_TYPED}tags"), *WRITES,
         ),
-        run="memories.filing:tag", show="memory_views:show_tags", returns=f'{_RECORD}, with "changed"',
+        run="operations.filing:tag", show="memory_views:show_tags", returns=f'{_RECORD}, with "changed"',
         tool=Exposed("Add or remove tags.", {"id": "", "add": "", "remove": ""}),
     ),
     "upgrade": Verb(
@@ -267,23 +267,23 @@ VERBS = {
             CATEGORY.but(help="where to; the likeliest category if left out"),
             JOB_LIMIT.but(help="without an ID: how many at most", doors=COMMAND), *WRITES,
         ),
-        run="memories.filing:upgrade", upkeep=True, command="memory_views:upgrade", returns=_RECORD,
+        run="operations.filing:upgrade", upkeep=True, command="memory_views:upgrade", returns=_RECORD,
     ),
-    "promote": Verb("", NONE, _JOB, run="memories.upkeep:promote", slow=True, returns=_REPORT),
+    "promote": Verb("", NONE, _JOB, run="operations.upkeep:promote", slow=True, returns=_REPORT),
     "link": Verb(
-        "link two memories, both ways", REMEMBER, _PAIR, run="memories.filing:link", show="memory_views:show_link",
+        "link two memories, both ways", REMEMBER, _PAIR, run="operations.filing:link", show="memory_views:show_link",
         returns='"source", "target", "linked", "changed"',
     ),
     "unlink": Verb(
-        "take the links between two memories away", REMEMBER, _PAIR, run="memories.filing:unlink", show="memory_views:show_link",
+        "take the links between two memories away", REMEMBER, _PAIR, run="operations.filing:unlink", show="memory_views:show_link",
         returns="what link gives",
     ),
     "resolve-links": Verb(
-        "link memories where one names another in its text", LOOK_AFTER, _JOB, run="memories.upkeep:resolve_links", slow=True,
+        "link memories where one names another in its text", LOOK_AFTER, _JOB, run="operations.upkeep:resolve_links", slow=True,
         upkeep=True, show="upkeep_views:show_job", returns=_REPORT,
     ),
     "reinforce": Verb(
-        "reset a memory's decay", REMEMBER, (ID, *WRITES), run="memories.filing:reinforce", show="memory_views:show_reinforced",
+        "reset a memory's decay", REMEMBER, (ID, *WRITES), run="operations.filing:reinforce", show="memory_views:show_reinforced",
         returns='"id", "confidence", "last_reinforced_at"',
     ),
     "dream": Verb(
@@ -291,22 +291,22 @@ VERBS = {
         (
             Param("level", "how deep (default {default})", kind="int", choices=(1, 2, 3), default=1), *_JOB, NEWS, SUMMARIES,
         ),
-        run="memories.upkeep:dream", slow=True, method="-", command="upkeep_views:maintain", returns=_REPORT,
+        run="operations.upkeep:dream", slow=True, method="-", command="upkeep_views:maintain", returns=_REPORT,
     ),
     "expire": Verb(
-        "archive memories that end, or stayed in the inbox too long", LOOK_AFTER, (*_JOB, UNATTENDED), run="memories.upkeep:expire",
+        "archive memories that end, or stayed in the inbox too long", LOOK_AFTER, (*_JOB, UNATTENDED), run="operations.upkeep:expire",
         slow=True, upkeep=True, show="upkeep_views:show_job", returns=_REPORT,
     ),
     "decay": Verb(
-        "archive memories that have faded and were never read", LOOK_AFTER, (*_JOB, UNATTENDED), run="memories.upkeep:decay",
+        "archive memories that have faded and were never read", LOOK_AFTER, (*_JOB, UNATTENDED), run="operations.upkeep:decay",
         slow=True, upkeep=True, show="upkeep_views:show_job", returns=_REPORT,
     ),
     "compress": Verb(
-        "sum up old sessions; the originals are kept", LOOK_AFTER, (*_JOB, SUMMARIES), run="memories.upkeep:compress", slow=True,
+        "sum up old sessions; the originals are kept", LOOK_AFTER, (*_JOB, SUMMARIES), run="operations.upkeep:compress", slow=True,
         upkeep=True, method="-", command="upkeep_views:maintain", returns=_REPORT,
     ),
     "consolidate": Verb(
-        "expire, decay, upgrade and merge, once", LOOK_AFTER, (*_JOB, UNATTENDED), run="memories.upkeep:consolidate", slow=True,
+        "expire, decay, upgrade and merge, once", LOOK_AFTER, (*_JOB, UNATTENDED), run="operations.upkeep:consolidate", slow=True,
         upkeep=True, command="upkeep_views:maintain", returns=_REPORT,
     ),
     "agent": Verb(

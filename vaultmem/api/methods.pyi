@@ -8,10 +8,10 @@ from vaultmem.memories.model import MemoryRecord
 from vaultmem.memories.reports import CommitReport
 from vaultmem.memories.reports import PlanReport
 from vaultmem.memories.reports import UndoReport
-from vaultmem.memories.review import Decision
-from vaultmem.memories.review import ShownProposal
-from vaultmem.reminders.approving import Overview
-from vaultmem.search.recall_text import RecallReport
+from vaultmem.pending.approving import Overview
+from vaultmem.recall.recall_text import RecallReport
+from vaultmem.review.review import Decision
+from vaultmem.review.review import ShownProposal
 
 def method_name(name: str, verb: Verb) -> str: ...
 

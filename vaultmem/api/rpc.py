@@ -209,7 +209,7 @@ def _by_agent(folder: str, name: str, params: JsonObject) -> object:
 def _here(
     vault: MemoryVault, state: State, config: Config, name: str, params: JsonObject
 ) -> object:
-    from vaultmem.reminders.desk import Desk
+    from vaultmem.pending.desk import Desk
 
     reader = Reader(vault)
     desk = Desk(state, config)
@@ -287,8 +287,8 @@ class Reader:
     ) -> dict[str, float | None]:
         """The paths of notes below a folder that speak of the same, by words, and by `meaning` if a model is warm: best
         first, with their cosines where those are known."""
+        from vaultmem.recall.recall_text import plain
         from vaultmem.search.query import Ask
-        from vaultmem.search.recall_text import plain
 
         searcher = self.searcher()
         if searcher is None:

@@ -29,20 +29,20 @@ from vaultmem.index.catalog import as_state_error
 from vaultmem.index.catalog_read import LinkView
 from vaultmem.index.state import State
 from vaultmem.memories.access import Viewer, hidden, is_trusted, origin, viewer
+from vaultmem.notes.places import named
 from vaultmem.search import query as language
 from vaultmem.search.query import Answer, Ask, Filter, Hit
 from vaultmem.text.values import TYPE_CHECKING, value
-from vaultmem.vault.places import named
 
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from vaultmem.adapter import Note
-    from vaultmem.agent.health import AgentStatus
     from vaultmem.index.sync import Report
     from vaultmem.progress import Progress
     from vaultmem.search.related import Mention, Related, Why
     from vaultmem.search.search import Searcher
+    from vaultmem.service.health import AgentStatus
 
     T = TypeVar("T")
 
@@ -76,7 +76,7 @@ def search_with_archive(searcher: Searcher, ask: Ask) -> Answer:
     """What a search finds, and where that leaves room, what the archive has."""
     answer = searcher.search(ask)
     if len(answer.results) < ask.limit and os.path.isdir(searcher.archive):
-        from vaultmem.search.archive import search_archive  # few need it
+        from vaultmem.recall.archive import search_archive  # few need it
 
         answer.results.extend(search_archive(searcher, ask)[: ask.limit - len(answer.results)])
     if answer.results or ask.talks or not searcher.cache().spoken:
@@ -263,7 +263,7 @@ class Vault(MemoryVault):
         trust = self.config.text("recall.trust")
         if is_trusted(origin(own), to, trust) or hidden(own, to, memory=True):
             return []
-        from vaultmem.reminders.approving import attributions
+        from vaultmem.pending.approving import attributions
 
         id_ = str(own.get("id") or "")
         if not attributions(self, [own], to):
@@ -317,7 +317,7 @@ class Vault(MemoryVault):
 
     def note(self, name: str) -> Note:
         """What is in one note now, as its editor sees it: title, properties, tags, links, tasks, text and so on."""
-        from vaultmem.vault.dialects import read_now
+        from vaultmem.notes.dialects import read_now
 
         dialect, cap = self.config.text("dialect"), self.config.number("index.max_note_bytes")
         return read_now(self.path, self.find_note(name), dialect, cap)
@@ -351,7 +351,7 @@ class Vault(MemoryVault):
 
     def tasks(self, *, everything: bool = False) -> list[tuple[str, dict[str, object]]]:
         """Open tasks (all with `everything`) as (path, fields), dated ones first."""
-        from vaultmem.vault.places import in_conversation
+        from vaultmem.notes.places import in_conversation
 
         folder = self.config.text("memory_folder")
         every = catalog_read.tasks(self.searcher().catalog, everything=everything)

@@ -29,7 +29,7 @@ _OUTPUT = (
     flag("force", "replace the file if it is there", doors=COMMAND),
 )
 _SHAPE = Param("shape", choices=_SHAPES, doors="agent")
-_KIND = Param("kind", metavar="KIND", choices="memories.proposals:KINDS")
+_KIND = Param("kind", metavar="KIND", choices="review.proposals:KINDS")
 _RULES = (
     ("always", "have dreams make all changes of a kind: broken-link, mention, duplicate or orphan"),
     ("never", "show no proposals of a kind"), ("ask", "end such a rule"),
@@ -79,7 +79,7 @@ VERBS = {
                   most="text.values:DAYS"),
             VIEWER, flag("facts", doors="agent"), VANISHED,
         ),
-        run="reminders.answering:pending", writes=False, apart=True, agent=True, first=True, command="reminder_views:pending",
+        run="pending.answering:pending", writes=False, apart=True, agent=True, first=True, command="reminder_views:pending",
         gives="items: list[dict[str, Any]]",
         tool=Exposed("Tasks and reminders that are due.", {"days": ""}),
         returns='items with "id", "section", "text", "due", "source", "title", "repeat", "author"',
@@ -103,13 +103,13 @@ VERBS = {
             Param("id", needed=True), Param("state", choices=("done", "dropped", "snoozed", "open"), needed=True),
             Param("until"), flag("series"), VANISHED, *WRITES,
         ),
-        run="reminders.answering:answer", method="-",
+        run="pending.answering:answer", method="-",
     ),
-    "pages": Verb("", NONE, (), run="memories.overviews:refresh", slow=True, method="-"),
-    "settle": Verb("", NONE, (DRY_RUN, VANISHED), run="reminders.answering:settle", slow=True,
+    "pages": Verb("", NONE, (), run="operations.overviews:refresh", slow=True, method="-"),
+    "settle": Verb("", NONE, (DRY_RUN, VANISHED), run="pending.answering:settle", slow=True,
                    returns='carries out what was answered on the page: "done", "skipped", "reopened", "changes"'),
     "notify": Verb(
-        "tell the desktop of what is due, once", REMINDED, (DRY_RUN, VANISHED), run="reminders.answering:notify", apart=True, slow=True,
+        "tell the desktop of what is due, once", REMINDED, (DRY_RUN, VANISHED), run="pending.answering:notify", apart=True, slow=True,
         command="reminder_views:notify",
         returns='"told" (each with "title" and "body"), "written", "answered", "troubles"',
     ),
@@ -121,9 +121,9 @@ VERBS = {
             Param("source", "all that came from there until now", metavar="NAME"),
             UNDO.but(help="take the approval back"), DRY_RUN, BY.but(doors="json"),
         ),
-        run="reminders.approving:approve", show="memory_views:show_approved", returns='"approved" and "memories"',
+        run="pending.approving:approve", show="memory_views:show_approved", returns='"approved" and "memories"',
     ),
-    "approved": Verb("", NONE, (Param("ids", kind="texts"),), run="reminders.approving:approved_ids", writes=False, apart=True, method="-"),
+    "approved": Verb("", NONE, (Param("ids", kind="texts"),), run="pending.approving:approved_ids", writes=False, apart=True, method="-"),
     "review": Verb(
         "accept or reject what dreams and models propose", LOOK_AFTER,
         (
@@ -135,15 +135,15 @@ VERBS = {
         ),
         command="upkeep_views:review",
     ),
-    "proposals": Verb("", NONE, (), run="memories.review:proposals", writes=False, slow=True, gives="proposals: list[ShownProposal]",
+    "proposals": Verb("", NONE, (), run="review.review:proposals", writes=False, slow=True, gives="proposals: list[ShownProposal]",
                       returns="what dreams and models propose, each with its evidence and a diff"),
-    "accept": Verb("", NONE, (_PROPOSAL, *WRITES), run="memories.review:accept", slow=True, returns="makes a proposed change"),
+    "accept": Verb("", NONE, (_PROPOSAL, *WRITES), run="review.review:accept", slow=True, returns="makes a proposed change"),
     "rule": Verb(
-        "", NONE, (_KIND.but(name="kind", place="1", needed=True), Param("says", place="1", choices="memories.reads:RULES", needed=True), *WRITES),
-        run="memories.review:rule",
+        "", NONE, (_KIND.but(name="kind", place="1", needed=True), Param("says", place="1", choices="ledger.reads:RULES", needed=True), *WRITES),
+        run="review.review:rule",
         returns='what becomes of all proposals of a kind from now on: made always, never shown, or asked about; "rules", all there are',
     ),
-    "reject": Verb("", NONE, (_PROPOSAL, *WRITES), run="memories.review:reject", returns="never proposes it again"),
+    "reject": Verb("", NONE, (_PROPOSAL, *WRITES), run="review.review:reject", returns="never proposes it again"),
     "expect": Verb(
         "keep what a question has to find, and check that it still does", LOOK_AFTER,
         (
@@ -152,15 +152,15 @@ VERBS = {
             flag("run", "check them all; one that fails makes it end with 1", doors=COMMAND, section="(what)"),
             flag("remove", "expect nothing of this question any more", section="(what)"), *WRITES,
         ),
-        run="memories.expectations:expect", command="upkeep_views:expect",
+        run="operations.expectations:expect", command="upkeep_views:expect",
         returns='"question", "answer", "path" and "changed"',
     ),
     "expectations": Verb(
-        "", NONE, (), run="memories.expectations:expectations", writes=False, apart=True, gives="expectations: list[dict[str, Any]]",
+        "", NONE, (), run="operations.expectations:expectations", writes=False, apart=True, gives="expectations: list[dict[str, Any]]",
         returns='each with its "question" and "answer"',
     ),
     "keep-lost": Verb(
-        "", NONE, (Param("lost", kind="records"), Param("checked", kind="line")), run="memories.expectations:keep_lost",
+        "", NONE, (Param("lost", kind="records"), Param("checked", kind="line")), run="operations.expectations:keep_lost",
         writes=False, apart=True, method="-",
     ),
     "history": Verb(
@@ -170,11 +170,11 @@ VERBS = {
             BY.but(help="what this assistant, job or person did"),
             flag("conversations", "also what conversations did: their turns, what was learned from them, summaries"), SINCE,
         ),
-        run="memories.past:history", writes=False, slow=True, command="upkeep_views:history", gives="history: list[CommitReport]",
+        run="operations.past:history", writes=False, slow=True, command="upkeep_views:history", gives="history: list[CommitReport]",
         returns='entries, the newest first: "commit", "at", "by", "machine" (another one where it was done), "kind", "why", "files"',
     ),
     "diff": Verb(
-        "show what one entry of the history changed", LOOK_AFTER, (_COMMIT,), run="memories.past:diff", writes=False, slow=True, pages=True, gives="diff: str",
+        "show what one entry of the history changed", LOOK_AFTER, (_COMMIT,), run="operations.past:diff", writes=False, slow=True, pages=True, gives="diff: str",
         show="upkeep_views:show_difference", returns="a unified diff",
     ),
     "undo": Verb(
@@ -185,7 +185,7 @@ VERBS = {
             Param("name", "all that this assistant or job did, with --since", option="by", metavar="NAME"),
             SINCE, DRY_RUN, BY.but(doors="json"), VANISHED,
         ),
-        run="memories.past:undo", slow=True, first=True, command="upkeep_views:undo", returns='"undone", "changes", "answers", "refused"',
+        run="operations.past:undo", slow=True, first=True, command="upkeep_views:undo", returns='"undone", "changes", "answers", "refused"',
     ),
     "sync": Verb(
         "bring the index up to date with the notes", LOOK_AFTER,
@@ -248,12 +248,12 @@ VERBS = {
             NOTE, _KEY, Param("value", "what the property is to be", kind="any", place="1", metavar="VALUE"),
             flag("add", "one more item of its list instead"), DRY_RUN,
         ),
-        run="memories.own_notes:set_property", command="memory_views:edit_property", show="memory_views:show_property", returns='"note", "key", "was", "value", "changed"',
+        run="operations.own_notes:set_property", command="memory_views:edit_property", show="memory_views:show_property", returns='"note", "key", "was", "value", "changed"',
     ),
     "unset": Verb(
         "remove a property of a note, or an item of its list", REMEMBER,
         (NOTE, _KEY, Param("value", "only this item of its list, not the property", kind="any", place="?", metavar="VALUE"), DRY_RUN),
-        run="memories.own_notes:unset", command="memory_views:edit_property", show="memory_views:show_property", returns="what set gives",
+        run="operations.own_notes:unset", command="memory_views:edit_property", show="memory_views:show_property", returns="what set gives",
     ),
     "status": Verb("what is indexed, and how fresh it is", LOOK_AFTER, (), first=True, command="status_views:status"),
     "doctor": Verb(
@@ -331,15 +331,15 @@ VERBS = {
         slow=True, method="-",
     ),
     "old-sessions": Verb(
-        "", NONE, (Param("limit", kind="int", default=20, least=1, most=100), flag("only_news")), run="memories.upkeep:old_sessions",
+        "", NONE, (Param("limit", kind="int", default=20, least=1, most=100), flag("only_news")), run="operations.upkeep:old_sessions",
         writes=False, slow=True, method="-",
     ),
-    "doubts": Verb("", NONE, (), run="memories.advice:doubts", writes=False, slow=True, method="-"),
-    "advise": Verb("", NONE, (Param("model", kind="line"), Param("answers", kind="records")), run="memories.advice:advise", slow=True,
+    "doubts": Verb("", NONE, (), run="review.advice:doubts", writes=False, slow=True, method="-"),
+    "advise": Verb("", NONE, (Param("model", kind="line"), Param("answers", kind="records")), run="review.advice:advise", slow=True,
                    method="-"),
-    "overview": Verb("", NONE, (), run="reminders.approving:overview", writes=False, returns="counts of memories by phase, category and scope"),
+    "overview": Verb("", NONE, (), run="pending.approving:overview", writes=False, returns="counts of memories by phase, category and scope"),
     "waiting": Verb(
-        "", NONE, (), run="reminders.approving:waiting", writes=False,
+        "", NONE, (), run="pending.approving:waiting", writes=False,
         returns='what dreams left to a person: "findings", the number of open "proposals", and "troubles"',
     ),
 }

@@ -18,9 +18,9 @@ from vaultmem.index.catalog import Catalog, below, spoken
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import ASSISTANTS
+from vaultmem.notes.places import page_path
 from vaultmem.output import Output
 from vaultmem.text.values import ARCHIVE, ENTRIES, file_text
-from vaultmem.vault.places import page_path
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -15,11 +15,11 @@ import time
 from collections.abc import Iterator
 
 from vaultmem import paths
-from vaultmem.agent import life
-from vaultmem.agent.life import named_with, send, wait_until_free
 from vaultmem.client import is_terminal
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.output import Output
+from vaultmem.service import life
+from vaultmem.service.life import named_with, send, wait_until_free
 from vaultmem.text.values import TYPE_CHECKING, plural, value
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from itertools import groupby
 
 from vaultmem import __version__
-from vaultmem.agent.health import freshness
 from vaultmem.api import params as declared_params
 from vaultmem.api import rpc
 from vaultmem.api.rpc import Request, RequestError
@@ -22,6 +21,7 @@ from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.output import Captured, Output, Parts, Streams
 from vaultmem.progress import heard_by
+from vaultmem.service.health import freshness
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -11,14 +11,14 @@ from contextlib import ExitStack, contextmanager
 
 from vaultmem import config as settings
 from vaultmem import machine, now, paths, plugins
-from vaultmem.agent import life, log
-from vaultmem.agent import service as services
-from vaultmem.agent.life import Life, holder
-from vaultmem.agent.service import Service, agent_command
 from vaultmem.api import Vault
 from vaultmem.commands.rendering import warn
 from vaultmem.errors import LockedError, StateError, UsageError
 from vaultmem.output import Output
+from vaultmem.service import life, log
+from vaultmem.service import service as services
+from vaultmem.service.life import Life, holder
+from vaultmem.service.service import Service, agent_command
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -187,7 +187,7 @@ def edit_property(args: Namespace, output: Output) -> int:
 
 def parse_value(text: str) -> Value:
     """A value as it is typed: a list in brackets, a number, true or false, or text as it stands."""
-    from vaultmem.vault import frontmatter, yaml_lines  # few need it to start
+    from vaultmem.notes import frontmatter, yaml_lines  # few need it to start
 
     if text[:1] in "[\"'" and not text.startswith("[["):
         value = frontmatter.split(f"---\nvalue: {text}\n---\n").properties.get("value")

@@ -10,7 +10,7 @@ from vaultmem.commands.rendering import open_vault, show_diff, show_done, vault_
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.access import viewer
 from vaultmem.output import Output
-from vaultmem.reminders import listing
+from vaultmem.pending import listing
 from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from vaultmem.adapter import JsonObject
     from vaultmem.commands.rendering import Answer
-    from vaultmem.memories.leaving import AnswerReport
-    from vaultmem.reminders.listing import Listed, Row
+    from vaultmem.operations.leaving import AnswerReport
+    from vaultmem.pending.listing import Listed, Row
 
 MOST_ROWS = 20
 TWO_LINES = 48  # columns: with less room than that, text and place stand below each other

@@ -105,7 +105,7 @@ def _attributions(vault: Vault, answer: Answer, to: Viewer) -> Attributions:
     own = [one.properties for one in answer.results if one.path.startswith(inside)]
     if not any(one.get(key) for one in own for key in ("agent", "source", "url")):
         return {}
-    from vaultmem.reminders.approving import attributions
+    from vaultmem.pending.approving import attributions
 
     return attributions(vault, own, to)
 
@@ -230,7 +230,7 @@ def _open(uri: str, path: str) -> None:
 
 def recall(args: Namespace, output: Output) -> int:
     """Recall once, or once a line."""
-    from vaultmem.search.recall_text import block, entry, held_back_line, older_line
+    from vaultmem.recall.recall_text import block, entry, held_back_line, older_line
 
     query = args.query or ""
     if not args.batch and not query.strip():
@@ -308,7 +308,7 @@ def _search_line(vault: Vault, ask: Ask, line: JsonObject) -> JsonObject:
 def _recall_batch(vault: Vault, params: JsonObject, output: Output) -> int:
     """Many questions in this process, to one desk."""
     from vaultmem.api.rpc import Reader, carry_out
-    from vaultmem.reminders.desk import Desk
+    from vaultmem.pending.desk import Desk
 
     desk, reader = Desk(vault.state, vault.config), Reader(vault)
 

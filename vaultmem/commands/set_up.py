@@ -9,8 +9,9 @@ from pathlib import Path
 from vaultmem import config, paths
 from vaultmem.api import Embedded, Vault
 from vaultmem.commands.rendering import run_embed, run_sync, show_sync, warn
+from vaultmem.embedding import models, multilingual
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.index import catalog_read, models, multilingual
+from vaultmem.index import catalog_read
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.output import Output
 from vaultmem.text.values import plural
@@ -172,7 +173,7 @@ def _models_of(vault: Vault) -> Path:
 
 def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
     """Fetch it if need be, measure it, and set it; the agent embeds with it, and the old vectors serve until then."""
-    from vaultmem.index.embed import Embedder
+    from vaultmem.embedding.embed import Embedder
 
     if args.name not in _MODELS:
         raise UsageError(f"there are {' and '.join(_MODELS)}; see vaultmem model")
@@ -214,7 +215,7 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
 
 def backup(args: Namespace, output: Output) -> int:
     """Back up what the notes cannot give back; or verify a backup, or restore it."""
-    from vaultmem.memories import backup as backups
+    from vaultmem.operations import backup as backups
 
     with Vault(args.vault) as vault:
         folder = vault.config.text("memory_folder")

@@ -7,14 +7,14 @@ from typing import cast
 
 from vaultmem import config, paths
 from vaultmem.config import Config
+from vaultmem.embedding.models import open_embedder
 from vaultmem.errors import UsageError
 from vaultmem.index import LOCAL
-from vaultmem.index.models import open_embedder
-from vaultmem.index.shared_index import Near, open_server
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import Viewer, viewer
 from vaultmem.output import Output
-from vaultmem.search.recall_text import Recalled, block, entry
+from vaultmem.recall.recall_text import Recalled, block, entry
+from vaultmem.vectors.shared_index import Near, open_server
 
 if TYPE_CHECKING:
     from argparse import Namespace

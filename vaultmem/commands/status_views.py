@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vaultmem.adapter import JsonObject
-    from vaultmem.agent.health import AgentStatus, ModelState
     from vaultmem.agent.jobs import Job, JobState
-    from vaultmem.reminders.approving import Overview
+    from vaultmem.pending.approving import Overview
     from vaultmem.search.semantic import Second
+    from vaultmem.service.health import AgentStatus, ModelState
 
     Rows = list[tuple[str, str]]
 
@@ -244,8 +244,8 @@ def span(seconds: float) -> str:
 
 def doctor(args: Namespace, output: Output) -> int:
     """Examine the installation, the state, the notes and the agent. Changes nothing."""
-    from vaultmem.agent import health
     from vaultmem.doctor import examine, worst_first
+    from vaultmem.service import health
 
     with Vault(args.vault) as vault:
         findings = examine(vault)
@@ -363,7 +363,7 @@ def _run_job(args: Namespace, job: Job, output: Output) -> int:
 def _run_here(folder: str, job: Job, output: Output) -> JobState:
     """Run a job in this process, as the agent would, and record its run for it."""
     from vaultmem.agent import jobs as agent_jobs
-    from vaultmem.memories.ledger import Runs
+    from vaultmem.ledger.ledger import Runs
 
     with Vault(folder) as vault:
         warn(vault, output)

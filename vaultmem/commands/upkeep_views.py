@@ -21,18 +21,18 @@ from vaultmem.commands.rendering import (
     would_be,
 )
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.notes.places import ARCHIVE
 from vaultmem.output import Output
 from vaultmem.reminders.items import WORDS
 from vaultmem.text.sanitize import one_line, words
 from vaultmem.text.values import TYPE_CHECKING, plural
-from vaultmem.vault.places import ARCHIVE
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from vaultmem.commands.rendering import Answer
     from vaultmem.memories.reports import CommitReport, PlanReport, Skipped, UndoReport
-    from vaultmem.memories.review import ShownProposal
+    from vaultmem.review.review import ShownProposal
 
 FEW = 100  # entries of the history, in which those of conversations are looked for
 _QUESTION = "[a]ccept, [r]eject, [s]kip, [q]uit? "
@@ -49,7 +49,7 @@ def maintain(args: Namespace, output: Output) -> int:
             report = getattr(vault, name)(**params_of(name, args))
         show_report(report, output)
         if name == "dream" and not output.as_json:
-            from vaultmem.reminders.review_sources import strays
+            from vaultmem.pending.review_sources import strays
 
             folder = vault.config.text("memory_folder")
             for one in strays(vault.searcher().catalog, folder):
@@ -115,7 +115,7 @@ def review(args: Namespace, output: Output) -> int:
     """List the proposals of dreams and models, decide on one, or go through them; and list what else needs a look."""
     if args.id is None and (args.accept or args.reject):
         raise UsageError("name the proposal: vaultmem review ID --accept (or --reject)")
-    from vaultmem.memories.reads import RULES
+    from vaultmem.ledger.reads import RULES
 
     made = {says: kind for says in RULES if (kind := getattr(args, says))}
     with open_vault(args, output) as vault:

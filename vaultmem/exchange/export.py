@@ -26,10 +26,10 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.model import Memory
 from vaultmem.memories.store import Session
+from vaultmem.notes import pages
 from vaultmem.paths import make_private
 from vaultmem.progress import Silent, heard_by
 from vaultmem.text.times import seconds
-from vaultmem.vault import pages
 from vaultmem.vault.files import decode
 
 if TYPE_CHECKING:

@@ -18,14 +18,14 @@ from vaultmem.memories.item_answers import is_approved
 from vaultmem.memories.model import ARCHIVE, CATEGORIES, DEFAULT_SCOPE, INBOX, Memory, category_of
 from vaultmem.memories.reports import ChangeReport, PlanReport, header, report_done, report_planned
 from vaultmem.memories.store import MemoryStore, Session
+from vaultmem.notes import pages
+from vaultmem.notes.places import file_name
+from vaultmem.pending.approving import take_back
 from vaultmem.progress import Silent, heard_by, listener
-from vaultmem.reminders.approving import take_back
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_path, safe, title_of
-from vaultmem.vault import pages
 from vaultmem.vault.files import CAP, decode, digest
-from vaultmem.vault.places import file_name
 
 if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader

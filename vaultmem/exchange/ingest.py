@@ -7,22 +7,22 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 
+from vaultmem.dreams import short_texts
+from vaultmem.dreams.same import particulars
 from vaultmem.exchange import items
 from vaultmem.exchange.items import Item, item_of, without_editor_markup
+from vaultmem.ledger.ledger import take, taken_hashes
 from vaultmem.light import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict, cast
-from vaultmem.memories import short_texts
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import Draft, New
-from vaultmem.memories.ledger import take, taken_hashes
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory
 from vaultmem.memories.records import is_visible_to
 from vaultmem.memories.reports import PlanReport, header, report_done, report_planned
-from vaultmem.memories.same import particulars
 from vaultmem.memories.store import Session
-from vaultmem.memories.writing import Existing, look, new_memory
+from vaultmem.notes.blocks import MAX_TOKENS, count_tokens
+from vaultmem.operations.writing import Existing, look, new_memory
 from vaultmem.text import secrets, similarity, titles
 from vaultmem.text.times import seconds, stamp
-from vaultmem.vault.blocks import MAX_TOKENS, count_tokens
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject, Value

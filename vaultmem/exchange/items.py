@@ -10,12 +10,12 @@ from vaultmem.adapter import JsonObject, Value
 from vaultmem.errors import UsageError
 from vaultmem.light import NamedTuple
 from vaultmem.memories.arguments import Arguments
+from vaultmem.notes.blocks import MAX_TOKENS, MIN_TOKENS, count_tokens
+from vaultmem.notes.places import KEYS, key_of
 from vaultmem.plugins import language
 from vaultmem.text import secrets
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.values import EDITOR_LINE, lazy
-from vaultmem.vault.blocks import MAX_TOKENS, MIN_TOKENS, count_tokens
-from vaultmem.vault.places import KEYS, key_of
 
 _MOST_TAGS, _MOST_KEYS, _LONGEST, _MOST_LISTED = 50, 30, 200, 50
 _TAG = re.compile(r"[^\s,#\[\]\"'\x00-\x1f\x7f]+")

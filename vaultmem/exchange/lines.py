@@ -21,8 +21,8 @@ from vaultmem.errors import VaultmemError
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import SCOPE
 from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, POLICIES, MemoryRecord
+from vaultmem.notes.places import ARCHIVE, is_kept_free, portable
 from vaultmem.text.times import seconds, stamp
-from vaultmem.vault.places import ARCHIVE, is_kept_free, portable
 
 Json = dict[str, object]
 JSONL, MEMORIES, MEMORY_CLI = "jsonl", "memories", "memory-cli"

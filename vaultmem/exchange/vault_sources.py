@@ -13,11 +13,12 @@ from vaultmem.exchange.lines import json_line
 from vaultmem.exchange.sources import NOTHING, Apart, Found, Passed, Text, Tree
 from vaultmem.light import NamedTuple
 from vaultmem.memories.model import link_targets
-from vaultmem.vault import files, frontmatter, pages
-from vaultmem.vault.dialects import Rulebook, open_rulebook
+from vaultmem.notes import frontmatter, pages
+from vaultmem.notes.dialects import Rulebook, open_rulebook
+from vaultmem.notes.frontmatter import split
+from vaultmem.notes.places import ours_as
+from vaultmem.vault import files
 from vaultmem.vault.files import Root
-from vaultmem.vault.frontmatter import split
-from vaultmem.vault.places import ours_as
 
 # What properties say of a text: of a Markdown file that no editor's rules are known for, of a page of nothing else.
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from vaultmem.errors import NoteChangedError
 from vaultmem.history.commits import Difference
 from vaultmem.light import NamedTuple
+from vaultmem.notes.places import ARCHIVE, is_our_page
 from vaultmem.vault.batches import PlannedWrite
-from vaultmem.vault.places import ARCHIVE, is_our_page
 
 Refused = tuple[str, str]  # path and reason
 

@@ -1,4 +1,4 @@
-"""The index: catalog, keyword index, vectors, and what keeps them equal to the notes."""
+"""The index: the catalog, the keyword index, and what keeps them equal to the notes."""
 
 from vaultmem.errors import ModelError
 from vaultmem.text.times import OFF

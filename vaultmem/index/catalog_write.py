@@ -10,11 +10,11 @@ from vaultmem.adapter import Note, Properties, Task
 from vaultmem.index import ASKS
 from vaultmem.index.catalog import Catalog
 from vaultmem.light import NamedTuple
+from vaultmem.notes import blocks
+from vaultmem.notes import blocks as blocking
+from vaultmem.notes.blocks import text_hash
 from vaultmem.text import scripts, times
 from vaultmem.text.values import value
-from vaultmem.vault import blocks
-from vaultmem.vault import blocks as blocking
-from vaultmem.vault.blocks import text_hash
 from vaultmem.vault.conflicts import Places, conflicts, doubtful, nearly_equal
 
 Resolve = Callable[[str, str, str, Sequence[Sequence[str]]], tuple[str | None, int]]

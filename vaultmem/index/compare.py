@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from vaultmem.errors import VaultGoneError
 from vaultmem.index.catalog import Catalog
 from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.notes.dialects import Rulebook
 from vaultmem.progress import Progress
 from vaultmem.vault import identity
-from vaultmem.vault.dialects import Rulebook
 from vaultmem.vault.walk import Entry, Look, Trouble, nfc, walk
 
 if TYPE_CHECKING:

@@ -23,12 +23,12 @@ from vaultmem.index.catalog import Catalog
 from vaultmem.index.catalog_write import Copies, Entry, Judged, block_row, index_entries
 from vaultmem.index.compare import Diff, Manner, Place, Report, Work
 from vaultmem.light import TYPE_CHECKING
+from vaultmem.notes import blocks
+from vaultmem.notes.dialects import Rulebook, parse_note
+from vaultmem.notes.places import ours_as, page_path
 from vaultmem.plugins import language
 from vaultmem.progress import Progress
-from vaultmem.vault import blocks
 from vaultmem.vault import files as vault
-from vaultmem.vault.dialects import Rulebook, parse_note
-from vaultmem.vault.places import ours_as, page_path
 from vaultmem.vault.walk import Entry as File
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from vaultmem.index.catalog import spoken
 from vaultmem.index.compare import Place, Report, Work, check_rebuild
 from vaultmem.index.indexer import KNOWN_NOTES, Indexer
 from vaultmem.index.state import State
+from vaultmem.notes.dialects import Rulebook, open_rulebook
 from vaultmem.progress import Progress, Silent
 from vaultmem.text.values import OnError
 from vaultmem.vault import files, identity
-from vaultmem.vault.dialects import Rulebook, open_rulebook
 from vaultmem.vault.walk import walk
 
 __all__ = [

@@ -1,1 +1,1 @@
-"""Memories: what commands and jobs do with them."""
+"""Memories: what one is, and the store that reads and writes them as notes."""

@@ -74,7 +74,7 @@ def reason(scope: str, to: Viewer, *, private: bool) -> str:
 
 def scope_of(properties: Properties, *, memory: bool) -> str:
     """The scope of a note. An unknown word hides a memory from all assistants; elsewhere it limits nothing."""
-    from vaultmem.vault.places import key_of  # a start-up hook does without
+    from vaultmem.notes.places import key_of  # a start-up hook does without
 
     raw = next((one for key, one in properties.items() if key_of(key) == "scope"), None)
     scope = raw.strip() if isinstance(raw, str) else ""

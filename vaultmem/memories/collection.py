@@ -10,9 +10,10 @@ from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.memory_file import MemoryCache, Reader, Stored, fold
 from vaultmem.memories.model import Memory
 from vaultmem.memories.snapshot import Names, Snapshot, is_suspect
+from vaultmem.notes import pages
 from vaultmem.text.similarity import resemblance, resembling
 from vaultmem.text.values import lazy
-from vaultmem.vault import files, pages
+from vaultmem.vault import files
 from vaultmem.vault.files import Inside
 from vaultmem.vault.walk import Entry, Look, Trouble, nfc, walk
 

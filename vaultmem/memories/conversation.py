@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from vaultmem.adapter import Properties, Value
 from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol
+from vaultmem.notes.blocks import telling_words
+from vaultmem.notes.places import ENTRIES, INBOX, RECORDS, entry_parts
 from vaultmem.text.titles import conversation_problem
 from vaultmem.text.values import lazy
-from vaultmem.vault.blocks import telling_words
-from vaultmem.vault.places import ENTRIES, INBOX, RECORDS, entry_parts
 
 if TYPE_CHECKING:
     from typing import TypeVar

@@ -73,7 +73,7 @@ class Plan(NamedTuple):
     left: int = 0  # how many more changes there are than one run may do
 
 
-LOST = "lost"  # the kind of an expectation that fails, see memories.expectations
+LOST = "lost"  # the kind of an expectation that fails, see operations.expectations
 HALTED = "halted"  # the kind of finding with which a job asks before it goes on
 LEAVING = ("expire", "decay")  # steps that archive for age, and the kinds of their findings
 NOTICE = timedelta(days=7)  # for which a fact stands on the page before a job archives it

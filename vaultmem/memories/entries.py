@@ -22,11 +22,11 @@ from vaultmem.memories.conversation import (
     is_away,
 )
 from vaultmem.memories.memory_file import compact
+from vaultmem.notes import pages
+from vaultmem.notes.places import ENTRIES, file_name, is_our_page
 from vaultmem.text.times import seconds
 from vaultmem.vault import files as vault
-from vaultmem.vault import pages
 from vaultmem.vault.conflicts import Places, conflicts
-from vaultmem.vault.places import ENTRIES, file_name, is_our_page
 from vaultmem.vault.walk import Entry as File
 from vaultmem.vault.walk import Look, Trouble, walk
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from vaultmem.adapter import Properties, Value
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import DREAM, is_connected
-from vaultmem.vault.places import key_of
+from vaultmem.notes.places import key_of
 
 if TYPE_CHECKING:
     from vaultmem.history.commits import Record

@@ -15,11 +15,11 @@ from vaultmem.adapter import Properties, Value
 from vaultmem.errors import StateError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory, link_targets
+from vaultmem.notes import pages, places
 from vaultmem.paths import keep_private, make_private
 from vaultmem.text.similarity import content_hash, opening, sketch
 from vaultmem.text.times import seconds
 from vaultmem.text.values import lazy
-from vaultmem.vault import pages, places
 from vaultmem.vault.files import CAP, Inside, decode, reason_of, same_moment
 from vaultmem.vault.walk import Entry, nfc
 

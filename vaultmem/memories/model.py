@@ -10,9 +10,7 @@ from functools import cache
 
 from vaultmem.adapter import Properties
 from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
-from vaultmem.text.times import seconds
-from vaultmem.text.values import EVERYBODY, lazy, value
-from vaultmem.vault.places import (
+from vaultmem.notes.places import (
     ARCHIVE,
     CATEGORIES,
     ENTRIES,
@@ -24,6 +22,8 @@ from vaultmem.vault.places import (
     key_of,
     named,
 )
+from vaultmem.text.times import seconds
+from vaultmem.text.values import EVERYBODY, lazy, value
 
 if TYPE_CHECKING:
     from fsrs import Scheduler

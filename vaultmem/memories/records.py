@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from vaultmem.adapter import Properties, Value
+from vaultmem.ledger.reads import ReadCount
 from vaultmem.light import NamedTuple
 from vaultmem.memories import model
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory, MemoryRecord
-from vaultmem.memories.reads import ReadCount
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.values import lazy
 

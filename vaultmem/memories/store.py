@@ -13,23 +13,25 @@ from vaultmem.adapter import FrontMatter
 from vaultmem.config import Config
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.index.state import State
+from vaultmem.ledger import reads
+from vaultmem.ledger.ledger import Ledger
+from vaultmem.ledger.reads import Content, Left, ReadCount
 from vaultmem.light import TYPE_CHECKING, RLock
-from vaultmem.memories import access, item_answers, reads, records
+from vaultmem.memories import access, item_answers, records
 from vaultmem.memories.access import is_private
 from vaultmem.memories.collection import Collection
 from vaultmem.memories.conversation import is_talk
 from vaultmem.memories.draft import CREATE, TO_ARCHIVE, Change, Draft, Plan
-from vaultmem.memories.ledger import Ledger
 from vaultmem.memories.memory_file import compact
 from vaultmem.memories.model import Memory, MemoryRecord, new_id
-from vaultmem.memories.reads import Content, Left, ReadCount
 from vaultmem.memories.records import Known
+from vaultmem.notes import pages
+from vaultmem.notes.dialects import Rulebook, open_rulebook
+from vaultmem.notes.places import file_name, is_recorded
 from vaultmem.text.similarity import content_hash
-from vaultmem.vault import identity, pages
+from vaultmem.vault import identity
 from vaultmem.vault.batches import DOING, Batches, Header, Outcome, PlannedWrite
-from vaultmem.vault.dialects import Rulebook, open_rulebook
 from vaultmem.vault.files import Root, content, decode, digest
-from vaultmem.vault.places import file_name, is_recorded
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from vaultmem.memories.entries import ConversationFiles
     from vaultmem.memories.item_answers import Answer
     from vaultmem.memories.view import Examples, View
-    from vaultmem.reminders.pending import Pending
+    from vaultmem.pending.pending import Pending
 
 
 # From changes to files: each is made on the newest bytes of its file, all of a plan as one batch.
@@ -98,7 +100,7 @@ def _warn(line: str) -> None:
 
 
 class MemoryStore:
-    """The memories of one vault, but for what is pending: see vaultmem.reminders.desk. Who writes holds the lock of the
+    """The memories of one vault, but for what is pending: see vaultmem.pending.desk. Who writes holds the lock of the
     state folder.
 
     Any thread may use it; they wait for each other. `told` hears the paths that were written. Most verbs need little

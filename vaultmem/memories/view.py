@@ -12,8 +12,8 @@ from vaultmem.index import catalog_read
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.model import ARCHIVE, CATEGORIES, Memory
 from vaultmem.memories.records import confidence, reads_of
+from vaultmem.notes.places import is_our_page
 from vaultmem.plugins import language
-from vaultmem.vault.places import is_our_page
 from vaultmem.vault.walk import walk
 
 if TYPE_CHECKING:

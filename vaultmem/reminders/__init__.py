@@ -1,1 +1,1 @@
-"""What is due in the vault: extracted, notified, listed in pending.md, answered."""
+"""What is due: extracted from notes, scheduled, notified."""

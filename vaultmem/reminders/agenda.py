@@ -15,16 +15,16 @@ from vaultmem.errors import StateError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.catalog_write import BLOCK, OPENING, TASK
+from vaultmem.ledger.ledger import Ledger
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import is_private, scope_of
 from vaultmem.memories.item_answers import author_of, is_foreign, item_ids, memory_id
-from vaultmem.memories.ledger import Ledger
+from vaultmem.notes import blocks
+from vaultmem.notes.places import REMINDERS, folded_name, in_conversation
 from vaultmem.reminders import schedules
 from vaultmem.reminders.due import Due, Identified, Schedule, with_id
 from vaultmem.reminders.schedules import BEGAN, Own, Place, Source, Written
 from vaultmem.text.values import EVERYBODY
-from vaultmem.vault import blocks
-from vaultmem.vault.places import REMINDERS, folded_name, in_conversation
 
 log = logging.getLogger("vaultmem.reminders")
 

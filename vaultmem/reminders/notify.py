@@ -14,16 +14,16 @@ from functools import cached_property
 
 from vaultmem.errors import NotificationError
 from vaultmem.light import TYPE_CHECKING
+from vaultmem.notes.places import page_path
 from vaultmem.reminders.alarms import Alarm, Planned
 from vaultmem.synclog.log_entries import Notified
 from vaultmem.text import sanitize
-from vaultmem.vault.places import page_path
 
 if TYPE_CHECKING:
     from vaultmem.config import Config
     from vaultmem.index.state import State
+    from vaultmem.notes.dialects import Rulebook
     from vaultmem.reminders.desktop import Desktop
-    from vaultmem.vault.dialects import Rulebook
 
 log = logging.getLogger("vaultmem.reminders")
 

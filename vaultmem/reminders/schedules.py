@@ -328,7 +328,7 @@ def _days_of_writing(path: str, folded: Properties) -> set[str]:
 
 def remind(session: Session, params: Arguments) -> JsonObject:
     """Write a reminder: its words, or `at` and `repeat`, say when. What is not understood is refused."""
-    from vaultmem.memories.writing import write  # what is due is read more often
+    from vaultmem.operations.writing import write  # what is due is read more often
 
     now = session.view.now
     at = params.text("at")

@@ -1,1 +1,1 @@
-"""What finds notes and memories: queries, ranking, search, recall, related notes."""
+"""What finds notes and memories: queries, ranking, search, related notes."""

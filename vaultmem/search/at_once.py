@@ -11,9 +11,9 @@ from vaultmem.errors import StateError
 from vaultmem.index import ORD_BITS
 from vaultmem.index.catalog import Catalog
 from vaultmem.index.catalog_read import paths_of
+from vaultmem.notes.dialects import open_rulebook
 from vaultmem.search.publish import text_at
 from vaultmem.search.semantic import Meaning
-from vaultmem.vault.dialects import open_rulebook
 from vaultmem.vault.files import Root
 
 CAP = 0.15  # seconds

@@ -11,10 +11,10 @@ from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.index.catalog_read import ids
 from vaultmem.light import TYPE_CHECKING, cast
 from vaultmem.memories import access, model
+from vaultmem.notes.places import CHAT, ENTRIES, RECORDS, key_of
 from vaultmem.search import query as language
 from vaultmem.search.query import Filter
 from vaultmem.text.values import encodable
-from vaultmem.vault.places import CHAT, ENTRIES, RECORDS, key_of
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -285,8 +285,8 @@ class CatalogCache:
     def _by_reads(self, agings: list[model.Aging], now: float) -> dict[str, float]:
         """The same for those whose policy learns from being read, by id. Few have it, and it takes long to load."""
         from vaultmem.index.state import State
-        from vaultmem.memories import reads
-        from vaultmem.memories.ledger import Ledger
+        from vaultmem.ledger import reads
+        from vaultmem.ledger.ledger import Ledger
 
         known = reads.counts(Ledger(State(self._folder).path("ledger.db")))
         times = {each.id: known[each.id].times if each.id in known else () for each in agings}

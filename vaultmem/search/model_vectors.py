@@ -9,23 +9,23 @@ from typing import Concatenate, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from vaultmem.embedding.embed import TextEmbedder
+from vaultmem.embedding.minilm import MEAN
+from vaultmem.embedding.models import Model
 from vaultmem.index import ORD_BITS
 from vaultmem.index.catalog import Catalog
-from vaultmem.index.embed import TextEmbedder
-from vaultmem.index.exact import Allowed
-from vaultmem.index.live_rows import LiveRows, joined_vectors
-from vaultmem.index.minilm import MEAN
-from vaultmem.index.models import Model
 from vaultmem.index.state import State
-from vaultmem.index.vectors import VectorStore, open_index
 from vaultmem.light import TYPE_CHECKING
+from vaultmem.notes.blocks import text_hash
 from vaultmem.progress import Progress
 from vaultmem.search import rank
-from vaultmem.vault.blocks import text_hash
+from vaultmem.vectors.exact import Allowed
+from vaultmem.vectors.live_rows import LiveRows, joined_vectors
+from vaultmem.vectors.vectors import VectorStore, open_index
 
 if TYPE_CHECKING:
-    from vaultmem.index.shared_index import SharedIndex
     from vaultmem.search.seats import Seats
+    from vaultmem.vectors.shared_index import SharedIndex
 
 FIRST_BLOCKS = 32
 ORDINAL = (1 << ORD_BITS) - 1

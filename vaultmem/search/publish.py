@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 
 from vaultmem.adapter import Properties
 from vaultmem.index.catalog import Catalog
-from vaultmem.index.shared_index import Fact, Health, Place
 from vaultmem.memories.access import is_private, scope_of
-from vaultmem.vault.blocks import embedded_text, text_hash
-from vaultmem.vault.dialects import Rulebook, read_note
+from vaultmem.notes.blocks import embedded_text, text_hash
+from vaultmem.notes.dialects import Rulebook, read_note
+from vaultmem.vectors.shared_index import Fact, Health, Place
 
 __all__ = ["Health", "places", "text_at"]
 

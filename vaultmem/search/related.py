@@ -9,6 +9,9 @@ from collections import Counter
 from vaultmem.errors import ModelError
 from vaultmem.index import ORD_BITS, catalog_read
 from vaultmem.memories.access import PERSON, Viewer
+from vaultmem.notes import dialects as matching
+from vaultmem.notes import frontmatter
+from vaultmem.notes.dialects import open_rulebook, parse_note
 from vaultmem.search import query as language
 from vaultmem.search import rank
 from vaultmem.search.cache import filter_notes
@@ -17,9 +20,7 @@ from vaultmem.search.query import Ask, Hit, Query, Term
 from vaultmem.search.search import Searcher
 from vaultmem.search.snippet import read_lines
 from vaultmem.text.values import value
-from vaultmem.vault import dialects as matching
-from vaultmem.vault import files, frontmatter
-from vaultmem.vault.dialects import open_rulebook, parse_note
+from vaultmem.vault import files
 
 DISTINCTIVE_WORDS = 20
 LINK_POINTS = {"links to it": 0.25, "is linked from it": 0.25, "linked by the same notes": 0.15}

@@ -9,9 +9,9 @@ from vaultmem.index import ORD_BITS, catalog_read
 from vaultmem.index.catalog import Catalog, below
 from vaultmem.light import NamedTuple
 from vaultmem.memories.conversation import TURNS, USER
+from vaultmem.notes.places import ENTRIES
 from vaultmem.search.rank import BESIDE
 from vaultmem.text.times import seconds
-from vaultmem.vault.places import ENTRIES
 from vaultmem.vault.walk import without_records
 
 GAP = 6 * 3600.0  # seconds of silence between two sessions

@@ -9,27 +9,27 @@ from pathlib import Path
 
 from vaultmem import paths
 from vaultmem.config import Config
+from vaultmem.embedding.embed import TextEmbedder
+from vaultmem.embedding.models import DEFAULT, open_embedder
 from vaultmem.errors import ConfigError, ModelError
 from vaultmem.index import LOCAL, catalog_read
 from vaultmem.index.catalog import Catalog
-from vaultmem.index.embed import TextEmbedder
-from vaultmem.index.models import DEFAULT, open_embedder
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access
+from vaultmem.notes import blocks as note_facts
+from vaultmem.notes.blocks import text_hash
+from vaultmem.notes.dialects import Rulebook, open_rulebook, read_note
 from vaultmem.progress import Progress, Silent
 from vaultmem.search import publish, rank
 from vaultmem.search.model_vectors import ModelVectors, Vectors, similarities
 from vaultmem.search.search import Searcher
 from vaultmem.text import scripts
-from vaultmem.vault import blocks as note_facts
 from vaultmem.vault import files, identity
-from vaultmem.vault.blocks import text_hash
-from vaultmem.vault.dialects import Rulebook, open_rulebook, read_note
 
 if TYPE_CHECKING:
-    from vaultmem.index.shared_index import Health, Place, SharedIndex
     from vaultmem.search.seats import Seats
+    from vaultmem.vectors.shared_index import Health, Place, SharedIndex
 
 BLOCKS_AT_ONCE = 512  # read, embed and store so many, then the next
 BLOCKS_ASIDE = 128  # the same where somebody may wait for the newest of them
@@ -140,7 +140,7 @@ class Meaning(ModelVectors):
         """The index that the settings name in place of this machine's own, or why there is none."""
         if self._config.text("index.backend") == LOCAL:
             return None, None
-        from vaultmem.index import shared_index  # few have one
+        from vaultmem.vectors import shared_index  # few have one
 
         name = identity.shared_name(self.folder, self._config.text("memory_folder"))
         try:

@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from types import MappingProxyType
 
+from vaultmem.ledger.reads import ACCEPTED, REJECTED
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, Answer
-from vaultmem.memories.reads import ACCEPTED, REJECTED
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import seconds
 from vaultmem.text.values import lazy

@@ -16,11 +16,12 @@ from collections.abc import Set as AbstractSet
 
 from vaultmem import now as clock
 from vaultmem.errors import VaultmemError
+from vaultmem.ledger import reads
+from vaultmem.ledger.ledger import Ledger
+from vaultmem.ledger.reads import ACCEPTED, EARLIER, HERE, MOST_WRITTEN, REJECTED, Share
 from vaultmem.light import NamedTuple
-from vaultmem.memories import reads
 from vaultmem.memories.item_answers import Answer
-from vaultmem.memories.ledger import Ledger
-from vaultmem.memories.reads import ACCEPTED, EARLIER, HERE, MOST_WRITTEN, REJECTED, Share
+from vaultmem.notes.places import GENERATED, SYNC
 from vaultmem.synclog.log_entries import (
     BASELINE,
     BEFORE,
@@ -50,7 +51,6 @@ from vaultmem.text.times import seconds, stamp
 from vaultmem.vault import conflicts, files, write
 from vaultmem.vault.conflicts import conflict_original
 from vaultmem.vault.moves import refuse_links
-from vaultmem.vault.places import GENERATED, SYNC
 
 ANSWERS = GENERATED[2]  # the one page of all machines, from before each had its own
 BELIEVED = 2 * 366 * 86_400.0  # seconds by which the clock of another machine may be ahead

@@ -1,1 +1,1 @@
-"""The files of a vault: walked, read, written safely, watched; front matter and properties."""
+"""The files of a vault: walked, read, written safely, watched, and what a kill cut off."""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vaultmem.adapter.services import Model, Nearby, Settings
-    from vaultmem.index.embed import TextEmbedder
+    from vaultmem.embedding.embed import TextEmbedder
 
 
 def open_model(settings: Settings) -> Model | None:

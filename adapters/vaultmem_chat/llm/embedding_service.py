@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vaultmem import credentials
 from vaultmem.credentials import Key
+from vaultmem.embedding.embed import TextEmbedder, normalize_rows, vector_of
+from vaultmem.embedding.models import DEFAULT, Model, model_key
 from vaultmem.errors import EmbeddingServiceError, LlmError, ModelError
-from vaultmem.index.embed import TextEmbedder, normalize_rows, vector_of
-from vaultmem.index.models import DEFAULT, Model, model_key
 from vaultmem.paths import replace_private
 from vaultmem.text import secrets, times, urls
 from vaultmem_chat.llm.llm import Patience, lasting_reply, refusal

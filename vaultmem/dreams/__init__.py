@@ -1,0 +1,1 @@
+"""Dreams: what is near, the same, replaced or contradicted, and what follows from it."""

@@ -1,0 +1,330 @@
+"""The category of a memory by what it says, in English and Chinese: weighted signals, and what an embedding adds.
+
+Each category collects the weights of its signals and, where the caller knows how close the text's meaning is to the
+category's prototypes (memories.view), that closeness above the mean of all. A softmax over these sums, with one
+more seat for "none of them", is the confidence; below THRESHOLD the memory stays in the inbox.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from itertools import islice
+
+from vaultmem.adapter import Moment, Value
+from vaultmem.dreams.short_texts import (
+    HANS,
+    facts,
+    form,
+    importance,
+    memory_type,
+    novelty,
+    salience,
+)
+from vaultmem.light import NamedTuple
+from vaultmem.memories.draft import Draft, Finding
+from vaultmem.memories.model import CATEGORIES, INBOX, REMINDERS, Memory
+from vaultmem.plugins import language
+from vaultmem.progress import listener
+from vaultmem.text.values import lazy, plural
+
+CAP = 4000  # characters; what a text is about shows early
+THRESHOLD = 0.5  # of ten memories that clear it, nine are filed rightly: see benchmarks/classify.py
+TARGETS = tuple(category for category in CATEGORIES if category != INBOX)
+SHARPNESS = 1.2  # of the softmax
+NONE_OF_THEM = 1.0  # the sum that "none of them" has without a word for it
+CLOSENESS_WEIGHT = 8.0  # of one whole cosine above the mean
+IMPERSONAL = 1.6  # for knowledge: a text that speaks of nobody
+SOMEBODY = 1.6  # for people: a text that states of somebody what is true of people alone
+_OF_PEOPLE = ("lives in", "works at", "married to", "born in")  # statements
+_MOST_SHOWN = 6
+
+_DENIAL = form("denied")
+_DENIAL_REACH = 32
+_PERSON = form("somebody")
+
+
+class Signal(NamedTuple):
+    """One row of the table; each thing that its pattern finds counts once, and two of them at most."""
+
+    category: str
+    pattern: re.Pattern[str]
+    weight: float
+    deniable: bool  # a denial just before takes it back
+    han: bool
+
+
+@cache
+def signals() -> tuple[Signal, ...]:
+    """The words that hint at a category, with their weights; the English ones first."""
+    tables = language().table("categories")
+    return (*_read(tables["english"], han=False), *_read(tables["chinese"], han=True))
+
+
+def _read(language: Mapping[str, Mapping[str, str]], *, han: bool) -> Iterator[Signal]:
+    parts = {f"<{name}>": part for name, part in language["parts"].items()}
+    for category, rows in language["signals"].items():
+        for row in rows.strip("\n").replace("\n    ", "").split("\n"):
+            weight, _, words = row.partition(" ")
+            deniable, words = words.startswith("~"), words.removeprefix("~")
+            for name, part in parts.items():
+                words = words.replace(name, part)
+            pattern = words if han else rf"(?<!\w)(?:{words})(?!\w)"
+            yield Signal(category, lazy(pattern, re.MULTILINE), float(weight), deniable, han)
+
+
+class Scored(NamedTuple):
+    """Sums of weights by category, those with any, and the signals behind them, strongest first."""
+
+    scores: Mapping[str, float]
+    why: tuple[str, ...]
+
+
+class Verdict(NamedTuple):
+    """What a text is; `category` is None where that is not sure enough."""
+
+    category: str | None
+    confidence: float  # 0.0 to 1.0, of the best category even where it is not given
+    why: tuple[str, ...]  # 'preferences: "prefers" +2.6'
+    scores: Mapping[str, float]
+
+
+class _Hit(NamedTuple):
+    category: str
+    word: str
+    weight: float
+
+
+def scores(text: str) -> Scored:
+    """What the signals alone say."""
+    hits = sorted(_hits(text[:CAP]), key=lambda hit: (-hit.weight, hit.category, hit.word))
+    why = [f'{hit.category}: "{hit.word}" +{hit.weight:g}' for hit in hits]
+    sums: dict[str, float] = defaultdict(float)
+    for hit in hits:
+        sums[hit.category] = round(sums[hit.category] + hit.weight, 4)
+    if "people" not in sums and (told := _of_somebody(text)):
+        sums["people"] = SOMEBODY
+        why.append(f"people: says what somebody {told} +{SOMEBODY:g}")
+    if "people" not in sums and _is_impersonal(text[:CAP]):
+        sums["knowledge"] = round(sums["knowledge"] + IMPERSONAL, 4)
+        why.append(f"knowledge: speaks of nobody +{IMPERSONAL:g}")
+    return Scored(sums, tuple(why))
+
+
+def classify(text: str, closeness: Mapping[str, float] | None = None) -> Verdict:
+    """The category of a text. `closeness`: cosines by category, see memories.view.closeness_to."""
+    scored = scores(text)
+    sums = {category: scored.scores.get(category, 0.0) for category in TARGETS}
+    for category, extra in _lift(closeness).items():
+        sums[category] += extra
+    best = max(sums, key=sums.__getitem__)
+    confidence = round(_share(sums, best), 4)
+    why = [line for line in scored.why if line.startswith(f"{best}: ")][:_MOST_SHOWN]
+    if closeness and best in closeness:
+        why.append(f"{best}: close in meaning ({closeness[best]:.2f})")
+    rounded = {category: round(total, 4) for category, total in sums.items()}
+    return Verdict(best if confidence >= THRESHOLD else None, confidence, tuple(why), rounded)
+
+
+def _of_somebody(text: str) -> str:
+    """What a text states of another person that is true of people alone, in other words than the signals know."""
+    stated = facts(text[:SHORT])
+    return next(
+        (one.property for one in stated if one.property in _OF_PEOPLE and one.subject != "user"), ""
+    )
+
+
+def _is_impersonal(text: str) -> bool:
+    return len(text.split()) + len(HANS.findall(text)) > 3 and not _PERSON.search(text.lower())
+
+
+def _hits(text: str) -> Iterator[_Hit]:
+    folded = text.lower()
+    scripts = {
+        True: HANS.search(folded) is not None,
+        False: re.search(r"[a-z]", folded) is not None,
+    }
+    for signal in signals():
+        if scripts[signal.han]:
+            matches = signal.pattern.finditer(folded)
+            sure = (m for m in matches if not (signal.deniable and _is_denied(folded, m.start())))
+            words = dict.fromkeys(word for match in sure if (word := match[0].strip()))
+            for word in islice(words, 2):
+                yield _Hit(signal.category, word, signal.weight)
+
+
+def _is_denied(text: str, at: int) -> bool:
+    return _DENIAL.search(text[max(0, at - _DENIAL_REACH) : at]) is not None
+
+
+def _lift(closeness: Mapping[str, float] | None) -> dict[str, float]:
+    """What each category gains by being closer in meaning than the others; loses, if further."""
+    cosines = (closeness or {}).items()
+    known = {c: min(1.0, max(-1.0, v)) for c, v in cosines if c in TARGETS and math.isfinite(v)}
+    if not known:
+        return {}
+    mean = sum(known.values()) / len(known)
+    return {category: CLOSENESS_WEIGHT * (v - mean) for category, v in known.items()}
+
+
+def _share(sums: Mapping[str, float], best: str) -> float:
+    top = max(*sums.values(), NONE_OF_THEM)
+    odds = {category: math.exp(SHARPNESS * (value - top)) for category, value in sums.items()}
+    return odds[best] / (sum(odds.values()) + math.exp(SHARPNESS * (NONE_OF_THEM - top)))
+
+
+# Files memories under the category that the classifier tells.
+
+BATCH = 64  # texts: a model is faster so
+JUDGED = 4000  # characters that the classifier looks at
+OTHERWISE = "knowledge"
+UNSURE = "unsure"  # finding: filed, though no category is likelier than not
+SHORT = 240  # characters: a longer text has more to say than when to be reminded
+LATE = 86400.0  # seconds a reminder may be over and still be worth giving
+READS = 3  # in the inbox, that make a memory worth a place of its own
+
+
+def judge_all(draft: Draft, memories: Sequence[Memory]) -> Iterator[tuple[Memory, str, Verdict]]:
+    """Each memory with its content and the verdict on it."""
+    heard = listener()
+    heard.stage("filing", len(memories))
+    for batch in _batches(memories):
+        texts = [draft.content(memory) for memory in batch]
+        near = draft.view.closeness([text[:JUDGED] for text in texts]) or {}
+        for memory, text in zip(batch, texts, strict=True):
+            yield memory, text, classify(text, near.get(text[:JUDGED]))
+            heard.advance()
+
+
+def _batches(memories: Sequence[Memory]) -> Iterator[Sequence[Memory]]:
+    return (memories[at : at + BATCH] for at in range(0, len(memories), BATCH))
+
+
+def guesses(verdict: Verdict) -> list[tuple[str, float]]:
+    """The possible categories of content, likeliest first."""
+    rated = [
+        (name, score)
+        for name, score in verdict.scores.items()
+        if score > 0 and name in CATEGORIES and name not in (INBOX, REMINDERS)
+    ]
+    return sorted(rated, key=lambda each: (-each[1], each[0]))
+
+
+def best(verdict: Verdict) -> str:
+    """The category that is most likely, however unsure that is, and one for what nothing tells of."""
+    return verdict.category or next((name for name, _ in guesses(verdict)), OTHERWISE)
+
+
+def file_inbox(draft: Draft) -> None:
+    """Move inbox memories to their category; judge also people's files that came into a category's folder."""
+    file_all(draft, [memory for memory in draft.memories() if memory.phase == INBOX])
+    adopted = [
+        memory
+        for memory in draft.memories()
+        if memory.phase != INBOX
+        and draft.is_changed(memory)
+        and not {"importance", "memory_type"} <= memory.properties.keys()
+    ]
+    _rate(draft, adopted)
+
+
+def file_all(draft: Draft, waiting: Sequence[Memory]) -> None:
+    """File these memories of the inbox."""
+    for memory, text, verdict in judge_all(draft, waiting):
+        _file(draft, memory, text, verdict)
+    _rate(draft, waiting)
+
+
+def upgrade(draft: Draft, reads: int = READS) -> None:
+    """File inbox memories that were read `reads` times under their likeliest category."""
+    often = [m for m in draft.memories() if m.phase == INBOX and draft.reads(m) >= reads]
+    for memory, _, verdict in judge_all(draft, often):
+        if draft.may(memory):
+            why = f"read {plural(draft.reads(memory), 'time')} in the inbox"
+            draft.move(memory, best(verdict), why)
+
+
+def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
+    """File one. Of a tie the stronger category wins; the other becomes a tag."""
+    moment: Moment | None = None
+    names = [name for name, _ in guesses(verdict)]
+    category = best(verdict)
+    if category == REMINDERS:
+        moment = due(draft, memory, text)
+        is_timed = any(map(memory.properties.get, ("remind", "due")))
+        is_timed = is_timed or bool(
+            language().times(language().prose(text), draft.written_at(memory))
+        )
+        category = REMINDERS if is_plain(text) and is_timed else next(iter(names), OTHERWISE)
+    if not draft.may(memory):
+        return
+    signs = [sign.removeprefix(f"{category}: ") for sign in verdict.why[:2]]
+    why = f"{category}: {', '.join(signs) or 'nearest in meaning'} ({verdict.confidence:.2f})"
+    draft.move(memory, category, why)
+    if verdict.category is None:
+        draft.find(Finding(UNSURE, memory.path, why))
+        if (second := _tied(text, category, names)) and second not in memory.tags:
+            draft.set(memory, f"tagged #{second}", tags=[*memory.tags, second])
+    if category == REMINDERS and moment is not None and "remind" not in memory.properties:
+        draft.set(memory, why, **times_of(moment))
+
+
+def _tied(text: str, category: str, names: Sequence[str]) -> str:
+    """The category after this one, where the words of the text say as much for it."""
+    by_words = scores(text).scores
+    own = by_words.get(category, 0.0)
+    return next(
+        (name for name in names if name != category and by_words.get(name, 0.0) >= own > 0), ""
+    )
+
+
+def _rate(draft: Draft, memories: Sequence[Memory]) -> None:
+    """Set importance and type where they are missing; without a model importance is for later."""
+    for batch in _batches(memories):
+        texts = [draft.content(memory)[:JUDGED] for memory in batch]
+        near = draft.view.familiarity(texts)
+        for memory, text in zip(batch, texts, strict=True):
+            own = draft.see(memory).properties
+            sets: dict[str, Value] = {}
+            if "memory_type" not in own:
+                sets["memory_type"] = memory_type(text)
+            if "importance" not in own and near is not None:
+                sets["importance"] = importance(novelty(near.get(text)), salience(text))
+            if sets and draft.may(memory):
+                draft.set(memory, "judged: " + ", ".join(sets), **sets)
+
+
+# When a memory wants to remind.
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text is a reminder and nothing else."""
+    return len(text) <= SHORT and text.strip().count("\n") < 2
+
+
+def due(draft: Draft, memory: Memory, text: str) -> Moment | None:
+    """When a text wants to remind, from the day it was written; None when that is over. Else the first time to come."""
+    now, since = draft.view.now, draft.written_at(memory)
+    moment = language().reminder(text, since) or _to_come(text, since)
+    if moment is not None and moment.repeat:
+        if language().phrase(text, since).rest:
+            return None
+        return language().reminder(text, now) or _to_come(text, now) or moment
+    return moment if moment and moment.when.timestamp() > now.timestamp() - LATE else None
+
+
+def _to_come(text: str, now: datetime) -> Moment | None:
+    for moment in language().times(language().prose(text), now):
+        if moment.when > now or (moment.all_day and moment.when.date() == now.date()):
+            return moment
+    return None
+
+
+def times_of(moment: Moment) -> dict[str, Value]:
+    """The properties that say when to remind."""
+    repeat: dict[str, Value] = {"repeat": moment.repeat} if moment.repeat else {}
+    return {"remind": moment.iso(), **repeat}

@@ -1,0 +1,212 @@
+"""Times in memories, for a deep dream: relative days get the date they meant, and sentences that want to remind of
+something become reminders."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+from vaultmem.adapter import Moment, Properties, Value
+from vaultmem.dreams.classify import due, is_plain, times_of
+from vaultmem.dreams.links import entries, link_to
+from vaultmem.light import NamedTuple
+from vaultmem.memories.access import DREAM
+from vaultmem.memories.draft import Draft, New, is_known, is_own
+from vaultmem.memories.model import REMINDERS, Memory
+from vaultmem.plugins import language
+from vaultmem.text.similarity import content_hash
+from vaultmem.text.times import stamp
+from vaultmem.text.titles import free_title
+from vaultmem.text.values import lazy
+
+# --- "Tomorrow" means nothing a week later: relative days get the date they meant
+
+STALE = 86400.0  # seconds after which a relative day is no longer today's
+LONGEST_DATED = 100_000  # characters; nobody notes days in what is longer
+
+
+def stale_days(draft: Draft, looked: set[str] | None = None) -> None:
+    """Write the day behind relative expressions in memories that are older than a day, unless edited since."""
+    looked = set() if looked is None else looked
+    for memory in draft.memories():
+        is_old = draft.view.now.timestamp() - memory.created > STALE
+        if is_own(memory) or not is_old or _was_edited(memory) or memory.size > LONGEST_DATED:
+            continue
+        if is_known(memory, looked):
+            continue
+        content = draft.content(memory)
+        dated = language().absolute(content, draft.written_at(memory))
+        if dated != content and draft.may(memory):
+            draft.rewrite(memory, dated, "relative days got their date")
+
+
+def _was_edited(memory: Memory) -> bool:
+    return memory.updated - memory.created > STALE
+
+
+# --- Found in memories
+
+FAMILY = uuid.UUID("6f3c2f0e-8a51-5d0c-9d8e-2f1b7c4a9e10")  # of the ids that are made here
+MOST = 5  # reminders out of one memory
+LONGEST = 20_000  # characters that are looked at
+_HAS_DATE = lazy(r"[📅⏳🛫🔁]|SCHEDULED:|DEADLINE:|\(@\d|@due|\[(?:due|scheduled|remind)::")
+_BULLET = lazy(r"\s*(?:[-*+]|\d+[.)])?\s*(?:\[.\]\s*)?")
+_STOP = lazy(
+    r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)[.!?]\s+(?=[A-ZÀ-Þ])|[。！？]"
+)
+_DATED = lazy(r"\s?[(（]\d{4}-\d{2}-\d{2}[)）]")
+_LINK = lazy(r"\[\[([^\[\]|\n]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
+_INHERITED = ("agent", "personality", "project")
+
+_What = tuple[object, ...]  # what is reminded of, when, and in whose sight: one reminder
+
+
+class _Sentence(NamedTuple):
+    words: str
+    span: str  # the words that say when
+    moment: Moment
+
+
+def found_reminders(draft: Draft, looked: set[str] | None = None) -> None:
+    """Make reminders of future times that memories name, each once; `looked` has what was looked at before."""
+    looked = set() if looked is None else looked
+    everything = [*draft.memories(), *draft.view.archived()]
+    work = _Found(draft, looked)
+    work.known |= {
+        _what(memory, memory.properties, memory.hash)
+        for memory in everything
+        if memory.text("remind")
+    }
+    open_ones = [memory for memory in draft.memories() if _is_open(memory, looked)]
+    for memory in open_ones:
+        if memory.category == REMINDERS:
+            work.complete(memory)
+    longer: list[tuple[Memory, list[_Sentence]]] = []
+    for memory in open_ones:
+        if memory.category != REMINDERS:
+            text = draft.content(memory)[:LONGEST]
+            sentences = list(_sentences(draft, memory, text))
+            if sentences and _is_all(sentences[0], text):
+                work.set_times(memory, sentences[0].moment)
+            else:
+                longer.append((memory, sentences))
+    for memory, sentences in longer:  # after those that remind by themselves of the same
+        work.make(memory, sentences)
+    looked |= set(map(repr, work.known))
+
+
+class _Found:
+    def __init__(self, draft: Draft, looked: set[str]) -> None:
+        self.known: set[_What] = set()
+        self._draft, self._looked = draft, looked
+
+    def complete(self, memory: Memory) -> None:
+        """A reminder that a person put into the folder does not say yet when."""
+        text = self._draft.content(memory)
+        moment = due(self._draft, memory, text) if is_plain(text) else None
+        if moment is not None and self._draft.may(memory):
+            self.known.add(_what(memory, times_of(moment), memory.hash))
+            self._draft.set(memory, "its words say when", **times_of(moment))
+
+    def set_times(self, memory: Memory, moment: Moment) -> None:
+        """Let a memory that is a reminder and nothing else remind by itself; it stays in its category."""
+        what = _what(memory, times_of(moment), memory.hash)
+        if what not in self.known and self._draft.may(memory):
+            self.known.add(what)
+            self._draft.set(memory, "its words say when", **times_of(moment))
+
+    def make(self, memory: Memory, sentences: list[_Sentence]) -> None:
+        """A reminder out of each sentence that is not known to be one, nor was made before in this run."""
+        seen: dict[str, list[str]] = {}
+        for sentence in sentences:
+            words = seen.setdefault(sentence.span, [])
+            if sentence.words in words:
+                continue
+            words.append(sentence.words)
+            new = _new(self._draft, memory, sentence, len(words))
+            what = _what(memory, new.properties, content_hash(new.content))
+            if not self._is_there(new, what) and self._draft.may(memory, new=1):
+                self.known.add(what)
+                self._draft.create(new, f"found in “{memory.title}”: {sentence.span}")
+                links: list[Value] = [*entries(self._draft.see(memory)), f"[[{new.title}]]"]
+                self._draft.set(memory, f"reminds of “{new.title}”", links=links)
+
+    def _is_there(self, new: New, what: _What) -> bool:
+        """Whether it is known, or a longer memory reminds of it at the same time."""
+        if what in self.known or repr(what) in self._looked or self._draft.has_id(new.id):
+            return True
+        return any(
+            new.content.strip() in self._draft.content(memory)
+            for memory in self._draft.memories()
+            if memory.text("remind") and _what(memory, memory.properties, "")[1:] == what[1:]
+        )
+
+
+def _is_open(memory: Memory, looked: set[str]) -> bool:
+    if is_own(memory) or any(key in memory.properties for key in ("remind", "due")):
+        return False
+    return not is_known(memory, looked)
+
+
+def _what(memory: Memory, properties: Properties, own_hash: str) -> _What:
+    times = (properties.get(key) for key in ("remind", "repeat"))
+    return own_hash, *times, memory.scope, *(memory.text(key) for key in _INHERITED)
+
+
+def _is_all(sentence: _Sentence, text: str) -> bool:
+    """Whether a memory says nothing else: a second one would only repeat it."""
+    words = _BULLET.sub("", _DATED.sub("", text), count=1).strip()
+    return is_plain(text) and sentence.words == words
+
+
+def _sentences(draft: Draft, memory: Memory, text: str) -> Iterator[_Sentence]:
+    now, since = draft.view.now, draft.written_at(memory)
+    bare = _DATED.sub("", text)
+    # Without what stale_days has put in.
+    text = bare if language().absolute(bare, since) == text else text
+    for _ in range(MOST):
+        moment = language().reminder(text, since)
+        if moment is None:
+            return
+        begin, end = _bounds(text, moment.start, moment.end)
+        words = text[begin:end]
+        span = " ".join(text[moment.start : moment.end].split()).casefold()
+        text = text[:begin] + " " * (end - begin) + text[end:]
+        if moment.repeat and language().phrase(words, since).rest:
+            continue
+        if moment.repeat and moment.when <= now:
+            moment = language().reminder(words, now) or moment
+        unsure = moment.relative and _was_edited(memory)
+        if moment.when > now and not unsure and not _HAS_DATE.search(words):
+            yield _Sentence(_BULLET.sub("", words, count=1).strip(), span, moment)
+
+
+def _bounds(text: str, start: int, end: int) -> tuple[int, int]:
+    """From where to where the sentence goes that says when; the whole line where it says little else."""
+    first = text.rfind("\n", 0, start) + 1
+    last = text.find("\n", end)
+    last = len(text) if last < 0 else last
+    stops = [match.end() for match in _STOP.finditer(text, first, last)]
+    begin = max((stop for stop in stops if stop <= start), default=first)
+    stop = min((stop for stop in stops if stop >= end), default=last)
+    enough = len(text[begin:stop].split()) > len(text[start:end].split()) or not text.isascii()
+    return (begin, stop) if enough else (first, last)
+
+
+def _new(draft: Draft, memory: Memory, sentence: _Sentence, number: int) -> New:
+    """The reminder; its id follows from its place, so that it is never made twice."""
+    own_id = str(uuid.uuid5(FAMILY, f"{memory.id}\n{sentence.span}\n{number}"))
+    now = draft.view.now
+    title = free_title(sentence.words, now.date().isoformat(), own_id, draft.is_taken)
+    properties: dict[str, Value] = {
+        "id": own_id, "phase": "organized", "category": REMINDERS, "scope": memory.scope, "source": DREAM,
+        **{key: memory.properties[key] for key in _INHERITED if key in memory.properties},
+        "links": [link_to(memory)], **times_of(sentence.moment), "created_at": stamp(now.timestamp()),
+        "updated_at": stamp(now.timestamp()),
+    }  # fmt: skip
+    origin = memory.text("source") or memory.text("url")
+    if origin and not properties.get("agent"):
+        properties["agent"] = origin  # another program: so it stays, until a person approves it
+    # Links of the sentence become words: the reminder is linked with its source.
+    words = _LINK.sub(lambda link: link[2] or link[1], sentence.words)
+    return New(own_id, title, REMINDERS, words, properties)

@@ -1,0 +1,271 @@
+"""Maintenance of memories, as steps on one draft: dreams, which go as deep as they are asked to, and the upkeep that
+comes round more often: expire, decay, upgrade and merge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from vaultmem.adapter import Value
+from vaultmem.dreams.classify import READS, UNSURE, file_all, file_inbox, upgrade
+from vaultmem.dreams.dated import found_reminders, stale_days
+from vaultmem.dreams.findings import across
+from vaultmem.dreams.links import resolve
+from vaultmem.dreams.merge import MERGED, merge
+from vaultmem.dreams.summaries import Means, compress
+from vaultmem.dreams.supersede import supersede
+from vaultmem.ledger.reads import Left
+from vaultmem.light import NamedTuple
+from vaultmem.memories.access import CONNECTED
+from vaultmem.memories.draft import Draft
+from vaultmem.memories.model import CAN_BE_REINFORCED, CATEGORIES, INBOX, REMINDERS, Memory
+from vaultmem.text.times import format_duration, seconds, stamp
+from vaultmem.text.values import plural
+
+LIGHT, MEDIUM, DEEP = 1, 2, 3
+ROUNDS = 6  # more than any vault needed; so many steps of a chain in one night are enough
+TTL = 7 * 86400.0  # of the inbox
+THRESHOLD = 30 * 86400.0  # of decay
+IMPORTANT = 0.8  # from which a memory does not decay
+QUIET = 120.0  # seconds without a change until a person has likely finished with a file
+Step = Callable[[Draft], None]
+
+
+class Options(NamedTuple):
+    """The settings of maintenance. Times in seconds."""
+
+    seen: Mapping[str, Left] = {}  # by id: how vaultmem left each memory
+    ttl: float = TTL
+    threshold: float = THRESHOLD
+    reads: int = READS  # that make a memory worth a place
+    facts: bool = False  # whether facts expire and decay, too
+    trust: str = CONNECTED  # whose words are told to assistants
+    sessions: Means | None = None  # how old sessions are summed up; None: not at all
+
+
+DEFAULT = Options()
+
+
+# Dreams
+
+
+def dream(draft: Draft, level: int, options: Options) -> None:
+    """Level 1 takes up and files what is new; 2 also merges and links; 3 also sums up, and looks across."""
+    adopt(draft, options.seen)
+    steps: list[Step] = [file_inbox]
+    if level >= MEDIUM:
+        steps += [supersede, partial(merge, trust=options.trust), resolve]
+    if level >= DEEP:
+        # Reminders before relative days get their date, in the words as they were written.
+        steps += [partial(found_reminders, looked=set()), partial(stale_days, looked=set())]
+    _until_settled(draft, steps)
+    if level >= DEEP:
+        if options.sessions is not None:
+            compress(draft, options.sessions)
+        across(draft)
+    if level >= MEDIUM:
+        write_counts(draft)
+        write_reinforced(draft)
+
+
+def consolidate(draft: Draft, options: Options) -> None:
+    """All upkeep once. Files that people dropped in wait for a dream."""
+    leave_unquiet(draft, options.seen)
+    steps = [
+        partial(expire, options=options),
+        partial(decay, options=options),
+        partial(upgrade, reads=options.reads),
+        partial(merge, trust=options.trust),
+    ]
+    _until_settled(draft, steps)
+
+
+def _until_settled(draft: Draft, steps: Sequence[Step]) -> None:
+    """Take the steps again as long as they change anything; a memory is filed or merged only once."""
+    for _ in range(ROUNDS):
+        before = draft.revision
+        draft.findings = [one for one in draft.findings if one.kind in (MERGED, UNSURE)]
+        for step in steps:
+            step(draft)
+        if draft.revision == before:
+            return
+
+
+def write_counts(draft: Draft) -> None:
+    """Write `access_count` into the files, so that it moves with the vault; a reminder stays as it is."""
+    for memory in draft.memories():
+        reads = draft.reads(memory)
+        if reads != memory.stored_reads and memory.category != REMINDERS and draft.may(memory):
+            draft.set(memory, f"read {plural(reads, 'time')}", access_count=reads)
+
+
+def write_reinforced(draft: Draft) -> None:
+    """Write `last_reinforced_at` into files that have lost it, to an edit on another machine or to a sync conflict."""
+    for memory in draft.memories():
+        known = draft.view.reinforced(memory)
+        in_file = seconds(memory.properties.get("last_reinforced_at")) or 0.0
+        has_lost = (seconds(known) or 0.0) > in_file and memory.decay_policy in CAN_BE_REINFORCED
+        if has_lost and draft.may(memory):
+            draft.set(memory, "reinforced", last_reinforced_at=known)
+
+
+# Age: events and working notes that nobody reads go to the archive, facts are filed and stay (docs/adr/0019).
+
+
+def expire(draft: Draft, options: Options = DEFAULT) -> None:
+    """Archive what ends by its own word, and what stayed in the inbox too long; a fact there is filed instead."""
+    now = draft.view.now.timestamp()
+    facts: list[Memory] = []
+    for memory in draft.memories():
+        since = max(memory.created, memory.updated)
+        if memory.expires is not None and draft.is_over(memory, memory.expires, "expire"):
+            end = memory.text("expires_at")
+            _archive(draft, memory, "expire", f"expired at its own word, expires_at {end}")
+        elif memory.phase == INBOX and now - since > options.ttl:
+            if is_awaited(memory) or draft.reads(memory) >= options.reads:
+                continue
+            if not (options.facts or memory.is_passing):
+                facts.append(memory)
+            elif draft.is_over(memory, since + options.ttl, "expire"):
+                age = f"{(now - since) / 86400:.0f} days"
+                limit = format_duration(options.ttl)
+                _archive(draft, memory, "expire", f"in the inbox for {age}, longer than {limit}")
+    file_all(draft, facts)
+
+
+def decay(draft: Draft, options: Options = DEFAULT) -> None:
+    """Archive organized events and working notes that are older than the threshold, were never read, and whose policy
+    is not "stable"; with `facts`, every memory that was not written as stable."""
+    now = draft.view.now.timestamp()
+    for memory in draft.memories():
+        if memory.phase == INBOX or draft.reads(memory) or not _may_decay(memory, options):
+            continue
+        reinforced = seconds(memory.properties.get("last_reinforced_at"))
+        since = max(memory.created, memory.updated, reinforced or 0.0)
+        if draft.is_over(memory, since + options.threshold, "decay"):
+            age = (now - since) / 86400
+            limit = format_duration(options.threshold)
+            why = f"never read in {age:.0f} days, longer than {limit} ({memory.decay_policy})"
+            _archive(draft, memory, "decay", why)
+
+
+def _may_decay(memory: Memory, options: Options) -> bool:
+    if memory.text("decay_policy") == "stable" or is_awaited(memory):
+        return False
+    if (memory.importance or 0.0) >= IMPORTANT:
+        return False
+    return options.facts or memory.is_passing or memory.decay_policy != "stable"
+
+
+def is_awaited(memory: Memory) -> bool:
+    """Whether it is due or reminds at some time: then it goes when the person says so."""
+    return any(memory.text(key) for key in ("due", "remind", "repeat"))
+
+
+def _archive(draft: Draft, memory: Memory, job: str, why: str) -> None:
+    if draft.may(memory):
+        draft.archive(memory, job, why)
+
+
+# What people did by hand: new files, moved ones, edited ones, and those taken out of the archive.
+
+
+def adopt(draft: Draft, seen: Mapping[str, Left]) -> None:
+    """Give people's files their properties and follow what people did; `seen` tells how vaultmem left a memory."""
+    at_work = leave_unquiet(draft, seen)
+    for memory in sorted(draft.view.memories(), key=lambda each: each.path):
+        if memory.path not in at_work:
+            _follow(draft, memory, _left(memory, seen))
+
+
+def leave_unquiet(draft: Draft, seen: Mapping[str, Left]) -> set[str]:
+    """Let the draft leave alone what a person may be typing in; the paths of such files."""
+    now = draft.view.now.timestamp()
+    at_work = set()
+    for memory in draft.view.memories():
+        left = _left(memory, seen)
+        theirs = not memory.adopted or (left is not None and left.hash != memory.hash)
+        if theirs and abs(now - memory.mtime) < QUIET:
+            draft.leave(memory)
+            at_work.add(memory.path)
+    draft.at_work |= at_work
+    return at_work
+
+
+def _left(memory: Memory, seen: Mapping[str, Left]) -> Left | None:
+    return seen.get(memory.id) if memory.adopted else None
+
+
+def _follow(draft: Draft, memory: Memory, left: Left | None) -> None:
+    category = _category(memory, left)
+    in_inbox = memory.path.startswith(f"{draft.view.folder}/{INBOX}/")
+    moves = category != memory.category or (in_inbox and category != INBOX)
+    sets, whys = _changes(memory, left, category, draft.view.now.timestamp())
+    if not (sets or moves):
+        return
+    if not draft.may(memory):
+        if not memory.adopted:
+            draft.leave(memory)
+        return
+    if moves:
+        draft.move(memory, category, whys[0] if whys else f"its property says {category}")
+    for why in whys:
+        draft.set(memory, why, **sets)
+
+
+def _category(memory: Memory, left: Left | None) -> str:
+    """Where it belongs after what was done by hand. Its folder speaks before its property (category_of has seen to
+    that), but a property that is another than vaultmem wrote, in a file that lies where it lay, was changed."""
+    if left is None:
+        return memory.category
+    written = memory.text("category")
+    if memory.path == left.path and written in CATEGORIES and written != left.category:
+        return written
+    back = memory.path.rpartition("/")[0].endswith("/" + INBOX) and memory.path != left.path
+    return INBOX if back and written == left.category else memory.category
+
+
+def _changes(
+    memory: Memory, left: Left | None, category: str, now: float
+) -> tuple[dict[str, Value], list[str]]:
+    sets: dict[str, Value] = {}
+    whys: list[str] = []
+    if not memory.adopted:
+        whys.append("a file of yours, taken up as a memory")
+        sets["id"] = memory.id
+        if category == INBOX:  # an old file has as much time in the inbox as a new one
+            sets["updated_at"] = stamp(now)
+    elif left is not None and category != left.category:
+        how = "moved" if memory.path != left.path else "its category changed"
+        whys.append(f"{how} to {category} by hand")
+    if memory.text("deleted_at"):
+        whys.append("taken out of the archive by hand")
+        # `replaced_by` stays: a merged memory that comes back is not merged into that one again.
+        sets |= {"deleted_at": None, "by": None, "updated_at": stamp(now)}
+        if memory.expires is not None and memory.expires <= now:
+            sets["expires_at"] = None
+    elif left is not None and left.hash != memory.hash and _is_newer(memory, now):
+        whys.append("edited by hand")
+        sets["updated_at"] = stamp(min(memory.mtime, now))
+    wanted = _required_properties(memory, category).items()
+    sets |= {k: v for k, v in wanted if memory.properties.get(k) != v and k not in sets}
+    if sets and not whys:
+        whys.append("it lacked " + ", ".join(sets))
+    return sets, whys
+
+
+def _is_newer(memory: Memory, now: float) -> bool:
+    written = seconds(memory.properties.get("updated_at"))
+    return written is None or written < int(min(memory.mtime, now))
+
+
+def _required_properties(memory: Memory, category: str) -> dict[str, Value]:
+    """What every memory has; times and scope are only filled in where there are none."""
+    own = memory.properties
+    defaults: dict[str, Value] = {
+        "scope": memory.scope,
+        "created_at": stamp(memory.created),
+        "updated_at": stamp(memory.updated),
+    }
+    lacking = {key: value for key, value in defaults.items() if own.get(key) in (None, "")}
+    return {"phase": INBOX if category == INBOX else "organized", "category": category, **lacking}

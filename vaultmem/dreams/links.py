@@ -1,0 +1,224 @@
+"""Links between memories, kept in the property `links` of both sides, where both editors follow them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from vaultmem.adapter import Value
+from vaultmem.adapter.scan import hidden
+from vaultmem.memories.draft import Draft
+from vaultmem.memories.model import Memory, link_targets
+from vaultmem.notes.places import file_name
+
+# Who answers to a [[name]]: a living memory, the one that took an archived one's place, something else, or nobody.
+
+_WIKILINK = re.compile(r"\[\[([^\[\]|#\n]{1,500})([|#][^\[\]\n]{0,500})?\]\]")
+_STEPS = 20  # how often a memory may have been replaced by one that was replaced
+
+
+def fold(name: str) -> str:
+    """A title or a link's target as it is compared: no path, no ending, no case."""
+    bare = unicodedata.normalize("NFC", name.strip()).lower()
+    return file_name(bare)
+
+
+class Names:
+    """The titles of all memories, as a draft has left them."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        everyone = [draft.see(memory) for memory in draft.view.memories()]
+        living = [memory for memory in everyone if not memory.archived]
+        archived = [memory for memory in everyone if memory.archived]
+        self._living = {fold(memory.title): memory for memory in living}
+        self._by_id = {memory.id: memory for memory in living}
+        self._by_path = {memory.path: memory for memory in living}
+        away = [*draft.view.archived(), *archived]
+        self._archived = {fold(memory.title): memory for memory in away}
+        self._archived_by_id = {memory.id: memory for memory in self._archived.values()}
+        self._targets: dict[str, str | None] = {}
+
+    def living(self, name: str) -> Memory | None:
+        """The memory that lives and answers to a name."""
+        if "/" not in name and (memory := self._living.get(fold(name))):
+            return memory
+        target = self._target(name)
+        if target is not None:
+            return self._by_path.get(target)
+        return self._living.get(fold(name)) if "/" in name else None
+
+    def successor(self, name: str) -> Memory | None:
+        """The memory that took the place of the archived one of that name."""
+        memory = self._archived.get(fold(name))
+        for _ in range(_STEPS):
+            if memory is None:
+                return None
+            after = memory.text("replaced_by")
+            if after in self._by_id:
+                return self._by_id[after]
+            memory = self._archived_by_id.get(after)
+        return None
+
+    def is_elsewhere(self, name: str) -> bool:
+        """Whether a note answers to the name that is no memory, and not in the archive, or a memory yet to come."""
+        if self._draft.is_coming(name.strip()):
+            return True
+        if fold(name) in self._archived:
+            return False
+        target = self._target(name)
+        return target is not None and target not in self._by_path
+
+    def _target(self, name: str) -> str | None:
+        if name not in self._targets:
+            self._targets[name] = self._draft.view.target(name)
+        return self._targets[name]
+
+
+def edits(one: str, other: str, most: int) -> int | None:
+    """How many letters are left out, added, changed or swapped with the next; None beyond `most`."""
+    if abs(len(one) - len(other)) > most:
+        return None
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        earlier, before, row = before, row, [i]
+        for j, wanted in enumerate(other, 1):
+            best = min(before[j] + 1, row[-1] + 1, before[j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+                best = min(best, earlier[j - 2] + 1)
+            row.append(best)
+        if min(row) > most:
+            return None
+    return row[-1] if row[-1] <= most else None
+
+
+def link_to(memory: Memory) -> str:
+    """How a memory is linked to; both editors understand it."""
+    return f"[[{memory.title}]]"
+
+
+def retarget_links(content: str, old: str, new: str) -> str:
+    """The content with its links to one title leading to another; what they show, and code, stay as they are."""
+    wanted = fold(old)
+
+    def link(match: re.Match[str]) -> str:
+        return f"[[{new}{match[2] or ''}]]" if fold(match[1]) == wanted else match[0]
+
+    parts: list[str] = []
+    at = 0
+    spans = [(one.begin, one.end) for one in hidden(content)]
+    for begin, end in [*spans, (len(content), len(content))]:
+        parts += [_WIKILINK.sub(link, content[at:begin]), content[begin:end]]
+        at = end
+    return "".join(parts)
+
+
+class Linkers:
+    """Which memories link to which titles, in their content or their property `links`."""
+
+    def __init__(self, memories: Iterable[Memory]) -> None:
+        self._paths: dict[str, dict[str, Memory]] = {}
+        for memory in memories:
+            self.add(memory)
+
+    def add(self, memory: Memory) -> None:
+        """Take in the links of a memory."""
+        for name in (*memory.links, *memory.linked):
+            self._paths.setdefault(fold(name), {})[memory.path] = memory
+
+    def of(self, title: str) -> list[Memory]:
+        """Those that link to a title, by path."""
+        return [each for _, each in sorted(self._paths.get(fold(title), {}).items())]
+
+
+def resolve(draft: Draft) -> None:
+    """Make links between memories bidirectional; those to archived memories lead to what took their place, or go."""
+    names = Names(draft)
+    memories = draft.memories()
+    wanted: dict[str, dict[str, Memory]] = {memory.path: {} for memory in memories}
+    for memory in memories:
+        for name in (*memory.links, *memory.linked):
+            other = names.living(name) or names.successor(name)
+            if other is not None and other.path != memory.path and other.path in wanted:
+                wanted[memory.path][other.path] = other
+                wanted[other.path][memory.path] = memory
+    for memory in memories:
+        _settle(draft, memory, names, wanted[memory.path])
+
+
+def _settle(draft: Draft, memory: Memory, names: Names, wanted: dict[str, Memory]) -> None:
+    before = entries(memory)
+    after = [entry for each in before if (entry := _resolve_entry(each, memory, names))]
+    known = {fold(name) for entry in after for name in link_targets(entry) or (entry,)}
+    added = [other for _, other in sorted(wanted.items()) if fold(other.title) not in known]
+    after = list(dict.fromkeys([*after, *map(link_to, added)]))
+    if after == before or not draft.may(memory):
+        return
+    parts = [f"linked with “{other.title}”" for other in added[:3]] or [
+        "links that led nowhere are removed"
+    ]
+    links: list[Value] = [*after]
+    draft.set(memory, "; ".join(parts), links=links or None)
+
+
+def _resolve_entry(entry: str, memory: Memory, names: Names) -> str | None:
+    """What an entry becomes; None when it leads nowhere or to the memory itself."""
+    targets = link_targets(entry)
+    if len(targets) != 1:
+        return entry  # no link of ours: a person's word
+    other = names.living(targets[0])
+    if other is not None:
+        return entry if other.path != memory.path else None
+    other = names.successor(targets[0])
+    if other is not None:
+        return link_to(other) if other.path != memory.path else None
+    return entry if names.is_elsewhere(targets[0]) else None
+
+
+def entries(memory: Memory) -> list[str]:
+    """The entries of its property `links`, each with one link where it has any."""
+    value = memory.properties.get("links")
+    texts: list[str] = []
+    for each in value if isinstance(value, list) else [value]:
+        if each is None or each == "":
+            continue
+        targets = link_targets(each)
+        texts += [f"[[{name}]]" for name in targets] if len(targets) > 1 else [str(each)]
+    return texts
+
+
+def link(draft: Draft, one: Memory, other: Memory) -> None:
+    """Link two memories with each other."""
+    for memory, target in ((one, other), (other, one)):
+        before = entries(draft.see(memory))
+        if fold(target.title) not in {fold(name) for each in before for name in link_targets(each)}:
+            links: list[Value] = [*before, link_to(target)]
+            draft.set(memory, f"linked with “{target.title}”", links=links)
+
+
+def unlink(draft: Draft, one: Memory, other: Memory) -> None:
+    """Take the link between two memories out of both; what their contents say stays."""
+    for memory, target in ((one, other), (other, one)):
+        before = entries(draft.see(memory))
+        links: list[Value] = [each for each in before if not _leads_to(each, target)]
+        if len(links) != len(before):
+            draft.set(memory, f"no longer linked with “{target.title}”", links=links or None)
+
+
+def redirect_link(memory: Memory, old: Memory, new: Memory) -> Value:
+    """The property `links` of a memory with another target in one's place, once; as it is where nothing changes."""
+    before = entries(memory)
+    if not any(_leads_to(each, old) or _leads_to(each, new) for each in before):
+        return memory.properties.get("links")
+    after = [link_to(new) if _leads_to(each, old) else each for each in before]
+    after = [
+        each for each in dict.fromkeys(after) if memory.path != new.path or not _leads_to(each, new)
+    ]
+    links: list[Value] = [*after]
+    return links or None
+
+
+def _leads_to(entry: str, memory: Memory) -> bool:
+    return [fold(name) for name in link_targets(entry)] == [fold(memory.title)]

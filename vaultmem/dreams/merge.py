@@ -1,0 +1,175 @@
+"""Merges memories that say the same into the one that is read most; nothing of the others is lost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from vaultmem.adapter import Value
+from vaultmem.dreams import paraphrase
+from vaultmem.dreams.links import Linkers, fold, redirect_link, retarget_links
+from vaultmem.dreams.same import Likes, Match, Tried, is_of_one_writer, kin, may_join, unite_texts
+from vaultmem.dreams.short_texts import CAP
+from vaultmem.memories import access
+from vaultmem.memories.access import CONNECTED
+from vaultmem.memories.draft import Draft, Finding
+from vaultmem.memories.model import INBOX, Memory
+from vaultmem.notes.places import KEYS
+from vaultmem.progress import counted
+from vaultmem.text.times import seconds, stamp
+from vaultmem.text.values import plural
+
+MERGED = "merged"  # the kind of what is sets
+# What text.titles adds to a title that is taken.
+_DATED = re.compile(r", \d{4}-\d\d-\d\d(?: [0-9a-z]{6,})?$")
+
+
+def merge(draft: Draft, trust: str = CONNECTED) -> None:
+    """Merge near-duplicates until none are left: two that were joined may now say what a third one says."""
+    tried = Tried()
+    while _pass(draft, tried, trust):
+        pass
+
+
+def join(draft: Draft, one: Memory, other: Memory, reason: str) -> bool:
+    """Merge two that a person takes for the same; whether that could be done."""
+    first, second = _rank(draft, [one, other])
+    return _join(draft, Match(first, reason), second, Linkers(draft.memories()))
+
+
+def _pass(draft: Draft, tried: Tried, trust: str) -> bool:
+    groups: dict[tuple[str, ...], Likes] = {}
+    linkers: Linkers | None = None
+    merged = False
+    for memory in counted("comparing", _rank(draft, filter(may_join, draft.memories()))):
+        likes = groups.setdefault(kin(draft.view, memory), Likes(draft, tried, trust))
+        match = likes.match(memory)
+        if match is not None:
+            linkers = linkers or Linkers(draft.memories())
+            if _join(draft, match, memory, linkers):
+                merged = True
+                continue
+        likes.add(memory)
+    return merged
+
+
+def _rank(draft: Draft, memories: Iterable[Memory]) -> list[Memory]:
+    """The survivor first: the person's own words, most reads, a title that is not another's with a day, the oldest."""
+    titles = {fold(memory.title) for memory in draft.memories()}
+
+    def rank(memory: Memory) -> tuple[int, float, bool, float, str]:
+        dated = _DATED.search(memory.title)
+        is_second = dated is not None and fold(memory.title[: dated.start()]) in titles
+        standing = access.standing(access.origin(memory.properties))
+        return standing, -draft.reads(memory), is_second, memory.created, memory.path
+
+    return sorted(memories, key=rank)
+
+
+def _join(draft: Draft, match: Match, other: Memory, linkers: Linkers) -> bool:
+    """Merge the other into the one it matches, unless that would be more changes than one run may make."""
+    survivor = draft.see(match.memory)
+    pointing = [draft.see(each) for each in linkers.of(other.title)]
+    pointing = [each for each in pointing if not each.archived and each.path != other.path]
+    if not draft.may(survivor, other, *pointing):
+        return False
+    why = f"takes in “{other.title}”: {match.reason}"
+    whole = _content(draft, survivor, other)
+    if whole != draft.content(survivor):
+        draft.rewrite(survivor, whole, why)
+    draft.set(survivor, why, **_properties(draft, draft.see(survivor), other))
+    if survivor.phase == INBOX and other.phase != INBOX:
+        draft.move(survivor, other.category, why)
+    draft.archive(other, "merge", f"in “{survivor.title}”: {match.reason}", survivor.id)
+    linkers.add(draft.see(survivor))
+    for linker in {each.path: each for each in [*pointing, survivor]}.values():
+        _redirect(draft, linker, other, survivor)
+        linkers.add(draft.see(linker))
+    _mention_user_notes(draft, other, survivor)
+    return True
+
+
+def _content(draft: Draft, survivor: Memory, other: Memory) -> str:
+    """What the survivor says then. Of two wordings of one statement the fuller one stays, of equal ones the newer; the
+    other is in the archive. Of longer texts nothing is left out; one writer's words never get another one's name."""
+    mine, theirs = draft.content(survivor), draft.content(other)
+    if not is_of_one_writer(survivor, other):
+        return mine
+    if max(len(mine), len(theirs)) > CAP or "\n" in f"{mine.strip()}{theirs.strip()}":
+        return unite_texts(mine, theirs)
+    more = paraphrase.says_more(theirs, mine) - paraphrase.says_more(mine, theirs)
+    if not paraphrase.is_same(mine, theirs) and paraphrase.says_more(theirs, mine):
+        return unite_texts(mine, theirs)
+    return theirs if more > 0 or (more == 0 and other.created > survivor.created) else mine
+
+
+def _redirect(draft: Draft, linker: Memory, old: Memory, new: Memory) -> None:
+    why = f"“{old.title}” is now in “{new.title}”"
+    content = draft.content(linker)
+    changed = retarget_links(content, old.title, new.title)
+    if changed != content:
+        draft.rewrite(linker, changed, why)
+    seen = draft.see(linker)
+    links = redirect_link(seen, old, new)
+    if links != seen.properties.get("links"):
+        draft.set(linker, why, links=links)
+
+
+def _mention_user_notes(draft: Draft, old: Memory, new: Memory) -> None:
+    inside = draft.view.folder + "/"
+    sources = sorted(draft.view.sources(old.path))
+    notes = tuple(path for path in sources if not path.startswith(inside))
+    if notes:
+        verb = "links" if len(notes) == 1 else "link"
+        text = f"{plural(len(notes), 'note')} {verb} to [[{old.title}]], which is now in [[{new.title}]]"
+        draft.find(Finding(MERGED, old.path, text, notes))
+
+
+def _properties(draft: Draft, survivor: Memory, other: Memory) -> dict[str, Value]:
+    """The properties of the survivor that holds both: the most of each, and the longer life of the two."""
+    both = (survivor, other)
+    is_same_writer = is_of_one_writer(*both)
+    names = (other.title, *_texts(other, "aliases")) if is_same_writer else ()
+    ratings = [each.importance for each in both if each.importance is not None]
+    reinforced = [seconds(each.properties.get("last_reinforced_at")) for each in both]
+    ends = [each.expires for each in both]
+    sets: dict[str, Value] = {
+        "tags": _together(survivor.tags, other.tags),
+        "aliases": _together(_texts(survivor, "aliases"), names, survivor.title),
+        "links": _together(_texts(survivor, "links"), _texts(other, "links")),
+        "created_at": stamp(min(each.created for each in both)),
+        "access_count": sum(map(draft.reads, both)) or None,
+        "importance": max(ratings, default=None),
+        "last_reinforced_at": _latest(reinforced),
+    }
+    if other.decay_policy == "stable" != survivor.decay_policy:
+        sets["decay_policy"] = "stable"
+    if other.properties.get("global") is True:
+        sets["global"] = True
+    if is_same_writer:  # what a person added to the other, and where it came from
+        sets |= {
+            key: value
+            for key, value in other.properties.items()
+            if (key not in KEYS or key == "source") and key not in survivor.properties
+        }
+    known = {key: value for key, value in sets.items() if value not in ([], None)}
+    return {**known, "expires_at": None if None in ends else _latest(ends)}
+
+
+def _latest(moments: list[float | None]) -> str | None:
+    return max((stamp(moment) for moment in moments if moment is not None), default=None)
+
+
+def _texts(memory: Memory, key: str) -> tuple[str, ...]:
+    value = memory.properties.get(key)
+    if isinstance(value, list):
+        return tuple(map(str, value))
+    return (value,) if isinstance(value, str) and value else ()
+
+
+def _together(one: tuple[str, ...], other: tuple[str, ...], without: str = "") -> list[Value]:
+    first: dict[str, str] = {}
+    for each in (*one, *other):
+        if fold(each) != fold(without):
+            first.setdefault(each.casefold(), each)
+    return list(first.values())

@@ -1,0 +1,277 @@
+"""Finds, among the memories that were looked at before, the one that says the same as this one: the very same text,
+most of its words in their order, or one statement in other words (paraphrase)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from vaultmem.dreams import paraphrase
+from vaultmem.dreams.short_texts import CAP, DENIAL, HAN, WORD, stem, tokens_of
+from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.memories import access
+from vaultmem.memories.access import is_private
+from vaultmem.memories.draft import Draft
+from vaultmem.memories.model import REMINDERS, Memory
+from vaultmem.plugins import language
+from vaultmem.text.similarity import bands, jaccard, resemblance
+from vaultmem.text.values import lazy
+
+if TYPE_CHECKING:
+    from vaultmem.memories.view import View
+
+ALIKE_AFTER_OPENING = 0.5  # what the texts must share when their first 100 characters are the same
+ALIKE = 0.8  # share of common shingles
+NEAR = 0.7  # cosine from which two statements are compared
+MOST = 16  # neighbours a key remembers: thousands of notes may begin with one template
+TRIES = 4  # of which as many are compared word for word
+_TOLERANCE = 0.2  # what the estimate by sketches may be too low: two standard errors
+_APART = ("project", "personality", "conversation_id", "due", "remind", "repeat")
+_SUMMARIES = ("compressed", "compression_source", "summary_kind")
+
+
+# Two contents become one that has every line of both.
+
+_UNIT = lazy(
+    r"[ \t]{0,12}(?:[-*+] )?(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)"
+    r"(?P<code>(?:\n(?![ \t]*(?P=fence)[`~]*[ \t]*$)[^\n]*)*)(?P<end>\n[^\n]*)?|[^\n]*",
+    re.MULTILINE,
+)
+
+
+def unite_texts(first: str, second: str) -> str:
+    """The first content, and below it the lines of the second that it lacks; a block of code is one line."""
+    units = list(_units(first))
+    known = {_fold(unit) for unit in units}
+    extra: list[str] = []
+    gap = False
+    for unit in _units(second):
+        if not unit[0].strip():
+            gap = True
+        elif _fold(unit) not in known:
+            extra += ["", unit[0]] if gap and extra else [unit[0]]
+            gap = False
+    if not extra:
+        return first
+    open_fence = units[-1]["fence"] if units[-1]["fence"] and not units[-1]["end"] else ""
+    close = f"\n{open_fence}" if open_fence else ""
+    from textwrap import dedent  # to compare needs none of it
+
+    below = dedent("\n".join(extra))
+    return f"{first.rstrip()}{close}\n\n{below}" + ("\n" if first.endswith("\n") else "")
+
+
+def _units(content: str) -> Iterator[re.Match[str]]:
+    text, at = content.replace("\r\n", "\n"), 0
+    while at <= len(text):
+        unit = _UNIT.match(text, at)
+        assert unit is not None
+        yield unit
+        at = unit.end() + 1
+
+
+def _fold(unit: re.Match[str]) -> str:
+    if unit["fence"]:  # an end that is lacking makes no other block
+        return f"{unit['fence']}{unit['info']}{unit['code']}".rstrip()
+    return " ".join(unit[0].split()).casefold().rstrip(".。!！")
+
+
+# What two texts may not differ in if one is to stand for both: numbers, names, days, denials.
+
+MOST_CHARACTERS = 20_000  # characters that are looked at
+_DAYS = frozenset(
+    map(stem, "today tomorrow yesterday tonight morning afternoon evening noon".split())
+)
+_PARTICLES = frozenset("了很吧呢啊吗地得")
+_HAN = lazy(f"[{HAN}]")
+
+
+class Particulars(NamedTuple):
+    """What a text names."""
+
+    # Numbers, words with a capital or a digit, days; Chinese characters, which may be a name.
+    names: frozenset[str]
+    words: frozenset[str]
+    denials: int
+
+
+def particulars(text: str) -> Particulars:
+    """Read them out of a text."""
+    text = text[:MOST_CHARACTERS]
+    tokens = tokens_of(text)
+    names = {
+        token.stem
+        for token in tokens
+        if token.kind != WORD
+        or token.stem in _DAYS
+        or any(map(str.isdigit, token.stem))
+        or _HAN.match(token.stem)
+    }
+    words = frozenset(token.stem for token in tokens)
+    return Particulars(frozenset(names - _PARTICLES), words, len(DENIAL.findall(text)))
+
+
+def _agree(one: str, other: str) -> bool:
+    mine, theirs = particulars(one), particulars(other)
+    if not (_is_covered(mine, theirs) or _is_covered(theirs, mine)):
+        return False
+    if mine.denials != theirs.denials and not (_contains(one, other) or _contains(other, one)):
+        return False
+    return language().contradiction(one, other) is None
+
+
+def _contains(whole: str, part: str) -> bool:
+    return unite_texts(whole, part) == whole
+
+
+def _is_covered(one: Particulars, other: Particulars) -> bool:
+    return one.names <= other.words and one.denials <= other.denials
+
+
+# Who may be merged with whom
+
+
+def may_join(memory: Memory) -> bool:
+    """Whether it may be merged at all: what was compressed and its summary belong side by side."""
+    return not any(memory.properties.get(key) for key in _SUMMARIES)
+
+
+def kin(view: View, memory: Memory) -> tuple[str, ...]:
+    """Memories may only be merged when these are the same: nothing gets into another one's sight, and what is to be
+    remembered on two days is two things. What a person has approved takes in nothing: they approved these words. Who
+    wrote them is another matter, see Likes."""
+    apart = (memory.properties.get(key) for key in _APART)
+    return (
+        memory.scope,
+        "reminds" if memory.category == REMINDERS else "",
+        memory.id if view.is_approved(memory) else "",
+        str(is_private(memory.properties)),
+        *("" if each is None else repr(each) for each in apart),
+    )
+
+
+def is_of_one_writer(one: Memory, other: Memory) -> bool:
+    """Whether the words of both may stand under one name."""
+    return access.is_of_one_writer(access.origin(one.properties), access.origin(other.properties))
+
+
+def _were_separated(one: Memory, other: Memory) -> bool:
+    return one.text("replaced_by") == other.id or other.text("replaced_by") == one.id
+
+
+class Match(NamedTuple):
+    """A memory that says the same, and how that is known."""
+
+    memory: Memory
+    reason: str
+
+
+class Tried:
+    """Comparisons that need not be made again when the memories are gone through once more."""
+
+    def __init__(self) -> None:
+        self.by_words: set[tuple[str, str]] = set()  # pairs of hashes that are not the same
+        self.by_meaning: set[tuple[str, str]] = set()
+        self.close: dict[str, dict[str, float]] = {}  # path -> cosines of what is near
+
+
+class Likes:
+    """The memories of one kin that stand for themselves. One may take in others' words as far as `trust` goes."""
+
+    def __init__(self, draft: Draft, tried: Tried, trust: str) -> None:
+        self._draft = draft
+        self._trust = trust
+        self._tried = tried
+        self._memories: dict[str, Memory] = {}  # by path, highest rank first
+        self._by_hash: dict[str, Memory] = {}
+        self._by_key: dict[str | int, list[Memory]] = defaultdict(list)
+        self._by_word: dict[str, list[str]] = defaultdict(list)
+
+    def add(self, memory: Memory) -> None:
+        """Let others be compared with it."""
+        self._memories[memory.path] = memory
+        self._by_hash.setdefault(memory.hash, memory)
+        for key in _keys(memory):
+            if len(self._by_key[key]) < MOST:
+                self._by_key[key].append(memory)
+        if memory.size <= CAP:
+            for word in paraphrase.keys(self._draft.content(memory)):
+                self._by_word[word].append(memory.path)
+
+    def match(self, memory: Memory) -> Match | None:
+        """The one that says the same as this one, the surest sign first."""
+        same = self._by_hash.get(memory.hash)
+        if same is not None and self._may_take(same, memory):
+            return Match(same, "the same content")
+        return self._match_of_words(memory) or self._match_of_statement(memory)
+
+    def _match_of_words(self, memory: Memory) -> Match | None:
+        for other in self._near(memory):
+            pair = (memory.hash, other.hash)
+            if pair in self._tried.by_words or not self._may_take(other, memory):
+                continue
+            text, theirs = self._draft.content(memory), self._draft.content(other)
+            share = jaccard(text, theirs)
+            begins = memory.opening == other.opening and share >= ALIKE_AFTER_OPENING
+            is_taken_whole = is_of_one_writer(other, memory) or not paraphrase.says_more(text, theirs)  # fmt: skip
+            if (begins or share >= ALIKE) and is_taken_whole and _agree(text, theirs):
+                reason = "the same beginning, and " if begins else ""
+                return Match(other, f"{reason}{share:.0%} of the words alike")
+            self._tried.by_words.add(pair)
+        return None
+
+    def _near(self, memory: Memory) -> list[Memory]:
+        candidates = {each.path: each for key in _keys(memory) for each in self._by_key[key]}
+        rated = []
+        for number, other in enumerate(candidates.values()):
+            share = resemblance(memory.sketch, other.sketch)
+            least = ALIKE_AFTER_OPENING if memory.opening == other.opening else ALIKE
+            if share >= max(least - _TOLERANCE, 1e-9):
+                rated.append((-share, number, other))
+        return [other for *_, other in sorted(rated)[:TRIES]]
+
+    def _match_of_statement(self, memory: Memory) -> Match | None:
+        if memory.size > CAP:
+            return None
+        text = self._draft.content(memory)
+        close = self._close(memory)
+        for path in dict.fromkeys([*close, *self._sharing(text)]):
+            other = self._memories.get(path)
+            if other is None or other.size > CAP or not self._may_take(other, memory):
+                continue
+            pair = (memory.hash, other.hash)
+            if pair in self._tried.by_meaning:
+                continue
+            theirs = self._draft.content(other)
+            # The words of another writer are not taken over: nothing may be lost with them.
+            keeps = is_of_one_writer(other, memory) or _sentences(text) <= _sentences(theirs)
+            if keeps and paraphrase.is_same(theirs, text, close.get(path)):
+                return Match(other, "the same in other words")
+            self._tried.by_meaning.add(pair)
+        return None
+
+    def _sharing(self, text: str) -> list[str]:
+        shared = Counter(path for key in paraphrase.keys(text) for path in self._by_word[key])
+        return [path for path, _ in shared.most_common(TRIES * 2)]
+
+    def _close(self, memory: Memory) -> dict[str, float]:
+        if memory.path not in self._tried.close:
+            self._tried.close[memory.path] = dict(self._draft.view.alike(memory, NEAR)[:MOST])
+        return self._tried.close[memory.path]
+
+    def _may_take(self, survivor: Memory, memory: Memory) -> bool:
+        one, other = access.origin(survivor.properties), access.origin(memory.properties)
+        may = access.may_stand_for(one, other, self._trust)
+        return may and not _were_separated(survivor, memory)
+
+
+def _keys(memory: Memory) -> list[str | int]:
+    return [*((memory.opening,) if memory.opening else ()), *bands(memory.sketch)]
+
+
+_STOP = lazy(r"[.!?](?=\s|$)|[。！？\n]")
+
+
+def _sentences(text: str) -> int:
+    return sum(1 for part in _STOP.split(text) if part.strip())

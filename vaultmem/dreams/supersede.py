@@ -1,0 +1,363 @@
+"""Whether a newer statement replaces an older one, says the same, or holds beside it.
+
+One mechanism for every subject: a score from twenty features of two short texts (what they share, where they differ,
+whether the newer one speaks of a change) in a linear model. `benchmarks/pairs.py` fits the weights on labelled pairs
+of statements and reports precision and recall on the half that is held out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+
+from vaultmem.adapter import Properties
+from vaultmem.dreams import paraphrase
+from vaultmem.dreams.short_texts import (
+    CAP,
+    WORD,
+    Reading,
+    Token,
+    facts,
+    facts_of_both,
+    is_event,
+    read,
+    words_of,
+)
+from vaultmem.light import NamedTuple
+from vaultmem.memories import access
+from vaultmem.memories.draft import Draft
+from vaultmem.memories.model import DEFAULT_SCOPE, REMINDERS, Memory
+from vaultmem.plugins import language
+from vaultmem.progress import counted
+from vaultmem.text.times import stamp
+from vaultmem.text.values import lazy
+
+LONGEST_VALUE = 5  # tokens
+_WORD, _UNIT = lazy(r"\w+"), lazy(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+")  # or signs
+REPLACES, SAME, APART = "replaces", "same", "apart"
+
+_NEVER, _FAR = -5.0, 5.0
+DOUBTFUL = 0.0  # log odds from which an older text may be replaced
+_MANY, _SPREAD = 6, 0.3  # texts, and the share of them that makes a word of theirs a common one
+_USUAL = 0.5  # the cosine of two statements when nobody knows it
+
+
+class Relation(NamedTuple):
+    """What a newer text is to an older one."""
+
+    kind: str  # REPLACES, SAME or APART
+    replaces: float  # log odds
+    contradicts: bool  # by what the two say of one property
+    is_doubtful: bool  # likelier to replace the older one than not to, and than to say the same
+
+
+class _Pair:
+    def __init__(
+        self, old: str, new: str, similarity: float | None, looks: Mapping[str, float]
+    ) -> None:
+        self._are_two = are_two = _are_two(old, new)
+        self._texts = old, new, similarity
+        is_aside = any(
+            test(old, new)
+            for test in (_is_about_the_value, _shares_only_its_subject, _states_something_else)
+        )
+        may_replace = not are_two and (looks["contradicts"] or not is_aside)
+        self.replaces = replacing(looks, _REPLACES) if may_replace else _NEVER
+        self.contradicts = bool(looks["contradicts"])
+
+    @cached_property
+    def is_same(self) -> bool:
+        """Whether the two state the same. Of most pairs nobody asks."""
+        return not self._are_two and paraphrase.is_same(*self._texts)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the newer text rather replaces the older one than not, and than to say the same."""
+        return self.replaces > DOUBTFUL and self.is_likelier and not self.is_same
+
+    @cached_property
+    def is_likelier(self) -> bool:
+        """Whether the newer text rather replaces the older one than says the same."""
+        return self.replaces > paraphrase.score(*self._texts)
+
+    def relation(self, *, replaces: bool) -> Relation:
+        """What comes of it."""
+        kind = REPLACES if replaces else SAME if self.is_same else APART
+        return Relation(kind, self.replaces, self.contradicts, self.is_doubtful)
+
+
+def relations(
+    new: str, olds: Sequence[str], similarities: Sequence[float | None] | None = None
+) -> list[Relation]:
+    """What a newer text is to each of some older ones, found because they are near to it. An event replaces
+    nothing; else it replaces at most one of them, and those that say the same as that one. `similarities`: their
+    cosines to the newer one, where a model knows."""
+    if not olds:
+        return []
+    shared = widespread(olds)
+    known = similarities or [None] * len(olds)
+    near = [
+        alike(old, new) if each is None else each for old, each in zip(olds, known, strict=True)
+    ]
+    nearest = max(near)
+    pairs = [
+        _Pair(old, new, similarity, features(old, new, similarity, shared, is_nearest=close == nearest))
+        for old, similarity, close in zip(olds, known, near, strict=True)
+    ]  # fmt: skip
+    at = max(range(len(olds)), key=lambda at: (pairs[at].contradicts, pairs[at].replaces))
+    best, replaced = pairs[at], olds[at]
+    # Where there is no second text to be far from, a distance proves nothing: it has to be likely by itself.
+    is_certain = best.replaces > DOUBTFUL and _certainty(new, pairs, best) > _CERTAIN
+    if is_event(new) or not (best.contradicts or is_certain) or not best.is_likelier:
+        return [each.relation(replaces=False) for each in pairs]
+    return [
+        each.relation(
+            replaces=each is best
+            or (each.is_likelier and (each.contradicts or paraphrase.is_same(old, replaced)))
+        )
+        for old, each in zip(olds, pairs, strict=True)
+    ]
+
+
+def _are_two(old: str, new: str) -> bool:
+    """Whether the texts name two things of a kind by their numbers ("team 3", "team 4"), and not a change."""
+    a, b = read(old[:CAP]), read(new[:CAP])
+    return bool(a.which and b.which) and a.which != b.which and not b.cue
+
+
+def _is_about_the_value(old: str, new: str) -> bool:
+    """Whether the newer text begins with what the older one ends with ("… is called Marta", "Marta moved …")."""
+    a, b = ([token.stem for token in read(text[:CAP]).tokens] for text in (old, new))
+    shared = set(a) & set(b)
+    count = len(shared)
+    follows = 0 < count < len(a) and shared == set(a[-count:]) == set(b[:count])
+    return follows and new.lstrip().lower().startswith(b[0])
+
+
+def _shares_only_its_subject(old: str, new: str) -> bool:
+    """Whether the two speak of one thing, but not of one property of it ("Leo is married", "Leo moved to Lodz"): they
+    share only what they begin with, and no verb is in that ("Leo is"); and no two values of a kind follow, such as
+    numbers or names."""
+    a, b = (read(text[:CAP]).tokens for text in (old, new))
+    mine, theirs = ([token.stem for token in each] for each in (a, b))
+    head = paraphrase.difference(mine, theirs).head
+    if not head or set(mine) & set(theirs) != set(mine[:head]):
+        return False
+    unit = _WORD if (old + new).isascii() else _UNIT
+    first, second = (unit.findall(text[:CAP].lower()) for text in (old, new))
+    if not read(first[max(0, paraphrase.difference(first, second).head - 1)]).tokens:
+        return False
+    values = ({token.kind for token in rest if token.kind != WORD} for rest in (a[head:], b[head:]))
+    return set.isdisjoint(*values)
+
+
+def _states_something_else(old: str, new: str) -> bool:
+    """Whether the two state two properties of one subject, or one of two subjects, of what there is one of."""
+    a, b = ([fact for fact in facts(text[:CAP]) if fact.single] for text in (old, new))
+    pairs = [(one, other, one.property == other.property) for one in a for other in b]
+    near = [each for each in pairs if each[2] or each[0].subject == each[1].subject]
+    apart = (not is_one or _are_apart(one.subject, other.subject) for one, other, is_one in near)
+    return bool(near) and all(apart)
+
+
+def _are_apart(one: str, other: str) -> bool:
+    return bool(stems(one) and stems(other)) and stems(one).isdisjoint(stems(other))
+
+
+def replacing(features: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """How likely, by these features, one text replaces the other; what denies nothing does not."""
+    if not (features["shared"] or features["contradicts"] or features["meaning"] > _USUAL):
+        return _NEVER
+    if not (features["lost"] and features["gained"]) and not features["denied in one"]:
+        return _NEVER
+    return max(_NEVER, paraphrase.weighted_sum(weights, features))
+
+
+def signs(new: str, scores: Sequence[float], *, contradicts: bool) -> tuple[float, ...]:
+    """What tells whether the newer text replaces the best of the older ones: scores, distance, cue, contradiction."""
+    first, second = [*sorted(scores, reverse=True), _NEVER][:2]
+    margin, cue = min(_FAR, first - second), float(read(new[:CAP]).cue)
+    return first, margin, cue, cue * margin, cue * first, float(contradicts)
+
+
+def _certainty(new: str, scored: Sequence[_Pair], best: _Pair) -> float:
+    result = signs(new, [each.replaces for each in scored], contradicts=best.contradicts)
+    return math.fsum(weight * part for weight, part in zip(_CERTAINTY, (*result, 1.0), strict=True))
+
+
+def widespread(texts: Sequence[str]) -> frozenset[str]:
+    """Words that many of the texts have: the name of what all of them are about tells them apart no more."""
+    if len(texts) < _MANY:
+        return frozenset()
+    counted = Counter(stem for text in texts for stem in stems(text))
+    return frozenset(stem for stem, count in counted.items() if count > _SPREAD * len(texts))
+
+
+def alike(old: str, new: str) -> float:
+    """The share of words that two texts have in common: what stands in for the cosine where no model is at hand."""
+    a, b = stems(old), stems(new)
+    return len(a & b) / max(1, len(a | b))
+
+
+def may_contradict(old: str, new: str) -> bool:
+    """Whether two texts are likelier to speak of the same thing than not, and say different things of it."""
+    if max(len(old), len(new)) > CAP:
+        return False
+    if stems(old).isdisjoint(stems(new)) and not (facts(old) and facts(new)):
+        return False
+    pair = _Pair(old, new, None, features(old, new, is_nearest=True))
+    return pair.contradicts or pair.is_doubtful
+
+
+def properties(text: str) -> str:
+    """The words for what a text states ("lives in" of "moved to Porto"): older texts may have them in its place."""
+    return " ".join(dict.fromkeys(fact.property for fact in facts(text[:CAP])))
+
+
+@lru_cache(4096)
+def stems(text: str) -> frozenset[str]:
+    """The words of a text that carry meaning, as they compare."""
+    return frozenset(token.stem for token in words_of(text[:CAP]))
+
+
+def features(
+    old: str,
+    new: str,
+    similarity: float | None = None,
+    common: frozenset[str] = frozenset(),
+    *,
+    is_nearest: bool = False,
+) -> dict[str, float]:
+    """What the models look at, from 0 to 1; `common` words tell nothing, `is_nearest`: no other text is closer."""
+    a, b = _read_without(old, common), _read_without(new, common)
+    lost, gained, shared = a.stems - b.stems, b.stems - a.stems, a.stems & b.stems
+    place = paraphrase.difference(
+        [each.stem for each in a.tokens], [each.stem for each in b.tokens]
+    )
+    is_value = place.head > 0 and all(0 < n <= LONGEST_VALUE for n in (place.mine, place.theirs))
+    news, stated = facts_of_both(new[:CAP], old[:CAP])
+    topics, others = ({fact.subject for fact in results} for results in (news, stated))
+    several, elsewhen = a.several and b.several, a.other_time or b.other_time
+    results: dict[str, float] = {
+        "shared": 2 * len(shared) / max(1, len(a.stems) + len(b.stems)),
+        "beginning": place.head / max(1, len(a.tokens), len(b.tokens)),
+        "beginning differs": bool(a.tokens and b.tokens) and not place.head, "equal": a.stems == b.stems,
+        "lost": min(4, len(lost)) / 4, "gained": min(6, len(gained)) / 6,
+        "names differ": bool(a.names & lost) and bool(b.names & gained), "name gained": bool(b.names & gained),
+        "numbers differ": bool(a.numbers - b.numbers) and bool(b.numbers - a.numbers),
+        "numbers same": bool(a.numbers & b.numbers), "number in one": bool(a.numbers) != bool(b.numbers),
+        "cue": b.cue, "cue and shared": _in_order(a.tokens, b.tokens) if b.cue else 0.0, "cue before": a.cue,
+        "denied in one": a.denied != b.denied,
+        "contradicts": any(language().contradicts(one, other) for one in news for other in stated),
+        "other subject": bool(topics) and bool(others) and topics.isdisjoint(others),
+        "one value": is_value and not (several or a.event or elsewhen), "several": several, "event": a.event,
+        "meaning": _USUAL if similarity is None else similarity,
+        "cue and meaning": (_USUAL if similarity is None else similarity) * b.cue, "nearest": is_nearest,
+        "cue and nearest": is_nearest and b.cue,
+    }  # fmt: skip
+    return results
+
+
+@lru_cache(64)  # the newer text is compared with many older ones
+def _read_without(text: str, common: frozenset[str]) -> Reading:
+    reading = read(text[:CAP])
+    if reading.stems.isdisjoint(common):
+        return reading
+    return reading._replace(
+        tokens=tuple(token for token in reading.tokens if token.stem not in common),
+        stems=reading.stems - common,
+        names=reading.names - common,
+        numbers=reading.numbers - common,
+    )
+
+
+def _in_order(a: Sequence[Token], b: Sequence[Token]) -> float:
+    from difflib import SequenceMatcher  # few texts speak of a change
+
+    blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
+    return 2 * sum(block.size for block in blocks) / max(1, len(a) + len(b))
+
+
+# From here on: python benchmarks/pairs.py --weights
+_REPLACES: Mapping[str, float] = {
+    "shared": 2.21, "beginning": 1.52, "beginning differs": -0.15, "equal": -2.56, "lost": -1.26,
+    "gained": -0.4, "names differ": 0.33, "name gained": 0.1, "numbers differ": 0.3, "numbers same": -2.2,
+    "number in one": -0.25, "cue": 0.18, "cue and shared": 2.59, "cue before": -2.54, "denied in one": 0.26,
+    "contradicts": 2.87, "other subject": -0.34, "one value": 0.84, "several": -0.87, "event": -1.15,
+    "meaning": 0.96, "cue and meaning": 0.76, "nearest": 1.38, "cue and nearest": 1.87, "": -4.22,
+}  # fmt: skip
+_CERTAINTY = (0.38, 0.44, 0.83, 0.07, 0.13, 0.7, -1.9)
+_CERTAIN = 1.0
+
+
+# Lets the newest of what speaks of the same thing stand for it, where writing did not notice: notes that a person
+
+RECENT = 8 * 86_400.0  # seconds: what is older was compared in another dream
+RARE = 30  # memories; a word that more of them have says little
+MOST = 40  # older memories that one is compared with
+NEAR = 0.6  # cosine
+_ANYBODY = access.Viewer("an assistant that wrote nothing")
+
+
+def supersede(draft: Draft) -> None:
+    """Archive memories that a newer one replaces."""
+    done = {memory.text("replaced_by") for memory in draft.view.archived()}
+    since = draft.view.now.timestamp() - RECENT
+    short = [
+        memory for memory in draft.memories() if memory.size <= CAP and memory.category != REMINDERS
+    ]
+    texts = {memory.path: draft.content(memory) for memory in short}
+    having: defaultdict[str, list[Memory]] = defaultdict(list)
+    for memory in short:
+        for stem in stems(texts[memory.path]):
+            having[stem].append(memory)
+    for new in counted(
+        "comparing", sorted(short, key=lambda memory: (memory.created, memory.path))
+    ):
+        if max(new.created, new.updated) < since or new.id in done:
+            continue
+        olds = _older(draft, new, [having[stem] for stem in stems(texts[new.path])])
+        close = dict(draft.view.alike(new, NEAR))
+        said = relations(
+            texts[new.path],
+            [texts[old.path] for old in olds],
+            [close.get(old.path) for old in olds],
+        )
+        for old, each in zip(olds, said, strict=True):
+            if each.kind == REPLACES and not draft.see(old).archived and draft.may(old, new):
+                replace(draft, old, new.id, f"“{new.title}” is newer")
+
+
+def _older(draft: Draft, new: Memory, groups: list[list[Memory]]) -> list[Memory]:
+    """Older memories of the same people, project and scope that share a telling word or the meaning with a new one."""
+    near = {path for path, _ in draft.view.alike(new, NEAR)}
+    results = {
+        old.path: old for group in groups for old in group if len(group) <= RARE or old.path in near
+    }
+    remaining = [
+        old
+        for old in results.values()
+        if old.created < new.created
+        and old.text("replaced_by") != new.id
+        and may_replace(old, new.properties)
+    ]
+    return sorted(remaining, key=lambda old: (old.path not in near, -old.created, old.path))[:MOST]
+
+
+def may_replace(old: Memory, new: Properties, trust: str = access.CONNECTED) -> bool:
+    """Whether one with these properties may replace an older one: the same scope, no two projects, told to all."""
+    projects = {old.text("project"), str(new.get("project") or "")} - {""}
+    is_told = access.is_trusted(access.origin(new), _ANYBODY, trust)
+    return old.scope == new.get("scope", DEFAULT_SCOPE) and len(projects) < 2 and is_told
+
+
+def replace(draft: Draft, old: Memory, new: str, why: str) -> None:
+    """Archive a memory that another one replaces; `until` says how long it was true."""
+    until = stamp(draft.view.now.timestamp())
+    if old.archived:
+        draft.set(old, why, replaced_by=new, until=old.text("until") or until)
+        return
+    draft.archive(old, "supersede", why, new)
+    draft.set(old, why, until=until)

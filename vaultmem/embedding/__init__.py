@@ -1,0 +1,1 @@
+"""The models that run here, for embeddings and reranking, and the files that they come in."""

@@ -1,0 +1,233 @@
+"""Models of the BERT family run by a graph of our own: operators fused, matrices as bytes, one text at a time.
+
+A text alone needs no padding, costs less than its share of a batch, and has the same vector in whatever company. The
+table of words stays in its file, from which the rows of a text are read.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaultmem.embedding.onnx_file import GraphWriter
+from vaultmem.light import NamedTuple, Protocol, cast
+from vaultmem.paths import keep_private
+
+Floats = NDArray[np.float32]
+BYTES, EXACT = "int8.onnx", "exact.onnx"  # the two forms; a prepared folder has one of them
+FAITHFUL = 0.97  # least cosine between the two; less where a processor's additions overflow
+_TAKES = "rows"
+_SAMPLES = (
+    "Mr Ansah services the boiler every November.",
+    "The tenancy of the flat in Lisbon ends in March; the deposit is held by the agent until the keys are back.",
+    "Use a write-ahead log so that a reader never waits for a writer, and keep transactions short. "
+    * 4,
+)
+
+
+class Linear(NamedTuple):
+    """A matrix (inputs × outputs) of bytes with the scale of each column, and what is added."""
+
+    matrix: NDArray[np.int8]
+    scales: Floats
+    bias: Floats
+
+    def exact(self) -> Floats:
+        """The matrix as numbers."""
+        return self.matrix.astype(np.float32) * self.scales
+
+
+class Norm(NamedTuple):
+    """A layer normalization."""
+
+    weight: Floats
+    bias: Floats
+
+
+class Layer(NamedTuple):
+    """One of the layers."""
+
+    attention: Linear  # query, key and value side by side
+    output: Linear
+    after_attention: Norm
+    inner: Linear
+    outer: Linear
+    after_feed: Norm
+
+
+class Bert(NamedTuple):
+    """The numbers of a model."""
+
+    rows: Callable[[NDArray[np.int64]], Floats]  # of the words' table
+    positions: Floats  # with the row of the only type of tokens
+    norm: Norm
+    layers: list[Layer]
+    heads: int
+    epsilon: float = 1e-12
+
+
+def side_by_side(parts: list[Linear]) -> Linear:
+    """Several matrices with the same inputs as one."""
+    return Linear(*(np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)))
+
+
+def graph(model: Bert, *, exact: bool = False) -> bytes:
+    """The model from rows of its table to the vectors of tokens, as an ONNX file."""
+    writer = GraphWriter()
+    attention, times = (_exact_attention, _exact_product) if exact else (_attention, _product)
+    how = {"epsilon": model.epsilon}
+
+    def added(before: str, value: str, part: Linear, norm: Norm) -> str:
+        product = times(writer, value, part)
+        numbers = [writer.constant(each) for each in (*norm, part.bias)]
+        return writer.add_own("SkipLayerNormalization", [before, product, *numbers], **how)
+
+    norm = [writer.constant(each) for each in model.norm]
+    now = writer.add("LayerNormalization", [_TAKES, *norm], axis=-1, **how)
+    for layer in model.layers:
+        mixed = attention(writer, now, layer.attention, model.heads)
+        now = added(now, mixed, layer.output, layer.after_attention)
+        bias = writer.constant(layer.inner.bias)
+        inner = writer.add_own("BiasGelu", [times(writer, now, layer.inner), bias])
+        now = added(now, inner, layer.outer, layer.after_feed)
+    return writer.model(_TAKES, now, model.positions.shape[1])
+
+
+def _attention(writer: GraphWriter, value: str, part: Linear, heads: int) -> str:
+    data, scale, zero = writer.quantize(value)
+    matrix, bias = writer.constant(part.matrix), writer.constant(part.bias)
+    zeros = writer.constant(np.zeros(part.scales.shape, np.int8))
+    inputs = [data, matrix, bias, scale, writer.constant(part.scales), "", zero, zeros]
+    return writer.add_own("QAttention", inputs, num_heads=heads)
+
+
+def _exact_attention(writer: GraphWriter, value: str, part: Linear, heads: int) -> str:
+    inputs = [value, writer.constant(part.exact()), writer.constant(part.bias)]
+    return writer.add_own("Attention", inputs, num_heads=heads)
+
+
+def _product(writer: GraphWriter, value: str, part: Linear) -> str:
+    zeros = writer.constant(np.zeros(part.scales.shape, np.int8))
+    matrix, scales = writer.constant(part.matrix), writer.constant(part.scales)
+    return writer.add_own("DynamicQuantizeMatMul", [value, matrix, scales, zeros])
+
+
+def _exact_product(writer: GraphWriter, value: str, part: Linear) -> str:
+    return writer.add("MatMul", [value, writer.constant(part.exact())])
+
+
+class HasIds(Protocol):
+    """A text cut into pieces."""
+
+    @property
+    def ids(self) -> list[int]:
+        """Their numbers."""
+
+
+class Tokenizes(Protocol):
+    """What is used of a tokenizer."""
+
+    def encode(self, text: str, /) -> HasIds:
+        """A text with the model's own marks around it."""
+
+
+class Session(Protocol):
+    """What is used of onnxruntime's session."""
+
+    def run(self, names: None, inputs: dict[str, Floats]) -> list[Floats]:
+        """The outputs."""
+
+
+Opener = Callable[[str | bytes], object]  # a session for a file or its content
+
+
+class RunningBert:
+    """A model in memory. `prefixes` stand before questions and before all other texts."""
+
+    def __init__(
+        self,
+        model: Bert,
+        tokenizer: Tokenizes,
+        session: object,
+        longest: int,
+        prefixes: tuple[str, str] = ("", ""),
+    ) -> None:
+        self.longest = longest
+        self._rows, self._positions = model.rows, model.positions
+        self._tokenizer, self._prefixes = tokenizer, prefixes
+        self._session = cast("Session", session)
+
+    def passages(self, texts: list[str]) -> Iterable[NDArray[np.generic]]:
+        """The mean over the tokens of each text."""
+        return [self._mean(self._prefixes[1] + text) for text in texts]
+
+    def question(self, text: str) -> Iterable[NDArray[np.generic]]:
+        """The one vector of a question."""
+        return [self._mean(self._prefixes[0] + text)]
+
+    def _mean(self, text: str) -> NDArray[np.generic]:
+        ids = self._tokenizer.encode(text).ids
+        if len(ids) > self.longest:
+            ids = [*ids[: self.longest - 1], ids[-1]]  # with the mark of the end
+        rows = self._rows(np.array(ids)) + self._positions[: len(ids)]
+        mean: NDArray[np.generic] = self._session.run(None, {_TAKES: rows[None]})[0][0].mean(axis=0)
+        return mean
+
+
+def open_graph(folder: Path, model: Bert, tokenizer: Tokenizes, opener: Opener) -> object:
+    """A session of the form that suits this machine. Which one is found out once: bytes are half of the work on
+    most processors, and more of it, or wrong, on some."""
+    for kept in (folder / name for name in (BYTES, EXACT)):
+        if kept.is_file():
+            try:
+                return opener(str(kept))
+            except Exception:  # noqa: BLE001 - damaged, in whatever words: it is made again
+                kept.unlink(missing_ok=True)
+    forms = {BYTES: graph(model), EXACT: graph(model, exact=True)}
+    sessions = {name: opener(data) for name, data in forms.items()}
+    chosen = BYTES if _is_better(model, tokenizer, sessions) else EXACT
+    _keep(folder / chosen, forms[chosen])
+    return sessions[chosen]
+
+
+def _is_better(model: Bert, tokenizer: Tokenizes, sessions: dict[str, object]) -> bool:
+    """Whether bytes give nearly the same vectors in less time."""
+    longest = len(model.positions)
+    vectors, seconds = {}, {}
+    for name, session in sessions.items():
+        running = RunningBert(model, tokenizer, session, longest)
+        rows = np.asarray(running.passages([*_SAMPLES]), np.float32)
+        vectors[name] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        seconds[name] = min(_seconds(running) for _ in range(3))
+    cosines = (vectors[BYTES] * vectors[EXACT]).sum(axis=1)
+    return bool(cosines.min() >= FAITHFUL) and seconds[BYTES] < seconds[EXACT]
+
+
+def _seconds(running: RunningBert) -> float:
+    begun = time.thread_time()
+    running.passages([*_SAMPLES])
+    return time.thread_time() - begun
+
+
+def _keep(path: Path, data: bytes) -> None:
+    """On the disk, whole or not at all; where there is no room, it is made again the next time."""
+    try:
+        fresh = tempfile.mkdtemp(prefix=".graph-", dir=path.parent)
+    except OSError:
+        return
+    try:
+        with open(keep_private(f"{fresh}/{path.name}"), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(f"{fresh}/{path.name}", path)
+    except OSError:
+        Path(fresh, path.name).unlink(missing_ok=True)
+    finally:
+        Path(fresh).rmdir()

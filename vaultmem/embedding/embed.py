@@ -1,0 +1,332 @@
+"""Texts to vectors with fastembed, in batches sorted by length, without the network."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from pathlib import Path
+
+from vaultmem import machine
+from vaultmem.embedding import minilm, multilingual
+from vaultmem.errors import ModelError
+from vaultmem.light import TYPE_CHECKING, Protocol
+from vaultmem.text.values import encodable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    import numpy as np
+    from fastembed import TextEmbedding
+    from numpy.typing import NDArray
+
+    from vaultmem.embedding.bert import Tokenizes
+    from vaultmem.embedding.models import Model
+
+# onnxruntime (1.29 and newer) reports to its makers from the moment it is imported, and keeps a number of the
+# machine in the home folder, unless it is told before (its pull request 27379; the other name is 29843's).
+for _switch in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED", "HF_HUB_DISABLE_TELEMETRY"):
+    os.environ[_switch] = "1"
+
+# Rows times longest text of one batch: as fast as larger ones, memory stays flat.
+BATCH_TOKENS = 512
+LETTERS_PER_TOKEN = 64  # the model never sees what lies so far behind; spares us megabytes of text
+MOST_QUESTIONS = 64  # remembered: a question is often asked again, with other filters or for `why`
+OWN = {one.NAME: one for one in (minilm, multilingual)}  # models that run by a graph of ours
+_registering = threading.Lock()  # fastembed keeps its list of extra models in one place per process
+
+
+class TextEmbedder(ABC):
+    """Turns texts into normalised vectors of one model; safe to share by threads. Raises ModelError when it cannot."""
+
+    model: Model
+    is_local = True  # what it embeds stays in this process
+
+    def __init__(self) -> None:
+        self._questions: dict[str, NDArray[np.float32]] = {}  # the oldest first
+        self._lock = threading.Lock()
+
+    @abstractmethod
+    def is_loaded(self) -> bool:
+        """Whether it can be used at once."""
+
+    @abstractmethod
+    def unload(self) -> None:
+        """Give the memory of the model back to the system; the next use loads it again."""
+
+    @abstractmethod
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        """Positions in `texts` and their vectors, batch by batch, so that a caller can store what is done and stop in
+        between."""
+
+    @abstractmethod
+    def _question(self, text: str) -> NDArray[np.float32]:
+        """The vector of a question; some models treat it unlike the texts it is compared with."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row per text, in the order given."""
+        import numpy as np
+
+        vectors = np.empty((len(texts), self.model.dimensions), dtype=np.float32)
+        for indices, rows in self.batches(texts):
+            vectors[indices] = rows
+        return vectors
+
+    def query(self, text: str) -> NDArray[np.float32]:
+        """The vector of a question."""
+        if (known := self._questions.get(text)) is not None:
+            return known
+        vector = self._question(text)
+        vector.setflags(write=False)
+        with self._lock:
+            while len(self._questions) >= MOST_QUESTIONS:
+                del self._questions[next(iter(self._questions))]
+            self._questions[text] = vector
+        return vector
+
+
+class Embedder(TextEmbedder):
+    """A model in this process. Loads on first use."""
+
+    def __init__(self, model: Model, threads: int = 2) -> None:
+        super().__init__()
+        self.model = model
+        self._threads = threads
+        self._loading = threading.Lock()
+        self._counter: Tokenizes | None = None
+        self._loaded: _Running | None = None
+
+    def is_loaded(self) -> bool:
+        """Whether the model is in memory."""
+        return self._loaded is not None
+
+    def unload(self) -> None:
+        """Let go of the model; whoever is embedding now ends their batch."""
+        with self._loading:
+            if self._loaded is None and self._counter is None:
+                return
+            self._loaded = self._counter = None
+        gc.collect()  # what holds the session refers to itself
+        machine.give_back()
+
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        """Short texts come first."""
+        if not texts:
+            return
+        running = self._running()
+        longest = running.longest
+        limit = longest * LETTERS_PER_TOKEN
+        lengths = [self.count_tokens(text[:limit]) for text in texts]
+        for indices in cut_batches(lengths, longest):
+            batch = [encodable(texts[index][:limit]) for index in indices]
+            yield indices, normalize_rows(running.passages(batch))
+        machine.give_back()
+
+    def _question(self, text: str) -> NDArray[np.float32]:
+        running = self._running()
+        cut = encodable(text[: running.longest * LETTERS_PER_TOKEN])
+        vector: NDArray[np.float32] = normalize_rows(running.question(cut))[0]
+        return vector
+
+    def count_tokens(self, text: str) -> int:
+        """The length of the text in tokens, with the model's own marks around it and before the
+        model cuts it off. Loads the tokenizer only."""
+        return len(self._tokenizer().encode(encodable(text)).ids)
+
+    def _tokenizer(self) -> Tokenizes:
+        with self._loading:
+            if self._counter is None:
+                self._counter = _load_tokenizer(self.model)
+            return self._counter
+
+    def _running(self) -> _Running:
+        if self.model.name in OWN:
+            self._tokenizer()  # the same one counts
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = _load(self.model, self._threads, self._counter)
+                machine.give_back()
+            return self._loaded
+
+
+class _Running(Protocol):
+    """A model in memory. It reads `longest` tokens of a text."""
+
+    longest: int
+
+    def passages(self, texts: list[str]) -> Iterable[NDArray[np.generic]]:
+        """A vector for each text, in the order given."""
+
+    def question(self, text: str) -> Iterable[NDArray[np.generic]]:
+        """The one vector of a question."""
+
+
+class _ByFastembed:
+    """Any other model."""
+
+    def __init__(self, running: TextEmbedding) -> None:
+        cut = getattr(running.model, "tokenizer", None)
+        settings = cut.truncation if cut is not None else None
+        self.longest = int(settings["max_length"]) if settings else BATCH_TOKENS
+        self._running = running
+
+    def passages(self, texts: list[str]) -> Iterable[NDArray[np.generic]]:
+        """As the model treats texts."""
+        return self._running.passage_embed(texts, batch_size=len(texts))
+
+    def question(self, text: str) -> Iterable[NDArray[np.generic]]:
+        """As it treats questions."""
+        return self._running.query_embed(text)
+
+
+def cut_batches(lengths: Sequence[int], longest: int) -> Iterator[list[int]]:
+    """Positions by rising length, cut so that rows times longest row stays within BATCH_TOKENS.
+
+    `longest` is where the model cuts a text off. A text longer than a batch makes one of its own.
+    """
+    batch: list[int] = []
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * min(lengths[index], longest) > BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
+
+
+def quiet_fastembed() -> type[TextEmbedding]:
+    """fastembed's class, with its log lines kept off the terminal."""
+    try:
+        from loguru import logger
+
+        logger.disable("fastembed")
+        from fastembed import TextEmbedding
+    except ImportError as error:
+        raise ModelError(
+            f"this model is run by fastembed, which cannot be imported ({error}). Add the extra `models`: "
+            "uv tool install '.[models]', or pip install '.[models]', in the checkout of vaultmem"
+        ) from error
+    return TextEmbedding
+
+
+def _load_tokenizer(model: Model) -> Tokenizes:
+    from tokenizers import Tokenizer
+
+    with _loading(model):
+        if model.name == multilingual.NAME:
+            return multilingual.tokenizer(Path(model.folder))
+        tokenizer = Tokenizer.from_file(str(Path(model.folder) / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _load(model: Model, threads: int, tokenizer: Tokenizes | None) -> _Running:
+    with _loading(model):
+        if tokenizer is None or model.name not in OWN:
+            return _ByFastembed(_open(model, threads))
+        from vaultmem.embedding.bert import RunningBert, open_graph
+
+        folder = Path(model.folder)
+        numbers = OWN[model.name].read(folder / model.weights)
+        session = open_graph(folder, numbers, tokenizer, lambda file: _session(file, threads))
+        own = OWN[model.name]
+        return RunningBert(numbers, tokenizer, session, own.MAX_TOKENS, own.PREFIXES)
+
+
+def _loading(model: Model) -> AbstractContextManager[None]:
+    return reported(
+        f"The embedding model {model.name} cannot be loaded",
+        "Install it again, or set embedding.model to another one or to `off`.",
+    )
+
+
+def _open(model: Model, threads: int) -> TextEmbedding:
+    text_embedding = quiet_fastembed()
+    from fastembed.common.preprocessor_utils import load_tokenizer
+    from fastembed.text.onnx_embedding import OnnxTextEmbedding
+
+    running = text_embedding(
+        _register(text_embedding, model) if model.pooling else model.name,
+        cache_dir=model.folder,  # unused, but fastembed makes a folder of its own without it
+        specific_model_path=model.folder,
+        providers=["CPUExecutionProvider"],
+        lazy_load=True,
+    )
+    inner = running.model
+    if isinstance(inner, OnnxTextEmbedding):
+        # fastembed takes no session options; a lazy model accepts a session that is ready.
+        inner.model = _session(str(Path(model.folder) / model.weights), threads)
+        inner.tokenizer, inner.special_token_to_id = load_tokenizer(Path(model.folder))
+    return running
+
+
+def _session(weights: str | bytes, threads: int) -> object:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.enable_cpu_mem_arena = False  # it keeps the memory of the largest batch, no faster
+    # Threads that wait by spinning take the processor from everybody else and gain nothing here.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+
+
+def _register(text_embedding: type[TextEmbedding], model: Model) -> str:
+    """A name under which fastembed runs a folder that it does not know."""
+    from fastembed.common.model_description import ModelSource, PoolingType
+
+    kinds = {"mean": PoolingType.MEAN, "cls": PoolingType.CLS, "none": PoolingType.DISABLED}
+    name = f"vaultmem/{model.key}"
+    with _registering:
+        if all(known["model"] != name for known in text_embedding.list_supported_models()):
+            text_embedding.add_custom_model(
+                model=name,
+                pooling=kinds[model.pooling],
+                normalization=True,
+                sources=ModelSource(hf=name),  # asked for by fastembed, never used with a folder
+                dim=model.dimensions,
+                model_file=model.weights,
+            )
+    return name
+
+
+def normalize_rows(rows: Iterable[NDArray[np.generic]]) -> NDArray[np.float32]:
+    """Vectors of length 1. Not every model of fastembed, and not every service, gives such."""
+    import numpy as np
+
+    vectors: NDArray[np.float32] = np.asarray(list(rows), dtype=np.float32)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors /= np.maximum(lengths, np.float32(1e-12))
+    return vectors
+
+
+def vector_of(numbers: object) -> NDArray[np.float32]:
+    """Numbers out of JSON as a vector. Raises ValueError or TypeError where they are none."""
+    import numpy as np
+
+    vector: NDArray[np.float32] = np.asarray(numbers, dtype=np.float32)
+    if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all():
+        raise ValueError("no vector")
+    return vector
+
+
+@contextmanager
+def reported(problem: str, advice: str) -> Iterator[None]:
+    """The border to fastembed, its downloads, tokenizers and onnxruntime, which may raise anything: a ModelError."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(f"{problem}: {first_line(error)}. {advice}") from error
+
+
+def first_line(error: BaseException) -> str:
+    """What an error of another library says, short enough for one line."""
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0][:200].rstrip(".")

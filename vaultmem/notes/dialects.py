@@ -1,0 +1,327 @@
+"""Find the dialects by entry point and read a vault by the rules of the right ones (R-DIAL-1)."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from functools import cache, cached_property
+
+from vaultmem import paths, plugins
+from vaultmem.adapter import (
+    Completion,
+    Dialect,
+    Folder,
+    FrontMatter,
+    Link,
+    Note,
+    Rules,
+    Task,
+    Views,
+)  # fmt: skip
+from vaultmem.errors import ConfigError
+from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
+from vaultmem.notes import blocks as blocking
+from vaultmem.notes import compact_line, frontmatter
+from vaultmem.notes.places import named
+from vaultmem.vault import files
+from vaultmem.vault.walk import without_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+
+# Unlinked mentions: where a text has a note's name or alias without linking to it.
+
+# Scripts without blanks between words: a name is found anywhere in them.
+_UNSPACED = (
+    r"\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31a0-\u31bf\u31f0-\u31ff"
+    r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_LETTER = rf"[^\W_{_UNSPACED}]"  # a letter or digit of a script that puts blanks between words
+_EDGE = rf"(?:(?<!{_LETTER})|(?!{_LETTER}))"  # of a word, or in a script without blanks
+_LONGEST_NAME = 250
+_DEEPEST = 20  # groups in groups: a compiled pattern is built by recursion
+
+Span = tuple[int, int]
+
+
+def obsidian_names(names: Iterable[str]) -> re.Pattern[str] | None:
+    """A pattern for these names: any case, whole words where words are spaced; None for none."""
+    return _either(names, _EDGE, _EDGE)
+
+
+def logseq_names(names: Iterable[str]) -> re.Pattern[str] | None:
+    """The same as Logseq does it: no Latin letter or digit beside, no "[" or "#" before."""
+    return _either(names, r"(?<![\[#0-9a-zA-Z])", r"(?![0-9a-zA-Z])")
+
+
+def spans_of_mentions(
+    pattern: re.Pattern[str], text: str, links: Sequence[Span], start: int = 0
+) -> Iterator[Span]:
+    """The offsets of all mentions from `start` on that touch none of the links.
+
+    `links` are the offsets of whole links; those of property links (-1) are left out.
+    """
+    spans = sorted(span for span in links if span[0] >= 0)
+    begins = [begin for begin, _ in spans]
+    furthest = _running_ends(spans)
+    for match in pattern.finditer(text, start):
+        before = bisect_right(begins, match.start())
+        if before and furthest[before - 1] > match.start():
+            continue
+        after = bisect_left(begins, match.start())
+        if after < len(begins) and begins[after] < match.end():
+            continue
+        yield match.span()
+
+
+def _running_ends(spans: Iterable[Span]) -> list[int]:
+    """How far the links up to each one reach: one may stand inside another."""
+    ends: list[int] = []
+    for _, end in spans:
+        ends.append(max(end, ends[-1]) if ends else end)
+    return ends
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """The names that can be looked for, in both Unicode forms, longest first, once without case."""
+    wanted = [name.strip() for name in names]
+    wanted += [unicodedata.normalize(form, name) for name in wanted for form in ("NFC", "NFD")]
+    first = {name.lower(): name for name in wanted if 0 < len(name) <= _LONGEST_NAME}
+    return sorted(first.values(), key=lambda name: (-len(name), name))
+
+
+def _either(names: Iterable[str], before: str, after: str) -> re.Pattern[str] | None:
+    """A pattern for names between two edges; the longest wins."""
+    tree = _tree([_lower(name) for name in _distinct(names)])
+    return re.compile(f"{before}(?:{tree}){after}", re.IGNORECASE) if tree else None
+
+
+def _tree(ends: list[str], depth: int = _DEEPEST) -> str:
+    """A pattern for the ends of names, in which a beginning that several share stands once: a text is compared with
+    thousands of names about as fast as with one."""
+    by_letter: dict[str, list[str]] = {}
+    for end in ends:
+        by_letter.setdefault(end[:1] if depth else end, []).append(end)
+    branches = []
+    for first in sorted(by_letter, key=lambda key: (-len(key), key)):  # where nothing follows, last
+        group = by_letter[first]
+        start = _both_begin(min(group), max(group))
+        rest = [end[len(start) :] for end in group]
+        branches.append(re.escape(start) + (f"(?:{_tree(rest, depth - 1)})" if rest[1:] else ""))
+    return "|".join(branches)
+
+
+def _both_begin(one: str, other: str) -> str:
+    """How both begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return one[: next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))]
+
+
+def _lower(name: str) -> str:
+    """In lower case, letter by letter."""
+    return "".join(low if len(low := letter.lower()) == 1 else letter for letter in name)
+
+
+MENTION_PATTERNS = {"words": obsidian_names, "latin": logseq_names}  # by Rules.mention_style
+
+GROUP = "vaultmem.adapters"
+
+
+@cache
+def installed() -> list[Dialect]:
+    """All dialects that are installed, by name, looked up once. A package that cannot be loaded says so."""
+    loaded = (plugins.load(GROUP, name) for name in plugins.registered(GROUP))
+    return [one for one in loaded if hasattr(one, "claims")]
+
+
+def claimed_vault(start: str) -> str | None:
+    """The nearest folder at or above `start` in which a dialect finds its editor's own folder."""
+    for folder in paths.at_and_above(start):
+        root = files.Root(folder)
+        if any(dialect.claims(root) > 1 for dialect in installed()):
+            return folder
+    return None
+
+
+class Target(NamedTuple):
+    """What a link leads to, and among how many files the choice was."""
+
+    path: str | None
+    choices: int
+
+
+class Rulebook:
+    """The rules of one vault: one dialect, or several that each own some folders.
+
+    Every file is known under the names that each dialect gives it, so that an Obsidian note can link to
+    a Logseq page of the same vault; names and keys carry the number of their dialect in front.
+    """
+
+    def __init__(self, parts: Sequence[tuple[tuple[str, ...], Rules]]) -> None:
+        self._parts = list(parts)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What the reading depends on: another one means that every note is read again."""
+        return "|".join(f"{r.dialect}:{home}:{r.fingerprint}" for home, r in self._parts)
+
+    def _at(self, path: str) -> tuple[int, Rules]:
+        for number, (home, rules) in enumerate(self._parts):
+            if not home or path.startswith(home):
+                return number, rules
+        return len(self._parts) - 1, self._parts[-1][1]
+
+    def kind(self, path: str) -> str:
+        """ "note", "file" or "" (invisible)."""
+        return self._at(path)[1].kind(without_records(path))
+
+    def dialect(self, path: str) -> str:
+        """The name of the dialect that a note is read by."""
+        return self._at(path)[1].dialect
+
+    def page_style(self, path: str) -> str:
+        """How vaultmem writes a page there, see vaultmem.adapter.Rules."""
+        return self._at(path)[1].page_style
+
+    def views(self, path: str) -> Mapping[str, str]:
+        """What shows memories there in the editor, see vaultmem.adapter.Views; nothing, for a dialect without."""
+        rules = self._at(path)[1]
+        return cast(Views, rules).views() if hasattr(rules, "views") else {}
+
+    def excluded(self, path: str) -> bool:
+        """Whether the user hides the note from search."""
+        return self._at(path)[1].excluded(path)
+
+    def parse(self, path: str, text: str, front: FrontMatter) -> Note:
+        """Read a note; the keys of its links are those of its dialect."""
+        return self._at(path)[1].parse(path, text, front)
+
+    def completed(self, path: str, text: str, task: Task, done: Completion) -> str | None:
+        """The text with this task marked done, see vaultmem.adapter.Rules."""
+        return self._at(path)[1].completed(path, text, task, done)
+
+    def numbered(self, path: str, note: Note) -> Note:
+        """The note with link keys of this rulebook, which other dialects' keys cannot equal."""
+        if not note.links:
+            return note
+        number = self._at(path)[0]
+        links = [Link(*k[:5], f"{number}:{k[5]}", *k[6:]) if k[5] else k for k in note.links]
+        return note._replace(links=tuple(links))
+
+    def names(self, path: str, note: Note | None) -> set[str]:
+        """All names under which links find the file."""
+        return {
+            f"{n}:{name}"
+            for n, (_, rules) in enumerate(self._parts)
+            for name in rules.names(path, note)
+        }
+
+    def lookups(self, key: str) -> tuple[str, ...]:
+        """The names a link looks for, in order."""
+        number, _, bare = key.partition(":")
+        return tuple(f"{number}:{name}" for name in self._parts[int(number)][1].lookups(bare))
+
+    def affected(self, name: str) -> tuple[str, ...]:
+        """The keys of the links that a file of this name can change."""
+        number, _, bare = name.partition(":")
+        if int(number) >= len(self._parts):
+            return ()  # from when another dialect read this vault, too: all links are read again
+        return tuple(f"{number}:{key}" for key in self._parts[int(number)][1].affected(bare))
+
+    def resolve(self, path: str, key: str, source: str, paths: Sequence[Sequence[str]]) -> Target:
+        """The target of a link; `paths` holds the paths behind each name of lookups(key)."""
+        number, _, bare = key.partition(":")
+        rules = self._parts[int(number)][1]
+        for candidates in paths:
+            target = rules.resolve(path, bare, source, candidates) if candidates else None
+            if target is not None:
+                rest = [each for each in candidates if each != target]
+                return Target(target, 1 + _choices(rules, (path, bare, source), rest))
+        return Target(None, 0)
+
+    def mention_pattern(self, path: str, names: list[str]) -> re.Pattern[str] | None:
+        """What finds unlinked mentions of a note with these names."""
+        return MENTION_PATTERNS[self._at(path)[1].mention_style](names)
+
+    def uri_templates(self) -> dict[str, str]:
+        """By dialect, the link that opens a note in its editor (see text.sanitize)."""
+        return {rules.dialect: rules.uri_template for _, rules in self._parts}
+
+
+def _choices(rules: Rules, link: tuple[str, str, str], others: Sequence[str]) -> int:
+    """How many of the other files with this name the link could mean as well.
+
+    A name without a folder can mean each of them, and a path that leads to one file mostly leads to
+    no second one; to ask for every file alone would take too long where thousands share a name.
+    """
+    if "/" not in link[0] or not others:
+        return len(others)
+    if rules.resolve(*link, others) is None:
+        return 0
+    return sum(rules.resolve(*link, [each]) is not None for each in others)
+
+
+def open_rulebook(root: Folder, wanted: str = "auto") -> Rulebook:
+    """The rules for a vault: the dialect by its name, else the one that claims it, else the fallback."""
+    dialects = installed()
+    if not dialects:
+        raise ConfigError("no dialect is installed; install vaultmem again, with its adapters")
+    if wanted != "auto":
+        chosen = [d for d in dialects if d.name == wanted]
+        if not chosen:
+            names = ", ".join(d.name for d in dialects)
+            raise ConfigError(f"unknown dialect {wanted!r}; known: auto, {names}")
+        return Rulebook([((), chosen[0].open(root))])
+    claims = [(d.claims(root), d) for d in dialects]
+    best = max(claim for claim, _ in claims)
+    chosen = [d for claim, d in claims if claim == best]
+    if len(chosen) == 1 or best < 2:
+        return Rulebook([((), chosen[0].open(root))])
+    chosen.sort(key=lambda d: (not d.home, d.name))  # those with folders of their own come first
+    return Rulebook([(d.home, d.open(root)) for d in chosen])
+
+
+# Read one note by the rules of its vault: bytes, text, what the dialect sees, blocks.
+
+# A page that we have made of what notes say must not come back as one of them, wherever it was left.
+MARK, MARKED = "generated", "vaultmem"
+
+
+class NoteRead(NamedTuple):
+    """A note as it is on disk now."""
+
+    read: files.Read
+    note: Note
+    blocks: list[blocking.Block]  # never empty: an empty note has one empty block
+
+
+def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[blocking.Block]]:
+    """What a dialect sees in a text, and its blocks."""
+    front = frontmatter.split(text)
+    note = rules.parse(path, text, front)
+    if (whole := compact_line.expanded(note.properties)) is not note.properties:
+        note = note._replace(properties=whole)
+    if note.properties.get(MARK) == MARKED:
+        note = Note(note.title, properties=note.properties)
+    blocks = blocking.group(note.pieces)
+    if "id" not in note.properties and (block := blocking.of_properties(note, text, front.body)):
+        blocks = [block, *blocks]
+    blocks = blocks or [blocking.Block("", 1, 1)]
+    if "role" in note.properties and (own := named(note.properties)).get("conversation_id"):
+        blocks = blocking.as_turn(blocks, str(own["role"]))
+    return note, blocks
+
+
+def read_note(rules: Rulebook, folder: str, path: str, raw: str | None, cap: int) -> NoteRead:
+    """Read and parse a note. Trouble is in `read.trouble`, never an exception."""
+    read = files.read(folder, raw or path, cap)
+    return NoteRead(read, *parse_note(rules, path, read.text))
+
+
+def read_now(folder: str, path: str, dialect: str, cap: int) -> Note:
+    """A note as it is on disk now, by the rules of its vault, up to `cap` bytes."""
+    rules = open_rulebook(files.Root(folder), dialect)
+    return read_note(rules, folder, path, files.on_disk(folder, path), cap).note

@@ -1,0 +1,336 @@
+"""Change one property of a note and no byte outside its lines (R-EDIT-1 to 6).
+
+The places come from the parser, the new lines from one writer, and the result is read again before
+it is handed out: an edit that would change anything else is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+from vaultmem.errors import FrontMatterError
+from vaultmem.light import TYPE_CHECKING
+from vaultmem.notes.frontmatter import Block, Document, Span, UnreadableError, locate, read_yaml
+from vaultmem.notes.yaml_lines import format_flow, format_lines, format_value, item_lines
+from vaultmem.text.values import lazy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vaultmem.adapter import Value
+
+
+# Change some items of a list in front matter; the others keep their style, quotes, indentation and comments.
+
+_REST_OF_LINE = lazy(r"[^\r\n]*")
+_LINE_END = lazy(r"\r?\n|\Z")
+_FLOW_MARKS = lazy(r"[,\[\]{}]")
+
+
+class Items:
+    """The items of one list, by where they stand in the text: `[a, b]` if `flow`, else a line each."""
+
+    def __init__(self, text: str, places: Sequence[tuple[int, int]], *, flow: bool) -> None:
+        self.text = text
+        self.places = places
+        self.flow = flow
+
+    def changed(self, old: list[Value], new: list[Value], newline: str) -> str:
+        """The text with other values in the list. Neither is empty; the result is to be read again, for an item in
+        an odd place may get lost."""
+        was, now = [json.dumps(each) for each in old], [json.dumps(each) for each in new]
+        first = 0
+        while first < min(len(was), len(now)) and was[first] == now[first]:
+            first += 1
+        tail = 0
+        while tail < min(len(was), len(now)) - first and was[-1 - tail] == now[-1 - tail]:
+            tail += 1
+        gone, added = len(was) - tail - first, new[first : len(now) - tail]
+        both = min(gone, len(added))
+        # From the last place up: the places before an edit stay right.
+        if gone > both:
+            self._delete(first + both, first + gone)
+        elif added[both:]:
+            self._insert(first + both, added[both:], newline)
+        for at in reversed(range(both)):
+            start, end = self.places[first + at]
+            self._put(start, end, self._written(added[at], first + at))
+        return self.text
+
+    def _put(self, start: int, end: int, new: str) -> None:
+        self.text = self.text[:start] + new + self.text[end:]
+
+    def _delete(self, first: int, end: int) -> None:
+        places = self.places
+        if not self.flow:
+            self._put(self._line(places[first][0]), _after_line(self.text, places[end - 1][1]), "")
+        elif end < len(places):
+            self._put(places[first][0], places[end][0], "")
+        else:
+            self._put(places[first - 1][1], places[end - 1][1], "")
+
+    def _insert(self, at: int, values: list[Value], newline: str) -> None:
+        like = max(at - 1, 0)
+        start, end = self.places[like]
+        texts = [self._written(value, like) for value in values]
+        if self.flow:
+            place = end if at else start
+            new = "".join(f", {text}" if at else f"{text}, " for text in texts)
+        else:
+            dash = self.text[self._line(start) : start]
+            lines = [dash + " " * dash.endswith("-") + text for text in texts]
+            place = _end_of_line(self.text, end) if at else self._line(start)
+            new = "".join(newline + line if at else line + newline for line in lines)
+        self._put(place, place, new)
+
+    def _written(self, value: Value, like: int) -> str:
+        """A value as an item beside another one, in its quotes."""
+        start, end = self.places[like]
+        quote = self.text[start:end][:1]
+        if isinstance(value, str) and quote == "'" and value.isprintable():
+            return "'" + value.replace("'", "''") + "'"
+        text = format_value(value, item=True)
+        if isinstance(value, str) and (quote == '"' or (self.flow and _FLOW_MARKS.search(text))):
+            return format_flow(value)
+        return text
+
+    def _line(self, at: int) -> int:
+        return self.text.rfind("\n", 0, at) + 1
+
+
+_DAY = lazy(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")  # as editors write one, and so where one was
+_COMMENT = lazy(r"[ \t]+#[^\r\n]*")
+
+
+def _end_of_line(text: str, at: int) -> int:
+    match = _REST_OF_LINE.match(text, at)
+    return match.end() if match else at
+
+
+def _after_line(text: str, at: int) -> int:
+    match = _LINE_END.match(text, _end_of_line(text, at))
+    return match.end() if match else at
+
+
+def set_property(text: str, key: str, value: Value) -> str:
+    """The note with one top-level property set; the same note when it has that value already.
+
+    A key is found as written, else without regard to case when only one answers, and keeps its
+    spelling. Raises FrontMatterError when the properties cannot be read or the edit is not safe.
+    """
+    if not key:
+        raise FrontMatterError("a property needs a name")
+    block = locate(text)
+    if block is None:
+        return _check(_with_new_block(text, key, value), {key: value})
+    document = _read(text, block)
+    span = _find(document, key)
+    if span is None:
+        return _check(
+            _with_new_key(text, block, document, key, value), {**document.properties, key: value}
+        )
+    was = document.properties[span.key]
+    if _same(was, value):
+        return text
+    expected = {**document.properties, span.key: value}
+    if (
+        isinstance(was, list)
+        and isinstance(value, list)
+        and was
+        and value
+        and len(was) == len(span.items)
+    ):
+        places = [(block.start + start, block.start + end) for start, end in span.items]
+        items = Items(text, places, flow=span.style != "block")
+        with contextlib.suppress(FrontMatterError):  # else all of the list is written
+            return _check(items.changed(was, value, _newline(text)), expected)
+    if document.flow:
+        changed = _with_flow_value(text, block, span, value)
+    else:
+        changed = _Place(text, block, span, document.column).replaced(value)
+    return _check(changed, expected)
+
+
+def remove_property(text: str, key: str) -> str:
+    """The note without the lines of one property; the same note when it has none of that name."""
+    block = locate(text)
+    if block is None:
+        return text
+    document = _read(text, block)
+    span = _find(document, key)
+    if span is None:
+        return text
+    if document.flow:
+        start, end = _flow_entry(document, span)
+        changed = text[: block.start + start] + text[block.start + end :]
+    else:
+        changed = _Place(text, block, span, document.column).removed()
+    return _check(
+        changed, {name: of for name, of in document.properties.items() if name != span.key}
+    )
+
+
+def _read(text: str, block: Block) -> Document:
+    try:
+        return read_yaml(text[block.start : block.end])
+    except UnreadableError as error:
+        raise FrontMatterError(
+            f"the properties cannot be read ({error}); correct them in your editor first"
+        ) from error
+
+
+def _find(document: Document, key: str) -> Span | None:
+    for span in document.spans:
+        if span.key == key:
+            return span
+    alike = [span for span in document.spans if span.key.casefold() == key.casefold()]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _same(one: Value, other: Value) -> bool:
+    """Equal in value and type (1, 1.0 and True are three values)."""
+    return json.dumps(one) == json.dumps(other)
+
+
+def _check(text: str, expected: dict[str, Value]) -> str:
+    """The text, if its properties now are just the expected ones."""
+    block = locate(text)
+    properties: dict[str, Value] | None = None
+    if block is not None:
+        try:
+            properties = read_yaml(text[block.start : block.end]).properties
+        except UnreadableError:
+            properties = None
+    if properties is None or not _same(dict(properties), expected):
+        raise FrontMatterError(
+            "this property cannot be changed without changing others; edit it in your editor"
+        )
+    return text
+
+
+def _newline(text: str) -> str:
+    """The line end of the text's first line."""
+    end = text.find("\n")
+    return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
+
+
+def _with_new_block(text: str, key: str, value: Value) -> str:
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    newline = _newline(text)
+    lines = ["---", *format_lines(key, value), "---"]
+    return mark + "".join(line + newline for line in lines) + text[len(mark) :]
+
+
+def _with_new_key(text: str, block: Block, document: Document, key: str, value: Value) -> str:
+    if not document.flow:
+        lines = format_lines(key, value, " " * document.column)
+        newline = _newline(text)
+        added = "".join(line + newline for line in lines)
+        return text[: block.end] + added + text[block.end :]
+    entry = f"{format_flow(key)}: {format_flow(value)}"
+    if document.spans:
+        last = document.spans[-1]
+        at = block.start + max(last.end, last.key_end)
+        return f"{text[:at]}, {entry}{text[at:]}"
+    at = text.index("{", block.start + document.start) + 1
+    return text[:at] + entry + text[at:]
+
+
+def _with_flow_value(text: str, block: Block, span: Span, value: Value) -> str:
+    start, end = block.start + span.start, block.start + span.end
+    colon = "" if ":" in text[block.start + span.key_end : start] else ": "
+    return text[:start] + colon + format_flow(value) + text[end:]
+
+
+def _flow_entry(document: Document, span: Span) -> tuple[int, int]:
+    """The part of a `{..}` front matter that goes with one entry, one comma included."""
+    number = document.spans.index(span)
+    if number + 1 < len(document.spans):
+        return span.key_start, document.spans[number + 1].key_start
+    end = max(span.end, span.key_end)
+    if number == 0:
+        return span.key_start, end
+    before = document.spans[number - 1]
+    return max(before.end, before.key_end), end
+
+
+class _Place:
+    """One property in block style: where its name, value and comment stand in the text."""
+
+    def __init__(self, text: str, block: Block, span: Span, column: int) -> None:
+        self.text = text
+        self.newline = _newline(text)
+        self.indent = " " * column
+        self.key_start = block.start + span.key_start
+        self.colon = text.find(":", block.start + span.key_end, block.end) + 1
+        if not self.colon:
+            raise FrontMatterError(
+                f'the property "{span.key}" has an unusual form; edit it by hand'
+            )
+        self.start = max(block.start + span.start, self.colon)
+        self.end = max(block.start + span.end, self.start)
+        self.block_text = span.style in {"|", ">"}
+        if self.block_text:
+            self.end = _end_of_line(
+                self.text, self.start + len(text[self.start : self.end].rstrip())
+            )
+        elif span.style:  # a list whose last item is such a text
+            self.end = self.start + len(text[self.start : self.end].rstrip())
+        self.inline = "\n" not in text[self.colon : self.start]
+
+    def replaced(self, value: Value) -> str:
+        """The text with another value here."""
+        return (
+            self._with_list(value) if isinstance(value, list) and value else self._with_line(value)
+        )
+
+    def removed(self) -> str:
+        """The text without this property's lines."""
+        start = self.text.rfind("\n", 0, self.key_start) + 1
+        return self.text[:start] + self.text[_after_line(self.text, self.end) :]
+
+    def _with_line(self, value: Value) -> str:
+        new = format_value(value)
+        if new == f'"{value}"' and _DAY.fullmatch(str(value)) and _DAY.fullmatch(self._was()):
+            new = str(value)
+        blanks = (
+            self.text[self.colon : self.start] if self.inline and self.end > self.start else " "
+        )
+        name = self.text[: self.colon] + (blanks + new if new else "")
+        return name + self._comment() + self._between() + self.text[self._end_of_value() :]
+
+    def _was(self) -> str:
+        return self.text[self.start : self.end].strip()
+
+    def _with_list(self, values: list[Value]) -> str:
+        lines = item_lines(values, self.indent)
+        name = self.text[: self.colon] + self._comment() + self._between()
+        added = self.newline + self.newline.join(lines)
+        return name + added + self.text[self._end_of_value() :]
+
+    def _end_of_value(self) -> int:
+        """Where the last line of the value ends."""
+        return _end_of_line(self.text, self.end)
+
+    def _comment(self) -> str:
+        """The comment on the line of the name, or else behind a value of one piece."""
+        if self.block_text:
+            return self._comment_in(self.start, _end_of_line(self.text, self.start))
+        if self.inline:
+            return self.text[self.end : self._end_of_value()].rstrip(" \t")
+        comment = self._comment_in(self.colon, _end_of_line(self.text, self.colon))
+        return comment or self._comment_in(self.end, self._end_of_value())
+
+    def _comment_in(self, start: int, end: int) -> str:
+        match = _COMMENT.search(self.text, start, end)
+        return match[0] if match else ""
+
+    def _between(self) -> str:
+        """Lines of comment between the name and a value that stands below it."""
+        if self.inline:
+            return ""
+        first = _end_of_line(self.text, self.colon)
+        last = self.text.rfind("\n", first, self.start)
+        lines = self.text[first:last] if last > first else ""
+        return lines.removesuffix("\r")

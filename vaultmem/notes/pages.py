@@ -1,0 +1,198 @@
+"""A memory's file: properties and content, in an Obsidian note or in a Logseq page.
+
+"frontmatter" is a YAML block and the content as it is; "outline" is property lines and the content as blocks
+(logseq_properties), or a YAML block where a page has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from vaultmem.adapter import Properties, Value
+from vaultmem.errors import FrontMatterError
+from vaultmem.light import NamedTuple
+from vaultmem.notes import compact_line, frontmatter, frontmatter_edit, logseq_properties
+from vaultmem.notes.logseq_properties import from_outline, to_outline
+from vaultmem.notes.places import KEYS, key_of
+from vaultmem.text.similarity import content_hash
+from vaultmem.text.values import lazy
+
+OUTLINE = "outline"
+_LISTS = ("tags", "aliases", "links")
+_NO_TEXT = lazy("[\0\ud800-\udfff]")
+_BLANK_LINES = lazy(r"(?:[ \t]*\r?\n)*")
+_WIDE = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_UTF32 = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
+
+
+class Page(NamedTuple):
+    """What a file says."""
+
+    properties: dict[str, Value]  # by our spelling of the keys
+    content: str
+    error: str | None  # why the properties cannot be read, in one line
+
+
+def read(style: str, text: str) -> Page:
+    """Read a file's text (line ends "\\n", no byte order mark, as vault.files.read() gives it)."""
+    page = _read(style, text)
+    return page._replace(properties=dict(compact_line.expanded(page.properties)))
+
+
+def _read(style: str, text: str) -> Page:
+    """The same with the properties that stand there."""
+    front = frontmatter.split(text)
+    properties = _rename_keys(front.properties.items()) if front.properties else {}
+    if style != OUTLINE:
+        return Page(properties, text[front.body :], front.error)
+    lines = logseq_properties.locate(text, front.body)
+    for line in lines.items:
+        if line.value:
+            properties[_our(line.key)] = _meaning(_our(line.key), line.value)
+    return Page(properties, from_outline(text[lines.end :]), front.error)
+
+
+def compose(style: str, properties: Properties, content: str) -> bytes:
+    """A new file. Properties that are None are left out; NUL and halves of characters, which no text can
+    hold, become U+FFFD. Raises FrontMatterError when a property cannot be written."""
+    present = compact_line.packed(dict(_present(properties)))
+    items = sorted(present.items(), key=lambda item: _RANK.get(item[0], len(KEYS)))
+    if style != OUTLINE:
+        text = frontmatter.compose(dict(items), _lines_of(content))
+        return _NO_TEXT.sub("\ufffd", text).encode()
+    pairs = ((_logseq(key), _as_names(key, value)) for key, value in items)
+    lines = logseq_properties.format_lines(pairs, lambda key, line: _meaning(_our(key), line))
+    blocks = to_outline(content)
+    parts = ["".join(f"{line}\n" for line in lines), f"{blocks}\n" if blocks else ""]
+    return "\n".join(part for part in parts if part).encode()
+
+
+def edit(style: str, data: bytes, sets: Properties, content: str | None) -> bytes:
+    """The file with properties set, or removed where they are None, and with another content unless that is
+    None. All other bytes stay. Raises FrontMatterError when the properties cannot be read or written."""
+    encoding = _encoding(data)
+    errors = "surrogateescape" if encoding == "utf-8" else "strict"
+    try:
+        text = data.decode(encoding, errors)
+    except UnicodeDecodeError as error:
+        raise FrontMatterError(
+            "the note is not valid text; repair its encoding in your editor first"
+        ) from error
+    error_line = frontmatter.split(text).error
+    if error_line is not None:
+        raise FrontMatterError(f"the properties cannot be read ({error_line}); correct them first")
+    for key, value in compact_line.sets(_read(style, text).properties, sets).items():
+        text = _with_property(style, text, key, value)
+    if content is not None:
+        text = _with_content(style, text, content)
+    return text.encode(encoding, errors)
+
+
+_RANK = {key: number for number, key in enumerate(KEYS)}
+
+
+def _present(properties: Properties) -> list[tuple[str, Value]]:
+    return [(key, value) for key, value in properties.items() if value is not None]
+
+
+def _rename_keys(items: Iterable[tuple[str, Value]]) -> dict[str, Value]:
+    """By our spelling of the keys; one that is spelled so already wins."""
+    renamed: dict[str, Value] = {}
+    for name, value in items:
+        key = key_of(name)
+        if key == name or key not in renamed:
+            renamed[key] = value
+    return renamed
+
+
+def _our(key: str) -> str:
+    return "aliases" if key == "alias" else key_of(key)
+
+
+def _logseq(key: str) -> str:
+    return "alias" if key == "aliases" else key
+
+
+def _as_names(key: str, value: Value) -> Value:
+    """Of tags and aliases only their names: so Logseq splits them at commas, whatever YAML took them for."""
+    if key not in ("tags", "aliases") or not isinstance(value, list):
+        return value
+    if not all(isinstance(each, (str, int, float)) for each in value):
+        return value
+    names = [
+        each if isinstance(each, str) else logseq_properties.format_value(each) for each in value
+    ]
+    return list(dict.fromkeys(names)) or None
+
+
+def _meaning(key: str, value: str) -> Value:
+    if key in _LISTS:
+        return logseq_properties.list_items(value, linked=key == "links")
+    return logseq_properties.parse_value(value)
+
+
+def _encoding(data: bytes) -> str:
+    if data.startswith(_UTF32):
+        raise FrontMatterError("the note is UTF-32; save it as UTF-8 in your editor first")
+    return _WIDE.get(data[:2], "utf-8")
+
+
+def _with_property(style: str, text: str, key: str, value: Value) -> str:
+    block = frontmatter.locate(text)
+    start = block.body if block else 0
+    if style == OUTLINE:
+        there = logseq_properties.read(text, start)
+        spelled = next((name for name in there if _our(name) == key), None)
+        if spelled is not None or block is None:
+            return logseq_properties.set_property(text, spelled or _logseq(key), value, start)
+    name = _spelling(text, key)
+    if value is None:
+        return frontmatter_edit.remove_property(text, name)
+    return frontmatter_edit.set_property(text, name, value)
+
+
+def _spelling(text: str, key: str) -> str:
+    """How the front matter spells a key."""
+    names = frontmatter.split(text).properties
+    if key in names:
+        return key
+    return next((name for name in names if key_of(name) == key), key)
+
+
+def _with_content(style: str, text: str, content: str) -> str:
+    block = frontmatter.locate(text)
+    start = block.body if block else int(text.startswith("\ufeff"))
+    if style == OUTLINE:
+        start = max(start, logseq_properties.locate(text, start).end)
+    old = text[start:]
+    if content_hash(_content_in(style, old)) == content_hash(content):
+        return text
+    newline = "\r\n" if "\r\n" in text[: text.find("\n") + 1] else "\n"
+    new = to_outline(content) + "\n" if style == OUTLINE else _lines_of(content)
+    if old.strip() and not old.endswith("\n"):
+        new = new.removesuffix("\n")
+    head = text[:start] + _gap(style, text[:start], old, newline)
+    if block is None and (new.startswith("\ufeff") or frontmatter.locate(new)):
+        head += f"---{newline}---{newline}"  # else it would be read as the beginning of a file
+    return head + new.replace("\n", newline)
+
+
+def _content_in(style: str, body: str) -> str:
+    return from_outline(body) if style == OUTLINE else body.replace("\r\n", "\n")
+
+
+def _gap(style: str, head: str, body: str, newline: str) -> str:
+    """What stands between properties and content: as it was, or as a new file has it."""
+    if not head.strip("\ufeff"):
+        return ""
+    end = "" if head.endswith("\n") else newline
+    blanks = _BLANK_LINES.match(body)
+    if body.strip() and blanks:
+        return end + blanks[0]
+    return end + (newline if style == OUTLINE and "::" in head else "")
+
+
+def _lines_of(content: str) -> str:
+    """The content with line ends "\\n", one at its end, and no empty lines around it."""
+    lines = content.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
+    return _NO_TEXT.sub("\ufffd", lines) + "\n" if lines else ""

@@ -1,0 +1,1 @@
+"""What verbs do with memories: write, file, forget, look back, keep up."""

@@ -1,0 +1,145 @@
+"""Expectations: questions, each with words that a recall of it has to find. A page of the memory folder keeps them, in
+lines that a person can read and edit; the ledger knows which of them failed when they were last checked."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+
+from vaultmem.errors import NoteNotFoundError, StateError, UsageError
+from vaultmem.ledger import reads
+from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.draft import CREATE, EDIT, LOST, Change, FindingRow, Plan
+from vaultmem.memories.reports import finish
+from vaultmem.memories.store import MemoryStore, Session
+from vaultmem.notes import pages
+from vaultmem.notes.places import EXPECTATIONS as NAME
+from vaultmem.text.sanitize import quote_text
+from vaultmem.vault.files import decode, digest
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
+    from vaultmem.api.rpc import Reader
+
+CHECKED = "checked"  # the kind of a finding: what the last check was made of
+MOST = 500
+_HEAD = "What a question has to find, one a line: `- question → words`. `vaultmem expect --run` checks it."
+_ARROW = " → "
+_LINE = re.compile(
+    r"[ \t]*[-*+][ \t]+(?P<question>\S.*?)[ \t]+(?:→|->)[ \t]+(?P<answer>\S.*?)[ \t]*"
+)
+_LINK = re.compile(r"\[\[([^]|#\n]+)[^]\n]*\]\]")
+
+
+class Expectation(NamedTuple):
+    """One question, and what has to be in what is found: words, or `[[the title of a note]]`."""
+
+    question: str
+    answer: str
+
+    def fits(self, title: str, path: str, content: str) -> bool:
+        """Whether something that was found is what was expected."""
+        if link := _LINK.fullmatch(self.answer):
+            wanted = link[1].strip().casefold()
+            return wanted in (title.casefold(), path.casefold().removesuffix(".md"))
+        return _fold(self.answer) in _fold(f"{title} {path} {content}")
+
+    def as_line(self) -> str:
+        """The line of the page."""
+        return f"- {self.question}{_ARROW}{self.answer}"
+
+
+def _fold(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def read(text: str) -> list[Expectation]:
+    """The expectations in a page's content, each question once with each answer."""
+    lines = (_LINE.fullmatch(line) for line in text.splitlines())
+    found = (Expectation(one["question"], one["answer"]) for one in lines if one)
+    return list(dict.fromkeys(found))[:MOST]
+
+
+def expectations(desk: MemoryStore, _reader: Reader, _arguments: Arguments) -> JsonObject:
+    """All of them, in the order of the page; and what the last check was made of."""
+    checked = [one for one in _findings(desk) if one["kind"] == CHECKED]
+    rows = [one._asdict() for one in read(_content(desk)[1])]
+    return {"expectations": rows, "checked": checked[0]["subject"] if checked else ""}
+
+
+def expect(session: Session, arguments: Arguments) -> JsonObject:
+    """Keep an expectation, or with `remove` keep all of a question no longer."""
+    question = arguments.text("question")
+    data, content = _content(session.desk)
+    if arguments.flag("remove"):
+        return _remove(session, arguments, data, content)
+    new = Expectation(question, arguments.text("answer"))
+    if _LINE.fullmatch(new.as_line()) is None or read(new.as_line()) != [new]:
+        raise UsageError("give a question and the words that it has to find, both without an arrow")
+    known = read(content)
+    if len(known) >= MOST:
+        raise UsageError(f"there are {MOST} expectations; remove some")
+    after = content if new in known else f"{content.rstrip() or _HEAD + chr(10)}\n{new.as_line()}\n"
+    return _write(session, arguments, (data, after), f"expect: {question}", new)
+
+
+def _remove(session: Session, arguments: Arguments, data: bytes | None, content: str) -> JsonObject:
+    wanted = _fold(arguments.needed("question"))
+    lines = content.splitlines(keepends=True)
+    gone = [line for line in lines if any(_fold(one.question) == wanted for one in read(line))]
+    if not gone:
+        raise NoteNotFoundError("nothing is expected of that question; vaultmem expect lists them")
+    after = "".join(line for line in lines if line not in gone)
+    first = read(gone[0])[0]
+    return _write(session, arguments, (data, after), f"expect no longer: {first.question}", first)
+
+
+def _write(
+    session: Session,
+    arguments: Arguments,
+    page: tuple[bytes | None, str],
+    why: str,
+    which: Expectation,
+) -> JsonObject:
+    path, (data, content) = _path(session.desk), page
+    form = session.desk.rules.page_style(path)
+    composed = None if data is None else pages.edit(form, data, {}, content)
+    raw = composed or (
+        pages.compose(form, {}, content) if form == pages.OUTLINE else content.encode()
+    )
+    action, old = (CREATE, None) if data is None else (EDIT, path)
+    expected = None if data is None else digest(data)
+    change = Change(action, "", old, path, {}, None, expected, why, raw)
+    plan = Plan("expect", (change,) if raw != data else ())
+    planned = finish(session, arguments, plan, why)
+    return planned or {**which._asdict(), "path": path, "changed": bool(plan.changes)}
+
+
+def keep_lost(desk: MemoryStore, _reader: Reader, arguments: Arguments) -> JsonObject:
+    """Remember what failed a check, and since when, for the page of pending items; and what the check was made of."""
+    known = {one["subject"]: one["at"] for one in _findings(desk)}
+    rows: list[FindingRow] = []
+    for one in arguments.records("lost"):
+        said = f"{quote_text(str(one['question']))} does not find {quote_text(str(one['answer']))}"
+        at = known.get(said, desk.now())
+        rows.append({"kind": LOST, "subject": said, "said": said, "at": at})
+    rows.append({"kind": CHECKED, "subject": arguments.told("checked"), "at": desk.now()})
+    with contextlib.suppress(StateError):  # to check is possible where nothing can be written
+        reads.keep_findings(desk.ledger, (LOST, CHECKED), rows, desk.now())
+    return {"lost": len(rows) - 1}
+
+
+def _findings(desk: MemoryStore) -> list[FindingRow]:
+    return [one for one in reads.findings(desk.ledger) if one["kind"] in (LOST, CHECKED)]
+
+
+def _path(desk: MemoryStore) -> str:
+    return f"{desk.folder}/{NAME}"
+
+
+def _content(desk: MemoryStore) -> tuple[bytes | None, str]:
+    path = _path(desk)
+    data = desk.bytes_of(path)
+    text = "" if data is None else decode(data)[0].replace("\r\n", "\n")
+    return data, pages.read(desk.rules.page_style(path), text).content

@@ -1,0 +1,306 @@
+"""Verbs on existing memories: read, list, edit, delete, restore, tag, upgrade, link, reinforce."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from vaultmem.adapter import JsonObject
+from vaultmem.errors import (
+    NoteChangedError,
+    NoteNotFoundError,
+    StateError,
+    UsageError,
+    VaultmemError,
+)
+from vaultmem.ledger import reads
+from vaultmem.light import TYPE_CHECKING
+from vaultmem.memories import access
+from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.collection import deleted_error
+from vaultmem.memories.draft import CREATE, Change, Draft, Plan, restored
+from vaultmem.memories.memory_file import fold
+from vaultmem.memories.model import INBOX, Memory
+from vaultmem.memories.records import FILTERS, Known, Wanted, chosen, record
+from vaultmem.memories.reports import finish, header
+from vaultmem.memories.store import Session
+from vaultmem.notes.places import file_name
+from vaultmem.text.sanitize import one_line
+from vaultmem.text.times import stamp
+from vaultmem.text.titles import free_path, free_title, safe, title_of
+
+if TYPE_CHECKING:
+    from vaultmem.operations.past import Removed
+
+SHORTEST_ID = 4  # characters of an id that can mean an entry
+MOST_VALUES = 60  # of one facet
+_NO_REINFORCING = {
+    "stable": "Memory has stable decay policy, reinforcement has no effect",
+    "contextual": "Memory has contextual decay policy, reinforcement is not supported",
+}
+
+
+def read(session: Session, params: Arguments) -> JsonObject:
+    """One memory; each read is counted, unless the caller says otherwise."""
+    if params.flag("provenance") and session.viewer.name:
+        raise UsageError("only you see who recalled a memory; leave --by out")
+    try:
+        memory = session.find(params.needed("id"), archived=params.flag("deleted"))
+    except NoteNotFoundError as error:
+        raise (not params.text("by") and _hint(session, params.needed("id"))) or error from None
+    if params.flag("counts", default=True):
+        with contextlib.suppress(StateError):  # to read is possible of a full disk
+            stored = {memory.id: memory.stored_reads}
+            reads.add(session.desk.ledger, stored, session.now, session.viewer.name)
+    if not params.flag("provenance"):
+        return {**session.record(memory)}
+    from vaultmem.operations.provenance import provenance  # to read does without
+
+    return {
+        **session.record(memory),
+        **_attribution(session, memory),
+        **provenance(session, memory),
+    }
+
+
+def _hint(session: Session, text: str) -> NoteNotFoundError | None:
+    """An error with advice for a memory whose file was removed by hand, and for an entry of a conversation."""
+    from vaultmem.operations.past import find_removed  # rarely needed
+
+    gone = find_removed(session, text)
+    if gone and gone.memory:
+        return deleted_error(gone.memory)
+    if len(text) < SHORTEST_ID:
+        return None
+    for talk in session.desk.talks.talks():
+        for one in talk.entries:
+            if one.id.startswith(text.lower()):
+                return NoteNotFoundError(
+                    f"{text!r} is an entry of a conversation ({one.path}); "
+                    f"vaultmem conversations show {one.conversation} shows it"
+                )
+    return None
+
+
+def list_memories(session: Session, params: Arguments) -> JsonObject:
+    """Memories, the newest first."""
+    fields = {name: params.scope() if name == "scope" else params.text(name) for name in FILTERS}
+    wanted = Wanted(
+        {name: value for name, value in fields.items() if value},
+        params.flag("everywhere"), params.tags(),
+        params.day("since", session.local_time), params.day("until", session.local_time),
+        params.number("min_confidence"),
+        params.flag("include_compressed") or params.flag("deleted"),
+        tuple(params.text("words").lower().split()),
+    )  # fmt: skip
+    collection = session.desk.collection
+    everything = collection.archived() if params.flag("deleted") else collection.live()
+    by_hand = _removed_by_hand(session) if params.flag("deleted") else {}
+    everything = [*everything, *(one.memory for one in by_hand.values() if one.memory)]
+    if session.viewer.name:
+        everything = [memory for memory in everything if session.sees(memory)]
+    known = Known(session.reads, session.id_of, session.now, session.desk.half_life)
+    memories = chosen(everything, wanted, known)
+    if params.flag("unapproved"):
+        memories = [memory for memory in memories if _attribution(session, memory)]
+    start = params.whole("offset")
+    rows = []
+    for memory in memories[start : start + params.whole("limit")]:
+        with contextlib.suppress(NoteNotFoundError):  # deleted just now
+            gone = by_hand.get(memory.path)
+            row = record(memory, gone.content, known) if gone else session.record(memory)
+            rows.append({**row, **_attribution(session, memory)})
+    facets = {"facets": _facets(everything)} if params.flag("facets") else {}
+    return {"memories": rows, "count": len(rows), "total": len(memories), **facets}
+
+
+def _removed_by_hand(session: Session) -> dict[str, Removed]:
+    from vaultmem.operations.past import catch_up, removed_files  # rarely needed
+
+    with contextlib.suppress(VaultmemError):  # then what was removed last is missing
+        catch_up(session)
+    return {one.path: one for one in removed_files(session) if one.memory}
+
+
+def _facets(memories: Sequence[Memory]) -> dict[str, dict[str, int]]:
+    values: dict[str, Iterable[str]] = {
+        "category": (memory.category for memory in memories),
+        "agent": (memory.text("agent") for memory in memories),
+        "tags": (tag for memory in memories for tag in memory.tags),
+    }
+    return {
+        name: dict(Counter(filter(None, found)).most_common(MOST_VALUES))
+        for name, found in values.items()
+    }
+
+
+def _attribution(session: Session, memory: Memory) -> dict[str, str]:
+    """The author, where the words are neither the viewer's own nor approved."""
+    texts = access.attribution(access.origin(memory.properties), session.viewer)
+    if not texts or session.is_approved(memory):
+        return {}
+    return {"attribution": one_line(texts)}
+
+
+def delete(session: Session, params: Arguments) -> JsonObject:
+    """Move a memory to the archive."""
+    memory = session.find(params.needed("id"))
+    who = header(params, f"delete {memory.title}", session.now)
+    draft = session.draft()
+    draft.archive(memory, who.by, f"deleted by {who.by}")
+    plan = draft.plan("delete")
+    return finish(session, params, plan, who.why) or {
+        "id": memory.id, "deleted": True, "title": memory.title, "path": plan.changes[0].target,
+    }  # fmt: skip
+
+
+def restore(session: Session, params: Arguments) -> JsonObject:
+    """Bring a memory back from the archive."""
+    try:
+        memory = session.find(params.needed("id"), archived=True)
+    except NoteNotFoundError:
+        from vaultmem.operations.past import catch_up, find_removed  # rarely needed
+
+        with contextlib.suppress(VaultmemError):  # without a history there is none
+            catch_up(session)
+        gone = find_removed(session, params.needed("id"))
+        if gone is None:
+            raise
+        target = free_path(gone.path, session.desk.new_id(), session.view.exists)
+        why = "restored from the history"
+        change = Change(CREATE, "", None, target, {}, None, None, why, gone.data)
+        return _restore(session, params, change)
+    if not memory.archived:
+        raise VaultmemError(f"{memory.title!r} is not deleted; there is nothing to restore")
+    return _restore(session, params, restored(session.view, memory, "restored from the archive"))
+
+
+def _restore(session: Session, params: Arguments, change: Change) -> JsonObject:
+    title = file_name(change.target)
+    plan = Plan("restore", (change,))
+    return finish(session, params, plan, f"restore {title}") or _record_at(session, change.target)
+
+
+def edit(session: Session, params: Arguments) -> JsonObject:
+    """Give a memory another text; with `seen`, a content_hash, only where it still has that text."""
+    memory = session.find(params.needed("id"))
+    if (seen := params.text("seen")) and seen != memory.hash:
+        raise NoteChangedError(
+            f"{memory.title!r} was changed meanwhile; look at it again before you change it"
+        )
+    draft = session.draft()
+    content, before = params.needed("content"), session.view.content(memory)
+    draft.rewrite(memory, content, "text changed")
+    is_new = draft.see(memory).hash != memory.hash
+    if is_new and (title := _title_after(draft, memory, before, content)):
+        draft.retitle(memory, title, "text changed")
+    plan = draft.plan("edit") if is_new else Plan("edit")
+    return _edit(session, params, plan, memory, f"edit {memory.title}")
+
+
+def _title_after(draft: Draft, memory: Memory, before: str, content: str) -> str:
+    """The title of another text, where the old one came from the old text and no link would lose its goal; or ""."""
+    from vaultmem.dreams.links import Linkers  # who lists memories does without these
+    from vaultmem.text import secrets
+
+    before, content = secrets.named_by(before), secrets.named_by(content)
+    old, new = (fold(safe(title_of(each))) for each in (before, content))
+    day = draft.written_at(memory).date().isoformat()
+    if new == old or fold(memory.title) not in (old, f"{old}, {day}"):
+        return ""
+    if draft.view.is_linked(memory.path) or Linkers(draft.memories()).of(memory.title):
+        return ""
+    return free_title(content, day, memory.id, draft.is_taken)
+
+
+def tag(session: Session, params: Arguments) -> JsonObject:
+    """Add and remove tags."""
+    memory = session.find(params.needed("id"))
+    if not params.tags("add") and not params.tags("remove"):
+        raise UsageError("name a tag to add, or one to remove")
+    removed = {tag.lower() for tag in params.tags("remove")}
+    have = [tag for tag in memory.tags if tag.lower() not in removed]
+    known = {tag.lower() for tag in have}
+    now = [*have, *(tag for tag in params.tags("add") if tag.lower() not in known)]
+    draft = session.draft()
+    if now != list(memory.tags):
+        draft.set(memory, "tags changed", tags=list(now) or None, updated_at=stamp(session.now))
+    return _edit(session, params, draft.plan("tag"), memory, f"tag {memory.title}")
+
+
+def upgrade(session: Session, params: Arguments) -> JsonObject:
+    """From the inbox to a category: the requested one, else the likeliest."""
+    memory = session.find(params.needed("id"))
+    value = params.text("category")
+    if value == INBOX:
+        raise VaultmemError("upgrade files a memory out of the inbox; name another category")
+    if memory.category != INBOX and not value:
+        raise VaultmemError(f"{memory.title!r} is in {memory.category} already; nothing to upgrade")
+    draft = session.draft()
+    why = "as asked"
+    if not value:
+        from vaultmem.dreams.classify import best, judge_all
+
+        verdict = next(verdict for _, _, verdict in judge_all(draft, [memory]))
+        value = best(verdict)
+        why = "; ".join(verdict.why) or "nothing in it tells of another category"
+    if value != memory.category:
+        draft.move(memory, value, f"filed under {value}: {why}")
+    return _edit(session, params, draft.plan("upgrade"), memory, f"upgrade {memory.title}")
+
+
+def link(session: Session, params: Arguments) -> JsonObject:
+    """Link two memories, both ways."""
+    return _link_both(session, params, linked=True)
+
+
+def unlink(session: Session, params: Arguments) -> JsonObject:
+    """Take the links between two memories away."""
+    return _link_both(session, params, linked=False)
+
+
+def _link_both(session: Session, params: Arguments, *, linked: bool) -> JsonObject:
+    one, other = session.find(params.needed("id")), session.find(params.needed("other"))
+    if one.path == other.path:
+        raise VaultmemError("a memory cannot be linked with itself")
+    draft = session.draft()
+    from vaultmem.dreams import links
+
+    (links.link if linked else links.unlink)(draft, one, other)
+    plan = draft.plan("link" if linked else "unlink")
+    return finish(session, params, plan, f"{plan.name} {one.title} and {other.title}") or {
+        "source": one.id, "target": other.id, "linked": linked, "changed": bool(plan.changes),
+    }  # fmt: skip
+
+
+def reinforce(session: Session, params: Arguments) -> JsonObject:
+    """Reset the decay of a memory."""
+    memory = session.find(params.needed("id"))
+    refused = _NO_REINFORCING.get(memory.decay_policy)
+    if refused:
+        raise VaultmemError(refused)
+    draft = session.draft()
+    draft.set(memory, "reinforced", last_reinforced_at=stamp(session.now))
+    preview = finish(session, params, draft.plan("reinforce"), f"reinforce {memory.title}")
+    if preview:
+        return preview
+    reads.reinforce(session.desk.ledger, {memory.id: stamp(session.now)}, session.now)
+    now = session.record(session.find(memory.id))
+    return {
+        "id": memory.id, "confidence": now["confidence"], "last_reinforced_at": now["last_reinforced_at"],
+    }  # fmt: skip
+
+
+def _edit(session: Session, params: Arguments, plan: Plan, memory: Memory, why: str) -> JsonObject:
+    target = plan.changes[0].target if plan.changes else memory.path
+    return finish(session, params, plan, why) or {
+        **_record_at(session, target), "changed": bool(plan.changes),
+    }  # fmt: skip
+
+
+def _record_at(session: Session, path: str) -> JsonObject:
+    memory = session.desk.collection.at(path)
+    if memory is None:
+        raise NoteChangedError(f"{path} was removed as soon as it was written")
+    return {**session.record(memory)}

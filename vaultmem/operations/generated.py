@@ -1,0 +1,126 @@
+"""Pages of the memory folder that vaultmem writes whole: never over a note of a person, and never through a link."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from vaultmem.errors import VaultmemError
+from vaultmem.memories.store import MemoryStore
+from vaultmem.notes import pages
+from vaultmem.paths import replace_private
+from vaultmem.vault import conflicts, files, write
+from vaultmem.vault.files import decode
+from vaultmem.vault.moves import refuse_links
+from vaultmem.vault.walk import Entry as File
+
+BY = "vaultmem"  # the property `generated` of notes that are never read
+OUTLINE = "outline"
+_SAID = "pages.json"  # in the state folder
+_LONGEST_COPY = 10_000_000  # bytes
+log = logging.getLogger("vaultmem.memories")
+
+
+def head(style: str) -> str:
+    """What such a page begins with."""
+    return f"generated:: {BY}\n\n" if style == OUTLINE else f"---\ngenerated: {BY}\n---\n\n"
+
+
+def is_generated(data: bytes) -> bool:
+    """Whether it is such a page, in either style: a folder can be open in both editors."""
+    text = decode(data)[0]
+    styles = ("frontmatter", OUTLINE)
+    return any(pages.read(style, text).properties.get("generated") == BY for style in styles)
+
+
+def is_taken(desk: MemoryStore, path: str) -> bool:
+    """Whether a note of a person, or what is no file, has this name."""
+    full = f"{desk.vault}/{path}"
+    if not os.path.lexists(full):
+        return False
+    with contextlib.suppress(OSError, ValueError):
+        return not is_generated(files.content(full, _LONGEST_COPY)[0])
+    return True
+
+
+def of_others(desk: MemoryStore, every: Iterable[File]) -> Iterator[tuple[str, str, float]]:
+    """Of such pages those that say something else than this machine wrote: the path, the content, and since when."""
+    last = _last_texts(desk)
+    for file in every:
+        data = desk.bytes_of(file.raw, _LONGEST_COPY)
+        if data and last.get(file.path) != files.digest(data) and is_generated(data):
+            page = pages.read(desk.rules.page_style(file.path), decode(data)[0])
+            yield file.path, page.content, max(file.mtime_ns, file.ctime_ns) / 1e9
+
+
+def keep(desk: MemoryStore, path: str, text: str) -> bool:
+    """Write one page, see keep_all()."""
+    return bool(keep_all(desk, {path: text}))
+
+
+def keep_all(desk: MemoryStore, texts: Mapping[str, str]) -> int:
+    """Write pages where nothing is, or over generated ones, if this machine has something new to say; how many."""
+    last = _last_texts(desk)
+    before, written = dict(last), 0
+    try:
+        for path, text in texts.items():
+            data = text.encode("utf-8", "replace")
+            if last.get(path) != files.digest(data) or not os.path.lexists(f"{desk.vault}/{path}"):
+                written += _write(desk, path, data)
+                last[path] = files.digest(data)
+    finally:
+        if last != before:
+            _remember(desk, last)
+    return written
+
+
+def _write(desk: MemoryStore, path: str, data: bytes) -> bool:
+    refuse_links(desk.vault, path)
+    full = f"{desk.vault}/{path}"
+    if not os.path.lexists(full):
+        write.create(desk.vault, path, data)
+        return True
+    if not os.path.isfile(full):
+        raise VaultmemError(f"{path} is no file; move it away")
+    return write.change(desk.vault, path, _replace_generated(path, data), part=True)
+
+
+def _last_texts(desk: MemoryStore) -> dict[str, str]:
+    try:
+        with open(desk.state.path(_SAID), encoding="utf-8") as file:
+            last = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return last if isinstance(last, dict) else {}
+
+
+def _remember(desk: MemoryStore, last: dict[str, str]) -> None:
+    with contextlib.suppress(OSError):  # then a page is written once more than needed
+        replace_private(desk.state.path(_SAID), json.dumps(last))
+
+
+def _replace_generated(path: str, data: bytes) -> Callable[[bytes], bytes]:
+    def replace(before: bytes) -> bytes:
+        if not is_generated(before):
+            raise VaultmemError(f"{path} is a note of yours and stays as it is")
+        return data
+
+    return replace
+
+
+def clear_copies(desk: MemoryStore, path: str) -> None:
+    """Archive the copies that sync programs have left beside it: they say nothing that is not known."""
+    put_away(desk, conflicts.named_after(desk.vault, path))
+
+
+def put_away(desk: MemoryStore, paths: Iterable[str]) -> None:
+    """Archive pages that were generated, and are not any more."""
+    for path in paths:
+        try:
+            if is_generated(files.content(f"{desk.vault}/{path}", _LONGEST_COPY)[0]):
+                conflicts.put_away(desk.vault, path, desk.folder)
+        except (OSError, ValueError, VaultmemError) as error:  # the next job tries again
+            log.warning("%s: %s", path, error)

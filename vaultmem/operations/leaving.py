@@ -1,0 +1,149 @@
+"""Notices: before a job archives a fact or a preference for its age, the pending page announces it for seven days.
+
+The day on which it leaves stands in the ledger, so neither a rebuilt index nor a computer that was off cuts the notice
+short. A tick keeps the memory: it loses its end and is marked as stable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from vaultmem.dreams.classify import file_all
+from vaultmem.ledger import reads
+from vaultmem.light import NotRequired, TypedDict
+from vaultmem.memories.draft import LEAVING, NOTICE, FindingRow, Plan
+from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, is_asleep, leaving_id
+from vaultmem.memories.model import INBOX, Memory
+from vaultmem.memories.reports import ChangeReport, PlanReport, report_planned
+from vaultmem.memories.store import YOU, Session
+from vaultmem.vault.batches import Header
+
+_NOT_NOW = "9999-12-31"
+
+
+class ItemReport(TypedDict):
+    """What became of an answer."""
+
+    due: NotRequired[str]  # the item
+    id: NotRequired[str]  # "" of a task that is named by its line
+    path: str
+    text: NotRequired[str]
+    action: NotRequired[str]  # what was done
+    next: NotRequired[str]  # when it comes round again
+    reason: NotRequired[str]  # why nothing was done
+
+
+class AnswerReport(TypedDict):
+    """What an answer to an item has changed, or would change."""
+
+    id: str
+    state: str
+    text: str
+    until: str | None
+    was: str  # its state before
+    changed: bool
+    carried_out: NotRequired[list[ItemReport]]
+    skipped: NotRequired[list[ItemReport]]
+    asks: NotRequired[str | None]  # the id of the question whether to tick it in its note, too
+    restored: NotRequired[str | None]  # where a reminder came back to
+    gone: NotRequired[bool]  # taken back, and not due any more
+    dry_run: NotRequired[bool]
+    changes: NotRequired[list[ChangeReport]]
+
+
+class Settled:
+    """What became of the answers, for a report."""
+
+    def __init__(self) -> None:
+        self.done: list[ItemReport] = []
+        self.reopened: list[ItemReport] = []
+        self.skipped: list[ItemReport] = []
+        self.changes: list[ChangeReport] = []  # of a dry run
+
+    def skip(self, id_: str, path: str, reason: str) -> None:
+        """What could not be done."""
+        self.skipped.append({"due": id_, "path": path, "reason": reason})
+
+    def add_changes(self, id_: str, report: PlanReport) -> None:
+        """What a dry run would change."""
+        self.changes += [{**one, "due": id_} for one in report["changes"]]
+
+
+def notices(session: Session) -> dict[str, str]:
+    """The notices in force: the day on which a memory leaves, by id. What is ticked is kept first."""
+    now = session.local_time
+    answers = session.desk.pending.answers(now)
+    keep(session, answers, Settled())
+    results: dict[str, str] = {}
+    for row in _rows(session):
+        answer = answers.get(leaving_id(row))
+        state = answer.state if answer else ""
+        if state == DONE or is_asleep(answer, now.isoformat()[:16]):
+            results[row["id"]] = _NOT_NOW
+        elif state != SNOOZED:
+            results[row["id"]] = row["leaves"]
+    return results
+
+
+def give(
+    session: Session, job: str, values: Mapping[str, str], items: Iterable[FindingRow]
+) -> None:
+    """Give notice of what a job has found to leave soon, and forget its notices that are past."""
+    kinds = LEAVING if job == "consolidate" else {job} & {*LEAVING}  # it takes their steps, too
+    if not kinds:
+        return
+    known = {row["id"]: row for row in _rows(session) if row["id"] in values}
+    day = (session.local_time + NOTICE).date().isoformat()
+    rows: list[FindingRow] = []
+    for each in items:
+        memory = session.desk.collection.at(each["subject"])
+        if each["kind"] in LEAVING and memory is not None:
+            leaves = known[memory.id]["leaves"] if memory.id in known else day
+            rows.append({**each, "id": memory.id, "leaves": leaves})
+    reads.keep_findings(session.desk.ledger, kinds, rows, session.now)
+
+
+def keep(
+    session: Session, answers: Mapping[str, Answer], settled: Settled, *, dry_run: bool = False
+) -> None:
+    """Keep what was ticked."""
+    open_, done = [], len(settled.done)
+    live = {one.id: one for one in session.desk.collection.live()}
+    for row in _rows(session):
+        id_ = leaving_id(row)
+        answer = answers.get(id_)
+        memory = live.get(row["id"])
+        if answer is None or answer.state != DONE or memory is None:
+            open_.append(row)
+        elif dry_run:
+            settled.add_changes(id_, report_planned(session, _plan(session, memory)))
+        elif not _carry_out(session, id_, memory, settled):
+            open_.append(row)
+    if len(settled.done) > done:
+        reads.keep_findings(session.desk.ledger, LEAVING, open_, session.now)
+
+
+def _carry_out(session: Session, id_: str, memory: Memory, settled: Settled) -> bool:
+    plan = _plan(session, memory)
+    outcome = session.carry_out(
+        plan, Header(YOU, "person", f"kept: {memory.title}"[:200], session.now)
+    )
+    if outcome.skipped:
+        path, reason = outcome.skipped[0]
+        settled.skip(id_, path, reason)
+        return False
+    path = plan.changes[0].target if plan.changes else memory.path
+    settled.done.append({"due": id_, "text": memory.title, "path": path, "action": "kept"})
+    return True
+
+
+def _plan(session: Session, memory: Memory) -> Plan:
+    draft = session.draft()
+    draft.set(memory, "kept", expires_at=None, decay_policy="stable")
+    if memory.phase == INBOX:
+        file_all(draft, [memory])
+    return draft.plan("keep")
+
+
+def _rows(session: Session) -> list[FindingRow]:
+    return [one for one in reads.findings(session.desk.ledger) if one["kind"] in LEAVING]

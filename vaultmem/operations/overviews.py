@@ -1,0 +1,292 @@
+"""Pages for people to leaf through; programs ask for lists: "What changed.md" tells what was done to memories in the
+last weeks, Memory.md lists them by category. Written after jobs, and only where they say something new."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
+
+from vaultmem.errors import VaultmemError
+from vaultmem.history.commits import FileChange
+from vaultmem.history.commits import Record as Commit
+from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.memories.access import is_private
+from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.draft import CREATE, EDIT, MOVE, RESTORE, TO_ARCHIVE
+from vaultmem.memories.item_answers import author_of, holding
+from vaultmem.memories.model import CATEGORIES, INBOX, Memory
+from vaultmem.memories.store import MemoryStore, Session
+from vaultmem.notes.places import ARCHIVE as ARCHIVE_FOLDER
+from vaultmem.notes.places import GENERATED, file_name
+from vaultmem.operations import generated, transcript
+from vaultmem.operations.past import is_said
+from vaultmem.text.sanitize import LONGEST, one_line, quote_text
+from vaultmem.text.times import stamp
+from vaultmem.text.values import plural
+from vaultmem.vault import write
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
+
+CHANGES, INDEX = GENERATED[1], GENERATED[4]
+WEEKS = 8
+WEEK = 7 * 86_400.0
+MOST_OF_A_WEEK = 20  # memories of one week and kind
+MOST_COMMITS = 10_000
+_HEADINGS = {
+    CREATE: "New", EDIT: "Changed", MOVE: "Filed", TO_ARCHIVE: "Archived", RESTORE: "Brought back",
+}  # fmt: skip
+_ORDER = {action: number for number, action in enumerate(_HEADINGS)}
+# What a program alone needs to know, by dreams and decay.
+_SILENT = re.compile(r"read [\d,.]+ times?|judged: .*|reinforced")
+_SAYS_NOTHING = frozenset(["", "written"])
+_SCORES = re.compile(r"\s*\([01]\.\d+\)|\s[+-]\d+(?:\.\d+)?(?=[,;.\s]|$)")
+_PLAIN = str.maketrans({"`": "'", "#": "＃", "<": "‹"})
+_ABOUT_CHANGES = (
+    "vaultmem writes this page after its jobs; changes made here are lost. `vaultmem undo` takes any of it back, and"
+    " `vaultmem history` knows more."
+)
+_ITEM, _WEEK, _ACTION = "-", "##", "###"  # how lines of the page begin
+log = logging.getLogger("vaultmem.memories")
+
+
+def _page(title: str, lines: Iterable[tuple[str, str]], style: str) -> str:
+    """Headings, items, and paragraphs, which begin with nothing, as a note or an outline."""
+    is_outline, before, depth = style == generated.OUTLINE, "", 0
+    text = generated.head(style) + ("" if is_outline else f"# {title}\n")
+    for mark, line in lines:
+        is_item, words = mark == _ITEM, f"{mark} {line}".lstrip()
+        depth = depth if is_item else max(0, len(mark) - 1)
+        if is_outline:
+            text += "\t" * (depth if is_item else depth - 1) + ("" if is_item else "- ") + words
+        else:
+            text += ("" if is_item and before == mark else "\n") + words
+        text, before = f"{text}\n", mark
+    return text
+
+
+class Record(NamedTuple):
+    """One change of one memory."""
+
+    day: date  # in the person's zone
+    by: str  # an assistant, a job, "you"
+    action: str  # of memories.draft
+    title: str
+    why: str = ""
+    category: str = ""  # where it is filed now
+
+
+def what_changed(
+    records: Iterable[Record], today: date, living: Iterable[str], style: str = "frontmatter"
+) -> str:
+    """Sections by week, newest first, from this week on. `living` are the titles that may be linked to."""
+    titles = {title.lower(): title for title in living}
+    first = _monday(today) - timedelta(weeks=WEEKS - 1)
+    weeks: dict[date, set[Record]] = defaultdict(set)
+    for record in records:
+        if first <= record.day <= today:
+            weeks[_monday(record.day)].add(record)
+    lines = [("", _ABOUT_CHANGES)]
+    for monday in sorted(weeks, reverse=True):
+        lines.append((_WEEK, f"Week of {monday.day} {monday:%B %Y}"))
+        lines += _week(weeks[monday], titles)
+    if not weeks:
+        lines.append(("", f"Nothing in the last {WEEKS} weeks."))
+    return _page("What changed", lines, style)
+
+
+def _monday(day: date) -> date:
+    return day - timedelta(days=day.weekday())
+
+
+def _week(records: set[Record], titles: Mapping[str, str]) -> list[tuple[str, str]]:
+    groups: dict[str, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
+    for record in sorted(records):
+        groups[record.action][record.title].append(record)
+    lines: list[tuple[str, str]] = []
+    for action in sorted(groups, key=lambda one: (_ORDER.get(one, len(_ORDER)), one)):
+        by_title = groups[action]
+        lines.append((_ACTION, _HEADINGS.get(action) or quote_text(action).capitalize()))
+        lines += [
+            (_ITEM, _item(by_title[title], titles)) for title in sorted(by_title)[:MOST_OF_A_WEEK]
+        ]
+        if len(by_title) > MOST_OF_A_WEEK:
+            lines.append((_ITEM, f"and {len(by_title) - MOST_OF_A_WEEK:,} more"))
+    return lines
+
+
+def _item(records: Sequence[Record], titles: Mapping[str, str]) -> str:
+    title = records[0].title
+    living = titles.get(title.lower())
+    name = f"[[{living}]]" if living else f"“{_plain(title)}”"
+    by = f" (by {_plain(', '.join(dict.fromkeys(one.by for one in records)))})"
+    if records[0].action == MOVE:
+        places = dict.fromkeys(one.category for one in records if one.category)
+        return f"{name} under {' and '.join(places)}{by}" if places else f"{name}{by}"
+    reasons = dict.fromkeys(_SCORES.sub("", one.why) for one in records)
+    why = _plain("; ".join(one for one in reasons if one not in _SAYS_NOTHING))
+    return f"{name}{f': {why}' if why else ''}{by}"
+
+
+def _plain(text: str) -> str:
+    """Text in which nothing is a link, a tag or markup; cut between words where that costs little."""
+    text = text.replace("[[", "“").replace("]]", "”").translate(_PLAIN)
+    whole = quote_text(text, 8 * LONGEST)
+    if len(whole) <= LONGEST:
+        return whole
+    cut = whole[:LONGEST].rpartition(" ")[0].rstrip(" ,;:–-")
+    return f"{cut}…" if len(cut) > LONGEST // 2 else quote_text(text)
+
+
+def keep_changes(session: Session) -> bool:
+    """Write the note, if it is wanted and what it says has changed; whether it was written."""
+    desk = session.desk
+    path = f"{desk.folder}/{CHANGES}"
+    generated.clear_copies(desk, path)
+    if desk.config.text("dream.report") == "off" or desk.history.trouble():
+        return False
+    desk.remember()
+    commits = desk.history.log(limit=MOST_COMMITS, since=session.now - (WEEKS + 1) * WEEK)
+    records = [_record(*each, desk.folder) for each in standing(commits) if not is_said(each[0])]
+    if not records and desk.bytes_of(path, 1) is None:
+        return False  # with a page, the last of what it says was undone
+    living = [memory.title for memory in desk.collection.live()]
+    text = what_changed(records, session.view.now.date(), living, desk.rules.page_style(path))
+    try:
+        return generated.keep(desk, path, text)
+    except VaultmemError as error:  # the note only tells what was done
+        log.warning("%s", error)
+        return False
+
+
+def _record(commit: Commit, change: FileChange, folder: str) -> Record:
+    day = datetime.fromtimestamp(commit.at).astimezone().date()
+    title = file_name(change.target or change.path or "")
+    category = (change.target or "")[len(folder) + 1 :].partition("/")[0]
+    return Record(
+        day, commit.by, _action(change, folder), title, change.why or commit.why, category
+    )
+
+
+def _action(change: FileChange, folder: str) -> str:
+    away = f"{folder}/{ARCHIVE_FOLDER}/"
+    if change.target is None or (change.target.startswith(away) and change.path != change.target):
+        return TO_ARCHIVE
+    if change.path is None:
+        return CREATE
+    if change.path.rpartition("/")[0] == change.target.rpartition("/")[0]:
+        return EDIT
+    return RESTORE if change.path.startswith(away) else MOVE
+
+
+def standing(commits: Sequence[Commit]) -> list[tuple[Commit, FileChange]]:
+    """The changes by vaultmem, newest first, without what was undone since, its undoing, and reads."""
+    known = {one.commit for one in commits}
+    done = (one for one in holding(commits)[0] if one.is_ours and known.isdisjoint(one.undoes))
+    every = ((one, change) for one in done for change in one.files)
+    return [pair for pair in every if not _SILENT.fullmatch(pair[1].why)]
+
+
+# Memory.md; and, once, the views that an editor has for memories.
+
+MOST = 100  # memories of a category
+_NAME = 40  # characters of that of an assistant
+_NOT_IN_VIEWS = frozenset("\"'\\{}\n")  # in the name of a folder: views are YAML with quoted words
+_ABOUT = "vaultmem writes this page; changes made here are lost."
+
+
+def render(memories: Iterable[Memory], style: str) -> str:
+    """The page: the same memories give the same bytes. What is private is only counted."""
+    every = [one for one in memories if one.adopted and not one.properties.get("compressed")]
+    listed = [one for one in every if not is_private(one.properties)]
+    by_category: dict[str, list[Memory]] = defaultdict(list)
+    for one in sorted(listed, key=lambda each: (-each.created, each.title)):
+        by_category[one.category].append(one)
+    hidden = len(every) - len(listed)
+    private = f"; {hidden:,} more {'is' if hidden == 1 else 'are'} private" if hidden else ""
+    lines = [("", f"{plural(len(listed), 'memory', 'memories')}{private}. {_ABOUT}")]
+    for name in CATEGORIES:
+        if by_category[name]:
+            lines.append(("##", "Inbox, not filed yet" if name == INBOX else name.capitalize()))
+            lines += [(_ITEM, row) for row in _rows(name, by_category[name])]
+    return _page("Memory", lines, style)
+
+
+def _rows(category: str, memories: Sequence[Memory]) -> list[str]:
+    lines = []
+    for one in memories[:MOST]:
+        author = one_line(author_of(one.properties), _NAME)
+        by = f", by {author}" if author else ""
+        lines.append(f"[[{one.title}]] ({stamp(one.created)[:10]}{by})")
+    if len(memories) > MOST:
+        lines.append(f"{len(memories) - MOST:,} older: `vaultmem list --category {category}`")
+    return lines
+
+
+def refresh(session: Session, _: Arguments) -> JsonObject:
+    """Bring the page up to date, if memories have changed; whether that was needed."""
+    return {"written": keep_index(session)}
+
+
+def keep_index(session: Session) -> bool:
+    """Write the page, if it is wanted and says something new; whether it was written."""
+    desk = session.desk
+    if desk.config.text("memories.pages") == "off" or desk.listed == desk.version:
+        return False
+    _clear_empty_folders(desk)
+    _keep_transcripts(session)
+    path = f"{desk.folder}/{INDEX}"
+    live = desk.collection.live()
+    is_first = not os.path.lexists(f"{desk.vault}/{path}")
+    if generated.is_taken(desk, path) or (is_first and (not live or _is_name_taken(session, path))):
+        return False
+    generated.clear_copies(desk, path)
+    try:
+        if is_first:
+            _write_views(session)
+        written = generated.keep(desk, path, render(live, desk.rules.page_style(path)))
+    except (VaultmemError, OSError) as error:  # the page only lists what there is
+        log.warning("%s", error)
+        return False
+    desk.listed = desk.version
+    return written
+
+
+def _keep_transcripts(session: Session) -> None:
+    try:
+        transcript.keep(session)
+    except (VaultmemError, OSError) as error:  # the entries have all that was said
+        log.warning("%s", error)
+
+
+def _is_name_taken(session: Session, path: str) -> bool:
+    """Whether a note of a person is called so: a link to it shall not become ambiguous."""
+    return session.view.target(file_name(path)) is not None
+
+
+def _write_views(session: Session) -> None:
+    """Write the views that the editor has for memories, once; they are the person's from then on."""
+    desk = session.desk
+    if _NOT_IN_VIEWS & set(desk.folder):
+        return
+    for name, text in desk.rules.views(f"{desk.folder}/{INDEX}").items():
+        path, days = f"{desk.folder}/{name}", desk.half_life / 24
+        is_note = name.endswith(".md")
+        if os.path.lexists(f"{desk.vault}/{path}") or (is_note and _is_name_taken(session, path)):
+            continue
+        filled = text.replace("{folder}", desk.folder).replace("{days}", f"{days:g}")
+        write.create(desk.vault, path, filled.encode())
+
+
+def _clear_empty_folders(desk: MemoryStore) -> None:
+    """Take away folders of categories with nothing in them; the inbox stays, for a person may drop notes there."""
+    for name in CATEGORIES:
+        if name != INBOX:
+            try:
+                os.rmdir(f"{desk.vault}/{desk.folder}/{name}")
+            except OSError:
+                continue  # there is something in it, or it is not there

@@ -1,0 +1,182 @@
+"""A person's own notes: one property is set or one task is ticked, because the person asks for it, and no other byte
+changes."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable
+
+from vaultmem.adapter import Completion, JsonObject, Task, Value
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError
+from vaultmem.index import catalog_read
+from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.draft import EDIT, Change, Plan
+from vaultmem.memories.item_answers import DONE, OPEN
+from vaultmem.memories.model import key_of
+from vaultmem.memories.reports import finish
+from vaultmem.memories.store import Session
+from vaultmem.notes import logseq_properties, pages
+from vaultmem.notes.frontmatter import split
+from vaultmem.notes.places import is_our_page
+from vaultmem.text import recurrence
+from vaultmem.text.sanitize import one_line
+from vaultmem.text.values import lazy
+from vaultmem.vault.files import decode, digest
+
+if TYPE_CHECKING:
+    from vaultmem.operations.leaving import AnswerReport
+
+_PLACE = lazy(r"(.+):([1-9][0-9]{0,6})")
+_MOST_NAMED = 5
+
+
+# --- Properties
+
+
+def set_property(session: Session, params: Arguments) -> JsonObject:
+    """Set a property of a note, or with "add" give its list one more item."""
+    if not params.has("value"):
+        raise UsageError("give a value; vaultmem unset removes the property")
+    value = params.value("value")
+    if params.flag("add"):
+        return _edit(session, params, lambda was: was if value in was else [*was, value])
+    return _edit(session, params, lambda _: value)
+
+
+def unset(session: Session, params: Arguments) -> JsonObject:
+    """Remove a property from a note, or one item from its list."""
+    if not params.has("value"):
+        return _edit(session, params, lambda _: None)
+    value = params.value("value")
+    return _edit(session, params, lambda was: [one for one in was if one != value] or None)
+
+
+def _edit(session: Session, params: Arguments, new: Callable[[list[Value]], Value]) -> JsonObject:
+    path, key = path_of(session, params.needed("note")), params.needed("key")
+    if not key.isprintable():
+        raise UsageError("the name of a property is one line")
+    data = session.desk.bytes_of(path) or b""
+    form = session.desk.rules.page_style(path)
+    was = _value(form, decode(data)[0], key)
+    value = new(_items(form, was))
+    if isinstance(was, dict) and value is not None:
+        raise UsageError(
+            f"{key!r} in {path} has properties of its own; change it in your editor, or unset it first"
+        )
+    raw = pages.edit(form, data, {key: value}, None)
+    why = f"{'unset' if value is None else 'set'} {one_line(key)}"
+    changes = (Change(EDIT, "", path, path, {}, None, digest(data), why, raw),)
+    plan = Plan("set", changes if raw != data else ())
+    return finish(session, params, plan, why) or {
+        "note": path, "key": key, "was": was, "value": value, "changed": bool(plan.changes),
+    }  # fmt: skip
+
+
+def _value(form: str, text: str, key: str) -> Value:
+    properties = pages.read(form, text).properties
+    names = {name.casefold(): name for name in properties}
+    name = names.get(key.casefold()) or names.get(logseq_properties.spell_key(key)) or key_of(key)
+    return properties.get(name)
+
+
+def _items(form: str, value: Value) -> list[Value]:
+    if isinstance(value, list):
+        return value
+    if form == pages.OUTLINE and isinstance(value, str):
+        return logseq_properties.list_items(value, linked=True)
+    return [] if value is None else [value]
+
+
+# --- Tasks
+
+
+def place(session: Session, text: str) -> tuple[str, int] | None:
+    """The note and the line that NOTE:LINE names; None for anything else."""
+    match = _PLACE.fullmatch(text)
+    return (path_of(session, match[1]), int(match[2])) if match else None
+
+
+def tick(session: Session, params: Arguments, path: str, line: int) -> AnswerReport:
+    """Tick the task on a line of a note. The report is like that of an answer."""
+    standing = find_task(session, path, lambda task: task.line == line)
+    if standing is None:
+        raise NoteNotFoundError(f"{path}:{line} is no task; vaultmem tasks lists what is open")
+    text = one_line(standing.task.text)
+    report: AnswerReport = {
+        "id": f"{path}:{line}", "state": DONE, "text": text, "until": None, "was": OPEN, "changed": True,
+        "carried_out": [], "skipped": [], "asks": None,
+    }  # fmt: skip
+    if standing.is_closed:
+        return {**report, "was": DONE, "changed": False}
+    if planned := finish(session, params, standing.ticked(session, ""), f"done: {text}"):
+        return {**report, "dry_run": True, "changes": planned["changes"]}
+    return {**report, "carried_out": [{"id": "", "text": text, "path": path, "action": DONE}]}
+
+
+class Standing(NamedTuple):
+    """A task as its note has it now."""
+
+    path: str
+    data: bytes
+    task: Task
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is done or cancelled already."""
+        return self.task.done or self.task.cancelled
+
+    def ticked(self, session: Session, id_: str) -> Plan:
+        """Mark it done as its editor does. Raises NoteChangedError where only the editor can."""
+        mark = codecs.BOM_UTF8 if self.data.startswith(codecs.BOM_UTF8) else b""
+        at = session.local_time.strftime("%Y-%m-%dT%H:%M")
+        done = Completion(at, recurrence.next_day, recurrence.is_over)
+        text = self.data[len(mark) :].decode()
+        now = session.desk.rules.completed(self.path, text, self.task, done)
+        if now is None:
+            where = f"{self.path}:{self.task.line}"
+            raise NoteChangedError(
+                f"{where} repeats in a way that only its editor knows; tick it there"
+            )
+        why, raw = f"done: {one_line(self.task.text)}", mark + now.encode()
+        change = Change(EDIT, id_, self.path, self.path, {}, None, digest(self.data), why, raw)
+        return Plan("done", (change,))
+
+
+def find_task(session: Session, path: str, fits: Callable[[Task], bool]) -> Standing | None:
+    """The first task of a note that fits; None when none does, or the note is gone."""
+    data = session.desk.bytes_of(path)
+    if data is None:
+        return None
+    try:
+        text = data.removeprefix(codecs.BOM_UTF8).decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise NoteChangedError(f"{path} is not UTF-8; tick it in your editor") from error
+    note = session.desk.rules.parse(path, text, split(text))
+    return next((Standing(path, data, task) for task in note.tasks if fits(task)), None)
+
+
+# --- Which note
+
+
+def path_of(session: Session, text: str) -> str:
+    """The path of the note that a path, title, file name or alias means, among those that the viewer may see."""
+    wanted, viewer = text.strip().removeprefix("/"), session.viewer
+    searcher = session.reader.searcher() if viewer.name else None
+    but = frozenset(searcher.hidden_from(viewer)) if searcher else frozenset()
+    near = {wanted, f"{wanted}.md"} - but
+    exact = [path for path in sorted(near) if session.desk.bytes_of(path) is not None]
+    searcher = session.reader.searcher() if not exact else None
+    result = exact or (catalog_read.find_notes(searcher.catalog, text, but) if searcher else [])
+    if not result:
+        raise NoteNotFoundError(f"no note is called {text[:80]!r}; name it by its path")
+    if not exact and len(result) > 1:
+        several = ", ".join(result[:_MOST_NAMED])
+        raise NoteNotFoundError(f"several notes are called {text!r}: {several}; name one by its path")  # fmt: skip
+    path = result[0]
+    if session.desk.rules.kind(path) != "note":
+        raise UsageError(f"{path} is no note of this vault")
+    inside = f"{session.desk.folder}/"
+    if path.startswith(inside) and is_our_page(path[len(inside) :]):
+        raise UsageError(f"{path} is written by vaultmem; what you change there is lost")
+    return path

@@ -1,0 +1,377 @@
+"""What was done to memories, by whom, and how to take it back."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from vaultmem.adapter import JsonObject, Value
+from vaultmem.errors import (
+    FrontMatterError,
+    LockedError,
+    NoteChangedError,
+    NoteNotFoundError,
+    StateError,
+    UsageError,
+    VaultmemError,
+)
+from vaultmem.history import undo as undoing
+from vaultmem.history.commits import OUTSIDE, Difference, Record
+from vaultmem.history.repository import short_id
+from vaultmem.ledger import reads
+from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.memories import item_answers
+from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.collection import chosen
+from vaultmem.memories.conversation import is_talk, put_away
+from vaultmem.memories.memory_file import Reader
+from vaultmem.memories.model import Memory
+from vaultmem.memories.reports import diff_of, header, in_short
+from vaultmem.memories.store import Session
+from vaultmem.notes import pages
+from vaultmem.notes.places import ARCHIVE
+from vaultmem.text.times import stamp
+from vaultmem.vault.batches import Answered, Header, Outcome, PlannedWrite
+from vaultmem.vault.files import decode
+
+if TYPE_CHECKING:
+    from vaultmem.memories.reports import ChangeReport, CommitReport, Skipped, UndoReport
+    from vaultmem.synclog.log_entries import Written
+
+log = logging.getLogger("vaultmem.memories")
+
+MOST = 1_000
+ALL = 10_000  # that are searched for some of them
+UNDO, REDO, LONGEST_WHY = "undo: ", "redo: ", 200  # how such entries begin, and their characters
+
+
+def history(session: Session, params: Arguments) -> JsonObject:
+    """What was done, the newest first; of one memory, if one is named. Turns are left out unless requested."""
+    catch_up(session)
+    path = _path(session, params.text("id")) if params.text("id") else None
+    limit, by = params.whole("limit"), params.text("by") or None
+    every = bool(path or by or params.flag("conversations"))
+    commits = session.desk.history.log(path, limit if every else ALL, by, _since(session, params))
+    commits = [one for one in commits if every or not is_said(one)][:limit]
+    elsewhere = session.desk.pending.record.written_elsewhere()
+    return {"history": [_commit_to_json(one, elsewhere) for one in commits], "count": len(commits)}
+
+
+def diff(session: Session, params: Arguments) -> CommitReport:
+    """What one commit changed."""
+    catch_up(session)
+    history_ = session.desk.history
+    commit = history_.resolve(params.needed("commit"))
+    elsewhere = session.desk.pending.record.written_elsewhere()
+    return {**_commit_to_json(history_.show(commit), elsewhere), "diff": history_.diff(commit)}
+
+
+def undo(session: Session, params: Arguments) -> UndoReport:
+    """Take commits back, the newest first: exact bytes, else merged, else refused with the reason."""
+    _remember(session)
+    who = header(params, "", session.now)
+    candidates = iter(_chosen(session, params))
+    for commits in candidates:
+        taking = _taking(session, commits, who.by)
+        if taking.writes or taking.refused or taking.answers:
+            break
+    elsewhere = session.desk.pending.record.written_elsewhere()
+    report: UndoReport = {
+        "undone": [in_short(_commit_to_json(one, elsewhere)) for one in commits],
+        "redone": params.flag("redo"),
+        "dry_run": params.flag("dry_run"),
+        "answers": [{"id": one.id, "state": one.after, "text": one.text} for one in taking.answers],
+        "refused": taking.refused,
+        # What --last would take back had this not been refused.
+        "before": next((one[0].commit for one in candidates), None),
+        "changes": [],
+    }
+    if params.flag("dry_run"):
+        report["changes"] = [_preview(session, one) for one in taking.writes]
+        return report
+    undoes = tuple(name for one in commits for name in _names(one, elsewhere))
+    who = who._replace(why=taking.why, undoes=undoes, answers=taking.answers)
+    outcome = _carry_out(session, who, taking, params.told("vanished"))
+    report["changes"] = [{"path": one.path, "target": one.target, "why": one.why} for one in outcome.done]  # fmt: skip
+    report["refused"] += [{"path": path, "reason": reason} for path, reason in outcome.skipped]
+    if taking.writes and not outcome.done:
+        report["answers"] = []
+    return report
+
+
+class _Taking(NamedTuple):
+    commits: list[Record]
+    why: str
+    writes: list[PlannedWrite]
+    answers: tuple[Answered, ...]
+    refused: list[Skipped]
+
+
+def _taking(session: Session, commits: list[Record], by: str) -> _Taking:
+    past = session.desk.history
+    undone = [
+        undoing.Undone(_files_of(session, one), past.moved_since(one.commit)) for one in commits
+    ]
+    subjects = ", ".join(one.why for one in commits)
+    again = subjects.startswith(UNDO) and all(one.undoes for one in commits)
+    why = f"{REDO}{subjects.removeprefix(UNDO)}" if again else f"{UNDO}{subjects}"
+    means = undoing.Means(
+        session.desk.folder, session.desk.bytes_of, past.merged, _archiver(session, by),
+        lambda one, other: _id(session, one) == _id(session, other), put_away,
+    )  # fmt: skip
+    writes, not_possible = undoing.planned_writes(undone, means, why[:LONGEST_WHY])
+    refused: list[Skipped] = [{"path": path, "reason": reason} for path, reason in not_possible]
+    answers, later = item_answers.answers_before(session, commits)
+    return _Taking(commits, why[:LONGEST_WHY], writes, answers, [*refused, *later])
+
+
+def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) -> Outcome:
+    outcome = session.desk.batches.apply(who, taking.writes)
+    if outcome.done:
+        session.desk.written(outcome)
+    if outcome.done or not taking.writes:
+        item_answers.keep_answers(session, who)
+        session.desk.remember()
+        if any(one.kind == "job" for one in taking.commits):
+            _keep_undone(session, outcome)
+        _refresh_pages(session, vanished)
+    return outcome
+
+
+def _refresh_pages(session: Session, vanished: str) -> None:
+    from vaultmem.operations import overviews  # the first of them reads this module
+
+    if session.desk.bytes_of(f"{session.desk.folder}/{overviews.CHANGES}", 1) is not None:
+        overviews.keep_changes(session)  # what a job has told
+    overviews.keep_index(session)
+    if searcher := session.reader.searcher_after_writes():
+        session.desk.pending.refresh(searcher.catalog, session.local_time, vanished)
+
+
+def _id(session: Session, data: bytes) -> str:
+    style = session.desk.rules.page_style(f"{session.desk.folder}/{ARCHIVE}/-.md")
+    return str(pages.read(style, decode(data)[0]).properties.get("id", ""))
+
+
+def _archiver(session: Session, by: str) -> Callable[[bytes], bytes]:
+    sets: dict[str, Value] = {"deleted_at": stamp(session.now), "by": by}
+    style = session.desk.rules.page_style(f"{session.desk.folder}/{ARCHIVE}/-.md")
+
+    def archived(data: bytes) -> bytes:
+        try:
+            return pages.edit(style, data, sets, None)
+        except FrontMatterError as error:  # one file of many, which the report then names
+            raise NoteChangedError(str(error)) from error
+
+    return archived
+
+
+def _keep_undone(session: Session, outcome: Outcome) -> None:
+    """A job shall not do again at once what a person has undone."""
+    results = [session.desk.collection.at(step.target) for step in outcome.done]
+    rows = [(each.id, each.path, each.hash) for each in results if each and not each.archived]
+    reads.leave_undone(session.desk.ledger, rows, session.now)
+
+
+def _preview(session: Session, one: PlannedWrite) -> ChangeReport:
+    old = None if one.path is None else session.desk.bytes_of(one.path)
+    diff = diff_of(one.path, one.target, old or b"", one.render(old))
+    return {"path": one.path, "target": one.target, "why": one.why, "diff": diff}
+
+
+def catch_up(session: Session) -> None:
+    """Have the history know what was done, for who only reads it; where nothing can be written, it is as it was."""
+    state = session.desk.state
+    try:
+        with contextlib.nullcontext() if state.holds_lock() else state.lock():
+            session.desk.heal()
+            _remember(session)
+    except LockedError:
+        raise
+    except (StateError, OSError) as error:
+        why = (isinstance(error, OSError) and error.strerror) or error
+        log.warning("vaultmem: %s; what was done last may be missing here", why)
+
+
+def _remember(session: Session) -> None:
+    trouble = session.desk.history.trouble()
+    if trouble:
+        raise VaultmemError(trouble)
+    session.desk.remember()
+
+
+def _chosen(session: Session, params: Arguments) -> list[list[Record]]:
+    """What may be meant, the likeliest first: one choice, but for what was done or undone last."""
+    past = session.desk.history
+    commit, name = params.text("commit"), params.text("name")
+    is_last = params.flag("last") or params.flag("redo")
+    if sum(map(bool, (commit, params.flag("last"), params.flag("redo"), name))) != 1:
+        raise UsageError("name one of: a COMMIT (see vaultmem history), --last, --redo, --by NAME")
+    if commit:
+        return [[past.show(past.resolve(commit))]]
+    since = _since(session, params)
+    if not is_last and since is None:
+        raise UsageError("--by NAME needs --since WHEN, such as 2h or 2026-11-22")
+    done = past.log(limit=ALL if is_last else MOST, by=name or None, since=since)
+    # What people do in their editor, they undo there.
+    results = [[one for one in done if one.is_ours]]
+    if is_last:
+        results = _last(session, done, redo=params.flag("redo"))
+    if not any(results):
+        what = "do again" if params.flag("redo") else "undo"
+        raise VaultmemError(f"there is nothing to {what}; vaultmem history shows what was done")
+    return results
+
+
+def _last(session: Session, done: list[Record], *, redo: bool) -> list[list[Record]]:
+    """Each change that holds, the newest first; or each undo that holds, to do again what it took back."""
+    levels: dict[str, int] = {}  # 0 of a change, odd of an undo, even of doing it again
+    for one in reversed(done):
+        levels[one.commit] = 1 + max((levels.get(each, 0) for each in one.undoes), default=-1)
+    holding, taken_back = item_answers.holding(done)
+    if redo:
+        return [[one] for one in holding if levels[one.commit] % 2]
+    # A turn of a chat that came in meanwhile is not what is meant.
+    ours = [one for one in holding if one.is_ours and not levels[one.commit]]
+    own = [one for one in ours if not is_said(one)]
+    seen = holding[: holding.index(own[0])] if own else holding
+    last = _last_elsewhere(session, seen, own, taken_back)
+    if ours and not own and not last:
+        raise VaultmemError(
+            "there is nothing to undo but what conversations did; vaultmem history --conversations shows it, and"
+            " vaultmem undo COMMIT takes it back"
+        )
+    return [[one] for one in [*last, *own]]
+
+
+def _last_elsewhere(
+    session: Session, seen: list[Record], own: list[Record], taken_back: set[str]
+) -> list[Record]:
+    """What vaultmem did last, if on another machine: the files it wrote there at once, as they were seen here."""
+    elsewhere = session.desk.pending.record.written_elsewhere()
+    marks = [
+        (elsewhere[id_], one)
+        for one in seen
+        for id_ in one.contents
+        if id_ in elsewhere and id_ not in taken_back
+    ]
+    if not marks:
+        return []
+    last, commit = max(marks, key=lambda pair: pair[0].at)
+    if own and last.at < stamp(own[0].at):
+        # Within one second what was seen here later is the later one.
+        return []
+    batch = tuple(
+        mark.id for mark, one in marks if one == commit and (mark.at, mark.by) == (last.at, last.by)
+    )
+    return [commit._replace(contents=batch)]
+
+
+def _names(one: Record, elsewhere: Mapping[str, Written]) -> tuple[str, ...]:
+    """By what an undo names what it takes back: the commit, or the contents that another machine wrote."""
+    known = () if one.is_ours else tuple(id_ for id_ in one.contents if id_ in elsewhere)
+    return known or (one.commit,)
+
+
+def _files_of(session: Session, commit: Record) -> list[Difference]:
+    files = session.desk.history.files(commit.commit)
+    if commit.is_ours or len(commit.contents) == sum(one.new is not None for one in files):
+        return files
+    return [one for one in files if one.new is not None and short_id(one.new) in commit.contents]
+
+
+def is_said(one: Record) -> bool:
+    """Whether a conversation did it: a turn, what was learned from it, a summary."""
+    return is_talk(one.by)
+
+
+def _since(session: Session, params: Arguments) -> float | None:
+    value = params.text("since")
+    return params.moment("since", session.local_time, ahead=False) if value else None
+
+
+def _path(session: Session, text: str) -> str:
+    try:
+        return session.find(text, archived=True).path
+    except NoteNotFoundError:
+        if gone := find_removed(session, text):
+            return gone.path
+        texts = session.desk.talks.find(text)
+        if len(texts) > 1:
+            some = ", ".join(one.id for one in texts[:3])
+            raise NoteNotFoundError(
+                f"{text[:40]!r} begins the ids of several entries: {some}"
+            ) from None
+        if texts:
+            return texts[0].path
+        if "/" in text:
+            return text
+        raise
+
+
+def _commit_to_json(record: Record, elsewhere: Mapping[str, Written]) -> CommitReport:
+    """A commit. What came from another machine has the name of that; and who did it there, where it is all theirs."""
+    known = () if record.is_ours else record.contents
+    marks = [elsewhere[id_] for id_ in known if id_ in elsewhere]
+    authors = {mark.by for mark in marks}
+    by, why = record.by, record.why
+    if len(authors) == 1 and len(marks) == len(known):
+        by, why = authors.pop(), why.removesuffix(f" {OUTSIDE}")
+    files = [{"path": one.path, "target": one.target, "why": one.why} for one in record.files]
+    return {
+        "commit": record.commit, "at": stamp(record.at), "by": by,
+        "machine": ", ".join(sorted({mark.machine for mark in marks})), "kind": record.kind, "why": why,
+        "files": files,
+    }  # fmt: skip
+
+
+# Files that a person has removed: the history has their last bytes, so they are found and come back like those of the
+# archive.
+
+MOST_COMMITS = 1_000  # in which they are searched
+
+
+class Removed(NamedTuple):
+    """A file that was removed by hand, as it was."""
+
+    path: str
+    data: bytes
+    content: str  # without its properties
+    memory: Memory | None  # None: it was no memory
+
+
+def removed_files(session: Session) -> list[Removed]:
+    """All that is known of and not back yet, the last removed first; nothing where there is no history."""
+    desk = session.desk
+    if desk.history.trouble():
+        return []
+    reader = Reader(desk.folder, desk.rules.page_style)
+    there = {one.id for one in (*desk.collection.live(), *desk.collection.archived())}
+    results = []
+    for path, data, at in desk.history.removed(MOST_COMMITS):
+        memory = reader.parsed(path, data, at)
+        if (memory.id if memory else path) in there or desk.collection.exists(path):
+            continue
+        there.add(memory.id if memory else path)
+        if memory is None or session.sees(memory):
+            content = pages.read(reader.style(path), decode(data)[0]).content
+            results.append(Removed(path, data, content, memory and memory._replace(archived=True)))
+    return results
+
+
+def find_removed(session: Session, text: str) -> Removed | None:
+    """The one that is meant by an id, the beginning of one, a title or a path."""
+    every = removed_files(session)
+    memories = {one.path: one for one in every if one.memory}
+    memory = chosen(text, session.desk.folder, [one.memory for one in every if one.memory])
+    return memories[memory.path] if memory else _called(text, every)
+
+
+def _called(text: str, every: Iterable[Removed]) -> Removed | None:
+    wanted = text.strip().removeprefix("[[").removesuffix("]]").lower().removesuffix(".md")
+    for one in every:
+        name = one.path.lower().removesuffix(".md")
+        if wanted in (name, name.rpartition("/")[2]):
+            return one
+    return None

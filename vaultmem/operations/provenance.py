@@ -1,0 +1,110 @@
+"""Where a memory comes from: the sentence that it was drawn from, what it replaced, who recalled it; and what was drawn
+from an entry of a conversation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from vaultmem.ledger import reads
+from vaultmem.light import TYPE_CHECKING
+from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER, Entry
+from vaultmem.memories.model import Memory, link_targets
+from vaultmem.memories.store import Session
+from vaultmem.notes.places import file_name
+from vaultmem.text.similarity import topic_words
+from vaultmem.vault.files import decode
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
+
+LEAST = 1 / 3  # of the words of a content, that stand in its sentence
+_SENTENCE = re.compile(r"(?:[^.!?。！？\n]|[.!?](?=\S))+[.!?。！？]*")
+_NOTE = re.compile(r"\[\[([^\[\]|#]+)[^\[\]]*\]\]|(.+\.md)(?::\d+)?", re.IGNORECASE)
+_ENTRY = "__"  # in the name of every entry's file
+
+
+def provenance(session: Session, memory: Memory) -> JsonObject:
+    """All of it; for the person alone, since it says who reads what."""
+    older = [
+        {"id": one.id, "title": one.title, "path": one.path}
+        for one in session.desk.collection.archived()
+        if one.text("replaced_by") == memory.id
+    ]
+    return {
+        "drawn_from": _turn_behind(session, memory) or _note_behind(session, memory),
+        "replaced": older,
+        "replaced_by": memory.text("replaced_by"),
+        "recalled": [one._asdict() for one in reads.recalls(session.desk.ledger, memory.id)],
+    }
+
+
+def sentence_in(text: str, content: str) -> tuple[str, int] | None:
+    """The sentence of a text that shares most words with a content, and its line; None where all share too few."""
+    wanted = topic_words(content)
+    shared = ((len(wanted & topic_words(one[0])), one) for one in _SENTENCE.finditer(text))
+    most, best = max(shared, key=lambda pair: pair[0], default=(0, None))
+    if best is None or most < LEAST * len(wanted) or not most:
+        return None
+    sentence = best[0].strip()
+    return sentence, text.count("\n", 0, text.index(sentence, best.start())) + 1
+
+
+def turn_of(fact: Entry, entries: Iterable[Entry]) -> Entry | None:
+    """The turn that a fact was learned from; its links name it."""
+    names = link_targets(fact.properties.get("links"))
+    turns = (
+        one for one in entries if one.role in (USER, ASSISTANT) and file_name(one.path) in names
+    )
+    return next(turns, None)
+
+
+def drawn_from(session: Session, one: Entry) -> tuple[list[Entry], list[Memory]]:
+    """What was learned from an entry of a conversation: the facts of a turn, and the memories that facts became."""
+    facts = [
+        each
+        for each in session.desk.talks.entries(one.conversation)
+        if each.role == MEMORY and each.properties.get("compression_source") is not True
+        and turn_of(each, [one])
+    ]  # fmt: skip
+    names = {name for each in (one, *facts) for name in (each.id, file_name(each.path))}
+    memories = [
+        one for one in session.view.memories() if names & {*_sources(one)} and session.sees(one)
+    ]
+    return [each for each in facts if not each.deleted], memories
+
+
+def _sources(memory: Memory) -> list[str]:
+    """The entry that a memory was made of, by its id; earlier versions linked to its file."""
+    own = memory.text("drawn_from")
+    return [own] if own else [name for name in memory.linked if _ENTRY in name]
+
+
+def _turn_behind(session: Session, memory: Memory) -> JsonObject | None:
+    names = _sources(memory)
+    entry = next((one for name in names for one in session.desk.talks.find(name)), None)
+    if entry is None:
+        return None
+    turn = turn_of(entry, session.desk.talks.entries(entry.conversation)) or entry
+    place = {"path": turn.path, "conversation": turn.conversation, "entry": turn.id}
+    return _with_sentence(place, turn.content, session, memory)
+
+
+def _note_behind(session: Session, memory: Memory) -> JsonObject | None:
+    match = _NOTE.fullmatch((memory.text("source_path") or memory.text("source")).strip())
+    if match is None:
+        return None
+    name = match[1] or match[2]
+    path = name if session.desk.bytes_of(name, 1) is not None else session.view.target(name)
+    data = session.desk.bytes_of(path) if path else None
+    if path is None or data is None:
+        return None
+    return _with_sentence({"path": path}, decode(data)[0], session, memory)
+
+
+def _with_sentence(
+    place: dict[str, str], text: str, session: Session, memory: Memory
+) -> JsonObject:
+    content = session.desk.collection.content(memory)
+    sentence, line = sentence_in(text, content) or ("", 0)
+    return {**place, "sentence": sentence, "line": line}

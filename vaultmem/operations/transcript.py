@@ -1,0 +1,312 @@
+"""A conversation as one page for people: the summary on top, what was learned, then who said what.
+
+It is made of the entries, which stay what counts. A comment at the end has what a person need not see, so that records
+can be made of the page again where a sync program carries only the page.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+
+from vaultmem.adapter import JsonObject, Value
+from vaultmem.dreams.summaries import is_outdated
+from vaultmem.light import NamedTuple
+from vaultmem.memories.access import is_private
+from vaultmem.memories.conversation import (
+    ASSISTANT,
+    FINAL,
+    MEMORY,
+    SUMMARY,
+    USER,
+    Entry,
+    basic_properties,
+    folder_of,
+    in_folder,
+    is_entry_id,
+    name_of,
+    place_of,
+    put_away,
+    scope_of,
+)
+from vaultmem.memories.draft import CREATE, TO_ARCHIVE, Change, Plan
+from vaultmem.memories.entries import Talk
+from vaultmem.memories.model import link_targets
+from vaultmem.memories.store import Session
+from vaultmem.notes import pages
+from vaultmem.notes.places import CHAT, file_name
+from vaultmem.operations import generated
+from vaultmem.text.sanitize import quote_text
+from vaultmem.text.similarity import content_hash
+from vaultmem.text.times import fine_stamp, seconds, stamp
+from vaultmem.vault.batches import Header
+
+MOST = 1_000  # turns on a page, the newest
+MOST_CHARACTERS = 1_000_000
+PRIVATE = "(private)"
+_NAMES = {USER: "You", ASSISTANT: "Assistant"}
+_NO_NAME = re.compile(r"[0-9a-f]{8}[0-9a-f-]{8,}")  # an id that says nothing to a person
+_SHORT = 8  # characters of such an id
+_ABOUT = "vaultmem writes this page; changes made here are lost."
+_MARKS = re.compile(r"^<!-- vaultmem\n(.*?)\n-->$", re.MULTILINE | re.DOTALL)
+_KEYS = ("id", "role", "created_at", "hash")  # of each line
+_HASH = 12  # digits, by which a line knows its words
+_ESCAPES = str.maketrans({one: f"\\u{ord(one):04x}" for one in "<>[]#"})
+# What follows from the others, or is for each machine to say.
+_OWN = frozenset(
+    ("id", "role", "phase", "category", "scope", "decay_policy", "conversation_id", "created_at", "updated_at",
+     "content_hash", "compressed", "links")
+)  # fmt: skip
+
+
+class Row(NamedTuple):
+    """What a page has of a turn or a fact."""
+
+    id: str
+    role: str
+    created_at: str
+    content: str
+    properties: dict[str, Value]  # those that do not follow from the others
+
+
+def keep(session: Session) -> int:
+    """Take pages in, write those that say something new, put pages of other names away; how many were written."""
+    desk = session.desk
+    but, talks = take_in(session, desk.talks.talks())
+    titles = {one.id: one.title for one in desk.collection.live()}
+    texts = {}
+    for talk in talks:
+        if talk.entries:
+            path = page_path(session, talk.entries)
+            sets: dict[str, Value] = {"generated": generated.BY, "TP_ignore_this_file": True}
+            if path not in but:
+                body = render(talk.entries, titles)
+                texts[path] = pages.compose(desk.rules.page_style(path), sets, body).decode()
+            others = (one.path for one in talk.pages if one.path != path and one.path not in but)
+            generated.put_away(desk, others)
+    return generated.keep_all(desk, texts)
+
+
+def links_to(session: Session, conversation: str) -> list[Value]:
+    """The link to the page of a conversation, where such pages are written."""
+    if session.desk.config.text("memories.pages") == "off":
+        return []
+    path = page_path(session, session.desk.talks.entries(conversation))
+    return [f"[[{file_name(path)}]]"]
+
+
+def page_path(session: Session, entries: Sequence[Entry]) -> str:
+    """Where the page of these entries is: the same for ever, and without words that may be taken back."""
+    day = _day(min((one.created for one in entries), default=0.0))
+    folder = folder_of(entries[0].conversation) if entries else ""
+    name = folder[:_SHORT] if _NO_NAME.fullmatch(folder) else folder
+    return f"{session.desk.talks.place}/{folder}/{CHAT} {day:%Y-%m-%d} {name}.md"
+
+
+def _day(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC)  # the same on every machine
+
+
+def render(entries: Sequence[Entry], titles: Mapping[str, str]) -> str:
+    """The text of the page; `titles` are those of memories by ids. Of what is private it says that it is there."""
+    first = _day(min(one.created for one in entries))
+    parts = [f"# Conversation of {first.day} {first:%B %Y}", _ABOUT, *_summary(entries)]
+    learned = [*_learned_links(entries, titles)]
+    if learned:
+        parts += ["## Learned", "\n".join(f"- {line}" for line in learned)]
+    parts += [*_turns(entries), _comment(entries)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(entries: Sequence[Entry]) -> Iterator[str]:
+    for one in entries:
+        is_final = one.role == SUMMARY and one.path.endswith(f"/{FINAL}.md") and not one.deleted
+        if is_final and not is_private(one.properties) and not is_outdated(one, entries):
+            yield _quote(one.content)
+
+
+def _learned_links(entries: Sequence[Entry], titles: Mapping[str, str]) -> Iterator[str]:
+    """The facts that hold, and links to the memories that others have become."""
+    for one in entries:
+        if one.role != MEMORY or one.properties.get("compression_source") is True:
+            continue
+        title = titles.get(str(one.properties.get("replaced_by") or ""))
+        if title and one.deleted:
+            yield f"[[{title}]]"
+        elif not one.deleted:
+            yield PRIVATE if is_private(one.properties) else _fact(one)
+
+
+def _turns(entries: Sequence[Entry]) -> list[str]:
+    turns = [one for one in entries if one.role in _NAMES and not one.deleted]
+    room, shown = MOST_CHARACTERS, list[Entry]()
+    for one in reversed(turns[-MOST:]):
+        room -= len(one.content)
+        if room < 0:
+            break
+        shown.insert(0, one)
+    parts = []
+    if len(shown) < len(turns):
+        parts.append(f"{len(turns) - len(shown):,} earlier turns are not shown.")
+    before = ""
+    for one in shown:
+        at = _day(one.created)
+        day = f"{at.day} {at:%B %Y}"
+        parts += [f"## {day}"] if day != before else []
+        before = day
+        words = PRIVATE if is_private(one.properties) else one.content
+        parts += [f"**{_NAMES[one.role]}**", _quote(words)]
+    return parts or ["Nothing is left of what was said."]
+
+
+def _quote(text: str) -> str:
+    """Its own headings, tasks and rules stay inside."""
+    return "\n".join(f"> {line}".rstrip() for line in text.strip("\n").split("\n"))
+
+
+# What only programs read: a comment at the end, with a line for each record whose words are on the page.
+
+
+def _comment(entries: Sequence[Entry]) -> str:
+    """Nothing in it is a link, a tag or the end of a comment for an editor."""
+    listed = [one for one in entries if is_on_page(one)]
+    gone = (one for one in entries if one.deleted or is_private(one.properties))
+    away = {one.id for one in gone if one.properties.get("evicted") is not True}
+    away -= {one.id for one in listed}
+    ids = {file_name(one.path): one.id for one in entries}
+    first = {"conversation": entries[0].conversation, "away": " ".join(sorted(away))}
+    rows = [first, *(_row(one, ids) for one in listed)]
+    lines = (json.dumps(row, ensure_ascii=False, default=str) for row in rows)
+    return "\n".join(["<!-- vaultmem", *(line.translate(_ESCAPES) for line in lines), "-->"])
+
+
+def _row(one: Entry, ids: Mapping[str, str]) -> JsonObject:
+    own = {
+        "id": one.id, "role": one.role, "created_at": fine_stamp(one.created),
+        "hash": content_hash(_fact(one) if one.role == MEMORY else _unquoted(_quote(one.content)))[:_HASH],
+        **{key: value for key, value in one.properties.items() if key not in _OWN},
+    }  # fmt: skip
+    of = [ids[name] for name in link_targets(one.properties.get("links")) if name in ids]
+    return {**own, "of": " ".join(of)} if of else own
+
+
+def is_on_page(one: Entry) -> bool:
+    """Whether the page has its words."""
+    if one.deleted or is_private(one.properties):
+        return False
+    is_fact = one.role == MEMORY and one.properties.get("compression_source") is not True
+    return is_fact or one.role in _NAMES
+
+
+def read(body: str) -> tuple[dict[str, Value], list[Row]]:
+    """What the text of a page says of the conversation, and of each turn and fact whose words are on it."""
+    matches = _MARKS.findall(body)
+    first, *rows = map(_parsed, matches[-1].split("\n")) if matches else [{}]
+    lines = body.split("\n")
+    facts = [line[2:] for line in lines if line.startswith("- ")]
+    runs = groupby(lines, key=lambda line: line.startswith(">"))
+    turns = [_unquoted("\n".join(run)) for is_quote, run in runs if is_quote]
+    words = {content_hash(text)[:_HASH]: text for text in (*facts, *turns)}
+    every = []
+    for own in rows:
+        id_, role, at, key = (str(own.pop(name, "")) for name in _KEYS)
+        if key in words and role in (*_NAMES, MEMORY):
+            every.append(Row(id_, role, at, words[key], own))
+    return first, every
+
+
+def _parsed(line: str) -> dict[str, Value]:
+    try:
+        own = json.loads(line)
+    except ValueError:
+        return {}
+    return own if isinstance(own, dict) else {}
+
+
+def _unquoted(text: str) -> str:
+    return "\n".join(line[1:].removeprefix(" ") for line in text.split("\n"))
+
+
+def _fact(one: Entry) -> str:
+    return quote_text(one.content, len(one.content))
+
+
+# Records come back where only their page arrived, as with Obsidian Sync, which carries no hidden folders. There a page
+# says what the records would, once it has had the time to be overtaken by them.
+
+PATIENCE = 3600.0  # seconds for which records may be on their way
+_ELSEWHERE = "from its page, which another machine wrote"
+
+
+def take_in(session: Session, talks: list[Talk]) -> tuple[set[str], list[Talk]]:
+    """Make records of pages of other machines; pages to be left as they are, and all conversations then."""
+    desk, alone, is_changed = session.desk, set[str](), False
+    every = (page for talk in talks for page in talk.pages)
+    for path, text, changed in generated.of_others(desk, every):
+        tail, rows = read(text)
+        conversation = in_folder(path.split("/")[-2], tail.get("conversation"))
+        if not conversation:
+            continue
+        entries = desk.talks.entries(conversation)
+        new = _new_records(session, conversation, entries, rows)
+        changes = [*new, *_taken_back(session, entries, tail.get("away"))]
+        if changes and session.now - changed < PATIENCE:
+            alone.add(path)
+            continue
+        if changes:
+            _carry_out(session, conversation, changes)
+            entries, is_changed = desk.talks.entries(conversation), True
+        ours = {one.id for one in entries if is_on_page(one)}
+        if ours == {one.id for one in rows} and path == page_path(session, entries):
+            alone.add(path)
+    return alone, desk.talks.talks() if is_changed else talks
+
+
+def _new_records(
+    session: Session, conversation: str, entries: Sequence[Entry], rows: Sequence[Row]
+) -> Iterator[Change]:
+    known = {one.id for one in entries}
+    names = {one.id: file_name(one.path) for one in entries}
+    names |= {one.id: _record_name(one) for one in rows if one.id not in known}
+    for one in rows:
+        if one.id in known or not (
+            is_entry_id(one.id) and _record_name(one) and one.content.strip()
+        ):
+            continue
+        known.add(one.id)
+        own = dict(one.properties)
+        of = [name for id_ in str(own.pop("of", "")).split() if (name := names.get(id_))]
+        properties: dict[str, Value] = {
+            **own, **basic_properties(one.id, conversation, one.role),
+            "created_at": one.created_at, "updated_at": one.created_at,
+        }  # fmt: skip
+        if of:
+            properties["links"] = [f"[[{name}]]" for name in of]
+        if one.role == ASSISTANT:
+            properties["content_hash"] = content_hash(one.content)
+        target = f"{session.desk.folder}/{place_of(conversation, one.role, names[one.id])}"
+        yield Change(CREATE, one.id, None, target, properties, one.content, None, _ELSEWHERE)
+
+
+def _record_name(one: Row) -> str:
+    at = seconds(one.created_at)
+    return "" if at is None else name_of(stamp(at), one.id)
+
+
+def _taken_back(session: Session, entries: Sequence[Entry], away: Value) -> Iterator[Change]:
+    folder = session.desk.folder
+    gone = {*str(away or "").split()}
+    for one in entries:
+        if one.id in gone and not (one.deleted or is_private(one.properties)):
+            target = f"{folder}/{put_away(one.path[len(folder) + 1 :])}"
+            sets = {"deleted_at": stamp(session.now), "by": scope_of(one.conversation)}
+            hash_ = content_hash(one.content)
+            yield Change(TO_ARCHIVE, one.id, one.path, target, sets, None, hash_, _ELSEWHERE)
+
+
+def _carry_out(session: Session, conversation: str, changes: Sequence[Change]) -> None:
+    who = Header(scope_of(conversation), "job", _ELSEWHERE, session.now)
+    session.carry_out(Plan("records", tuple(changes)), who)

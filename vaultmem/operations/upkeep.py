@@ -1,0 +1,271 @@
+"""The jobs on memories: each is a step on a draft, whose plan is shown or carried out, and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+
+from vaultmem.dreams import classify, links
+from vaultmem.dreams import dream as steps
+from vaultmem.dreams import summaries as summing
+from vaultmem.dreams.classify import UNSURE
+from vaultmem.dreams.dream import DEEP, LIGHT, MEDIUM, Options, leave_unquiet
+from vaultmem.dreams.merge import MERGED
+from vaultmem.embedding import wordpieces
+from vaultmem.errors import StateError, VaultmemError
+from vaultmem.ledger import reads
+from vaultmem.light import TYPE_CHECKING
+from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.draft import HALTED, TO_ARCHIVE, Draft, Finding, Plan
+from vaultmem.memories.reports import (
+    NOTHING,
+    PlanReport,
+    finding_to_json,
+    report_planned,
+    settled_plan,
+    to_json,
+)
+from vaultmem.memories.store import Session
+from vaultmem.operations import leaving, overviews
+from vaultmem.review import review
+from vaultmem.schedule import next_time
+from vaultmem.text.times import duration_seconds
+from vaultmem.text.values import plural
+from vaultmem.vault.batches import Header
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
+
+Step = Callable[[Draft, Options], None]
+
+
+def dream(session: Session, params: Arguments) -> PlanReport:
+    """Maintenance of a level: 1 files memories, 2 also merges and links, 3 also looks across them."""
+    level, name = params.whole("level"), f"dream {params.whole('level')}"
+    desk, day, dry_run = session.desk, session.view.now.date(), params.flag("dry_run")
+    if _is_old_news(session, params, level):
+        report = to_json(Plan(name), NOTHING)
+        report["level"] = level
+        return report
+    report, plan = _run(
+        session, params, name, lambda draft, options: steps.dream(draft, level, options)
+    )
+    if not dry_run:
+        _keep_findings(session, level, plan.findings)
+        if level == DEEP:
+            report["proposals"] = review.propose(session)
+    notable = (one for one in plan.findings if one.kind != UNSURE)  # those a model is asked
+    report["findings"] = [finding_to_json(one) for one in notable]
+    if not dry_run and not report["changes"] and not plan.left:
+        desk.dreamt[level] = (desk.version, day)
+    report["level"] = level
+    return report
+
+
+def _limit(session: Session, params: Arguments) -> int:
+    return params.whole("limit", session.desk.config.number("dream.max_changes"))
+
+
+def _is_old_news(session: Session, params: Arguments, level: int) -> bool:
+    desk = session.desk
+    dreamt = desk.dreamt.get(level) == (desk.version, session.view.now.date())
+    return params.flag("only_news") and dreamt
+
+
+_NOTICED = {
+    LIGHT: (UNSURE,),
+    MEDIUM: (MERGED,),
+    DEEP: ("contradiction", "fading", "cluster", "entity"),
+}
+
+
+def _keep_findings(session: Session, level: int, findings: tuple[Finding, ...]) -> None:
+    """Store what a dream noticed. What was filed without being sure stays as long as the memory is there."""
+    ledger, at = session.desk.ledger, session.desk.collection.at
+    kinds = [kind for least, noticed in _NOTICED.items() if least <= level for kind in noticed]
+    subjects = {one.subject for one in findings}
+    older = [
+        one
+        for one in reads.findings(ledger)
+        if one["kind"] == UNSURE and one["subject"] not in subjects and at(one["subject"])
+    ]
+    rows = [*map(finding_to_json, findings), *older]
+    reads.keep_findings(ledger, kinds, rows, session.now)
+
+
+def expire(session: Session, params: Arguments) -> PlanReport:
+    """Archive what has been in the inbox for too long, and what ends by its own word."""
+    return _run(session, params, "expire", steps.expire)[0]
+
+
+def decay(session: Session, params: Arguments) -> PlanReport:
+    """Archive what has faded and was never read."""
+    return _run(session, params, "decay", steps.decay)[0]
+
+
+def promote(session: Session, params: Arguments) -> PlanReport:
+    """File what is read again and again."""
+
+    def step(draft: Draft, options: Options) -> None:
+        classify.upgrade(draft, options.reads)
+
+    return _run(session, params, "upgrade", step)[0]
+
+
+def resolve_links(session: Session, params: Arguments) -> PlanReport:
+    """Link memories both ways where one names another in its text."""
+    return _run(session, params, "resolve-links", lambda draft, _: links.resolve(draft))[0]
+
+
+def compress(session: Session, params: Arguments) -> PlanReport:
+    """Sum up old sessions."""
+    means = _means(session, params)
+    return _run(session, params, "compress", lambda draft, _: summing.compress(draft, means))[0]
+
+
+def consolidate(session: Session, params: Arguments) -> PlanReport:
+    """Expire, decay, upgrade and merge, once."""
+    report = _run(session, params, "consolidate", steps.consolidate)[0]
+    if not params.flag("dry_run") and not session.desk.history.trouble():
+        session.desk.history.tidy()
+    return report
+
+
+def old_sessions(session: Session, params: Arguments) -> JsonObject:
+    """What is to be summed up now: "id" of the summary, and "texts", without secrets; [] of what is private."""
+    if _is_old_news(session, params, DEEP):
+        return {"sessions": []}
+    draft = _draft(session, session.draft(), _options(session, params))
+    parts = summing.parts(draft, _means(session, params).threshold)[: params.whole("limit")]
+    rows = [
+        {"id": part.id, "texts": [] if part.is_private else summing.texts(draft, part)}
+        for part in parts
+    ]
+    return {"sessions": rows}
+
+
+def _means(session: Session, params: Arguments) -> summing.Means:
+    """How old sessions are summed up: those that a model was asked about, else all that there are."""
+    threshold = session.desk.config.number("conversations.compress_after")
+    texts = {
+        str(one.get("id", "")): str(one.get("text", "")) for one in params.records("summaries")
+    }
+    return summing.Means(threshold, wordpieces.count, texts if params.has("summaries") else None)
+
+
+def _options(session: Session, params: Arguments) -> Options:
+    config = session.desk.config
+    return Options(
+        session.desk.seen(), float(duration_seconds(config.text("memories.inbox_ttl"))),
+        float(duration_seconds(config.text("memories.decay_after"))), config.number("memories.upgrade_reads"),
+        config.text("memories.forget") == "all", config.text("recall.trust"), _means(session, params),
+    )  # fmt: skip
+
+
+def _run(session: Session, params: Arguments, name: str, step: Step) -> tuple[PlanReport, Plan]:
+    """A report, and the plan after the run, with the paths of now."""
+    job, dry_run = name.partition(" ")[0], params.flag("dry_run")
+    is_unattended = params.flag("unattended") or params.flag("only_news")
+    _count_listed(session)
+    if not dry_run:
+        _hear_other_machines(session)
+    notices = leaving.notices(session) if is_unattended and not dry_run else None
+    draft = session.draft(_limit(session, params))
+    draft.notices = notices
+    options = _options(session, params)
+    step(_draft(session, draft, options), options)
+    plan = draft.plan(name)
+    if dry_run:
+        report = report_planned(session, plan)
+        report["aside"] = len(draft.at_work)
+        return report, plan
+    if is_unattended:
+        check(session, job, plan)
+    assistant = params.text("by")
+    why = f"{name}: {len(plan.changes)} changed"
+    header = Header(assistant or job, "assistant" if assistant else "job", why, session.now)
+    outcome = session.carry_out(plan, header)
+    plan = settled_plan(plan, outcome)
+    if notices is not None:
+        leaving.give(session, name, notices, map(finding_to_json, plan.findings))
+    overviews.keep_changes(session)
+    overviews.keep_index(session)
+    report = to_json(plan, outcome)
+    report["aside"] = len(draft.at_work)
+    return report, plan
+
+
+def _draft(session: Session, draft: Draft, options: Options) -> Draft:
+    """The draft without files that a person is typing in, and memories that an undo of a job has left so."""
+    leave_unquiet(draft, options.seen)
+    undone = reads.undone(session.desk.ledger)
+    for memory in session.view.memories():
+        if undone.get(memory.id) == (memory.path, memory.hash):
+            draft.leave(memory)
+    return draft
+
+
+def _count_listed(session: Session) -> None:
+    """What was listed at a start, on the page or by the desktop is in use."""
+    ledger = session.desk.ledger
+    with suppress(StateError, OSError):  # then the next job does it
+        session.desk.pending.count_listed(lambda times: reads.use(ledger, times, session.now))
+
+
+def _hear_other_machines(session: Session) -> None:
+    """What was read, reinforced and rejected there counts here; without an agent nobody else hears of it."""
+    with suppress(VaultmemError, OSError):  # then the next job does it
+        session.desk.pending.record.settle(None, session.now)
+
+
+# What a job asks a person before it does it, because nobody watches: age is computed by a clock that may be wrong.
+
+SHARE, FEW = 0.2, 5  # of all memories, archived at once
+LATE = 14 * 86_400.0  # seconds
+
+
+def check(session: Session, job: str, plan: Plan) -> None:
+    """Raise VaultmemError when the job has to wait until a person has confirmed the plan."""
+    run = session.desk.ledger.runs().get(job)
+    last = session.now if run is None else run.seen if run.last_ok is None else run.last_ok
+    _confirm(session, "clock", _strange_clock(session, job, last), last)
+    _confirm(session, job, _too_many(session, job, plan), last)
+
+
+def _strange_clock(session: Session, job: str, last: float) -> str:
+    due = next_time(session.desk.config.text(f"jobs.{job}"), last, last)
+    if session.now - (last if due is None else due) <= LATE:
+        return ""
+    before, now = (
+        f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d}" for at in (last, session.now)
+    )
+    return f"the clock says {now}, and the jobs that archive memories ran last on {before}"
+
+
+def _too_many(session: Session, job: str, plan: Plan) -> str:
+    going = sum(change.action == TO_ARCHIVE for change in plan.changes)
+    going += plan.left if going else 0
+    there = len(session.view.memories())
+    if going < FEW or going <= SHARE * there:
+        return ""
+    return f"{job} would archive {going:,} of {plural(there, 'memory', 'memories')} at once"
+
+
+def _confirm(session: Session, subject: str, doubt: str, last: float) -> None:
+    """Ask, unless that was answered since the job ran last; take back a question without a doubt."""
+    ledger = session.desk.ledger
+    known = [one for one in reads.findings(ledger) if one["kind"] == HALTED]
+    mine = next((one for one in known if one["subject"] == subject), None)
+    is_confirmed = mine is not None and session.desk.pending.is_confirmed(mine)
+    others = [one for one in known if one is not mine]
+    if not doubt:
+        if mine and not is_confirmed:
+            reads.keep_findings(ledger, [HALTED], others, session.now)
+        return
+    if mine is None or mine["at"] < last:
+        mine = {"kind": HALTED, "subject": subject, "said": doubt, "at": session.now}
+        reads.keep_findings(ledger, [HALTED], [*others, mine], session.now)
+    elif is_confirmed:
+        return
+    raise VaultmemError(f"{doubt}; it waits until you have ticked that in what is pending")

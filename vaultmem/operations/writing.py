@@ -1,0 +1,370 @@
+"""Writing a memory: what is in it already, what it resembles or contradicts, what it is called."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+from collections.abc import Iterable, Sequence
+
+from vaultmem.adapter import JsonObject, Properties, Value
+from vaultmem.dreams import short_texts, supersede
+from vaultmem.dreams.same import kin
+from vaultmem.dreams.short_texts import CAP
+from vaultmem.dreams.supersede import may_replace, replace
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
+from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.memories import access
+from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.draft import New
+from vaultmem.memories.model import DEFAULT_SCOPE, INBOX, PASSING, REMINDERS, Memory
+from vaultmem.memories.records import is_visible_to
+from vaultmem.memories.reports import header, report_planned
+from vaultmem.memories.store import MemoryStore, Session
+from vaultmem.plugins import language
+from vaultmem.text import secrets, similarity, titles
+from vaultmem.text.sanitize import quote_text
+from vaultmem.text.times import stamp
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ALIKE = 0.7  # resemblance from which a memory is named as similar
+MOST_SIMILAR = 5
+ABOUT = 30  # memories that are compared, found by words, and as many by meaning
+ABOUT_UNSEARCHED = 200  # the same where there is no index to ask which
+CENTROID_LIFE = 600.0  # seconds
+SAMPLE = 1_000  # memories whose centroid is near enough to that of all, and fast enough to compute
+WEIGHED = 500  # characters of a text that are embedded, for the same reason
+TRIES = 3
+_TEXTS = ("source", "agent", "personality", "project", "type", "session_id")
+
+
+class Existing(NamedTuple):
+    """Memories that a new one may repeat or contradict."""
+
+    same: Memory | None
+    similar: list[tuple[Memory, float]]
+    against: list[Against]
+    alike: Sequence[Memory] = ()  # that state the same in other words
+
+
+class Against(NamedTuple):
+    """An older memory of the same thing that says something else."""
+
+    memory: Memory
+    why: str
+    sure: bool  # the new one takes its place
+
+
+def write(session: Session, params: Arguments, times: Properties | None = None) -> JsonObject:
+    """Write a memory, unless the very same text is there in that scope; `times` are the properties of a reminder."""
+    content, secret_kinds = _without_secrets(params)
+    scope = params.scope() or DEFAULT_SCOPE
+    existing = look(session, content, scope, times=times)
+    if existing.same is not None:
+        return {
+            **_report(session, existing.same, existing), **secret_kinds,
+            "created": False, "duplicate_of": existing.same.id,
+            **_replace_named(session, params, existing.same),
+            **{name: existing.same.text(name) for name in times or ()},
+        }  # fmt: skip
+    new = new_memory(session, params, content, existing, times)
+    replaced = find_superseded(session, params, new, existing)
+    for _ in range(TRIES):
+        draft = session.draft()
+        title = titles.free_title(
+            new.title or secrets.named_by(content), stamp(session.now)[:10], new.id, draft.is_taken
+        )
+        draft.create(new._replace(title=title), "written")
+        for old in replaced:
+            replace(draft, old, new.id, f"replaced by {title}")
+        plan = draft.plan("write")
+        if params.flag("dry_run"):
+            return {
+                **report_planned(session, plan), **_clashes(existing), **secret_kinds, "created": False,
+            }  # fmt: skip
+        outcome = session.carry_out(plan, header(params, f"write {title}", session.now))
+        written = session.desk.collection.at(plan.changes[-1].target)
+        if written is not None:
+            return {
+                **_report(session, written, existing), **secret_kinds, "created": True, "duplicate_of": None,
+                "replaced": [old.id for old in replaced],
+            }  # fmt: skip
+        if not outcome.skipped:
+            break
+        session.desk.collection.refresh()
+    reason = outcome.skipped[0][1] if outcome.skipped else "it was gone as soon as it was written"
+    raise NoteChangedError(f"the memory was not written: {reason}")
+
+
+def find_superseded(
+    session: Session, params: Arguments, new: New, existing: Existing
+) -> list[Memory]:
+    """The memories whose place the new one takes: the one that was named, and those that speak of the same."""
+    if params.text("replaces"):
+        return [_find(session, params.needed("replaces"))]
+    trust = session.desk.config.text("recall.trust")
+    if new.category == REMINDERS:
+        return []
+    return [
+        each.memory
+        for each in existing.against
+        if each.sure and may_replace(each.memory, new.properties, trust)
+    ]
+
+
+def _replace_named(session: Session, params: Arguments, same: Memory) -> JsonObject:
+    """Of a text that is there already: the memory that was named gives its place to that one."""
+    old = _find(session, params.needed("replaces")) if params.text("replaces") else same
+    if same.id in (old.id, old.text("replaced_by")):
+        return {}
+    draft = session.draft()
+    replace(draft, old, same.id, f"replaced by {same.title}")
+    plan = draft.plan("write")
+    if params.flag("dry_run"):
+        return report_planned(session, plan)
+    outcome = session.carry_out(plan, header(params, f"write {same.title}", session.now))
+    if outcome.skipped:
+        raise NoteChangedError(f"the memory was not replaced: {outcome.skipped[0][1]}")
+    return {"replaced": [old.id]}
+
+
+def _find(session: Session, text: str) -> Memory:
+    try:
+        return session.find(text)
+    except NoteNotFoundError:
+        return session.find(text, archived=True)
+
+
+def _without_secrets(params: Arguments) -> tuple[str, dict[str, list[str]]]:
+    """The content, without secrets where an assistant writes it ("redacted"), else with a warning ("secrets")."""
+    content = params.content()
+    redacted = secrets.redact_with_kinds(content)
+    if _is_assistant(params):
+        return redacted.text, {"redacted": list(redacted.kinds), "secrets": []}
+    return content, {"redacted": [], "secrets": list(redacted.kinds)}
+
+
+def _is_assistant(params: Arguments) -> bool:
+    return bool(params.text("by") or params.text("agent"))
+
+
+def new_memory(
+    session: Session, params: Arguments, content: str, existing: Existing, times: Properties | None = None
+) -> New:  # fmt: skip
+    """A memory as it is going to be written; its title is the requested one, or ""."""
+    category = REMINDERS if times else params.text("category") or INBOX
+    now = stamp(session.now)
+    properties: dict[str, Value] = {
+        "id": session.desk.new_id(),
+        "phase": "inbox" if category == INBOX else "organized",
+        "category": category,
+        "scope": params.scope() or DEFAULT_SCOPE,
+    }
+    if tags := params.tags():
+        properties["tags"] = list(tags)
+    properties.update({name: value for name in _TEXTS if (value := params.text(name))})
+    if by := params.text("by"):
+        # Assistants read what an assistant wrote once a person has approved it.
+        properties.setdefault("agent", by)
+    if params.flag("everywhere"):
+        properties["global"] = True
+    if category == REMINDERS:
+        properties |= times or _times(session, content)
+    properties["memory_type"] = params.text("memory_type") or short_texts.memory_type(content)
+    policy = params.text("decay")
+    if policy or properties["memory_type"] in PASSING:
+        properties["decay_policy"] = policy or "contextual"
+    properties["importance"] = weigh(session, content, existing)
+    if params.text("expires"):
+        properties["expires_at"] = stamp(_end(session, params))
+    properties.update({"created_at": now, "updated_at": now})
+    value = params.text("title")
+    if _is_assistant(params):
+        value = secrets.title_without_marks(secrets.redact_with_kinds(value).text)
+    value = titles.safe(value) if value else ""
+    return New(str(properties["id"]), value, category, content, properties)
+
+
+def _times(session: Session, content: str) -> dict[str, Value]:
+    now = session.local_time
+    moment = language().reminder(content, now) or next(
+        (one for one in language().times(content, now) if one.repeat or one.when >= now), None
+    )
+    if moment is None or (moment.repeat and language().phrase(content, now).rest):
+        return {}
+    return {"remind": moment.iso(), **({"repeat": moment.repeat} if moment.repeat else {})}
+
+
+def _end(session: Session, params: Arguments) -> float:
+    at = params.moment("expires", session.local_time, ahead=True)
+    if at <= session.now:
+        raise VaultmemError(
+            f"{params.spelled('expires')} is over ({params.text('expires')}); name a time that is still to come"
+        )
+    return at
+
+
+def _reminds_alike(memory: Memory, times: Properties) -> bool:
+    """Whether it reminds at these times. A repeating one does from either day on if its rule leads from the earlier
+    to the later: it may have moved on since it was set, but every month on the 1st is not every month on the 15th."""
+    repeat, at, own = (
+        str(times.get("repeat", "")),
+        str(times["remind"]),
+        memory.text("remind"),
+    )
+    if memory.text("repeat") != repeat or own[10:] != at[10:]:
+        return False
+    return own == at or (bool(repeat) and _leads(repeat, *sorted((own[:10], at[:10]))))
+
+
+def _leads(repeat: str, earlier: str, later: str) -> bool:
+    from vaultmem.text import recurrence  # only who has a rule needs dateutil
+
+    rule = recurrence.read_rule(repeat)
+    try:
+        start, day = dt.date.fromisoformat(earlier), dt.date.fromisoformat(later)
+    except ValueError:  # somebody has written something else there
+        return False
+    return rule is not None and recurrence.around(rule, start, day)[0] == day
+
+
+def look(
+    session: Session,
+    content: str,
+    scope: str,
+    *,
+    contradictions: bool = True,
+    times: Properties | None = None,
+) -> Existing:
+    """What exists already that the writer and its scope can see; of a reminder, what reminds at the same `times`."""
+    collection = session.desk.collection
+
+    def is_seen(memory: Memory) -> bool:
+        return is_visible_to(memory, scope) and session.sees(memory)
+
+    same = [
+        memory
+        for memory in collection.with_hash(similarity.content_hash(content))
+        if is_seen(memory) and (times is None or _reminds_alike(memory, times))
+    ]
+    if same:
+        return Existing(min(same, key=lambda memory: (memory.created, memory.path)), [], [])
+    sketch = similarity.sketch(content)
+    near = [(memory, similarity.resemblance(sketch, memory.sketch))
+            for memory in collection.like(sketch, ALIKE) if is_seen(memory)]  # fmt: skip
+    near.sort(key=lambda pair: (-pair[1], pair[0].path))
+    if not contradictions or len(content) > CAP:
+        return Existing(None, near[:MOST_SIMILAR], [])
+    like = [memory.path for memory, _ in near]
+    against, alike = _against(session, content, like)
+    against = [each for each in against if is_seen(each.memory)]
+    alike = [] if times else [each for each in alike if is_seen(each)]
+    return Existing(None, near[:MOST_SIMILAR], against[:MOST_SIMILAR], alike[:MOST_SIMILAR])
+
+
+def _against(
+    session: Session, content: str, like: Iterable[str]
+) -> tuple[list[Against], list[Memory]]:
+    """Older memories that the text may replace, the surest first; and those that state the same."""
+    known, close = session.desk.collection, _near(session, content)
+    words = supersede.stems(content) | supersede.stems(supersede.properties(content))
+    indexed, recent = {*like, *close}, session.desk.recent[:ABOUT]
+    olds: list[tuple[Memory, str]] = []
+    for path in dict.fromkeys([*like, *close, *recent]):
+        memory = known.at(path)
+        if memory is None or not _states_one_thing(memory):
+            continue
+        with contextlib.suppress(NoteNotFoundError):  # it is just being moved or removed
+            text = known.text(memory)
+            # The index may not know yet what was written last: it would have found what shares a word.
+            if path in indexed or not words.isdisjoint(supersede.stems(text)):
+                olds.append((memory, text))
+    cosines = [close.get(memory.path) for memory, _ in olds]
+    texts = supersede.relations(content, [text for _, text in olds], cosines)
+    results: list[tuple[float, Against]] = []
+    for (memory, text), each in zip(olds, texts, strict=True):
+        sure = each.kind == supersede.REPLACES
+        if sure or each.contradicts or each.is_doubtful:
+            why = f"“{quote_text(content)}” against “{quote_text(text)}”"
+            results.append((-each.replaces, Against(memory, why, sure)))
+    results.sort(key=lambda pair: (not pair[1].sure, pair[0], pair[1].memory.path))
+    alike = [
+        memory for (memory, _), each in zip(olds, texts, strict=True) if each.kind == supersede.SAME
+    ]
+    return [each for _, each in results], alike
+
+
+def _states_one_thing(memory: Memory) -> bool:
+    if memory.archived or memory.properties.get("compressed") is True:
+        return False
+    return memory.size <= CAP and memory.category != REMINDERS
+
+
+def _near(session: Session, content: str) -> dict[str, float | None]:
+    if session.reader.searcher() is not None:
+        text = f"{content[:CAP]} {supersede.properties(content)}"
+        return session.reader.near(text, session.desk.folder, ABOUT, content[:WEIGHED])
+    newest = sorted(
+        session.desk.collection.live(), key=lambda memory: (-memory.created, memory.path)
+    )
+    return {memory.path: None for memory in newest[:ABOUT_UNSEARCHED]}
+
+
+def weigh(session: Session, content: str, existing: Existing) -> float:
+    """The importance of a text among what is known. The words stand in for a model that is not loaded."""
+    salience = short_texts.salience(content)
+    near = _closeness_to_all(session, content)
+    if near is None:
+        near = max((alike for _, alike in existing.similar), default=0.0)
+    return short_texts.importance(short_texts.novelty(near), salience)
+
+
+def _closeness_to_all(session: Session, content: str) -> float | None:
+    meaning = session.reader.warm_meaning()
+    if meaning is None:
+        return None
+    centroid = _centroid(session, session.desk)
+    return None if centroid is None else float(meaning.embedder.query(content[:WEIGHED]) @ centroid)
+
+
+def _centroid(session: Session, desk: MemoryStore) -> NDArray[np.float32] | None:
+    """The centroid of a sample of all memories, computed every ten minutes."""
+    from vaultmem.memories.view import Nearness
+
+    if desk.centroid and session.now - desk.centroid[0] < CENTROID_LIFE:
+        return desk.centroid[1]
+    model_ = session.reader.meaning()  # for one thread at a time
+    if model_ is None:
+        return None
+    live = desk.collection.live()
+    made = Nearness(*model_, live[:: 1 + len(live) // SAMPLE]).centroid()
+    desk.centroid = (session.now, made)
+    return made
+
+
+def _report(session: Session, memory: Memory, existing: Existing) -> JsonObject:
+    same = [_named(each, merges=may_merge(session, each, memory)) for each in existing.alike]
+    return {**session.record(memory), **_clashes(existing), "same_as": same}
+
+
+def may_merge(session: Session, one: Memory, other: Memory) -> bool:
+    """Whether a dream may make one of two memories that state the same."""
+    trust = session.desk.config.text("recall.trust")
+    first, second = access.origin(one.properties), access.origin(other.properties)
+    return kin(session.view, one) == kin(session.view, other) and (
+        access.may_stand_for(first, second, trust) or access.may_stand_for(second, first, trust)
+    )
+
+
+def _clashes(existing: Existing) -> JsonObject:
+    similar = [_named(memory, similarity=round(near, 2)) for memory, near in existing.similar]
+    return {
+        "similar": similar,
+        "contradicts": [_named(one.memory, why=one.why) for one in existing.against],
+    }
+
+
+def _named(memory: Memory, **more: object) -> JsonObject:
+    return {"id": memory.id, "title": memory.title, "path": memory.path, **more}

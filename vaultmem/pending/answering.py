@@ -1,0 +1,330 @@
+"""The verbs about pending items, for every door: list them, answer one, carry answers out, notify of what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, time
+
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, UsageError
+from vaultmem.index.catalog import Catalog
+from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
+from vaultmem.memories import access
+from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.draft import RESTORE
+from vaultmem.memories.item_answers import (
+    DONE,
+    DROPPED,
+    OPEN,
+    SNOOZED,
+    Answer,
+    approval_id,
+    completion_id,
+    entry_of_answer,
+    history_answers,
+    is_closed,
+)
+from vaultmem.memories.reports import ChangeReport, header, report_planned
+from vaultmem.memories.store import MemoryStore, Session
+from vaultmem.operations import own_notes, past
+from vaultmem.pending import carrying
+from vaultmem.reminders.due import REMINDER, TASK, Due, earlier_occurrences
+from vaultmem.reminders.items import days_later, may_be_shown, words_of
+from vaultmem.schedule import LocalZone
+from vaultmem.text.sanitize import words
+from vaultmem.text.times import stamp
+from vaultmem.vault.batches import Header
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
+    from vaultmem.api.rpc import Reader
+    from vaultmem.operations.leaving import AnswerReport, ItemReport
+
+NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
+_A_YEAR = 366  # days
+LEAST = 4  # letters of an id that name an item
+_PREFIX = "vm-"
+_MOST_NAMED = 5
+
+
+# --- Without a turn at the desk: a look, and the desktop, need not wait for a dream
+
+
+def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
+    """All pending items, the chores that these only count, and on request the facts for an assistant that starts."""
+    catalog, now, vanished = _catalog(reader), _now(desk), params.told("vanished")
+    every = desk.pending.items(catalog, now, vanished, params.whole("days"))
+    items, to = desk.pending.records(catalog, every), access.viewer(params.text("by"))
+    if to.name:
+        public = (one for one in items if not (one["asks"] or one["private"]))
+        items = [one for one in public if to.sees(str(one["scope"]))]
+    chores = [] if to.name else desk.pending.chores(catalog, now, vanished)
+    facts = desk.pending.facts(catalog, now) if params.flag("facts") else []
+    return {
+        "items": items, "count": len(items), **({"facts": facts} if facts else {}),
+        "chores": [dict(item.__dict__) for item in chores],
+        "until": desk.pending.unchanged_until(catalog, now),
+    }  # fmt: skip
+
+
+def notify(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
+    """Take the answers from the page, write it, and notify of what is due."""
+    catalog, now, waiting = _catalog(reader), _now(desk), desk.pending
+    dry_run, vanished = params.flag("dry_run"), params.told("vanished")
+    refreshed = None if dry_run else waiting.refresh(catalog, now, vanished)
+    planned = waiting.notify(catalog, now, vanished, dry_run=dry_run)
+    told = [{"title": one.title, "body": one.body, "urgent": one.urgent} for one in planned.alarms]
+    method = waiting.config.text("notify.method")
+    report: JsonObject = {"told": told, "method": method, "dry_run": dry_run}
+    if refreshed is None:
+        return report
+    problem = waiting.notifier.problem
+    return {
+        **report, "page": waiting.path or None, "written": refreshed.written, "answered": refreshed.answered,
+        "unsettled": waiting.unsettled, "troubles": [*refreshed.problems, *([problem] if problem else [])],
+    }  # fmt: skip
+
+
+def _catalog(reader: Reader) -> Catalog:
+    searcher = reader.searcher()
+    if searcher is None:
+        raise StateError(NOT_INDEXED)
+    return searcher.catalog
+
+
+def _now(desk: MemoryStore) -> datetime:
+    return datetime.fromtimestamp(desk.now(), LocalZone())
+
+
+# --- Answers
+
+
+class _Target(NamedTuple):
+    id: str
+    text: str
+    due: Due | None  # None for a question, or what is due no more
+    last: Answer | None  # the last answer so far
+
+
+def settle(session: Session, params: Arguments) -> JsonObject:
+    """Carry out what the answers ask for, wherever they came from. Once more, it does nothing."""
+    session.desk.pending.check_vault(params.told("vanished"))
+    return dict(vars(carrying.settle(session, dry_run=params.flag("dry_run"))))
+
+
+def answer(session: Session, params: Arguments) -> AnswerReport:
+    """Take an answer, and carry out what it asks for. An item that is closed stays as it is."""
+    state, name = params.needed("state"), params.needed("id")
+    now = session.local_time
+    record = session.desk.pending.record
+    session.desk.pending.check_vault(params.told("vanished"))
+    until = _until(params, now) if state == SNOOZED else ""
+    place = own_notes.place(session, name)
+    if place is not None and state == DONE and not params.text("by"):
+        return own_notes.tick(session, params, *place)
+    target = _target(session, _id_at(session, place) if place else name, now)
+    text = words(target.text)
+    who = header(params, f"{state}: {text}"[:200], session.now)
+    if who.kind == "assistant":
+        _check_assistant_may(session, target, who.by)
+    series = _series(session, target, state, params)
+    last = record.answers().get(series) if series else target.last
+    before = last.state if last else OPEN
+    changed = before not in (DONE, DROPPED) if state != OPEN else before != OPEN
+    report: AnswerReport = {
+        "id": target.id, "state": state if changed else before, "text": text, "until": until or None,
+        "was": before, "changed": changed,
+    }  # fmt: skip
+    if not changed:
+        return report
+    known = (
+        words(words_of(target.due)) if target.due else text
+    )  # the page of answers is no private note
+    answers = [Answer(target.id, state, stamp(session.now), who.by, until, known)]
+    if series:  # its end is recorded under its own id
+        answers = [answers[0]._replace(id=series), *(answers if state == OPEN else [])]
+    if state == OPEN and (entry := entry_of_answer(session, answers[0].id, before)):
+        return cast("AnswerReport", {**report, **_undo(session, params, target, entry)})
+    if params.flag("dry_run"):
+        return cast("AnswerReport", {**_dry_run(session, target.id, state, answers), **report})
+    who = who._replace(answers=history_answers(record.answers(), answers))
+    record.add(answers, [], session.now)
+    return cast("AnswerReport", {**report, **_carry_out(session, params, target, who)})
+
+
+def _series(session: Session, target: _Target, state: str, params: Arguments) -> str:
+    """The id of the series that ends with this answer, or that goes on when it is taken back; "" for none."""
+    if params.flag("series") and state == DROPPED:
+        due = target.due or _unanswered_due(session, target.id)
+        if due is None or not due.series:
+            where = f"{due.path}:{due.line}" if due and due.repeat else ""
+            why = f"repeats in its note, {where}; end it there, or" if where else "does not repeat;"
+            raise UsageError(f"{words(target.text)!r} ({target.id}) {why} leave --series out")
+        return due.series
+    if state != OPEN:
+        return ""
+    own = target.due.series if target.due else carrying.series_of(session, target.id)
+    return own if is_closed(session.desk.pending.record.answers(), own) else ""
+
+
+def _unanswered_due(session: Session, id_: str) -> Due | None:
+    """What would be due under this id had nothing been answered: what repeats may have moved on since."""
+    dues = carrying.dues(session, {})
+    rolling = [due for due in dues if due.memory and due.rolls]
+    earlier = (each for due in rolling for each in earlier_occurrences(due, _A_YEAR))
+    return next((due for due in (*dues, *earlier) if due.id == id_), None)
+
+
+def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) -> JsonObject:
+    changes: list[ChangeReport] = []
+    skipped: list[ItemReport] = []
+    if state == OPEN:
+        plan = carrying.restore_plan(session, id_)
+        changes = report_planned(session, plan)["changes"] if plan else []
+    else:
+        settled = carrying.settle(session, dry_run=True, more=answers)
+        changes = carrying.about(id_, settled.changes)
+        skipped = carrying.about(id_, settled.skipped)
+    return {"dry_run": True, "changes": changes, "findings": [], "skipped": skipped}
+
+
+def _undo(session: Session, params: Arguments, target: _Target, commit: str) -> JsonObject:
+    """Take an answer back with all that it led to, as its entry of the history has it."""
+    by, dry_run, vanished = params.text("by"), params.flag("dry_run"), params.told("vanished")
+    what = {"commit": commit, "by": by, "dry_run": dry_run, "vanished": vanished}
+    undone = past.undo(session, Arguments(what))
+    if undone["refused"]:
+        raise NoteChangedError(undone["refused"][0]["reason"])
+    changes = [{**one, "action": RESTORE} for one in undone["changes"]]
+    if dry_run:
+        return {"dry_run": True, "changes": changes, "findings": [], "skipped": []}
+    restored = changes[0]["target"] if changes else None
+    return {"restored": restored, "gone": target.due is None and not restored}
+
+
+def _carry_out(session: Session, params: Arguments, target: _Target, who: Header) -> JsonObject:
+    more: JsonObject
+    state = params.needed("state")
+    if state == OPEN:
+        restored = carrying.restore(session, who, target.id)
+        more = {"restored": restored, "gone": target.due is None and not restored}
+    else:
+        settled = carrying.settle(session, entry=who)
+        more = {
+            "carried_out": carrying.about(target.id, settled.done),
+            "skipped": carrying.about(target.id, settled.skipped),
+            "asks": _question(session, target) if state == DONE else None,
+        }
+    if searcher := session.reader.searcher():
+        session.desk.pending.refresh(searcher.catalog, session.local_time, params.told("vanished"))
+    return more
+
+
+def _question(session: Session, target: _Target) -> str | None:
+    asks = session.desk.config.text("pending.complete_in_notes") == "ask"
+    if not asks or target.due is None or target.due.kind != TASK:
+        return None
+    question = completion_id(target.due.path)
+    return None if is_closed(session.desk.pending.record.answers(), question) else question
+
+
+# --- Which item
+
+
+def _target(session: Session, name: str, now: datetime) -> _Target:
+    searcher = session.reader.searcher()
+    if searcher is None:
+        raise StateError(NOT_INDEXED)
+    waiting, to = session.desk.pending, session.viewer
+    items = [*waiting.items(searcher.catalog, now), *waiting.chores(searcher.catalog, now)]
+    dues = {due.id: due for due in carrying.dues(session)}
+    hidden = {one for one, due in dues.items() if access.reason(due.scope, to, private=due.private)}
+    dues = {id_: due for id_, due in dues.items() if id_ not in hidden}
+    texts = {one.id: one.text for one in items if one.id not in hidden}
+    visible = {id_: words_of(due) for id_, due in dues.items()} | texts
+    texts |= {id_: due.text for id_, due in dues.items()}
+    answers = {id_: one for id_, one in waiting.record.answers().items() if id_ not in hidden}
+    id_ = (
+        _matching(name, texts)
+        or _of_memory(name, dues.values())
+        or _matching(name, [*answers, *carrying.answered_reminders(session)])
+    )
+    if not id_:
+        from difflib import get_close_matches  # rarely needed
+
+        near = get_close_matches(_whole(name), visible, 1, 0.85)  # one wrong character
+        advice = f"did you mean {near[0]} ({words(visible[near[0]])})? " if near else ""
+        raise NoteNotFoundError(
+            f"no pending item has the id {name[:40]!r}; {advice}vaultmem pending lists what is pending"
+        )
+    last = answers.get(id_)
+    return _Target(id_, texts.get(id_) or (last.text if last else ""), dues.get(id_), last)
+
+
+def _id_at(session: Session, place: tuple[str, int]) -> str:
+    for due in carrying.dues(session):
+        if (due.path, due.line) == place:
+            return due.id
+    raise NoteNotFoundError(
+        f"nothing is pending at {place[0]}:{place[1]}; vaultmem pending lists what is pending"
+    )
+
+
+def _matching(name: str, ids: Iterable[str]) -> str:
+    wanted = _whole(name)
+    fitting = sorted({id_ for id_ in ids if id_.startswith(wanted)})
+    if wanted in fitting:
+        return wanted
+    if not fitting or len(wanted) < len(_PREFIX) + LEAST:
+        return ""
+    if len(fitting) > 1:
+        listed = ", ".join(fitting[:_MOST_NAMED])
+        raise NoteNotFoundError(
+            f"{name!r} could mean {len(fitting)} items: {listed}; give more of it"
+        )
+    return fitting[0]
+
+
+def _whole(name: str) -> str:
+    plain = name.strip().removeprefix("^").lower()
+    return plain if plain.startswith(_PREFIX) else f"{_PREFIX}{plain}"
+
+
+def _of_memory(name: str, dues: Iterable[Due]) -> str:
+    wanted = name.strip().lower()
+    ids = [due.id for due in dues if due.memory.startswith(wanted)]
+    return ids[0] if len(ids) == 1 and len(wanted) >= LEAST else ""
+
+
+def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
+    """An assistant answers for what is due, and takes back its own answers; nothing else."""
+    due, name_of = target.due, f"{words(target.text)!r} ({target.id})"
+    if due is not None and due.private:
+        raise UsageError(f"{target.id} is private: only you can answer it, in pending.md")
+    dues = carrying.dues(session)
+    known = {one.id for one in dues} | {memory.id for memory in session.desk.collection.live()}
+    questions = {approval_id(id_) for id_ in known} | {completion_id(one.path) for one in dues}
+    answers = session.desk.pending.record.answers()
+    unapproved = due is not None and due.kind != REMINDER and not may_be_shown(due, answers)
+    if target.id in questions or unapproved:
+        raise UsageError(f"only you can approve {name_of}: tick it in pending.md")
+    if due is None and not (target.last and target.last.by == name):
+        raise UsageError(
+            f"{name_of} is no task or reminder that is due: only you can answer it, in pending.md"
+        )
+
+
+# --- Until when
+
+
+def _until(params: Arguments, now: datetime) -> str:
+    """The minute on the clock of `now`, or the day, for midnight and spans of days; tomorrow, if none is named."""
+    if not params.has("until"):
+        return days_later(now.date(), 1)
+    seconds = params.moment("until", now, ahead=True)
+    at = datetime.fromtimestamp(seconds, now.tzinfo).replace(tzinfo=None)
+    is_day = at.time() == time() or round(seconds - now.timestamp()) % 86_400 == 0
+    until = at.date().isoformat() if is_day else at.isoformat(timespec="minutes")
+    if until <= f"{now:%Y-%m-%dT%H:%M}"[: len(until)]:
+        option = params.spelled("until")
+        raise UsageError(f"{option} must be still to come; {until.replace('T', ' ')} is not")
+    return until

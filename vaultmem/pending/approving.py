@@ -1,0 +1,174 @@
+"""Approval by the person of what an assistant wrote, what came from elsewhere or what a conversation learned: from
+then on assistants may read it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.ledger import reads
+from vaultmem.light import TYPE_CHECKING, TypedDict
+from vaultmem.memories import item_answers
+from vaultmem.memories.access import Viewer, attribution, origin
+from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.item_answers import DONE, OPEN, Answer, approval_id, is_approved
+from vaultmem.memories.model import Memory
+from vaultmem.memories.store import YOU, MemoryStore, Session
+from vaultmem.pending import carrying, person_facts
+from vaultmem.pending.person_facts import Learned
+from vaultmem.text.sanitize import one_line
+from vaultmem.text.times import stamp
+from vaultmem.text.values import plural
+from vaultmem.vault.batches import Header
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject, Properties
+    from vaultmem.api.memory_vault import MemoryVault
+    from vaultmem.api.rpc import Reader
+
+
+SHORTEST_ID = 4  # characters of an id that can mean a fact
+_FOREIGN = ("agent", "source", "url")
+
+
+def approve(session: Session, params: Arguments) -> JsonObject:
+    """Approve one memory, or all of one writer or source; or take that back."""
+    if params.text("by"):
+        raise UsageError("only you can approve what assistants may read; leave --by out")
+    record, undo = session.desk.pending.record, params.flag("undo")
+    if not undo and (fact := _fact(session, params.text("id"))):
+        return _remember(session, fact, dry_run=params.flag("dry_run"))
+    answers = record.answers()
+    results = [
+        memory
+        for memory in _resolve(session, params)
+        if _is_foreign(memory) and is_approved(memory.id, answers) == undo
+    ]
+    if results and not params.flag("dry_run"):
+        at, state = stamp(session.now), OPEN if undo else DONE
+        words = [Answer(approval_id(one.id), state, at, YOU, "", one.title) for one in results]
+        what = results[0].title if len(results) == 1 else plural(len(results), "memory", "memories")
+        who = Header(YOU, "person", f"{'not ' * undo}approved: {what}"[:200], session.now)
+        record.add(words, [], session.now)
+        known = item_answers.history_answers(answers, words)
+        session.desk.batches.apply(who._replace(answers=known), [])
+    return {
+        "approved": 0 if undo else len(results), "taken_back": len(results) if undo else 0,
+        "memories": [{"id": one.id, "title": one.title, "path": one.path} for one in results],
+        "dry_run": params.flag("dry_run"),
+    }  # fmt: skip
+
+
+def _fact(session: Session, text: str) -> Learned | None:
+    """The fact of a conversation that is meant, where no memory is."""
+    searcher, desk = session.reader.searcher(), session.desk
+    if searcher is None or len(text) < SHORTEST_ID:
+        return None
+    with contextlib.suppress(NoteNotFoundError):
+        session.find(text)
+        return None
+    facts = person_facts.learned_facts(searcher.catalog, desk.vault, desk.folder)
+    results = [one for one in facts if one.id.startswith(text.lower()) or one.question == text]
+    return results[0] if len({one.question for one in results}) == 1 else None
+
+
+def _remember(session: Session, fact: Learned, *, dry_run: bool) -> JsonObject:
+    word = Answer(fact.question, DONE, stamp(session.now), YOU, "", one_line(fact.content))
+    if not dry_run:
+        session.desk.pending.record.add([word], [], session.now)
+    settled = carrying.settle(session, dry_run=dry_run, more=[word])
+    for one in carrying.about(fact.question, settled.skipped):
+        raise VaultmemError(f"{fact.path}: {one['reason']}")
+    made = carrying.about(fact.question, settled.done)
+    path = made[0]["path"] if made else fact.path
+    memory = {"id": fact.id, "title": one_line(fact.content), "path": path}
+    return {"approved": 1, "taken_back": 0, "memories": [memory], "dry_run": dry_run}
+
+
+def approved_ids(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:  # noqa: ARG001 - the form of verbs that run apart
+    """Which of these ids the person has approved."""
+    answers = desk.pending.record.answers()
+    return {"approved": [one for one in params.texts("ids") if is_approved(one, answers)]}
+
+
+def take_back(session: Session, memories: Mapping[str, str]) -> None:
+    """Withdraw the approval of memories, titles by ids, whose words change: the person has not seen the new ones."""
+    record = session.desk.pending.record
+    answers, at = record.answers(), stamp(session.now)
+    approved = {own: title for own, title in memories.items() if is_approved(own, answers)}
+    results = [
+        Answer(approval_id(own), OPEN, at, YOU, "", title) for own, title in approved.items()
+    ]
+    if results:
+        record.add(results, [], session.now)
+
+
+def _resolve(session: Session, params: Arguments) -> list[Memory]:
+    if params.text("id"):
+        return [session.find(params.needed("id"))]
+    wanted = {key: value for key in ("agent", "source") if (value := params.text(key))}
+    if not wanted:
+        raise UsageError("name a memory, or --agent NAME or --source NAME")
+    live = session.desk.collection.live()
+    return [one for one in live if all(one.text(key) == value for key, value in wanted.items())]
+
+
+def _is_foreign(memory: Memory) -> bool:
+    return any(memory.properties.get(key) for key in _FOREIGN)
+
+
+# The authors of search results, where these are neither the viewer's own words nor approved by the person.
+
+
+def attributions(vault: MemoryVault, items: Iterable[Properties], to: Viewer) -> dict[str, str]:
+    """The notes on the authors of memories with these properties, by their ids. Most have none, and cost no request."""
+    texts = {str(own["id"]): attribution(origin(own), to) for own in items if own.get("id")}
+    wanted = {id_: one_line(one) for id_, one in texts.items() if one}
+    if not wanted:
+        return {}
+    approved = vault.ask("approved", ids=sorted(wanted))["approved"]
+    return {id_: one for id_, one in wanted.items() if id_ not in approved}
+
+
+# How many memories there are, and how they are.
+
+WAITING = ("contradiction", "fading")  # a person may want to do something about it
+
+
+def waiting(session: Session, params: Arguments) -> JsonObject:  # noqa: ARG001 - every verb has the same form
+    """What dreams noticed and left to a person, as far as it still is so; and how many proposals are open."""
+    collection = session.desk.collection
+    results = []
+    for each in reads.findings(session.desk.ledger):
+        memory = collection.at(each["subject"])
+        if each["kind"] in WAITING and memory is not None and not memory.archived:
+            results.append({**each, "id": memory.id})
+    open_ = reads.open_proposals(session.desk.ledger)
+    return {"findings": results, "proposals": len(open_), "troubles": collection.troubles()}
+
+
+class Overview(TypedDict):
+    """How many memories there are; `history` says why they have none, if so."""
+
+    memory_count: int
+    archived: int
+    phases: dict[str, int]
+    categories: dict[str, int]
+    scopes: dict[str, int]
+    history: str | None
+
+
+def overview(session: Session, params: Arguments) -> Overview:  # noqa: ARG001 - every verb has the same form
+    """Counts by phase, category and scope."""
+    collection = session.desk.collection
+    live = collection.live()
+    return {
+        "memory_count": len(live),
+        "archived": len(collection.archived()),
+        "phases": dict(sorted(Counter(memory.phase for memory in live).items())),
+        "categories": dict(sorted(Counter(memory.category for memory in live).items())),
+        "scopes": dict(sorted(Counter(memory.scope for memory in live).items())),
+        "history": session.desk.history.trouble(),
+    }

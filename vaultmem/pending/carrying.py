@@ -1,0 +1,347 @@
+"""Carries out what answers ask for: a reminder that is done goes to the archive, a task is ticked in its note, and what
+a conversation learned becomes a memory; and brings back what was put away when an answer is taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from datetime import date
+
+from vaultmem import plugins
+from vaultmem.adapter import JsonObject, Task, Value
+from vaultmem.errors import NoteChangedError, VaultmemError
+from vaultmem.light import TYPE_CHECKING
+from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.draft import Plan, restored
+from vaultmem.memories.item_answers import (
+    DONE,
+    DROPPED,
+    OPEN,
+    Answer,
+    Answers,
+    carried_out_id,
+    completion_id,
+    is_closed,
+)
+from vaultmem.memories.model import Memory
+from vaultmem.memories.reports import ChangeReport, PlanReport, report_planned
+from vaultmem.memories.store import YOU, Session
+from vaultmem.operations import leaving, own_notes
+from vaultmem.operations.leaving import ItemReport, Settled
+from vaultmem.pending import review_sources
+from vaultmem.pending.person_facts import Learned
+from vaultmem.reminders.due import REMINDER, TASK, Due, series_id
+from vaultmem.reminders.items import carried_out_ids, words_of
+from vaultmem.review import review
+from vaultmem.review.proposals import Proposal
+from vaultmem.text.recurrence import resumed
+from vaultmem.text.sanitize import one_line
+from vaultmem.text.times import stamp
+from vaultmem.vault.batches import Answered, Header
+
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    from vaultmem.review.review import Decision
+
+    T = TypeVar("T", ItemReport, ChangeReport)
+
+# The property of an archived reminder that says by which answer it was put away.
+ANSWERED = "answered"
+
+
+def about(id_: str, reports: Iterable[T]) -> list[T]:
+    """What of this is about an item, or about the question whether to tick it in its note."""
+    return [one for one in reports if id_ in (one["due"], completion_id(one["path"] or ""))]
+
+
+def dues(session: Session, answers: Answers | None = None) -> list[Due]:
+    """All that is due, answered or not. What repeats goes on after it was done or dropped."""
+    searcher = session.reader.searcher()
+    if searcher is None:
+        return []
+    pending = session.desk.pending
+    known = pending.record.answers() if answers is None else answers
+    return pending.dues(searcher.catalog, session.local_time, known)
+
+
+def settle(
+    session: Session, *, dry_run: bool = False, more: Iterable[Answer] = (), entry: Header | None = None
+) -> Settled:  # fmt: skip
+    """Do what answers ask for and was not done, each entry of the history with its answers; or only say so."""
+    pending, entries = session.desk.pending, [entry] if entry else []
+    if not dry_run:
+        pending.unsettled = False  # what is answered from now on is for the next time
+        ticked, pending.ticked = pending.ticked, []
+        entries += [_entry(session, one) for one in ticked]
+    answers = pending.record.answers()
+    answers |= {answer.id: answer for answer in more}
+    work = _Work(session, answers, entries, dry_run=dry_run)
+    work.carry_out_dues()
+    work.move_on()
+    leaving.keep(session, answers, work.settled, dry_run=dry_run)
+    work.promote_facts()
+    work.decide_proposals()
+    led_to = {one["due"] for one in work.settled.done}  # entries of their own
+    for one in work.entries:
+        if not any(answer.id in led_to for answer in one.answers):
+            session.desk.batches.apply(one, [])
+    return work.settled
+
+
+def _entry(session: Session, one: Answered) -> Header:
+    why = f"{one.after}: {one_line(one.text)}"[:200]
+    return Header(YOU, "person", why, session.now, answers=(one,))
+
+
+class _Work:
+    def __init__(
+        self, session: Session, answers: dict[str, Answer], entries: list[Header], *, dry_run: bool
+    ) -> None:
+        self.settled = Settled()
+        self.entries = entries  # of the history, until something that was done has them
+        self._session, self._answers, self._dry_run = session, answers, dry_run
+        self._dues = dues(session, answers)
+
+    def carry_out_dues(self) -> None:
+        """Put reminders away, and tick tasks."""
+        # From the last line up: the next one of what repeats is another line of its note.
+        for due in sorted(self._dues, key=lambda one: (one.path, -one.line)):
+            for answer, mark in self._requested(due):
+                try:
+                    self._settle(due, answer, mark)
+                except VaultmemError as error:
+                    self.settled.skip(due.id, due.path, str(error))
+
+    def move_on(self) -> None:
+        """Give reminders that repeat the day of their next occurrence, once the one that counted is done or dropped."""
+        rolling = {due.memory: due for due in self._dues if due.kind == REMINDER and due.rolls}
+        for due in dues(self._session, {}) if rolling else ():
+            following, answer = rolling.get(due.memory), self._answers.get(due.id)
+            if following is None or answer is None or following.id == due.id:
+                continue
+            try:
+                self._move_on(due, following, answer)
+            except VaultmemError as error:
+                self.settled.skip(due.id, due.path, str(error))
+
+    def _move_on(self, due: Due, following: Due, answer: Answer) -> None:
+        memory = self._memory_of(due)
+        if memory is None or is_closed(self._answers, following.series):
+            return
+        sets = _next_times(memory, following)
+        if not sets:
+            return
+        draft = self._session.draft()
+        draft.set(memory, f"next on {following.at.replace('T', ' ')}", **sets)
+        plan, mark = draft.plan(answer.state), carried_out_ids(due)[0]
+        self._do(due, answer, plan, mark, following.at)
+
+    def promote_facts(self) -> None:
+        """Make memories of the facts of conversations that the person has ticked."""
+        searcher, desk = self._session.reader.searcher(), self._session.desk
+        if searcher is None:
+            return
+        now = self._session.local_time
+        for fact in desk.pending.facts_to_promote(searcher.catalog, now, self._answers):
+            try:
+                self._promote(fact)
+            except VaultmemError as error:
+                self.settled.skip(fact.question, fact.path, str(error))
+
+    def decide_proposals(self) -> None:
+        """Change notes as the person has ticked it, and propose no more what they have dropped."""
+        for proposal in review.open_for_notes(self._session.desk.ledger):
+            id_ = review_sources.question_id(proposal.id)
+            try:
+                report = review_sources.decide(
+                    self._session, proposal, self._answers, dry_run=self._dry_run
+                )
+            except VaultmemError as error:
+                self.settled.skip(id_, proposal.path, str(error))
+                continue
+            if report is not None:
+                self._note_decision(id_, proposal, report)
+
+    def _note_decision(self, id_: str, proposal: Proposal, report: PlanReport | Decision) -> None:
+        if "changes" in report:
+            self.settled.add_changes(id_, report)
+        if "changes" in report or self._dry_run:
+            return
+        action = "accepted" if report.get("accepted") else "rejected"
+        words, path = one_line(proposal.said), report["path"]
+        self.settled.done.append({"due": id_, "text": words, "path": path, "action": action})
+        if action == "accepted":
+            self._record([carried_out_id(proposal.id)], self._answers[id_], YOU, words)
+
+    def _is_carried_out(self, answer: Answer, mark: str) -> bool:
+        return mark in self._answers and self._answers[mark].at >= answer.at
+
+    def _requested(self, due: Due) -> Iterator[tuple[Answer, str]]:
+        """The answer by which something is to be done, if there is one, and the mark of its being done."""
+        answers = self._answers
+        answer = answers.get(due.series if is_closed(answers, due.series) else due.id)
+        if answer is None or answer.state not in (DONE, DROPPED):
+            return
+        mark, *wider = carried_out_ids(due)
+        if due.kind == REMINDER:  # what repeats is answered here only where nothing follows
+            others = (other for other in self._dues if other.memory == due.memory)
+            if answer.id == due.series or all(is_closed(answers, other.id) for other in others):
+                yield answer, mark  # else it has another time to come
+        elif due.kind == TASK and answer.state == DONE:
+            how = self._session.desk.config.text("pending.complete_in_notes")
+            consent = answer if how == "always" else answers.get(completion_id(due.path))
+            if how == "never" or consent is None or consent.state != DONE:
+                return
+            answer = max(answer, consent, key=lambda one: one.at)
+            elsewhere, beside = (answers.get(id_) for id_ in wider)
+            if mark in answers or beside or elsewhere is None or elsewhere.at < answer.at:
+                yield answer, mark
+
+    def _settle(self, due: Due, answer: Answer, mark: str) -> None:
+        """Do it, unless it is done; if it is open again since, the person took it back."""
+        plan = self._archive_reminder(due, answer) if due.kind == REMINDER else self._ticked(due)
+        if plan is not None:
+            self._do(due, answer, plan, mark)
+
+    def _do(self, due: Due, answer: Answer, plan: Plan, mark: str, next_at: str = "") -> None:
+        if self._is_carried_out(answer, mark):
+            ids = [id_ for id_ in (due.id, due.series) if id_ in self._answers]
+            self._reopen(due.id, ids, one_line(words_of(due)), due.path)
+        elif self._dry_run:
+            self.settled.add_changes(due.id, report_planned(self._session, plan))
+        else:
+            self._carry_out(due, answer, plan, next_at)
+
+    def _memory_of(self, due: Due) -> Memory | None:
+        live = self._session.desk.collection.live()
+        return next((one for one in live if one.id == due.memory), None)
+
+    def _archive_reminder(self, due: Due, answer: Answer) -> Plan | None:
+        memory = self._memory_of(due)
+        if memory is None:
+            return None
+        draft = self._session.draft()
+        draft.archive(memory, answer.by or YOU, answer.state)
+        draft.set(memory, answer.state, **{ANSWERED: due.id})
+        return draft.plan(answer.state)
+
+    def _ticked(self, due: Due) -> Plan | None:
+        if self._session.desk.bytes_of(due.path) is None:
+            return None
+
+        def is_meant(task: Task) -> bool:
+            times = [at for at in (task.due, task.scheduled, task.remind, task.start) if at]
+            moved = bool(times) and due.due not in times
+            return task.line == due.line and task.text == due.text and not moved
+
+        task = own_notes.find_task(self._session, due.path, is_meant)
+        if task is None:
+            raise NoteChangedError(
+                f"{due.path} was changed meanwhile: its line {due.line} is not this task"
+            )
+        return None if task.is_closed else task.ticked(self._session, due.id)
+
+    def _carry_out(self, due: Due, answer: Answer, plan: Plan, next_at: str = "") -> None:
+        session, words, by = self._session, one_line(due.text), answer.by or YOU
+        kind = "person" if by == YOU else "assistant"
+        ids = {due.id, due.series, completion_id(due.path)}
+        fitting = (one for one in self.entries if any(each.id in ids for each in one.answers))
+        entry = next(fitting, None)
+        alone = Header(by, kind, f"{plan.name}: {words}"[:200], session.now)
+        outcome = session.carry_out(plan, entry or alone)
+        if entry and not outcome.skipped:
+            self.entries.remove(entry)
+        if outcome.skipped:
+            self.settled.skip(due.id, due.path, outcome.skipped[0][1])
+            return
+        self._record(carried_out_ids(due), answer, by, one_line(words_of(due)))
+        self.settled.done.append({
+            "due": due.id, "text": words, "path": plan.changes[0].target, "action": plan.name, "next": next_at,
+        })  # fmt: skip
+
+    def _promote(self, fact: Learned) -> None:
+        mark, words = carried_out_id(fact.id), one_line(fact.content)
+        answer = self._answers[fact.question]
+        if self._is_carried_out(answer, mark):  # an undo has brought the fact back
+            self._reopen(fact.question, [fact.question], words, fact.path)
+            return
+        made = _promote_fact(self._session, fact.id, dry_run=self._dry_run)
+        if self._dry_run:
+            self.settled.add_changes(fact.question, made)
+            return
+        self.settled.done.append({
+            "due": fact.question, "text": words, "path": made["path"], "action": "remember",
+        })  # fmt: skip
+        self._record([mark], answer, YOU, words)
+
+    def _reopen(self, id_: str, ids: Iterable[str], words: str, path: str) -> None:
+        self.settled.reopened.append({"due": id_, "text": words, "path": path})
+        if not self._dry_run:
+            at = stamp(self._session.now)
+            answers = [Answer(each, OPEN, at, YOU, "", words) for each in ids]
+            self._session.desk.pending.record.add(answers, [], self._session.now)
+
+    def _record(self, marks: Iterable[str], answer: Answer, by: str, words: str) -> None:
+        at = max(stamp(self._session.now), answer.at)
+        answers = [Answer(mark, DONE, at, by, "", f"carried out: {words}") for mark in marks]
+        self._session.desk.pending.record.add(answers, [], self._session.now)
+
+
+def _promote_fact(session: Session, id_: str, *, dry_run: bool) -> Any:
+    name = "promote-fact"
+    run: Callable[..., JsonObject] = plugins.resolve(plugins.load("vaultmem.verbs", name)[name].run)
+    return run(session, Arguments({"id": id_, "dry_run": dry_run}))
+
+
+def _next_times(memory: Memory, following: Due) -> dict[str, Value]:
+    """The properties by which a reminder has its next occurrence; {} where it has it, or several times of its own."""
+    remind, repeat = memory.properties.get("remind"), memory.properties.get("repeat")
+    by = memory.properties.get("due")
+    if not isinstance(remind, str) or not isinstance(repeat, str):
+        return {}
+    if not isinstance(by, (str, type(None))):
+        return {}
+    if remind.replace(" ", "T")[:16] == following.at:
+        return {}
+    rule = following.repeat
+    with suppress(ValueError):
+        rule = resumed(rule, date.fromisoformat((by or remind)[:10]))
+    sets: dict[str, Value] = {"remind": following.at}
+    if by:
+        sets["due"] = following.due
+    return sets if rule == following.repeat else {**sets, "repeat": rule}
+
+
+# --- What an answer has put away
+
+
+def answered_reminders(session: Session) -> dict[str, Memory]:
+    """The reminders in the archive, by the ids of the items whose answers put them there."""
+    archived = session.desk.collection.archived()
+    return {str(id_): one for one in archived if (id_ := one.properties.get(ANSWERED))}
+
+
+def series_of(session: Session, id_: str) -> str:
+    """The id of the series whose end has put the reminder of that item away, if it did; "" for no such reminder."""
+    memory = answered_reminders(session).get(id_)
+    return series_id(memory.id) if memory else ""
+
+
+def restore_plan(session: Session, id_: str) -> Plan | None:
+    """How the reminder of that item comes back; None when none was put away for it."""
+    memory = answered_reminders(session).get(id_)
+    if memory is None:
+        return None
+    change = restored(session.view, memory, "its answer was taken back", **{ANSWERED: None})
+    return Plan("restore", (change,))
+
+
+def restore(session: Session, who: Header, id_: str) -> str | None:
+    """Bring it back; where it is now. The history has the answers of `who` in any case."""
+    plan = restore_plan(session, id_)
+    if plan is None:
+        session.desk.batches.apply(who, [])
+        return None
+    session.make(plan, who)
+    return plan.changes[0].target

@@ -1,0 +1,47 @@
+"""The store of memories together with what is pending: what verbs, jobs and searches work with.
+
+Memories know of pending items only what the answers to them say; how these are collected, listed and answered is known
+here, above them. A command that needs none of it loads none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from vaultmem.light import TYPE_CHECKING, allocate_lock
+from vaultmem.memories.store import MemoryStore
+
+if TYPE_CHECKING:
+    from vaultmem.config import Config
+    from vaultmem.index.state import State
+    from vaultmem.memories.item_answers import Answer
+    from vaultmem.pending.pending import Pending
+
+
+class Desk(MemoryStore):
+    """The memories of one vault, and what is pending in it. Any thread may use it."""
+
+    def __init__(
+        self, state: State, config: Config, on_write: Callable[[Iterable[str]], None] | None = None
+    ) -> None:
+        super().__init__(state, config, on_write)
+        self._making = allocate_lock()
+        self._pending: Pending | None = None
+
+    @property
+    def pending(self) -> Pending:
+        """What is pending, and its page. Nobody has to wait for the store to ask it."""
+        from vaultmem.pending.pending import Pending
+
+        with self._making:
+            if self._pending is None:
+                self._pending = Pending(self.state, self.config, self.rules, self.ledger)
+            return self._pending
+
+    def answers(self) -> Mapping[str, Answer]:
+        """What the person has answered to pending items: cheaper than all that is pending."""
+        if self._pending is not None:
+            return self._pending.record.answers()
+        from vaultmem.pending.record import open_record
+
+        return open_record(self.state, self.config, self.rules, self.ledger).answers()

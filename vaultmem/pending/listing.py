@@ -1,0 +1,277 @@
+"""What was pending at the last request: a file beside the index, so that the next one need not open that.
+
+<state>/pending.json holds the items and what they depend on: the day, the settings, the files they were read from.
+When any of that is another, the listing counts for nothing. Light, because a start-up hook waits for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from vaultmem import __version__, client, config, paths
+from vaultmem.errors import VaultmemError, VaultNotFoundError
+from vaultmem.text.values import TYPE_CHECKING, value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, TypedDict
+
+    from vaultmem.adapter import JsonObject
+    from vaultmem.api.memory_vault import MemoryVault
+    from vaultmem.memories.access import Viewer
+
+    class Row(TypedDict):
+        """An item for anybody: its words are one line, and nothing in them is markup."""
+
+        id: str
+        section: str  # a key of reminders.items.HEADINGS
+        text: str
+        due: str | None  # an ISO day, or day and time
+        source: str  # path:line, as it is
+        place: str  # the same, as an assistant may see it
+        title: str
+        scope: str  # who sees it
+        private: bool  # it is in a private note, so no assistant does
+        repeat: str | None
+        author: str  # the assistant that wrote it; "" for the person
+        memory: str
+
+    class Fact(TypedDict):
+        """What holds about the person or a project, in one line that is safe to show."""
+
+        id: str  # of the memory
+        text: str
+        day: str  # since when it is known
+        author: str  # the assistant that wrote it; "" for the person
+        scope: str  # who may see it
+        project: str  # "" for the person
+        ends: str
+
+
+NAME = "pending.json"
+DAYS = 31  # that a listing looks ahead
+SECTIONS = ("today", "soon", "overdue", "older", "review", "preferences")
+_MOST = 16_000_000  # bytes
+_STALE = 60  # seconds after which any writer has ended
+_SHORT = 40  # characters of a repetition, or of a name
+
+
+@value
+class Listed:
+    """What is pending, with what there is to say about the settings by which it was gathered."""
+
+    rows: list[Row]
+    warnings: list[str]
+    facts: list[Fact]
+
+
+# --- Read
+
+
+def read(named: str | None, now: float) -> Listed | None:
+    """What is pending in the vault that is named or meant; None where it has to be gathered."""
+    try:
+        folder = vault_of(named)
+    except VaultmemError:
+        return None  # opening it says why
+    listing = _read(os.path.join(paths.state_folder(folder), NAME))
+    if listing.get("for") != _surroundings(folder, now):
+        return None
+    try:
+        until, stats = listing["until"], listing["files"]
+        if (until and minute(now) >= until) or stats != _stats(stats):
+            return None
+        return Listed(listing["items"], listing["warnings"], listing["facts"])
+    except (KeyError, TypeError, AttributeError):  # of another shape, so it is gathered again
+        return None
+
+
+def vault_of(named: str | None) -> str:
+    """The vault that is named or meant. The settings are read last: that takes longest."""
+    try:
+        return paths.choose_vault(named, None)
+    except VaultNotFoundError:
+        return config.choose_vault(named)
+
+
+def by_section(rows: list[Row], days: int, now: float, to: Viewer | None = None) -> dict[str, list[Row]]:  # fmt: skip
+    """What is pending for `to` by its section; of what is due later, only what is so within `days`."""
+    last = _days_later(now, days)
+    sections: dict[str, list[Row]] = {section: [] for section in SECTIONS}
+    for row in rows:
+        is_far = row["section"] == "soon" and (row["due"] or "")[:10] > last
+        is_hidden = to and to.name and (row["private"] or not to.sees(row["scope"]))
+        if row["section"] in sections and not (is_far or is_hidden):
+            sections[row["section"]].append(row)
+    return sections
+
+
+def minute(now: float) -> str:
+    """A moment on the clock on the wall: 2026-11-22T09:00."""
+    return time.strftime("%Y-%m-%dT%H:%M", time.localtime(now))
+
+
+def _days_later(now: float, days: int) -> str:
+    """The day on the calendar that many days later."""
+    year, month, day = time.localtime(now)[:3]
+    noon = time.mktime((year, month, day + days, 12, 0, 0, 0, 0, -1))
+    return minute(noon)[:10]
+
+
+def _surroundings(folder: str, now: float) -> JsonObject:
+    """What items depend on beside files, ready for JSON: the day, the settings, the zone, and who has gathered them."""
+    signature = [None if one is None else list(one) for one in config.signature(folder)]
+    return {
+        "version": __version__,
+        "day": minute(now)[:10],
+        "settings": client.settings(),
+        "files": signature,
+    }
+
+
+def _stats(files: Iterable[str]) -> dict[str, list[int]]:
+    """What changes when one of the files does; what is empty counts as not there."""
+    stats: dict[str, list[int]] = {}
+    for path in files:
+        stats[path] = []
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):
+            continue
+        if status.st_size:
+            stats[path] = [status.st_ino, status.st_size, status.st_mtime_ns]
+    return stats
+
+
+def _read(path: str) -> dict[str, Any]:
+    """What the file holds: nothing unless it is whole, and then it has the form of this version."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        with open(handle, "rb") as file:
+            listing = json.loads(file.read(_MOST))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return listing if isinstance(listing, dict) else {}
+
+
+# --- Gathered
+
+
+def gather(vault: MemoryVault, now: float, days: int = DAYS, *, keep: bool = False) -> Listed:
+    """What is pending, by asking the index; with `keep`, the next one need not ask again. Raises VaultmemError."""
+    before = _stats(_files(vault)) if keep else {}
+    surroundings = _surroundings(vault.path, now)
+    answer = vault.ask("pending", days=days, facts=True)
+    rows = [to_row(item) for item in answer["items"]]
+    listed = Listed(rows, list(vault.config.warnings), answer.get("facts", []))
+    if keep and days == DAYS and _are_settled(before):
+        listing = {
+            "for": surroundings, "files": before, "until": answer.get("until") or "",
+            "warnings": listed.warnings, "items": rows, "facts": listed.facts,
+        }  # fmt: skip
+        _write(vault.state.folder, listing)
+    return listed
+
+
+def to_row(item: Mapping[str, Any]) -> Row:
+    """An item that anybody may see."""
+    from vaultmem.reminders.items import PRIVATE, WORDS
+    from vaultmem.text.sanitize import one_line, words
+
+    repeat = item.get("repeat")
+    return {
+        "id": item["id"], "section": item["section"], "text": words(item["text"], WORDS),
+        "due": item.get("due") or None, "source": item.get("source") or "",
+        "place": "" if item["text"] == PRIVATE else one_line(item.get("source") or ""),
+        "title": one_line(item.get("title") or ""), "scope": item.get("scope") or "global",
+        "private": bool(item.get("private")), "repeat": one_line(repeat, _SHORT) if repeat else None,
+        "author": one_line(item.get("author") or "", _SHORT), "memory": item.get("memory") or "",
+    }  # fmt: skip
+
+
+def _files(vault: MemoryVault) -> list[str]:
+    """All that what is pending is read from. Copies of the page that a sync makes are seen by the folders they are
+    in."""
+    from vaultmem.notes.places import page_path
+    from vaultmem.text.values import GENERATED, SYNC
+
+    state, folder = vault.state, vault.config.text("memory_folder")
+    catalog = os.path.join(state.generation() or state.folder, "catalog.db")
+    of_state = (state.path("manifest.json"), catalog, f"{catalog}-wal", state.path("ledger.db"))
+    page = page_path(folder, vault.config.text("pending.path"))
+    pages = [page, os.path.dirname(page)] if page else []
+    logs = f"{folder}/{SYNC}"
+    if os.path.isdir(full := os.path.join(vault.path, logs)):
+        pages += [f"{logs}/{name}" for name in sorted(os.listdir(full))]
+    ours = dict.fromkeys([*pages, folder, f"{folder}/{GENERATED[2]}", logs])
+    return [*of_state, *(os.path.join(vault.path, each) for each in ours)]
+
+
+def _are_settled(stats: Mapping[str, list[int]]) -> bool:
+    """Whether another change of a file would show: within one tick of its clock, it need not."""
+    from vaultmem.vault.files import SETTLED_NS
+
+    now = time.time_ns()
+    return all(not each or abs(now - each[2]) > SETTLED_NS for each in stats.values())
+
+
+def _write(folder: str, listing: object) -> None:
+    """Put it in its place, all or nothing. Without it, items are gathered each time."""
+    try:
+        path = os.path.join(paths.make_private(folder), NAME)
+        part = f"{path}.tmp"
+        if os.path.lexists(part) and abs(time.time() - os.lstat(part).st_mtime) > _STALE:
+            os.unlink(part)  # of a kill
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with open(os.open(part, flags, 0o600), "w", encoding="utf-8") as file:
+            json.dump(listing, file)
+        os.replace(part, path)
+    except (OSError, VaultmemError):
+        return
+
+
+# --- Which memories were used unasked, at the start of a session, on the page or by a notification: a file beside the
+# ledger
+
+TOLD = "told"
+MOST = 1_000_000  # bytes, if no job ever comes
+
+
+def note(folder: str, ids: Iterable[str], now: float) -> None:
+    """Memories were used, by the state folder. Where that cannot be written down, it is forgotten."""
+    lines = "".join(f"{now:.0f} {id_}\n" for id_ in dict.fromkeys(ids) if id_)
+    if not lines:
+        return
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        handle = os.open(os.path.join(folder, TOLD), flags, 0o600)
+        with open(handle, "ab", buffering=0) as file:
+            if os.fstat(handle).st_size < MOST:
+                file.write(lines.encode())
+    except OSError:
+        return
+
+
+def take(folder: str) -> dict[str, float]:
+    """When each memory was used last, by id. It comes again until forget(): a kill loses none."""
+    path = os.path.join(folder, TOLD)
+    used: dict[str, float] = {}
+    try:
+        if not os.path.exists(f"{path}.taken"):
+            os.rename(path, f"{path}.taken")
+        with open(f"{path}.taken", encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return used
+    for line in lines:
+        at, _, id_ = line.partition(" ")
+        if id_ and at.isdecimal():
+            used[id_] = max(float(at), used.get(id_, 0.0))
+    return used
+
+
+def forget(folder: str) -> None:
+    """What was taken is in the ledger."""
+    os.unlink(os.path.join(folder, f"{TOLD}.taken"))

@@ -1,0 +1,352 @@
+"""What is pending in one vault, put together: what is due, what was answered, what is to review; the page of it, and
+the notifications."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from functools import cached_property
+
+from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.memories.access import is_private
+from vaultmem.memories.item_answers import (
+    DONE,
+    SNOOZED,
+    Answer,
+    Answers,
+    halted_id,
+    history_answers,
+    is_closed,
+    state_of,
+)
+from vaultmem.notes.places import page_path
+from vaultmem.pending import listing, person_facts
+from vaultmem.pending.pending_page import Page
+from vaultmem.pending.person_facts import Learned
+from vaultmem.pending.record import open_record, union
+from vaultmem.pending.review_items import Context, Review
+from vaultmem.reminders import alarms, items
+from vaultmem.reminders.agenda import Agenda
+from vaultmem.reminders.due import Due, Entries, Renames
+from vaultmem.reminders.items import Item
+from vaultmem.reminders.notify import Notifier
+from vaultmem.synclog.log_entries import BASELINE
+from vaultmem.text.times import stamp
+from vaultmem.vault import files
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
+    from vaultmem.config import Config
+    from vaultmem.index.catalog import Catalog
+    from vaultmem.index.state import State
+    from vaultmem.ledger.ledger import Ledger
+    from vaultmem.memories.draft import FindingRow
+    from vaultmem.notes.dialects import Rulebook
+    from vaultmem.pending.listing import Fact
+    from vaultmem.pending.ticks import Ack
+    from vaultmem.vault.batches import Answered
+
+FORGET_EVERY = 3600.0  # seconds
+ROUNDS = 3  # what is answered on the page can bring something else onto it
+EACH = 1_000_000  # lines of a file, where nothing has to be put together
+YOU = "you"
+
+
+class Refreshed(NamedTuple):
+    """What a refresh of the page did."""
+
+    written: bool
+    answered: int  # how many answers the page had
+    problems: list[str]
+
+
+_PROPERTIES = """SELECT f.path, n.properties FROM json_each(?) w
+    CROSS JOIN files f ON f.path = w.value CROSS JOIN notes n ON n.id = f.id"""
+
+
+def _path_of(item: Item) -> str:
+    path, _, line = item.source.rpartition(":")
+    return path if line.isdigit() else item.source
+
+
+class Pending:
+    """What is pending. Any thread may ask; who writes the page or notifies is one at a time.
+
+    `now` is always the clock on the wall, with its zone; `vanished` says why the vault cannot be believed.
+    """
+
+    def __init__(self, state: State, config: Config, rules: Rulebook, ledger: Ledger) -> None:
+        self.config = config
+        self.vault = state.vault
+        self.folder = config.text("memory_folder")
+        self.path = page_path(self.folder, config.text("pending.path"))  # "" for no page
+        self._state, self._rules, self._ledger = state, rules, ledger
+        self.record = open_record(state, config, rules, ledger)
+        self._agenda = Agenda(ledger, self.folder)
+        self._renames = Renames(state.path("pending.dues"))
+        # There may be answers that are not carried out: who knows what a kill has cut off.
+        self.unsettled = True
+        self.ticked: list[Answered] = []  # answers taken from the page, for the history
+        self._writing = threading.Lock()
+        self._notifying = threading.Lock()  # beside the other one: a desktop may take its time
+        self._forgot: float | None = None  # when what is gone was forgotten last
+
+    @cached_property
+    def page(self) -> Page | None:
+        """The page, unless none is wanted."""
+        if not self.path:
+            return None
+        return Page(self._state, self.path, self._rules.page_style(self.path), self.folder)
+
+    @cached_property
+    def notifier(self) -> Notifier:
+        """Who shows notifications."""
+        return Notifier(self.config, self._state, self._rules)
+
+    def close(self) -> None:
+        """Let go of the desktop."""
+        if "notifier" in self.__dict__:
+            self.notifier.close()
+
+    # --- What is pending
+
+    def dues(self, catalog: Catalog, now: datetime, answers: Answers | None = None) -> list[Due]:
+        """All that is due some time, also what was answered; what repeats goes on when `answers` close it."""
+        known = self.record.answers() if answers is None else answers
+        return self._agenda.dues(catalog, now, lambda id_: is_closed(known, id_))
+
+    def answers(self, now: datetime) -> dict[str, Answer]:
+        """What was answered, also on the page since it was last read."""
+        answers = self.record.answers()
+        if self.page is None:
+            return answers
+        return union(answers, self._as_answers(self.page.acks(now), now, {}))
+
+    def items(
+        self, catalog: Catalog, now: datetime, vanished: str = "", days: int = items.DAYS
+    ) -> list[Item]:
+        """All that the page would show, were there no end to it, and it looked so many `days` ahead."""
+        answers = self.answers(now)
+        review = self._review(catalog, now, answers, vanished)
+        due = self._due_items(catalog, now, answers, days)
+        return items.by_urgency([*due, *review.items(), *review.preferences(self._trust)])
+
+    @staticmethod
+    def records(catalog: Catalog, items: Iterable[Item]) -> list[JsonObject]:
+        """Items for JSON, each with whether its note is private."""
+        paths = {item.id: _path_of(item) for item in items}
+        rows = catalog.db.execute(_PROPERTIES, (json.dumps(sorted({*paths.values()})),)).fetchall()
+        private = {path for path, own in rows if is_private(json.loads(own or "{}"))}
+        return [{**item.__dict__, "private": paths[item.id] in private} for item in items]
+
+    def chores(self, catalog: Catalog, now: datetime, vanished: str = "") -> list[Item]:
+        """All that is to review, which the page only counts."""
+        return self._review(catalog, now, self.answers(now), vanished).chores()
+
+    def facts(self, catalog: Catalog, now: datetime) -> list[Fact]:
+        """What holds about the person and projects, for an assistant that starts."""
+        return person_facts.facts(self._context(catalog, now), self.answers(now), self._trust)
+
+    @property
+    def _trust(self) -> str:
+        return self.config.text("recall.trust")
+
+    def facts_to_promote(self, catalog: Catalog, now: datetime, answers: Answers) -> list[Learned]:
+        """The facts of conversations that the person wants to be remembered."""
+        return person_facts.to_promote(self._context(catalog, now), answers)
+
+    def unchanged_until(self, catalog: Catalog, now: datetime) -> str:
+        """The local minute of this day from which something else may be pending; "" for midnight."""
+        answers = self.answers(now)
+        dues = self.dues(catalog, now, answers)
+        return items.unchanged_until(dues, answers, now.isoformat()[:16])
+
+    def is_confirmed(self, finding: FindingRow) -> bool:
+        """Whether a person has ticked the question of a job that waits."""
+        return state_of(self.record.answers(), halted_id(finding)) == DONE
+
+    def count_listed(self, use: Callable[[Mapping[str, float]], None]) -> None:
+        """Have the memories counted, by id and time, that were listed since this was done last."""
+        if memories := listing.take(self._state.folder):
+            use(memories)
+            listing.forget(self._state.folder)
+
+    def is_ours(self, path: str) -> bool:
+        """Whether what is at a path can be an answer: on the page, or from another machine."""
+        page = self.path.removesuffix(".md")
+        in_folder = not path or path.startswith(f"{self.folder}/")
+        return in_folder or (bool(page) and path.startswith(page))
+
+    def _due_items(
+        self, catalog: Catalog, now: datetime, answers: Answers, days: int
+    ) -> list[Item]:
+        dues = self.dues(catalog, now, answers)
+        asks = self.config.text("pending.complete_in_notes") == "ask"
+        return items.due_items(dues, answers, now.replace(tzinfo=None), days, asks=asks)
+
+    def _review(self, catalog: Catalog, now: datetime, answers: Answers, vanished: str) -> Review:
+        dues = self.dues(catalog, now, answers)
+        return Review(self._context(catalog, now), dues, answers, vanished)
+
+    def _context(self, catalog: Catalog, now: datetime) -> Context:
+        return Context(catalog, self._ledger, self.vault, self.folder, now, self.path)
+
+    # --- The page
+
+    def refresh(self, catalog: Catalog, now: datetime, vanished: str = "") -> Refreshed:
+        """Take the answers from the page, and write it if it has to say something else."""
+        with self._writing:
+            written, answered, problems = False, 0, list[str]()
+            self.check_vault(vanished)
+            self._follow_renames(catalog, now)
+            for _ in range(ROUNDS if self.page is not None and not self.record.ledger_only else 0):
+                done = self._refresh_page(catalog, now, vanished)
+                written, answered = written or done.written, answered + done.answered
+                problems = list(dict.fromkeys([*problems, *done.problems]))
+                if not done.answered:
+                    break
+            self._notice_reopened(catalog, now)
+            current = self._answerable_ids(catalog, now, vanished)
+            problems += self.record.settle(current, now.timestamp())
+            return Refreshed(written, answered, problems)
+
+    def check_vault(self, vanished: str) -> None:
+        """Leave nothing behind in what may be an empty mount point; answers are in the ledger."""
+        folder = os.path.join(self.vault, self.folder)
+        self.record.ledger_only = bool(vanished) and not os.path.isdir(folder)
+
+    def _refresh_page(self, catalog: Catalog, now: datetime, vanished: str) -> Refreshed:
+        assert self.page is not None
+        # With what is ticked there, which the page has to know to tell the tick from the item.
+        answers = self.record.answers()
+        extent = items.extent(answers, now)
+        review = self._review(catalog, now, answers, vanished)
+        listed = [
+            *self._due_items(catalog, now, answers, items.DAYS),
+            *(review.everything() if extent == items.FULL else review.items()),
+            *review.preferences(self._trust),
+        ]
+        texts = {item.id: items.display_text(item) for item in listed}
+
+        def record(acks: Mapping[str, Ack]) -> None:
+            self.unsettled = self.unsettled or bool(acks)
+            new = self._as_answers(acks, now, texts).values()
+            told = (one for one in new if one.id not in items.VIEWS)
+            self.ticked += history_answers(answers, told)
+            self.record.add(new, [], now.timestamp())
+
+        done = self.page.refresh(listed, now, record, extent)
+        if done.written:
+            page = files.read(self.vault, self.path).text
+            self._count_uses((item.memory for item in listed if f"{item.id}\n" in page), now)
+        return Refreshed(done.written, len(done.acks), done.problems)
+
+    def _as_answers(
+        self, acks: Mapping[str, Ack], now: datetime, texts: Mapping[str, str]
+    ) -> dict[str, Answer]:
+        at, wall = stamp(now.timestamp()), now.replace(tzinfo=None)
+        return {
+            id_: Answer(
+                id_,
+                ack.state,
+                at,
+                YOU,
+                items.snoozed_until(ack.until, wall) if ack.state == SNOOZED else "",
+                texts.get(id_, ""),
+            )
+            for id_, ack in acks.items()
+        }
+
+    def _follow_renames(self, catalog: Catalog, now: datetime) -> None:
+        """Let what was answered and notified stay with notes that have another name now."""
+        answers = self.answers(now)
+        dues = self.dues(catalog, now, answers)
+        entries = Entries(answers, self.record.notified())
+        moved = self._renames.follow(dues, entries, now.timestamp())
+        if moved.answers or moved.notified:
+            self.unsettled = self.unsettled or bool(moved.answers)
+            self.record.add(moved.answers.values(), moved.notified.values(), now.timestamp())
+
+    def _notice_reopened(self, catalog: Catalog, now: datetime) -> None:
+        """What was carried out and is open again, in its note or by an undo, is to be answered again."""
+        answers = self.record.answers()
+        dues = self.dues(catalog, now, answers)
+        over = (due for due in dues if items.is_over(due, answers))
+        self.unsettled = (
+            self.unsettled
+            or any(items.carried_out_ids(due)[0] in answers for due in over)
+            or bool(self.facts_to_promote(catalog, now, answers))
+        )
+
+    def _answerable_ids(self, catalog: Catalog, now: datetime, vanished: str) -> set[str] | None:
+        """What must not be forgotten; it takes a while to find out, so that is done now and then."""
+        if self._forgot is not None and abs(now.timestamp() - self._forgot) < FORGET_EVERY:
+            return None
+        if not catalog.meta("synced"):
+            return None  # who has not seen all of the vault forgets nothing
+        self._forgot = now.timestamp()
+        review = self._review(catalog, now, self.record.answers(), vanished)
+        return {BASELINE, *review.answerable_ids()}
+
+    # --- Notifications
+
+    def notify(
+        self, catalog: Catalog, now: datetime, vanished: str = "", *, dry_run: bool = False
+    ) -> alarms.Planned:
+        """Notify of what is due and new; what that was, or would be, and when to look again."""
+        with self._notifying:
+            if not dry_run:
+                self.check_vault(vanished)
+                with self._writing:
+                    self._follow_renames(catalog, now)
+            answers = self.answers(now)
+            dues = self.dues(catalog, now, answers)
+            turn = self.record.turn(now.timestamp())
+            rules = self._rules_of_alarms()._replace(turn=turn)
+            planned = alarms.plan(dues, answers, self.record.notified(), now, rules)
+            planned = planned._replace(next=self._sooner(planned.next, now))
+            if dry_run:
+                return planned
+            listed = self.notifier.notify(
+                planned, lambda told: self.record.add([], told, now.timestamp())
+            )
+            if listed and not turn.is_first:
+                self.record.others_were_silent()
+            with self._writing:
+                self._renames.keep(dues, Entries(answers, self.record.notified()))
+            ids = {each.id for alarm in listed for each in alarm.records}
+            self._count_uses((due.memory for due in dues if due.id in ids), now)
+            return planned._replace(alarms=listed)
+
+    def wake_up(self, now: datetime) -> None:
+        """This machine is awake from now on, and notifies if it can; that, others should know."""
+        self.record.awake = stamp(now.timestamp()) if self.notifier.can_show() else ""
+
+    def exchange(self, now: datetime, vanished: str = "") -> None:
+        """Hear what other machines have to say, and tell them what is new here, for nothing else has happened."""
+        with self._writing:
+            self.check_vault(vanished)
+            self.record.settle(None, now.timestamp())
+
+    def _rules_of_alarms(self) -> alarms.Rules:
+        in_file = self.config.text("notify.method") == "file"
+        return alarms.Rules(
+            self.config.text("notify.day_at"),
+            self.config.text("notify.quiet"),
+            self.config.text("notify.again"),
+            EACH if in_file else alarms.MOST_SINGLE,
+        )
+
+    def _sooner(self, following: datetime | None, now: datetime) -> datetime | None:
+        """When to look again, also for the next of what repeats, while the last one is not answered yet."""
+        turn = self._agenda.next_turn(now)
+        if len(turn) <= len("2026-11-22"):  # at midnight everything is looked at
+            return following
+        at = datetime.fromisoformat(turn).replace(tzinfo=now.tzinfo)
+        return at if following is None or at < following else following
+
+    def _count_uses(self, memories: Iterable[str], now: datetime) -> None:
+        listing.note(self._state.folder, memories, now.timestamp())

@@ -1,0 +1,249 @@
+"""The page pending.md on the disk: answers are taken from it, and it is written with what is left; no tick is lost.
+
+Answers are recorded before the page is written without their items. The page is written only when this machine has
+something else to say than last time, so that two machines that know different things do not write in turns.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
+from vaultmem.index.state import State
+from vaultmem.light import NamedTuple
+from vaultmem.memories.item_answers import OPEN
+from vaultmem.paths import replace_private
+from vaultmem.pending import ticks
+from vaultmem.pending.ticks import Ack, Content
+from vaultmem.reminders.items import SHORT, Extent, Item, render
+from vaultmem.vault import conflicts, files, write
+from vaultmem.vault.moves import refuse_links
+
+MOST_BYTES = 4_000_000  # of a page, and of a copy of it
+_LONGEST_MEMORY = 1_000_000  # characters
+_TRIES = 3
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+
+Recorder = Callable[[Mapping[str, Ack]], None]
+
+
+class Refreshed(NamedTuple):
+    """What a refresh did."""
+
+    written: bool
+    acks: dict[str, Ack]  # what was answered on the page, and is recorded
+    problems: list[str]  # for a person
+
+
+class _Memory(NamedTuple):
+    digest: str = ""  # of its last content
+    recorded: frozenset[str] = frozenset()  # answers that are recorded, and still on the page
+
+
+class _Copy(NamedTuple):
+    path: str
+    data: bytes
+    content: Content
+
+
+class Page:
+    """The page of one vault, at `path`. Not for several threads at once."""
+
+    def __init__(self, state: State, path: str, style: str, folder: str) -> None:
+        self.vault, self.path, self.style = state.vault, path, style
+        self._folder = folder
+        self._memory_file = state.path("pending.shown")
+
+    def acks(self, now: datetime) -> dict[str, Ack]:
+        """What is answered on the page and on its conflict copies, and not yet taken from there. Never raises."""
+        turn = _Turn(self.style, (), now, self._load_memory().recorded)
+        page = self._copy(self.path)
+        if page is None and os.path.isfile(f"{self.vault}/{self.path}"):
+            return {}  # a note of the person
+        for copy in [*([page] if page else []), *self._copies()]:
+            turn.take(copy.content)
+        return turn.acks
+
+    def refresh(
+        self, items: Sequence[Item], now: datetime, record: Recorder, extent: Extent = SHORT
+    ) -> Refreshed:
+        """Let `record` keep what was answered, once or more, then write the page with what is left."""
+        before = self._load_memory()
+        turn = _Turn(self.style, items, now, before.recorded, record)
+        turn.extent = extent
+        try:
+            copies = self._copies()
+            for copy in copies:
+                turn.take(copy.content)
+                turn.typed += copy.content.notes
+            written = self._write(turn, before)
+            self._remember(_Memory(turn.digest(), turn.on_page or frozenset()), before)
+            problems = self._put_away(turn, copies)
+        except VaultmemError as error:
+            if turn.on_page is not None:
+                self._remember(before._replace(recorded=turn.on_page), before)
+            return Refreshed(written=False, acks=turn.recorded, problems=[str(error)])
+        return Refreshed(written, turn.acks, problems)
+
+    def _write(self, turn: _Turn, before: _Memory) -> bool:
+        full = f"{self.vault}/{self.path}"
+        for _ in range(_TRIES):
+            refuse_links(self.vault, self.path)
+            if os.path.lexists(full) and not os.path.isfile(full):
+                raise VaultmemError(f"{self.path} is no file; move it away")
+            with contextlib.suppress(NoteChangedError, NoteNotFoundError):  # since we looked
+                if os.path.lexists(full):
+                    return self._change(turn, before)
+                return self._create(turn)
+        raise NoteChangedError(f"{self.path} is being changed by another program")
+
+    def _create(self, turn: _Turn) -> bool:
+        turn.record_all()
+        if not turn.left() and not "".join(turn.typed).strip():
+            return False
+        page = turn.page(ticks.read(""))
+        write.create(self.vault, self.path, _encode(page))
+        turn.on_page = frozenset()
+        return True
+
+    def _change(self, turn: _Turn, before: _Memory) -> bool:
+        after = frozenset[str]()
+
+        def new_bytes(data: bytes) -> bytes:
+            nonlocal after
+            if len(data) > MOST_BYTES:
+                raise VaultmemError(
+                    f"{self.path} is larger than {MOST_BYTES // 1_000_000} MB, and is left alone; "
+                    "move your notes elsewhere"
+                )
+            text = _decode(data)
+            if not ticks.is_page(text):
+                raise VaultmemError(
+                    f"{self.path} is a note of yours and stays as it is; give it another name, "
+                    "or set pending.path to where what is pending may be written"
+                )
+            content = ticks.read(text)
+            turn.take(content)
+            turn.record_all()
+            turn.on_page = after = _answer_ids(content)
+            is_new = bool(turn.acks) or before.digest != turn.digest() or not content.is_whole
+            if not (is_new or ticks.missing_lines(content, turn.typed)):
+                return data
+            if not (text.strip() or turn.left() or turn.typed):
+                return data  # empty, and nothing to say
+            page = turn.page(content)
+            after = _answer_ids(ticks.read(page))
+            return _encode(page)
+
+        changed = write.change(self.vault, self.path, new_bytes, part=True)
+        turn.on_page = after
+        return changed
+
+    # --- Copies by sync programs
+
+    def _copies(self) -> list[_Copy]:
+        names = conflicts.named_after(self.vault, self.path)
+        return [copy for copy in map(self._copy, names) if copy is not None]
+
+    def _copy(self, path: str) -> _Copy | None:
+        try:
+            data = files.content(f"{self.vault}/{path}", MOST_BYTES + 1)[0]
+        except (OSError, ValueError):
+            return None
+        text = _decode(data)
+        if len(data) > MOST_BYTES or not ticks.is_page(text):
+            return None
+        return _Copy(path, data, ticks.read(text))
+
+    def _put_away(self, turn: _Turn, copies: Iterable[_Copy]) -> list[str]:
+        problems = []
+        for copy in copies:
+            try:
+                target = conflicts.put_away(self.vault, copy.path, self._folder)
+            except NoteNotFoundError:
+                continue  # the sync program was faster
+            late = self._copy(target)
+            if late is not None and late.data != copy.data:  # answered while it was put away
+                turn.take(late.content)
+                turn.record_all()
+                problems.append(f"{copy.path} is {target} now; there may be notes of yours in it")
+        return problems
+
+    # --- What this machine wrote last
+
+    def _load_memory(self) -> _Memory:
+        try:
+            with open(self._memory_file, encoding="ascii") as file:
+                lines = file.read(_LONGEST_MEMORY).split("\n")
+        except (OSError, ValueError):
+            return _Memory()
+        return _Memory(lines[0], frozenset(lines[2:]))  # the second one was of earlier versions
+
+    def _remember(self, after: _Memory, before: _Memory) -> None:
+        if after == before:
+            return
+        text = "\n".join([after.digest, "", *sorted(after.recorded)])
+        with contextlib.suppress(OSError):  # then the page is written once more than needed
+            replace_private(self._memory_file, text)
+
+
+class _Turn:
+    def __init__(
+        self,
+        style: str,
+        items: Sequence[Item],
+        now: datetime,
+        known: frozenset[str],
+        record: Recorder = lambda _: None,
+    ) -> None:
+        self.acks: dict[str, Ack] = {}
+        self.recorded: dict[str, Ack] = {}
+        self.on_page: frozenset[str] | None = None  # answers there that are recorded by now
+        self.typed: list[str] = []  # lines of a person on copies of the page
+        self.extent = SHORT
+        self._style, self._items, self._now = style, items, now
+        self._known, self._record = known, record
+
+    def take(self, content: Content) -> None:
+        """Note what is answered on a page, and was not recorded before."""
+        items = {item.id: item for item in self._items}
+        for id_, ack in ticks.acks_on(content, items, self._now).items():
+            if f"{id_} {ack.state}" not in self._known:
+                self.acks[id_] = ticks.stronger(self.acks.get(id_), ack)
+
+    def record_all(self) -> None:
+        """Record all answers."""
+        if self.acks:
+            self._record(dict(self.acks))
+            self.recorded = dict(self.acks)
+
+    def left(self) -> list[Item]:
+        """The items that were not answered."""
+        return [item for item in self._items if item.id not in self.acks]
+
+    def page(self, content: Content) -> str:
+        """The page, with the lines of a person that are on copies alone."""
+        return ticks.compose(content, self.left(), self._style, self.typed, self.extent)
+
+    def digest(self) -> str:
+        """The digest of what this machine would show."""
+        return files.digest(_encode(render(self.left(), self._style, extent=self.extent)))
+
+
+def _answer_ids(content: Content) -> frozenset[str]:
+    return frozenset(f"{tick.id} {tick.state}" for tick in content.ticks if tick.state != OPEN)
+
+
+def _decode(data: bytes) -> str:
+    """The text of a page; a byte that is no UTF-8 stays what it was."""
+    if data.startswith(_WIDE):
+        return files.decode(data)[0].replace("\ufffd", "")
+    return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape").replace("\0", "")
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,329 @@
+"""Facts about the person: what an assistant learns when it starts, and what conversations learned and no memory says
+yet, which is proposed as a memory, one tick away."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from datetime import UTC, datetime
+from functools import lru_cache
+from weakref import WeakKeyDictionary
+
+from vaultmem.adapter import Properties, Value
+from vaultmem.dreams import paraphrase
+from vaultmem.dreams.short_texts import CAP, is_about_person, memory_type
+from vaultmem.dreams.supersede import REPLACES, relations
+from vaultmem.errors import DamagedError
+from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
+from vaultmem.ledger import reads
+from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.memories import access, item_answers
+from vaultmem.memories.access import CONNECTED, OWN, Origin, is_private
+from vaultmem.memories.conversation import MEMORY, entry_of
+from vaultmem.memories.model import PASSING, TYPES
+from vaultmem.notes import pages
+from vaultmem.notes.places import ENTRIES, REMINDERS, category_of, named
+from vaultmem.text.sanitize import one_line
+from vaultmem.text.secrets import redact
+from vaultmem.text.similarity import content_hash, topic_words
+from vaultmem.text.times import seconds
+from vaultmem.text.values import EVERYBODY
+from vaultmem.vault import files
+
+if TYPE_CHECKING:
+    from vaultmem.pending.listing import Fact
+    from vaultmem.pending.review_items import Context
+
+_READ = 65_536  # bytes of a note that are looked at
+_NOTES = f"SELECT n.id, f.path, f.hash, n.title, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL"
+
+
+class _Note(NamedTuple):
+    number: int  # in the catalog
+    path: str
+    hash: bytes
+    title: str
+    dialect: str
+    properties: str  # as JSON
+
+    @property
+    def own(self) -> dict[str, Value]:
+        """Its properties; to read them takes its time."""
+        return named(json.loads(self.properties))
+
+
+def _notes(catalog: Catalog, folder: str, condition: str = "") -> Iterator[_Note]:
+    rows = catalog.db.execute(f"{_NOTES} {condition}", below(folder)).fetchall()
+    return map(_Note._make, rows)
+
+
+def content(root: str, path: str, dialect: str) -> str:
+    """What a note of the memory folder says, without its properties."""
+    style = pages.OUTLINE if dialect == "logseq" else "frontmatter"
+    return pages.read(style, files.read(root, path, _READ).text).content.strip()
+
+
+@lru_cache(4096)
+def _content(root: str, path: str, dialect: str, digest: bytes) -> str:  # noqa: ARG001 - another one is another text
+    return content(root, path, dialect)
+
+
+# --- What an assistant learns when it starts
+
+MOST = 12  # of one subject for one reader
+OF_PERSON = ("soul", "character", "people", "habits")  # categories that are about the person
+_DOUBLED = 30.0  # days by which a memory is as good as newer, for each time its uses have doubled
+
+
+class _Scored(NamedTuple):
+    score: float
+    note: _Note
+    fact: Fact
+
+
+def facts(context: Context, answers: item_answers.Answers, trust: str = CONNECTED) -> list[Fact]:
+    """The newest and most used facts of each subject, the person ("") or a project, that may be told: nothing private,
+    replaced or ended, and from elsewhere only what the person approved. Who sees them is in their scope."""
+    groups: defaultdict[tuple[str, str, str], list[_Scored]] = defaultdict(list)
+    counts = _use_counts(context)
+    for note in _notes(context.catalog, context.folder):
+        inner = note.path[len(context.folder) + 1 :]
+        if not _may_qualify(inner, note):
+            continue  # most of them
+        own = note.own
+        fact = _fact(context, inner, note.title, own, answers)
+        scope = fact and scope_for(fact["scope"], fact["author"], trust)
+        if fact and scope:
+            fact = {**fact, "scope": scope}
+            uses = counts.get(fact["id"], own.get("access_count"))
+            score = _score(own, uses if isinstance(uses, int) else 0)
+            groups[fact["project"].casefold(), scope, fact["author"]].append(
+                _Scored(score, note, fact)
+            )
+    best = [each for group in groups.values() for each in sorted(group, key=_rank)[:MOST]]
+    chosen: list[Fact] = []
+    for _, note, fact in sorted(best, key=_rank):
+        text = one_line(content(context.vault, note.path, note.dialect)) or one_line(fact["text"])
+        chosen.append({**fact, "text": text, "author": one_line(fact["author"])})
+    return chosen
+
+
+def _may_qualify(inner: str, note: _Note) -> bool:
+    """Whether a memory may be about the person or a project, by what can be seen at once."""
+    if inner.startswith(f"{ENTRIES}/"):
+        return False
+    words = f"{inner.partition('/')[0]} {note.properties.lower()}"
+    return is_about_person(note.title) or any(word in words for word in ("project", *OF_PERSON))
+
+
+def _rank(one: _Scored) -> tuple[float, str]:
+    return -one.score, one.note.path
+
+
+def _score(own: Properties, uses: int) -> float:
+    return (seconds(own.get("created_at")) or 0.0) / 86_400 + _DOUBLED * math.log2(1 + max(0, uses))
+
+
+def _fact(
+    context: Context, inner: str, title: str, own: Properties, answers: item_answers.Answers
+) -> Fact | None:
+    """A memory as assistants see it; None for one that they do not."""
+    id_, project = str(own.get("id") or ""), own.get("project")
+    category = category_of(inner, own.get("category"))
+    project = project.strip() if isinstance(project, str) else ""
+    if not id_ or is_private(own):
+        return None
+    if not (project or category in OF_PERSON or is_about_person(title)):
+        return None
+    kind = own.get("memory_type")
+    if kind in (*PASSING, "procedural") or category in (REMINDERS, "preferences"):
+        return None  # what passes, and what stands among preferences and pending items
+    ends, now = seconds(own.get("expires_at")), context.now.timestamp()
+    if own.get("replaced_by") or own.get("compressed") is True or (ends and ends <= now):
+        return None
+    origin, approved = access.origin(own), item_answers.is_approved(id_, answers)
+    if (origin.outside and not approved) or item_answers.is_refused(id_, answers):
+        return None
+    created = seconds(own.get("created_at"))
+    return {
+        "id": id_, "text": title, "day": "" if created is None else _local(context, created)[:10],
+        "author": "" if approved else origin.writer, "scope": access.scope_of(own, memory=True),
+        "project": project, "ends": "" if ends is None else _local(context, ends),
+    }  # fmt: skip
+
+
+@lru_cache(1024)
+def scope_for(scope: str, author: str, trust: str) -> str:
+    """The scope of those who see it; "" for nobody, as what assistants write where trust is own."""
+    if not author or access.is_trusted(Origin(author), access.viewer("?"), trust):
+        return scope
+    mine = access.viewer(author)
+    return mine.scope if trust == OWN and scope in (EVERYBODY, mine.scope) else ""
+
+
+def _local(context: Context, at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).astimezone(context.now.tzinfo).isoformat()[:16]
+
+
+def _use_counts(context: Context) -> dict[str, int]:
+    try:
+        return {id_: one.number for id_, one in reads.counts(context.ledger).items()}
+    except DamagedError:
+        return {}  # the next writer replaces the ledger
+
+
+# --- What conversations learned
+
+MOST_COMPARED = 100  # facts, the newest; answers bring up the others
+CANDIDATES = 5  # memories that each is compared with
+SHARED = 0.5  # of the words of the shorter text, from which two may say the same
+# In a chat, of the person and theirs.
+_OF_US = ("We ", "We've ", "We're ", "Our ", "我们家")
+_OF_CHATS = "AND f.path LIKE '%/facts/%' AND n.properties NOT LIKE '%compression_source%'"
+
+
+class Learned(NamedTuple):
+    """A fact of a conversation that may be remembered. Facts that say the same words are one question."""
+
+    id: str
+    question: str  # the id of the item that asks whether to remember it
+    note: int  # its number in the catalog
+    path: str
+    conversation: str
+    content: str
+    created: float
+
+    def as_question(self, day: str) -> str:
+        """As the page puts it, where the fact was learned on that day."""
+        return f"remember? {self.content} (from the chat {self.conversation} on {day})"
+
+
+class _Known(NamedTuple):
+    """Something that makes a proposal needless: a memory, or what was refused."""
+
+    content: str
+    created: float
+
+
+def learned_facts(catalog: Catalog, root: str, folder: str) -> list[Learned]:
+    """All facts of conversations that are lasting, about the person and not private, the newest first."""
+    every: list[Learned] = []
+    for note in _notes(catalog, f"{folder}/{ENTRIES}", _OF_CHATS):
+        own = note.own
+        conversation, role = entry_of(note.path[len(folder) + 1 :], own)
+        id_ = str(own.get("id") or "")
+        if not (conversation and id_) or role != MEMORY or is_private(own):
+            continue
+        text = " ".join(_content(root, note.path, note.dialect, note.hash).split())
+        if _is_worth_asking(text, own.get("memory_type")):
+            created = seconds(own.get("created_at")) or 0.0
+            question = item_answers.item_id(content_hash(text.casefold()), "remember")
+            one = Learned(id_, question, note.number, note.path, conversation, text, created)
+            every.append(one)
+    return sorted(every, key=lambda one: (-one.created, one.path))
+
+
+def proposed_facts(
+    catalog: Catalog,
+    root: str,
+    folder: str,
+    answers: item_answers.Answers,
+    paths: Collection[str] | None = None,
+) -> list[Learned]:
+    """Those not answered, that neither a memory nor something refused says; of `paths`, if there are some."""
+    every = learned_facts(catalog, root, folder)
+    open_ = [one for one in undecided_facts(every, answers) if paths is None or one.path in paths]
+    if not open_:
+        return []
+    refused = [
+        _Known(one.content, one.created)
+        for one in every
+        if item_answers.state_of(answers, one.question) == item_answers.DROPPED
+    ]
+    near = _near(catalog, root, folder)
+    return [
+        one
+        for one in open_[:MOST_COMPARED]
+        if not any(_says(known, one) for known in (*near.known(one, answers), *refused))
+    ]
+
+
+def undecided_facts(facts: Iterable[Learned], answers: item_answers.Answers) -> list[Learned]:
+    """Those that the person has not answered."""
+    return [one for one in facts if not item_answers.is_closed(answers, one.question)]
+
+
+def to_promote(context: Context, answers: item_answers.Answers) -> list[Learned]:
+    """Those the person wants to be remembered, and whose file is there: the index may be late."""
+    every = learned_facts(context.catalog, context.vault, context.folder)
+    wanted = (
+        one for one in every if item_answers.state_of(answers, one.question) == item_answers.DONE
+    )
+    return [one for one in wanted if os.path.lexists(f"{context.vault}/{one.path}")]
+
+
+def _is_worth_asking(text: str, kind: object) -> bool:
+    if not (is_about_person(text) or text.startswith(_OF_US)) or len(text) > CAP:
+        return False
+    kind = kind if isinstance(kind, str) and kind in TYPES else memory_type(text)
+    return kind not in PASSING and "[redacted: " not in redact(text)[0]
+
+
+def _says(known: _Known, fact: Learned) -> bool:
+    """Whether what is known is likelier than not to say what a fact says, or says something newer of the same thing."""
+    (relation,) = relations(fact.content, [known.content])
+    if paraphrase.score(known.content, fact.content) > max(0.0, relation.replaces):
+        return True
+    newer = known.created > fact.created
+    return newer and relations(known.content, [fact.content])[0].kind == REPLACES
+
+
+class _Near:
+    """Memories by the words of their titles, which are what they say."""
+
+    def __init__(self, catalog: Catalog, root: str, folder: str) -> None:
+        self.version = catalog.version()
+        self._root = root
+        self._notes: list[_Note] = []
+        self._words: list[frozenset[str]] = []
+        self._having: defaultdict[str, list[int]] = defaultdict(list)
+        for note in _notes(catalog, folder):
+            if not note.path.startswith(f"{folder}/{ENTRIES}/"):
+                words = topic_words(note.title)
+                for word in words:
+                    self._having[word].append(len(self._notes))
+                self._notes.append(note)
+                self._words.append(words)
+
+    def known(self, fact: Learned, answers: item_answers.Answers) -> list[_Known]:
+        """Memories that may say the same as a fact, and that anybody may see."""
+        words = topic_words(fact.content)
+        shared = Counter(number for word in words for number in self._having.get(word, ()))
+        near = [
+            number
+            for number, count in shared.most_common()
+            if count >= SHARED * min(len(words), len(self._words[number]))
+        ]
+        known = []
+        for note in (self._notes[number] for number in near[:CANDIDATES]):
+            own = note.own
+            outside = access.origin(own).outside and not item_answers.is_approved(
+                str(own.get("id")), answers
+            )
+            if not outside and access.scope_of(own, memory=True) == EVERYBODY:
+                text = _content(self._root, note.path, note.dialect, note.hash)
+                known.append(_Known(text[:CAP], seconds(own.get("created_at")) or 0.0))
+        return known
+
+
+_nears: WeakKeyDictionary[Catalog, _Near] = WeakKeyDictionary()
+
+
+def _near(catalog: Catalog, root: str, folder: str) -> _Near:
+    near = _nears.get(catalog)
+    if near is None or near.version != catalog.version():
+        near = _nears[catalog] = _Near(catalog, root, folder)
+    return near

@@ -1,0 +1,199 @@
+"""The record of answers and of what was notified: in the ledger, where it is safe, and in the sync logs of the memory
+folder, where other machines see it. All are read as one, and of two entries for one item the later counts."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from vaultmem import now as clock
+from vaultmem.errors import VaultmemError
+from vaultmem.ledger.ledger import Ledger
+from vaultmem.memories.item_answers import Answer
+from vaultmem.notes.places import SYNC
+from vaultmem.synclog import log_entries, log_folder
+from vaultmem.synclog.log_entries import (
+    ALONE,
+    Key,
+    Notified,
+    Page,
+    Turn,
+    Written,
+    key_of_entry,
+    merge_entries,
+    of_kind,
+    rank,
+    signs_of_life,
+    turn_of,
+)
+from vaultmem.text.times import seconds, stamp
+
+if TYPE_CHECKING:
+    from vaultmem.config import Config
+    from vaultmem.index.state import State
+    from vaultmem.notes.dialects import Rulebook
+
+log = logging.getLogger("vaultmem.reminders")
+
+DAY = 86_400.0  # seconds
+KEEP_FOR = 60 * DAY  # how long an answer to what is gone stays: another machine may not know of it
+
+T = TypeVar("T", Answer, Notified)
+
+
+def union(*sets: Mapping[str, T]) -> dict[str, T]:
+    """All by id; of two for one item the later, of two in the same second the greater."""
+    latest: dict[str, T] = {}
+    for one in (one for each in sets for one in each.values()):
+        before = latest.get(one.id)
+        if before is None or rank(before) < rank(one):
+            latest[one.id] = one
+    return latest
+
+
+class Record:
+    """The record of one vault. Any thread may ask.
+
+    Whatever becomes of the pages, what the ledger has stays; `problem` says why this machine's could not be written.
+    Without `pages` nothing is read from other machines, nor written for them.
+    """
+
+    def __init__(self, ledger: Ledger, pages: log_folder.LogFolder | None) -> None:
+        self.problem = ""
+        self.ledger_only = False  # the vault may not be there
+        self.awake = ""  # since when this machine is, for the agent to say
+        self._lock = threading.RLock()
+        self._ledger, self._pages = ledger, pages
+        self._silent: dict[str, str] = {}  # other machines, by their last sign of life
+        self._forgotten: set[Key] = set()  # by this process; pages of others may have them still
+
+    def answers(self) -> dict[str, Answer]:
+        """All answers by the ids of the items."""
+        return of_kind(self._all(), Answer)
+
+    def notified(self) -> dict[str, Notified]:
+        """All that the desktop of any machine has notified of, by the ids of the items."""
+        return of_kind(self._all(), Notified)
+
+    def add(self, answers: Iterable[Answer], notified: Iterable[Notified], now: float) -> None:
+        """Keep answers and what was notified: in the ledger first, which may raise StateError, then on the page."""
+        with self._lock:
+            before = self.answers()
+            later = [_later_than(before.get(each.id), log_entries.plain(each)) for each in answers]
+            every: list[log_entries.Entry] = [*later, *notified]
+            new = log_entries.collect(one for one in every if log_entries.is_writable(one))
+            if new:
+                log_folder.add_answers(self._ledger, new, now)
+                self._publish(set())
+
+    def written_elsewhere(self) -> dict[str, Written]:
+        """What vaultmem has written on other machines, by the ids of the contents; of one content, the first time."""
+        with self._lock:
+            pages = self._pages.others() if self._pages is not None else []
+            every = (one for page in pages for one in page.entries.values())
+            written = [one for one in every if isinstance(one, Written)]
+            return {one.id: one for one in sorted(written, key=lambda one: one.at, reverse=True)}
+
+    def turn(self, now: float) -> Turn:
+        """Whether this machine is the first to notify, among those that are awake."""
+        with self._lock:
+            if self._pages is None or not self.awake:
+                return ALONE
+            own = Page(self._pages.machine, self.awake)
+            return turn_of(own, self._pages.others(), self._silent, now)
+
+    def others_were_silent(self) -> None:
+        """Nobody has notified although it was their turn: do not wait for them until they show a sign of life."""
+        with self._lock:
+            others = self._pages.others() if self._pages is not None else []
+            self._silent |= signs_of_life(others)
+
+    def settle(self, current: set[str] | None, now: float) -> list[str]:
+        """Let ledger and pages know each other; what is old and not `current` is forgotten. Problems."""
+        with self._lock:
+            every = self._all()
+            if current is not None:
+                self._forgotten = _outdated_keys(every, current, now)
+            if self._pages is not None:
+                heard = self._pages.everything()
+                fresh = {key: one for key, one in heard.items() if key not in self._forgotten}
+                log_folder.absorb(self._ledger, fresh, self._pages.machine, now)
+            if not self._forgotten.isdisjoint(log_folder.answers_in(self._ledger)):
+                log_folder.forget_answers(self._ledger, self._forgotten, now)
+            self._put_copies_away()
+            self._publish(self._forgotten)
+            return [*([self.problem] if self.problem else []), *self._wrong_clocks(now)]
+
+    def _wrong_clocks(self, now: float) -> list[str]:
+        """Machines that write in the future: they are always right. Answers do not count, they are made later."""
+        results = []
+        for page in self._pages.others() if self._pages is not None else []:
+            stamps = [one.at for one in page.entries.values() if not isinstance(one, Answer)]
+            ahead = (seconds(max([page.awake, *stamps])) or 0.0) - now
+            if ahead > DAY:
+                results.append(
+                    f"the clock of {page.machine} is {ahead / DAY:,.0f} days ahead of the clock here, and of two "
+                    "answers the later counts: set the wrong one right"
+                )
+        return results
+
+    def _all(self) -> log_entries.Entries:
+        with self._lock:
+            pages = self._pages.about_items() if self._pages is not None else {}
+            return merge_entries(log_folder.answers_in(self._ledger), pages)
+
+    def _publish(self, old: set[Key]) -> None:
+        """Write this machine's page if it lacks something, or has what is `old`."""
+        if self.ledger_only or self._pages is None:
+            return
+        problem = ""
+        try:
+            wanted = log_folder.entries_in(self._ledger, self._pages.machine)
+            fresh = {key: one for key, one in wanted.items() if key not in old}
+            self._pages.publish(fresh, old, self.awake)
+        except VaultmemError as error:
+            problem = str(error)
+            self._pages.forget_stats()
+        if problem and problem != self.problem:
+            log.warning("%s", problem)
+        self.problem = problem
+
+    def _put_copies_away(self) -> None:
+        """Copies of this machine's page that say nothing new any more go to the archive."""
+        if self.ledger_only or self._pages is None:
+            return
+        try:
+            for late in self._pages.put_copies_away():
+                log_folder.absorb(self._ledger, late.entries, self._pages.machine, clock.seconds())
+        except VaultmemError as error:
+            log.warning("%s", error)
+
+
+def open_record(state: State, config: Config, rules: Rulebook, ledger: Ledger) -> Record:
+    """The record of a vault, with other machines unless the person wants none of that."""
+    if config.text("sync.log") == "off":
+        return Record(ledger, None)
+    folder = config.text("memory_folder")
+    style = rules.page_style(f"{folder}/{SYNC}/machine.md")
+    return Record(
+        ledger,
+        log_folder.LogFolder(state.vault, folder, style, lambda: log_folder.machine_name(ledger)),
+    )
+
+
+def _later_than(known: Answer | None, answer: Answer) -> Answer:
+    """The answer, later than what is known: it is newer, whatever the clock of another machine says."""
+    if known is None or answer.at > known.at or answer == known:
+        return answer
+    last = seconds(known.at)
+    return answer if last is None else answer._replace(at=stamp(last + 1))
+
+
+def _outdated_keys(entries: log_entries.Entries, current: set[str], now: float) -> set[Key]:
+    """What all is old about items that nobody can answer any more."""
+    oldest = stamp(max(now - KEEP_FOR, 0))
+    about_items = [one for one in entries.values() if isinstance(one, (Answer, Notified))]
+    fresh = {one.id for one in about_items if one.at >= oldest}
+    return {key_of_entry(one) for one in about_items if one.id not in fresh | current}

@@ -1,0 +1,362 @@
+"""What a person should look at, and which preferences an assistant should know: read from the index and the ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime, tzinfo
+from functools import cached_property
+from itertools import chain, zip_longest
+
+from vaultmem.adapter import Value
+from vaultmem.errors import DamagedError
+from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
+from vaultmem.ledger import reads
+from vaultmem.ledger.ledger import Ledger
+from vaultmem.light import NamedTuple
+from vaultmem.memories.access import CONNECTED, is_private, scope_of
+from vaultmem.memories.draft import HALTED, LEAVING, LOST, FindingRow
+from vaultmem.memories.item_answers import (
+    Answers,
+    approval_id,
+    author_of,
+    completion_id,
+    halted_id,
+    is_approved,
+    is_closed,
+    is_named,
+    is_refused,
+    item_id,
+    leaving_id,
+)
+from vaultmem.notes.places import ENTRIES, INBOX, category_of, named
+from vaultmem.pending import person_facts, review_sources
+from vaultmem.reminders.due import Due
+from vaultmem.reminders.items import (
+    DAYS,
+    PRIVATE,
+    Item,
+    carried_out_ids,
+    days_later,
+    open_items,
+    place_of,
+    section_of,
+    words_of,
+)
+from vaultmem.text.times import seconds
+from vaultmem.text.values import plural
+
+MOST = 3  # single lines of a kind
+MOST_QUESTIONS = 2  # things from outside, from chats and of dreams that the page asks about at once
+_ASKED = ("approve", "remember", "proposals")  # kinds that only the person may answer
+PERSONAL = ("vanished", HALTED, LOST, "leaving", *_ASKED)  # for the page; the others are chores
+MOST_PREFERENCES = 8
+_NOTICED = ("contradiction", "fading")  # findings for which a person may want to do something
+_KINDS = (*PERSONAL, *_NOTICED, "advice", *review_sources.KINDS, "inbox")
+_RANK = {kind: number * 10 for number, kind in enumerate(_KINDS)}
+_COUNTED = {
+    HALTED: "{} jobs wait for your word: vaultmem jobs lists them",
+    LOST: "{} expectations are not met: vaultmem expect --run",
+    "contradiction": "{} contradictions between memories",
+    "fading": "{} memories that notes build on are fading",
+    "copies": "{} sync conflict copies: vaultmem doctor names them",
+    "unreadable": "{} notes cannot be read: vaultmem doctor names them",
+    "stray": "{} notes of the memory folder are in no folder of a category, and are left alone",
+}
+CHORES = "{} to look after: vaultmem review"
+_MEMORIES = f"""SELECT f.path, n.title, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL
+    AND (n.category IN ('inbox', 'preferences') OR n.properties LIKE '%procedural%'
+        OR f.path IN (SELECT value FROM json_each(?))) ORDER BY f.path"""  # noqa: S608 - own text
+
+
+class Context(NamedTuple):
+    """Where to look."""
+
+    catalog: Catalog
+    ledger: Ledger
+    vault: str
+    folder: str  # of the memories
+    now: datetime  # the clock on the wall, with its zone
+    page: str = ""  # the path of the page itself
+
+
+class _Memory(NamedTuple):
+    id: str
+    path: str
+    title: str
+    category: str
+    dialect: str
+    properties: dict[str, Value]
+
+    def text(self, key: str) -> str:
+        value = self.properties.get(key)
+        return value.strip() if isinstance(value, str) else ""
+
+    @property
+    def is_procedural(self) -> bool:
+        """Whether it says how to do something."""
+        if self.category == INBOX:
+            return False
+        return self.category == "preferences" or self.text("memory_type") == "procedural"
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it comes from outside."""
+        agent = self.properties.get("agent")
+        outside = any(self.properties.get(key) for key in ("source", "url"))
+        return outside or (bool(agent) and not is_named(agent))
+
+
+class Review:
+    """What there is to review at a moment. `vanished` says why the vault cannot be believed."""
+
+    def __init__(
+        self, context: Context, dues: Iterable[Due], answers: Answers, vanished: str = ""
+    ) -> None:
+        self._context, self._dues = context, list(dues)
+        self._answers, self._vanished = answers, vanished
+
+    def items(self) -> list[Item]:
+        """What only the person can say, a little at a time, and one line that counts all else."""
+        kinds = self._kinds
+        turns = chain.from_iterable(zip_longest(*(kinds[kind] for kind in _ASKED)))
+        questions = [one for one in turns if one is not None]
+        # An answer brings up the next.
+        asked, rest = questions[:MOST_QUESTIONS], questions[MOST_QUESTIONS:]
+        rest += [each for kind, some in kinds.items() if kind not in PERSONAL for each in some]
+        lost = _summarize_many(kinds[LOST], _COUNTED[LOST])
+        shown = [*kinds["vanished"], *kinds[HALTED], *lost, *kinds["leaving"], *asked]
+        if rest:
+            key = "\0".join(sorted(item.id for item in rest))
+            text = CHORES.format(plural(len(rest), "thing"))
+            rank = _RANK[_NOTICED[0]]
+            shown.append(
+                Item(item_id("chores", key), "review", text, rank=rank, counts_others=True)
+            )
+        return self._drop_answered(shown)
+
+    def chores(self) -> list[Item]:
+        """All that vaultmem review lists beside proposals, the most urgent kinds first; many of a kind are one line."""
+        return self._drop_answered(
+            one
+            for kind, items in {**self._kinds, "proposals": [], "advice": []}.items()
+            for one in (
+                items if kind in PERSONAL else _summarize_many(items, _COUNTED.get(kind, "{}"))
+            )
+        )
+
+    def everything(self) -> list[Item]:
+        """All that is to review, for the page that shows all."""
+        return [*self.chores(), *self._kinds["proposals"]]
+
+    def preferences(self, trust: str = CONNECTED) -> list[Item]:
+        """How a person wants things done, from filed memories: their own words and what they approved, then what
+        assistants wrote, as far as the setting recall.trust has others read it; the newest first."""
+        known = [
+            (each, "" if is_approved(each.id, self._answers) else author_of(each.properties))
+            for each in self._memories
+            if each.is_procedural
+            and self._is_believed(each)
+            and not is_closed(self._answers, _preference_id(each))
+            and not is_private(each.properties)
+        ]
+        known.sort(key=lambda pair: (pair[0].text("created_at"), pair[0].id), reverse=True)
+        known.sort(key=lambda pair: bool(pair[1]))
+        return [
+            Item(
+                _preference_id(each), "preferences", self._content(each), rank=number, author=author, memory=each.id,
+                scope=person_facts.scope_for(scope_of(each.properties, memory=True), author, trust),
+            )
+            for number, (each, author) in enumerate(known[:MOST_PREFERENCES])
+        ]  # fmt: skip
+
+    def answerable_ids(self) -> set[str]:
+        """The ids of all that can have been answered and is there still, which must not be forgotten."""
+        ids = {id_ for due in self._dues for id_ in (due.id, due.series, *carried_out_ids(due))}
+        ids |= {approval_id(due.id) for due in self._dues}
+        ids |= {completion_id(due.path) for due in self._dues}
+        for each in self._memories:
+            ids |= {approval_id(each.id), _preference_id(each)} if each.is_procedural else set()
+        context = self._context
+        learned = person_facts.learned_facts(context.catalog, context.vault, context.folder)
+        ids |= {one.question for one in learned}
+        everything = Review(context, self._dues, {}, self._vanished)
+        items = [*chain.from_iterable(everything._kinds.values()), *everything.items()]
+        return (ids | {item.id for item in [*items, *everything.chores()]}) - {""}
+
+    @cached_property
+    def _kinds(self) -> dict[str, list[Item]]:
+        """All that is to review and was not answered, by kind, the most urgent first."""
+        why = self._vanished
+        kinds = {
+            "vanished": [_item("vanished", item_id("vanished", why), why)] if why else [],
+            HALTED: self._from_jobs(HALTED, "; tick if that is right"), LOST: self._from_jobs(LOST),
+            "leaving": self._leaving(), "approve": self._to_approve(), "remember": self._to_remember(),
+            **self._group_findings(), "proposals": self._proposals(), "advice": self._advice(),
+            **self._file_problems(), "inbox": self._inbox(),
+        }  # fmt: skip
+        return {kind: self._drop_answered(items) for kind, items in kinds.items()}
+
+    def _drop_answered(self, items: Iterable[Item]) -> list[Item]:
+        return open_items(items, self._answers, self._context.now.replace(tzinfo=None))
+
+    # --- Memories
+
+    @cached_property
+    def _findings(self) -> list[FindingRow]:
+        try:
+            return reads.findings(self._context.ledger)
+        except DamagedError:
+            return []  # the next writer replaces the ledger
+
+    @cached_property
+    def _memories(self) -> list[_Memory]:
+        """Memories that live and have an id: those of the inbox, those of how to do things, and those with findings."""
+        folder = self._context.folder
+        wanted = json.dumps([each["subject"] for each in self._findings])
+        rows = self._context.catalog.db.execute(_MEMORIES, (*below(folder), wanted)).fetchall()
+        memories = []
+        for path, title, dialect, properties in rows:
+            own, inner = named(json.loads(properties)), path[len(folder) + 1 :]
+            id_ = own.get("id")
+            if isinstance(id_, str) and id_.strip() and not inner.startswith(f"{ENTRIES}/"):
+                category = category_of(inner, own.get("category"))
+                memories.append(_Memory(id_.strip(), path, title, category, dialect, own))
+        return memories
+
+    def _is_believed(self, memory: _Memory) -> bool:
+        if memory.is_foreign:
+            return is_approved(memory.id, self._answers)
+        return not is_refused(memory.id, self._answers)
+
+    def _content(self, memory: _Memory) -> str:
+        if is_private(memory.properties):
+            return PRIVATE
+        content = person_facts.content(self._context.vault, memory.path, memory.dialect)
+        return content or memory.title
+
+    # --- Kinds
+
+    def _to_approve(self) -> list[Item]:
+        today = self._context.now.date()
+        last = days_later(today, DAYS)
+        items = []
+        for due in self._dues:
+            if due.foreign and section_of(due, today.isoformat(), last):
+                day = (due.due or due.at).replace("T", " ")
+                text = f"needs your approval (from outside, due {day}): {words_of(due)}"
+                items.append(_item("approve", approval_id(due.id), text, place_of(due), due.title))
+        for each in self._memories:
+            id_ = approval_id(each.id)
+            if each.is_procedural and each.is_foreign and not is_closed(self._answers, id_):
+                writer = each.text("agent") or "another source"
+                private = is_private(each.properties)
+                words = self._content(each) if len(items) < MOST or private else each.title
+                text = f"needs your approval (a preference from {writer}): {words}"
+                items.append(_item("approve", id_, text, each.path, each.title))
+        return items
+
+    def _to_remember(self) -> list[Item]:
+        context = self._context
+        proposed = person_facts.proposed_facts(
+            context.catalog, context.vault, context.folder, self._answers
+        )
+        zone = context.now.tzinfo
+        return [
+            _item("remember", one.question, one.as_question(_day(one.created, zone)), one.path)
+            for one in proposed
+        ]
+
+    def _group_findings(self) -> dict[str, list[Item]]:
+        by_path = {each.path: each for each in self._memories}
+        items: dict[str, list[Item]] = {kind: [] for kind in _NOTICED}
+        for each in self._findings:
+            memory, kind = by_path.get(str(each.get("subject"))), str(each.get("kind"))
+            if memory is None or kind not in items:
+                continue
+            listed = each.get("others")
+            others = [str(other) for other in listed] if isinstance(listed, list) else []
+            ids = sorted(by_path[other].id if other in by_path else other for other in others)
+            id_ = item_id(memory.id, "\0".join([kind, *(ids if kind == "contradiction" else [])]))
+            text = f"{each.get('said')}{_advice(kind, memory.id[:8], others)}"
+            items[kind].append(_item(kind, id_, text, memory.path, memory.title))
+        return items
+
+    def _from_jobs(self, kind: str, advice: str = "") -> list[Item]:
+        mine = (one for one in self._findings if one.get("kind") == kind)
+        return [_item(kind, halted_id(one), f"{one['said']}{advice}") for one in mine]
+
+    def _leaving(self) -> list[Item]:
+        notices = [one for one in self._findings if one.get("kind") in LEAVING]
+        by_id = {each.id: each for each in self._memories}
+        items = []
+        for one in sorted(notices, key=lambda one: str(one["leaves"])):
+            if memory := by_id.get(str(one["id"])):
+                text = f"leaves on {one['leaves']}; tick to keep it: {self._content(memory)}"
+                title = "" if is_private(memory.properties) else memory.title
+                items.append(_item("leaving", leaving_id(one), text, memory.path, title))
+        return items
+
+    def _proposals(self) -> list[Item]:
+        every = review_sources.questions(self._context)
+        return [_item("proposals", *question) for question in every]
+
+    def _advice(self) -> list[Item]:
+        """What a model proposes, for the count: vaultmem review shows it with its reasons."""
+        rows = reads.open_proposals(self._context.ledger)
+        ids = (review_sources.question_id(one.id) for one in rows if one.is_of_model)
+        return [_item("advice", id_, "") for id_ in ids]
+
+    def _file_problems(self) -> dict[str, list[Item]]:
+        context = self._context
+        result = review_sources.file_problems(context.catalog, context.folder, context.page)
+        items: dict[str, list[Item]] = {kind: [] for kind in review_sources.KINDS}
+        for one in result:
+            name = one.path.rpartition("/")[2]
+            title = name[:-3] if name.lower().endswith(".md") else name
+            items[one.kind].append(_item(one.kind, one.id, one.text, one.path, title))
+        return items
+
+    def _inbox(self) -> list[Item]:
+        """One line for what has been in the inbox since yesterday or longer; it comes back with the next one."""
+        now = self._context.now
+        days = [
+            (_day(each.properties.get("created_at"), now.tzinfo), each.id)
+            for each in self._memories
+            if each.category == INBOX
+        ]
+        old = [one for one in days if one[0] < now.date().isoformat()]
+        if not old:
+            return []
+        count = plural(len(old), "memory waits", "memories wait")
+        text = f"{count} in the inbox: vaultmem list --phase inbox"
+        return [_item("inbox", item_id("inbox", "\0".join(max(old))), text)]
+
+
+def _item(kind: str, id_: str, text: str, source: str = "", title: str = "") -> Item:
+    asks = kind in (*_ASKED, "leaving")
+    return Item(id_, "review", text, source=source, title=title, rank=_RANK[kind], asks=asks)
+
+
+def _summarize_many(items: list[Item], text: str) -> list[Item]:
+    """Those of one kind, or one line that counts many; a tick on it holds until there are others."""
+    if len(items) <= MOST:
+        return items
+    key = "\0".join(sorted(item.id for item in items))
+    rank = min(item.rank for item in items)
+    return [Item(item_id(text, key), "review", text.format(f"{len(items):,}"), rank=rank)]
+
+
+def _preference_id(memory: _Memory) -> str:
+    return item_id(memory.id, "preference")
+
+
+def _advice(kind: str, short: str, others: list[str]) -> str:
+    if kind == "fading":
+        return f": vaultmem reinforce {short} keeps it"
+    return f" ({', '.join(others)})" if others else ""
+
+
+def _day(moment: object, zone: tzinfo | None) -> str:
+    at = moment if isinstance(moment, float) else seconds(moment)
+    return "" if at is None else datetime.fromtimestamp(at, UTC).astimezone(zone).date().isoformat()

@@ -1,0 +1,147 @@
+"""Proposals for notes of the person as items of pending.md: each shows what it would change, and a tick decides.
+
+What a model proposes for memories is decided with vaultmem review, where its reasons stand beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from vaultmem.errors import VaultmemError
+from vaultmem.index import catalog_read
+from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
+from vaultmem.ledger import reads
+from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.memories.access import is_private
+from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.item_answers import DONE, DROPPED, Answer, carried_out_id, item_id, state_of
+from vaultmem.notes.frontmatter import PLACEHOLDER
+from vaultmem.notes.places import GENERATED, SYNC
+from vaultmem.review import review
+from vaultmem.review.proposals import BROKEN, DUPLICATE, MENTION, Note, Proposal, edit
+from vaultmem.text.sanitize import quote_text
+from vaultmem.vault import files
+from vaultmem.vault.conflicts import conflict_original
+
+if TYPE_CHECKING:
+    from vaultmem.memories.reports import PlanReport
+    from vaultmem.memories.store import Session
+    from vaultmem.pending.review_items import Context
+    from vaultmem.review.review import Decision
+
+MOST = 20  # that are looked at, for a page that shows two of them
+LARGEST = 500_000  # bytes of a note
+_BESIDE = 30  # characters of a line on either side of a change
+_PROPERTIES = (
+    "SELECT n.properties, n.title FROM files f JOIN notes n ON n.id = f.id WHERE f.path = ?"
+)
+
+
+def question_id(proposal_id: str) -> str:
+    """The id of the item that asks whether a proposal is to be carried out."""
+    return item_id(proposal_id, "proposal")
+
+
+def questions(context: Context) -> Iterator[tuple[str, str, str, str]]:
+    """Id, text, path and title of what can still be done, but for private notes: assistants read the page, too."""
+    for proposal in review.open_for_notes(context.ledger)[:MOST]:
+        row = context.catalog.db.execute(_PROPERTIES, (proposal.path,)).fetchone()
+        if row is None or is_private(json.loads(row[0] or "{}")):
+            continue
+        try:
+            text = files.read(context.vault, proposal.path, LARGEST).text
+            edit(proposal, text)
+        except (VaultmemError, OSError):
+            continue  # the next deep dream looks again
+        yield question_id(proposal.id), _in_words(proposal, text), proposal.path, row[1]
+
+
+def _in_words(proposal: Proposal, text: str) -> str:
+    if proposal.kind == DUPLICATE:
+        return f"put this note away? it is the same as {proposal.new}"
+    if proposal.kind not in (BROKEN, MENTION):
+        added = proposal.new.removeprefix(proposal.old).strip().removeprefix("- ")
+        return f"change this note? add at its end “{added}”"
+    line = Note(proposal.path, text).line(proposal.line)
+    at, end = proposal.column, proposal.column + len(proposal.old)
+    before, after = line[max(0, at - _BESIDE) : at], line[end : end + _BESIDE]
+    if at > _BESIDE:
+        before = f"…{before}"
+    if len(line) > end + _BESIDE:
+        after = f"{after}…"
+    old, new = (quote_text(f"{before}{words}{after}") for words in (proposal.old, proposal.new))
+    return f"change line {proposal.line}? “{old}” → “{new}”"
+
+
+def decide(
+    session: Session, proposal: Proposal, answers: Mapping[str, Answer], *, dry_run: bool
+) -> PlanReport | Decision | None:
+    """Do with an open proposal what its tick asks for; not what another machine has carried out."""
+    state = state_of(answers, question_id(proposal.id))
+    if state not in (DONE, DROPPED):
+        return None
+    if state == DONE and carried_out_id(proposal.id) in answers:
+        if not dry_run:
+            reads.decide(session.desk.ledger, proposal.id, reads.ACCEPTED, session.now)
+        return None
+    verb = review.accept if state == DONE else review.reject
+    return verb(session, Arguments({"id": proposal.id, "dry_run": dry_run}))
+
+
+# Files that a person should look at: copies of sync programs, notes that cannot be read or that no job minds.
+
+COPIES, UNREADABLE, STRAY = "copies", "unreadable", "stray"
+KINDS = (COPIES, UNREADABLE, STRAY)
+LEFT_ALONE = "is in no folder of a category, and is left alone"
+_OF_PROPERTIES = "front matter: "  # in the reasons of the catalog
+_STRAYS = f"""SELECT f.path, n.properties {NOTES_BELOW}
+    AND instr(substr(f.path, ?), '/') = 0 ORDER BY f.path"""
+
+
+class FileProblem(NamedTuple):
+    """What is wrong with one file."""
+
+    kind: str  # one of KINDS
+    id: str  # of the item that tells of it
+    path: str
+    text: str
+
+
+def file_problems(catalog: Catalog, folder: str, page: str) -> Iterator[FileProblem]:
+    """All of them; `folder` is that of the memories, `page` the path of pending.md."""
+    return chain(
+        _conflict_copies(catalog, folder, page), _unreadable(catalog), strays(catalog, folder)
+    )
+
+
+def _conflict_copies(catalog: Catalog, folder: str, page: str) -> Iterator[FileProblem]:
+    """Sync conflict copies, but for those of our own pages, which are read and put away by themselves."""
+    logs = f"{folder}/{SYNC}/"
+    ours = {page, *(f"{folder}/{name}" for name in GENERATED)}
+    for path, original in catalog_read.conflict_pairs(catalog):
+        is_read = (original or conflict_original(path)) in ours or path.startswith(logs)
+        if not is_read:
+            rest = f" of {original}" if original else "; its original is gone"
+            text = f"a sync conflict copy{rest}"
+            yield FileProblem(COPIES, item_id(path, "conflict copy"), path, text)
+
+
+def _unreadable(catalog: Catalog) -> Iterator[FileProblem]:
+    for path, reason in catalog_read.troubles(catalog):
+        if PLACEHOLDER in reason:
+            continue  # on purpose, and no work for anybody
+        if reason.startswith(_OF_PROPERTIES):
+            text = f"this note's properties cannot be read: {reason.removeprefix(_OF_PROPERTIES)}"
+        else:
+            text = f"this note cannot be read to its end: {reason}"
+        yield FileProblem(UNREADABLE, item_id(path, "unreadable"), path, text)
+
+
+def strays(catalog: Catalog, folder: str) -> Iterator[FileProblem]:
+    """Notes that lie in the memory folder itself and have no id: no job minds them."""
+    rows = catalog.db.execute(_STRAYS, (*below(folder), len(folder) + 2)).fetchall()
+    for path, properties in rows:
+        if not json.loads(properties or "{}").get("id"):
+            yield FileProblem(STRAY, item_id(path, "stray"), path, LEFT_ALONE)

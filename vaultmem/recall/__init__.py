@@ -1,0 +1,1 @@
+"""Recall: what is known about a question, within a budget."""

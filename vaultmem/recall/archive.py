@@ -1,0 +1,153 @@
+"""Memories of the archive, which are in no index: those that answer a question, by how many of its words they have."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+
+from vaultmem import now as clock
+from vaultmem.light import TYPE_CHECKING
+from vaultmem.memories import access, model
+from vaultmem.notes.places import category_of, file_name
+from vaultmem.search import query as language
+from vaultmem.search import snippet
+from vaultmem.search.query import Ask, Hit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from vaultmem.adapter import Properties
+    from vaultmem.notes.dialects import Rulebook
+    from vaultmem.search.query import Filter, Query, Term
+    from vaultmem.search.search import Searcher
+
+MOST = 300  # files that are looked at, the newest of them
+LEAST_SHARED = 0.5  # of the words that tell something, from which a memory answers
+
+
+class Question:
+    """What a query wants of a text, weighed as the index does it: words by their stems, stop words only where there is
+    nothing else."""
+
+    def __init__(self, searcher: Searcher, query: Query) -> None:
+        self._terms = searcher.keyword.terms
+        self.words = [
+            one for one in query.words if not searcher.keyword.is_weak(one)
+        ] or query.words
+        self._excluded = query.excluded
+        self._needed = [*([term] for term in query.must), *query.groups]
+
+    def share(self, text: str) -> float:
+        """How much of it a text has, from 0 to 1."""
+        low, terms = text.casefold(), set(self._terms(text))
+
+        def has(term: Term) -> float:
+            if term.kind != "word":
+                return float(term.text.casefold() in low)
+            wanted = set(self._terms(term.text))
+            return len(wanted & terms) / len(wanted) if wanted else 0.0
+
+        if any(map(has, self._excluded)):
+            return 0.0
+        if not all(any(map(has, group)) for group in self._needed):
+            return 0.0
+        if not self.words:
+            return float(bool(self._needed))
+        return sum(map(has, self.words)) / len(self.words)
+
+    def answers(self, texts: Mapping[str, str]) -> Iterator[tuple[float, str, str]]:
+        """Of texts by their paths those that answer, each after its share."""
+        for path, text in texts.items():
+            if (share := self.share(text)) >= LEAST_SHARED:
+                yield share, path, text
+
+
+def search_archive(searcher: Searcher, ask: Ask) -> list[Hit]:
+    """What age or something newer has put into the archive and answers the question, best first, marked as such. What
+    somebody deleted is left out: vaultmem list --deleted shows it."""
+    query = language.parse(ask.text)
+    question = Question(searcher, query)
+    filters = (*query.filters, *ask.filters)
+    results: list[tuple[float, str, Hit]] = []
+    for share, path, text in question.answers(searcher.texts.read(newest(searcher))):
+        hit = _hit(searcher, ask, path, text, question.words)
+        if hit is None or access.hidden(hit.properties, ask.viewer, memory=True):
+            continue
+        if all(_passes(each, hit) is not each.negated for each in filters):
+            results.append((-share, path, hit))
+    return [hit for _, _, hit in sorted(results, key=lambda one: one[:2])]
+
+
+def newest(searcher: Searcher) -> list[str]:
+    """The paths of the files that went to the archive last; none where it cannot be looked into."""
+    try:
+        with os.scandir(searcher.archive) as entries:
+            files = [
+                (one.stat(follow_symlinks=False).st_mtime, one.name)
+                for one in entries
+                if one.name.endswith(".md")
+            ]
+    except OSError:  # it is not there, or one of them is taken out just now
+        return []
+    inner = searcher.archive.removeprefix(f"{searcher.folder}/")
+    return [f"{inner}/{name}" for _, name in sorted(files, reverse=True)[:MOST]]
+
+
+def _hit(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) -> Hit | None:
+    """A memory of the archive as a hit; None for what is no memory, or faded."""
+    from vaultmem.notes import pages
+
+    rules = _rules(searcher.folder, searcher.config.text("dialect"))
+    page = pages.read(rules.page_style(path), text)
+    own, content = page.properties, page.content.strip("\n")
+    mark, sure = _mark(own), model.aging(own).confidence(clock.seconds(), searcher.half_life)
+    hidden = sure < (ask.min_confidence or 0.0) or (own.get("compressed") and not ask.compressed)
+    if page.error or not own.get("id") or not mark or hidden:
+        return None
+    title = file_name(path)
+    line = text.count("\n", 0, max(text.rfind(content), 0)) + 1
+    wanted = {token for word in words for token in searcher.keyword.tokens(word.text)}
+    shown = snippet.Marker(wanted, searcher.keyword.tokens).snippet(content)
+    return Hit(
+        path, None, title, line, line + content.count("\n"), [], None, str(own.get("created_at") or "")[:10] or None,
+        category_of(path.partition("/")[2], own.get("category")), dict(own), None, sure, 0.0, None, {},
+        searcher.cache().uri(rules.dialect(path), path, title), content, shown.text, shown.marks, archived=mark,
+    )  # fmt: skip
+
+
+def _mark(own: Properties) -> str:
+    """Why it is in the archive; "" where somebody put it there."""
+    if newer := own.get("replaced_by"):
+        return f"replaced by {str(newer)[:8]}"
+    if own.get("by") in model.FORGETTING:
+        return f"archived {str(own.get('deleted_at') or '')[:10]}".rstrip()
+    return ""
+
+
+def _passes(one: Filter, hit: Hit) -> bool:
+    """Whether a memory passes a filter as it would in the index (search.cache), before it is turned round."""
+    wanted = one.value.lower()
+    own = hit.properties
+    if one.field == "tag":
+        tags = own.get("tags")
+        each = tags if isinstance(tags, list) else [tags]
+        return any(f"{tag}/".lower().startswith(f"{wanted.rstrip('/')}/") for tag in each)
+    if one.field in ("path", "title"):
+        return wanted in (hit.path if one.field == "path" else hit.title).lower()
+    if one.field == "category":
+        return hit.category == wanted
+    span, day = language.day_range(one.value), hit.day or ""
+    if span and one.field in ("before", "after", "from", "to"):
+        first, last = span
+        held = {"before": day < first, "after": day > last, "from": day >= first, "to": day <= last}
+        return held[one.field]
+    value = own.get(one.field)
+    return str(int(value) if isinstance(value, bool) else value).lower() == wanted
+
+
+@lru_cache(maxsize=8)
+def _rules(folder: str, dialect: str) -> Rulebook:
+    from vaultmem.notes.dialects import open_rulebook
+    from vaultmem.vault import files as vault
+
+    return open_rulebook(vault.Root(folder), dialect)

@@ -1,0 +1,137 @@
+"""The second round of a recall: "where does Anne's sister live" is answered beside a name that only another line gives.
+
+Where one of the best candidates has a part of the question's words and names somebody or links to something, what
+has that name is searched for the rest of the question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from vaultmem.light import NamedTuple
+from vaultmem.recall import recall_candidate
+from vaultmem.recall.recall_candidate import Candidate, Wanted
+from vaultmem.recall.recall_sources import Look, Sources
+from vaultmem.recall.recall_text import plain
+from vaultmem.search.keyword_search import KeywordSearcher
+from vaultmem.search.rank import telling
+from vaultmem.text.values import plural
+
+BRIDGES = 5  # candidates that may name what is searched next
+MOST_NAMED = 3  # names in one of them
+NAMES = 4  # that are searched next
+MOST_PLACES = 12  # blocks that have a name; what more have is no name that leads anywhere
+SHARE = 0.85  # of the score of the line that gives the name, for the best of what has it
+NEARER = 0.35  # cosine of what has the name and no other word of the question
+LEAST = 0.6  # of the best of the second round
+_LINK = re.compile(r"\[\[([^\]|#^\n]+)")
+# Words with capitals that begin no sentence.
+_NAME = re.compile(r"(?<![.!?:] )(?<=[\w,;] )[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)*")
+_SELF = frozenset(("i", "my", "me", "we", "our", "us", "mine"))
+
+
+class Bridge(NamedTuple):
+    """A candidate that has a part of the question, and a name in it that leads on."""
+
+    candidate: Candidate
+    name: str
+    tokens: frozenset[str]  # of the name
+    rest: frozenset[str]  # what it lacks of the question
+
+
+class Step(NamedTuple):
+    """What to search for, and why."""
+
+    query: str
+    bridges: list[Bridge]
+
+
+def followed(
+    look: Look, sources: Sources, wanted: Wanted, candidates: Sequence[Candidate]
+) -> tuple[list[Candidate], str]:
+    """The candidates with those that a name leads to which one of the best gives, and what was done."""
+    words = look.searcher.keyword
+    step = _step(plain(wanted.query), candidates, words)
+    if step is None:
+        return list(candidates), "no name leads on"
+    most = recall_candidate.LEAST_CANDIDATES
+    results = sources.search(look, wanted._replace(query=step.query), most)
+    reached = _reached(step, recall_candidate.filter_allowed(results, wanted)[0], words)
+    names = ", ".join(one.name for one in step.bridges)
+    did = f"from the best on to {names}: {plural(len(reached), 'line')}"
+    return _merged(candidates, reached), did
+
+
+def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> Step | None:
+    """Where the best candidates lead; None where they name nothing."""
+    asked = {
+        token: word for word in question.split() for token in telling(words.tokens(word)) - _SELF
+    }
+    bridges: list[Bridge] = []
+    lacking: set[str] = set()
+    for one in best[:BRIDGES]:
+        there = {*words.tokens(one.content), *words.tokens(one.title)}
+        rest = asked.keys() - there
+        if len(rest) == len(asked):
+            continue
+        names = {name: frozenset(words.tokens(name)) for name in _names(one.content)}
+        if len(names) > MOST_NAMED:  # it tells of many things
+            continue
+        known = {bridge.tokens for bridge in bridges}
+        new = [
+            Bridge(one, name, tokens, frozenset(rest))
+            for name, tokens in names.items()
+            if tokens.isdisjoint(asked)
+            and tokens not in known
+            and _leads_on(name, tokens, one, words)
+        ]
+        if new:
+            bridges += new
+            lacking |= rest
+    if not bridges or not lacking:
+        return None
+    bridges = bridges[:NAMES]
+    sought = [word for token, word in asked.items() if token in lacking]
+    return Step(" ".join((*(one.name for one in bridges), *dict.fromkeys(sought))), bridges)
+
+
+def _leads_on(name: str, tokens: Iterable[str], one: Candidate, words: KeywordSearcher) -> bool:
+    """Whether a name stands in few places, and in others, too; what is linked to has a note of its own."""
+    places = min((words.frequency(token) for token in tokens), default=MOST_PLACES + 1)
+    return (f"[[{name}" in one.content or places > 1) and places <= MOST_PLACES
+
+
+def _names(text: str) -> list[str]:
+    return [match.strip() for match in (*_LINK.findall(text), *_NAME.findall(text))]
+
+
+def _reached(step: Step, results: Iterable[Candidate], words: KeywordSearcher) -> list[Candidate]:
+    """Of what the second round found what bears one of the names, scored below the line that gives the name."""
+    named: list[tuple[Candidate, Bridge]] = []
+    for one in results:
+        there = {*words.tokens(one.content), *words.tokens(one.title)}
+        for bridge in step.bridges:
+            answers = (
+                not bridge.rest.isdisjoint(there) or one.parts.get("similarity", 1.0) >= NEARER
+            )
+            if bridge.tokens <= there and answers and one.key != bridge.candidate.key:
+                named.append((one, bridge))
+                break
+    best = max((one.score for one, _ in named), default=0.0)
+    return [
+        one.scored(points, hop=points)
+        for one, bridge in named
+        if (points := SHARE * bridge.candidate.score * one.score / best)
+        and one.score >= LEAST * best
+    ]
+
+
+def _merged(candidates: Iterable[Candidate], more: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates with those of the second round, each with its better score, best first."""
+    result = {one.key: one for one in candidates}
+    for one in more:
+        before = result.get(one.key)
+        if before is None or before.score < one.score:
+            result[one.key] = one
+    return sorted(result.values(), key=lambda one: (-one.score, one.path, one.line))

@@ -1,0 +1,390 @@
+"""The verb `recall`: what is known about a question, within a budget of tokens. It takes no turn at the desk: a dream
+may sit there for a minute."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from datetime import datetime, time, timedelta
+from functools import lru_cache
+from weakref import WeakKeyDictionary
+
+from vaultmem.config import Config
+from vaultmem.embedding import wordpieces
+from vaultmem.errors import ModelError, StateError, UsageError
+from vaultmem.ledger import reads
+from vaultmem.light import TYPE_CHECKING, allocate_lock
+from vaultmem.memories.access import SCOPE
+from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.store import MemoryStore
+from vaultmem.recall import hop, recall_candidate
+from vaultmem.recall.recall_candidate import (
+    NEAR,
+    NEAR_OF_PAGES,
+    Candidate,
+    Chosen,
+    Wanted,
+)
+from vaultmem.recall.recall_sources import Look, Sources
+from vaultmem.recall.recall_text import held_back_json, to_json
+from vaultmem.search.search import Searcher
+from vaultmem.text.values import plural
+
+if TYPE_CHECKING:
+    from vaultmem.api.rpc import Reader
+    from vaultmem.embedding.rerank import Reranker
+    from vaultmem.recall.recall_candidate import Similarities
+    from vaultmem.recall.recall_text import RecallReport
+
+LONGEST = 20_000  # characters of a question
+NOT_INDEXED = "the vault is not indexed; run vaultmem sync"
+
+_recallers: WeakKeyDictionary[MemoryStore, Recaller] = WeakKeyDictionary()
+_making = allocate_lock()
+
+
+def recall(desk: MemoryStore, reader: Reader, request: Arguments) -> RecallReport:
+    """The answer, best first after the preferences; with `explain`, what each step did."""
+    wanted = wanted_of(request, desk.config, desk.now())
+    run = recaller(desk).run(desk, reader, wanted)
+    if request.flag("counts"):
+        recaller(desk).count(desk, [one for one, _ in run.chosen.items], wanted.viewer.name)
+    report: RecallReport = {
+        "memories": [to_json(one, number, wanted.viewer) for one, number in run.chosen.items],
+        "tokens": run.chosen.tokens,
+        "budget_used": round(run.chosen.tokens / wanted.room, 4),
+        "skipped": run.chosen.skipped,
+        "left_out": run.left_out,
+    }
+    if run.held_back:
+        report["held_back"] = [*map(held_back_json, run.held_back)]
+    if run.look.remarks:
+        report["remarks"] = run.look.remarks
+    if request.flag("explain"):
+        report["explain"] = run.steps
+    return report
+
+
+def wanted_of(request: Arguments, config: Config, now: float) -> Wanted:
+    """What a request wants. Raises UsageError."""
+    threshold = request.number("score_threshold", config.share("recall.score_threshold") or -1.0)
+    return Wanted(
+        request.long_text("query")[:LONGEST], request.whole("budget"),
+        request.whole("top_k"),
+        request.tags("types"),
+        _scopes(request), request.flag("notes"), request.number("min_confidence"),
+        request.flag("include_compressed"), request.flag("untrusted"),
+        None if threshold < 0 else threshold,
+        frozenset(request.tags("without")),
+        request.text("by"), _as_of(request, now),
+        request.number("recency_weight", config.share("recall.recency_weight")),
+        request.number("mmr_lambda", config.share("recall.mmr_lambda")),
+    )  # fmt: skip
+
+
+def _as_of(request: Arguments, now: float) -> float | None:
+    """The end of the day that is named, or the moment."""
+    if not request.text("as_of"):
+        return None
+    at = request.moment("as_of", datetime.fromtimestamp(now).astimezone(), ahead=False)
+    local = datetime.fromtimestamp(at)  # noqa: DTZ006 - a day may have 25 hours
+    return (local + timedelta(days=1)).timestamp() if local.time() == time.min else at
+
+
+def _scopes(request: Arguments) -> tuple[str, ...]:
+    scopes = request.texts("scope")
+    for scope in scopes:
+        if not SCOPE.fullmatch(scope):
+            raise UsageError(
+                f"{scope!r} is no scope; global, agent:NAME, conversation:ID or user:ID"
+            )
+    return scopes
+
+
+def recaller(desk: MemoryStore) -> Recaller:
+    """The one of a desk."""
+    with _making:
+        if desk not in _recallers:
+            _recallers[desk] = Recaller(desk)
+        return _recallers[desk]
+
+
+class Recaller:
+    """What recalls of one vault share. Any thread may ask."""
+
+    def __init__(self, desk: MemoryStore) -> None:
+        self.sources = Sources(desk.vault, desk.folder, desk.rules.page_style)
+        self.setting = setting = desk.config.text("recall.reranker")
+        threads = desk.config.number("embedding.threads")
+        models = str(desk.state.models_folder())
+        self.reranker: Reranker | None = None
+        if setting != "off":
+            from vaultmem.embedding.rerank import Reranker
+
+            self.reranker = Reranker(setting, models, threads)
+        # By whom, each memory once in each; not counted yet.
+        self._unread: list[tuple[str, dict[str, int]]] = []
+        self._lock = allocate_lock()
+
+    def run(self, desk: MemoryStore, reader: Reader, wanted: Wanted) -> Run:
+        """Recall once."""
+        searcher, semantic = _searcher(reader, wanted)
+        answers = lru_cache(desk.answers)
+        remarks = [f"keyword results only: {reader.trouble}"] if reader.trouble else []
+        trust = desk.config.text("recall.trust")
+        look = Look(searcher, semantic, answers, desk.now(), remarks, wanted.viewer, trust)
+        run = Run(self, look, wanted)
+        run.carry_out()
+        return run
+
+    def count(self, desk: MemoryStore, chosen: Iterable[Candidate], by: str = "") -> None:
+        """What is in an answer counts as read by who asked; nobody waits until that is written down."""
+        with self._lock:
+            is_first = not self._unread
+            for one in chosen:
+                if one.id:
+                    _put(self._unread, one, by)
+            if not is_first or not self._unread:
+                return
+        desk.later(lambda: self._write_down(desk))
+
+    def _write_down(self, desk: MemoryStore) -> None:
+        with self._lock:
+            unread, self._unread = self._unread, []
+        with contextlib.suppress(StateError):  # to recall is possible where nothing can be written
+            for by, stored in unread:
+                reads.add(desk.ledger, stored, desk.now(), by)
+
+
+def _put(unread: list[tuple[str, dict[str, int]]], one: Candidate, by: str) -> None:
+    free = next((each for name, each in unread if name == by and one.id not in each), None)
+    if free is None:
+        unread.append((by, free := {}))
+    free[one.id] = one.stored_reads
+
+
+def _searcher(reader: Reader, wanted: Wanted) -> tuple[Searcher, bool]:
+    """An open index; whether it knows meaning."""
+    opened = reader.meaning() if wanted.has("meaning") else None
+    searcher = opened[0] if opened else reader.searcher()
+    if searcher is None:
+        raise StateError(NOT_INDEXED)
+    return searcher, opened is not None
+
+
+class Run:
+    """One recall, step by step; `steps` says what each did."""
+
+    def __init__(self, recaller: Recaller, look: Look, wanted: Wanted) -> None:
+        self.look, self.wanted = look, wanted
+        self.steps: list[dict[str, str | int]] = []
+        self.left_out: dict[str, int] = {}
+        self.held_back: list[Candidate] = []  # until the person approves it
+        self.chosen = Chosen([], 0, 0)
+        self._recaller, self._sources = recaller, recaller.sources
+
+    def carry_out(self) -> None:
+        """Make all steps."""
+        candidates = self._relevant(self._second_round(self._candidates()))
+        candidates = self._recency(self._score(candidates))
+        candidates = self._diversity(self._confidence(candidates))
+        self._budget([*candidates, *self._archive_tier(candidates)])
+
+    def _archive_tier(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """The last tier: what age alone put away, and of a time in the past what held then."""
+        best = candidates[0].content if candidates else ""
+        archived = self._sources.archived(self.look, self.wanted, best)
+        allowed, _ = recall_candidate.filter_allowed(archived, self.wanted)
+        told = {one.id for one in candidates[: self.wanted.top_k]}
+        if replaced := recall_candidate.replaced(archived, told, self.wanted):
+            self.left_out["replaced"] = replaced
+        return allowed
+
+    def _candidates(self) -> list[Candidate]:
+        """Search and filter; where filters leave too few, look further."""
+        most = self.wanted.most
+        more = self._sources.unremembered(self.look, self.wanted)
+        facts = {one.path for one in more}
+        while True:
+            every = self._sources.search(self.look, self.wanted, most, more)
+            known = filter(self.wanted.may_know, every)
+            results = [one for one in known if one.path not in facts]
+            allowed, self.left_out = recall_candidate.filter_allowed(results, self.wanted)
+            if len(allowed) >= self.wanted.most or len(every) < most or len(allowed) == len(every):
+                break
+            most *= 4
+        allowed = allowed[: self.wanted.most]
+        best = recall_candidate.relevant(results)
+        trusting = self.wanted._replace(untrusted=True)
+        held = recall_candidate.only_in(trusting, best, self.wanted)
+        self.held_back = [*held, *self._unconfirmed_facts(every, facts)][: self.wanted.top_k]
+        self._name_scopes(best)
+        how = "words and meaning" if self.look.semantic else "words"
+        where = "memories and notes" if self.wanted.notes else "memories"
+        scopes = ", ".join(self.wanted.known_scopes)
+        but = " but unimportant ones" if self.wanted.has("filters") else ""
+        self._say("candidates", f"searched {where} of {scopes}{but} by {how}", results)
+        left = ", ".join(f"{number} {why}" for why, number in self.left_out.items())
+        self._say("filters", f"left out {left or 'none'}", allowed)
+        return allowed
+
+    def _name_scopes(self, best: list[Candidate]) -> None:
+        """Say which scopes have answers that the person sees where they name them."""
+        named = {one.scope for one in best if SCOPE.fullmatch(one.scope)}
+        wider = self.wanted._replace(scopes=tuple(named))
+        if others := recall_candidate.only_in(wider, best, self.wanted):
+            from shlex import quote
+
+            scopes = sorted({one.scope for one in others})
+            options = " ".join(f"--scope {quote(one)}" for one in scopes)
+            left = f"{plural(len(others), 'answer')} of other scopes left out"
+            self.look.remarks.append(f"{left}; recall with {options} tells them, too")
+
+    def _second_round(self, candidates: list[Candidate]) -> list[Candidate]:
+        """What a name leads to that one of the best gives."""
+        if not self._wants("hop"):
+            return candidates
+        candidates, did = hop.followed(self.look, self._sources, self.wanted, candidates)
+        self._say("hop", did, candidates)
+        return candidates
+
+    def _unconfirmed_facts(self, candidates: list[Candidate], facts: set[str]) -> list[Candidate]:
+        """Facts of conversations among the best: one tick, and they are memories."""
+        may = {
+            one.path for one in recall_candidate.filter_allowed(candidates, self.wanted)[0]
+        } | facts
+        best = recall_candidate.relevant(one for one in candidates if one.path in may)
+        among = [one for one in best[: self.wanted.top_k] if one.path in facts and not one.private]
+        there = self._sources.proposed(self.look, among)
+        return [one for one in among if one.path in there]
+
+    def _relevant(self, candidates: list[Candidate]) -> list[Candidate]:
+        if not self._wants("fit"):
+            return candidates
+        fit = recall_candidate.relevant(candidates, self.wanted.query)
+        bar = f"{NEAR}, of pages {NEAR_OF_PAGES}"
+        text = f"left out {len(candidates) - len(fit)} with no telling word of the question and a cosine below {bar}"
+        self._say("fit", text, fit)
+        if len(fit) < len(candidates):
+            self.left_out["of little relevance"] = len(candidates) - len(fit)
+        return fit
+
+    def _score(self, candidates: list[Candidate]) -> list[Candidate]:
+        logits = self._logits(candidates)
+        threshold = self.wanted.score_threshold
+        if logits is not None:
+            candidates = recall_candidate.rerank_scores(candidates, logits)
+        squashed = logits is not None and threshold is not None
+        scale = recall_candidate.squash_scores if squashed else recall_candidate.scale_scores
+        candidates = scale(candidates)
+        if threshold is not None:
+            candidates = [one for one in candidates if one.score >= threshold]
+        if logits is not None:
+            how = "sigmoid" if squashed else "min-max"
+            self._say("rerank", f"{self._recaller.setting}, scores by {how}", candidates)
+        return candidates
+
+    def _logits(self, candidates: list[Candidate]) -> list[float] | None:
+        reranker = self._recaller.reranker
+        if not self._wants("rerank"):
+            return None
+        if reranker is None:
+            off = "skipped: recall.reranker is off; scores of the search by min-max"
+            self._say("rerank", off, candidates)
+            return None
+        try:
+            contents = [one.content for one in candidates]
+            return reranker.scores(self.wanted.query, contents) if contents else []
+        except ModelError as error:
+            self._say("rerank", f"skipped: {error}", candidates)
+            self.look.remarks.append(f"not reranked: {error}")
+            return None
+
+    def _recency(self, candidates: list[Candidate]) -> list[Candidate]:
+        if not self._wants("recency"):
+            return candidates
+        weight = self.wanted.recency_weight
+        candidates = recall_candidate.with_recency(candidates, self.look.now, weight)
+        text = f"{1 - weight:g} relevance + {weight:g} exp(-age in days / 30)"
+        self._say("recency", text, candidates)
+        return candidates
+
+    def _confidence(self, candidates: list[Candidate]) -> list[Candidate]:
+        if not self._wants("confidence"):
+            return candidates
+        candidates = recall_candidate.with_confidence(candidates)
+        text = f"score less {recall_candidate.CONFIDENCE_WEIGHT:g} of what is not sure"
+        self._say("confidence", text, candidates)
+        return candidates
+
+    def _diversity(self, candidates: list[Candidate]) -> list[Candidate]:
+        if not self._wants("mmr"):
+            return recall_candidate.best_first(candidates)
+        candidates = recall_candidate.best_first(candidates)
+        similar, how = self._similarities(candidates)
+        weight = self.wanted.mmr_lambda
+        candidates = recall_candidate.diverse(
+            candidates, recall_candidate.repeating(candidates, similar), weight
+        )
+        text = f"{weight:g} score - {1 - weight:g} similarity to what comes before, by {how}"
+        self._say("mmr", text, candidates)
+        return candidates
+
+    def _similarities(self, candidates: Sequence[Candidate]) -> tuple[Similarities, str]:
+        if self.look.semantic and candidates:
+            hashes = self._sources.hashes(self.look, candidates)
+            keys = [hashes[one.key] for one in candidates if one.key in hashes]
+            cosines = self.look.searcher.meaning().similarities(keys)
+            if cosines is not None and len(keys) == len(candidates):
+                return cosines, "cosine"
+        return recall_candidate.by_words(candidates), "shared words"
+
+    def _budget(self, candidates: list[Candidate]) -> None:
+        candidates = self._shorten_best(candidates)
+        chosen = recall_candidate.within(candidates, self.wanted.top_k, self.wanted.room, _count)
+        items = [one for one, _ in chosen.items]
+        if self._wants("preferences"):
+            chosen = recall_candidate.arrange(chosen, _may_contradict)
+            pinned = [one for one in items if one.is_preference]
+            self._say(
+                "preferences", "first, and what may contradict side by side, newest first", pinned
+            )
+        self.chosen = chosen
+        text = (
+            f"{chosen.tokens:,} of {self.wanted.room:,} tokens, {chosen.skipped} more had no place"
+        )
+        self._say("budget", text if self._wants("budget") else f"{chosen.tokens:,} tokens", items)
+
+    def _shorten_best(self, candidates: list[Candidate]) -> list[Candidate]:
+        """The best one is cut where it alone is too long; the others stay whole or are left out."""
+        room = self.wanted.room
+        if not candidates or (size := _count(candidates[0])) <= room:
+            return candidates
+        best, *others = candidates
+        excerpts = self._sources.excerpts(self.look, self.wanted, best)
+        short = next((one for one in excerpts if _count(one) <= room), None)
+        how = "is cut to" if short else "does not fit into"
+        place, length = f"{best.path}:{best.line}", plural(size, "token")
+        self.look.remarks.append(
+            f"what fits best, {place}, has {length} and {how} a budget of {room:,}"
+        )
+        return [short or best, *others]
+
+    def _wants(self, step: str) -> bool:
+        if not self.wanted.has(step):
+            self.steps.append({"step": step, "did": "switched off"})
+            return False
+        return True
+
+    def _say(self, step: str, did: str, left: Sequence[Candidate]) -> None:
+        self.steps.append({"step": step, "did": did, "left": len(left)})
+
+
+def _may_contradict(older: str, newer: str) -> bool:
+    from vaultmem.dreams.supersede import may_contradict  # only where two memories answer
+
+    return may_contradict(older, newer)
+
+
+def _count(one: Candidate) -> int:
+    return wordpieces.count(one.content)

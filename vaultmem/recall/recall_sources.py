@@ -1,0 +1,348 @@
+"""Candidates of a recall: what a search finds, as memories read from their files now, or as blocks of notes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+
+from vaultmem.adapter import Properties
+from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.memories import access, model
+from vaultmem.memories.access import is_private, says_private
+from vaultmem.memories.conversation import (
+    ASSISTANT,
+    MEMORY,
+    USER,
+    entry_of,
+    is_away,
+    is_talk,
+    scope_of,
+)
+from vaultmem.memories.item_answers import is_approved, is_foreign
+from vaultmem.memories.memory_file import provisional
+from vaultmem.memories.model import TYPES
+from vaultmem.notes import pages
+from vaultmem.notes.places import (
+    ARCHIVE,
+    ARCHIVED_NOTES,
+    CATEGORIES,
+    ENTRIES,
+    category_of,
+    file_name,
+    is_our_page,
+    named,
+)
+from vaultmem.recall import archive
+from vaultmem.recall.recall_candidate import LEAST_IMPORTANCE, NEAR, VERY_NEAR, Candidate, Wanted
+from vaultmem.recall.recall_text import plain
+from vaultmem.search import cache
+from vaultmem.search.query import Ask, Hit, parse
+from vaultmem.search.rank import telling
+from vaultmem.search.search import Searcher
+from vaultmem.search.snippet import Marker, cut_lines, without_editor_lines
+from vaultmem.text.times import seconds
+from vaultmem.text.values import lazy
+
+if TYPE_CHECKING:
+    from vaultmem.memories.item_answers import Answer
+    from vaultmem.pending.person_facts import Learned
+
+MOST_PAGES = 2_000  # remembered
+FEW_WORDS = 24  # characters
+AROUND = 4  # lines on either side of a turn: two other turns
+_TALK = ("session_id", "conversation_id", "role")
+_FROM_ELSEWHERE = lazy(r"!\[\[[^\]\n]*\]\]|!\[\]\([^)\n]*\)|^#+ .*$", re.MULTILINE)
+
+
+class Look(NamedTuple):
+    """One recall: where it looks, and what it knows."""
+
+    searcher: Searcher
+    semantic: bool
+    answers: Callable[[], Mapping[str, Answer]]
+    now: float
+    remarks: list[str]
+    viewer: access.Viewer = access.PERSON
+    trust: str = access.CONNECTED  # the setting recall.trust
+
+
+class _Read(NamedTuple):
+    """A memory as its file says it."""
+
+    candidate: Candidate
+    aging: model.Aging
+    sessions: frozenset[str]  # the conversations it comes from
+    replaced: bool
+    expires: float | None  # when it ends by its own word
+
+
+class Sources:
+    """Reads candidates of one vault. Any thread may ask."""
+
+    def __init__(self, vault: str, folder: str, style: Callable[[str], str]) -> None:
+        self.vault, self.folder = vault, folder
+        self._style = style
+        self._page = lru_cache(MOST_PAGES)(self._parse)
+
+    def search(
+        self, look: Look, wanted: Wanted, most: int, more: Iterable[Learned] = ()
+    ) -> list[Candidate]:
+        """The best of what a search finds, and of a memory its best block; `more` facts of conversations are looked
+        into."""
+        answer = look.searcher.search(self._ask(look, wanted, most, more), texts=False)
+        look.remarks.extend(one for one in answer.remarks if one not in look.remarks)
+        hits = [hit for hit in answer.results if hit.original is None and hit.score > 0]
+        texts = look.searcher.texts.read(hit.raw or hit.path for hit in hits)
+        near = VERY_NEAR if len(answer.words) == 1 else NEAR
+        result: dict[str, Candidate] = {}
+        for hit in hits:
+            text, is_memory = texts[hit.raw or hit.path], self._is_ours(hit)
+            one = self._memory(look, hit.path, text) if is_memory else self._block(look, hit, text)
+            if one is not None and _says_something(one.content) and one.key not in result:
+                is_near = hit.similarity is not None and hit.similarity >= near
+                is_near = is_near or "words around it" in hit.parts
+                shares = is_near or _shares(look.searcher, answer.words, hit, text)
+                lacks = near > NEAR and not shares
+                result[one.key] = _score(one, hit, is_memory)._replace(shares=shares, lacks=lacks)
+        return list(result.values())[:most]
+
+    def archived(self, look: Look, wanted: Wanted, best: str = "") -> list[Candidate]:
+        """Memories of the archive that share most words with the question, best first. They are in no index. The part
+        "lead" is how many more words each shares than the best answer does."""
+        query = parse(plain(wanted.query))
+        if all(look.searcher.keyword.is_weak(word) for word in query.words):
+            return []
+        question = archive.Question(look.searcher, query)
+        texts = look.searcher.texts.read(archive.newest(look.searcher))
+        results: list[Candidate] = []
+        least = question.share(best)
+        for _, path, text in question.answers(texts):
+            one = self._memory(look, path, text)
+            if one is not None and (shared := question.share(one.content)) >= archive.LEAST_SHARED:
+                results.append(one.scored(shared, shared=shared, lead=shared - least))
+        return sorted(results, key=lambda one: (-one.score, -one.created, one.path))
+
+    def hashes(self, look: Look, candidates: Iterable[Candidate]) -> dict[str, bytes]:
+        """The hashes of the matching blocks, by the keys of the candidates."""
+        places = {one.key: (one.path, one.block) for one in candidates}
+        digests = cache.block_hashes(look.searcher.catalog, places.values())
+        return {key: digests[place] for key, place in places.items() if place in digests}
+
+    def unremembered(self, look: Look, wanted: Wanted) -> list[Learned]:
+        """What conversations learned about the person, who has not answered whether to remember it, and what is not
+        looked into anyway. A conversation hears nothing of others."""
+        catalog = look.searcher.catalog
+        if is_talk(wanted.by):
+            return []
+        if not look.searcher.cache().spoken:
+            return []
+        from vaultmem.pending import person_facts  # it has much to compare facts with
+
+        facts = look.searcher.cache().once(
+            "learned", lambda: person_facts.learned_facts(catalog, self.vault, self.folder)
+        )
+        waiting = person_facts.undecided_facts(facts, look.answers())
+        return [one for one in waiting if not wanted.looks_into(scope_of(one.conversation))]
+
+    def proposed(self, look: Look, facts: Iterable[Candidate]) -> set[str]:
+        """The paths of those facts that no memory says yet."""
+        paths = {one.path for one in facts}
+        if not paths:
+            return paths
+        from vaultmem.pending import person_facts
+
+        catalog, answers = look.searcher.catalog, look.answers()
+        return {
+            one.path
+            for one in person_facts.proposed_facts(catalog, self.vault, self.folder, answers, paths)
+        }
+
+    def _ask(self, look: Look, wanted: Wanted, most: int, more: Iterable[Learned]) -> Ask:
+        catalog = look.searcher.catalog
+        least = LEAST_IMPORTANCE if wanted.has("filters") else 0.0
+        notes = look.searcher.cache().once(
+            ("memories", wanted.notes, wanted.by, wanted.scopes, least),
+            lambda: cache.memories(catalog, self.folder, wanted.finds, least, hidden=wanted.notes),
+        )
+        added = frozenset(one.note for one in more)
+        notes = (notes - added if wanted.notes else notes | added) if added else notes
+        sure = wanted.min_confidence if wanted.has("filters") else 0.0
+        group = "block" if wanted.notes else "note"
+        return Ask(
+            plain(wanted.query), most, look.semantic, group, (), sure, notes, all_but=wanted.notes
+        )
+
+    def excerpts(self, look: Look, wanted: Wanted, one: Candidate) -> Iterator[Candidate]:
+        """The same with less and less of its text around the words of the question, down to a few words."""
+        tokens = look.searcher.keyword.tokens
+        marker = Marker(telling(tokens(plain(wanted.query))), tokens)
+        width = 8 * wanted.room
+        while width >= FEW_WORDS:
+            yield one._replace(content=marker.snippet(one.content, width).text)
+            width = width * 7 // 8
+
+    def _is_ours(self, hit: Hit) -> bool:
+        """Whether it is a memory, by what the index knows. What is no entry among entries answers nothing."""
+        inner = hit.path[len(self.folder) + 1 :] if hit.path.startswith(self.folder + "/") else ""
+        if (
+            not inner
+            or is_our_page(inner)
+            or inner.startswith(f"{ARCHIVED_NOTES}/")
+            or is_away(inner)
+        ):
+            return False
+        top = inner.partition("/")[0]
+        return top == ENTRIES or top in CATEGORIES or bool(hit.properties.get("id"))
+
+    def _memory(self, look: Look, path: str, text: str) -> Candidate | None:
+        """A memory as its file is now; None where there is none any more."""
+        read = self._page(path, text) if text else None
+        return None if read is None else self._now(look, read)
+
+    def _parse(self, path: str, text: str) -> _Read | None:
+        page = pages.read(self._style(path), text)
+        if page.error:
+            return None
+        own, inner = page.properties, path[len(self.folder) + 1 :]
+        category = category_of(inner, own.get("category"))
+        content = page.content.strip("\n")
+        line = _line_of(text, content)
+        created = seconds(own.get("created_at"))
+        weight = own.get("importance")
+        origin = access.origin(own)
+        one = Candidate(
+            path, line, line + content.count("\n"), content,
+            id=str(own.get("id") or provisional(path)),
+            title=file_name(path),
+            memory_type=_type_of(own, category),
+            category=category,
+            scope=access.scope_of(own, memory=True),
+            created=self._mtime(path) if created is None else created,
+            importance=float(weight) if isinstance(weight, (int, float)) else None,
+            compressed=own.get("compressed") is True,
+            archived=inner.startswith(f"{ARCHIVE}/"),
+            until=seconds(own.get("until")) if own.get("replaced_by") else None,
+            successor=str(own.get("replaced_by") or ""),
+            forgotten=own.get("by") in model.FORGETTING and not own.get("replaced_by"),
+            private=is_private(own),
+            vouched=origin == access.Origin(),
+            writer=origin.writer,
+            outside=origin.outside,
+            stored_reads=_reads_of(own),
+        )  # fmt: skip
+        aging, ends = model.aging(own), seconds(own.get("expires_at"))
+        read = _Read(one, aging, cache.sessions(own), bool(own.get("replaced_by")), ends)
+        return _entry(read, inner, own) if inner.startswith(f"{ENTRIES}/") else read
+
+    def _now(self, look: Look, read: _Read) -> Candidate:
+        """What also depends on the time, on what the person has approved, and on other memories."""
+        one = read.candidate
+        if read.aging.policy != "stable":
+            one = one._replace(confidence=read.aging.confidence(look.now, look.searcher.half_life))
+        if read.expires is not None and read.expires <= look.now:
+            one = one._replace(expired=True)  # the job that puts it away comes once an hour
+        one = _with_trust(look, one)
+        if not one.vouched and is_approved(one.id, look.answers()):
+            one = one._replace(trusted=True, vouched=True)
+        if one.compressed and read.sessions and not read.replaced:
+            is_summed = not read.sessions.isdisjoint(look.searcher.cache().summed_sessions)
+            one = one._replace(compressed=is_summed)
+        return one
+
+    def _block(self, look: Look, place: Hit, text: str) -> Candidate:
+        own = named(place.properties)
+        day = seconds(place.day) if place.day else None
+        origin = access.origin(own)
+        rest = {key: value for key, value in own.items() if key not in ("agent", "source")}
+        outside = origin.outside or is_foreign(place.path, rest, self.folder)
+        content = without_editor_lines(cut_lines(text, place.line, place.end_line))
+        return _with_trust(look, Candidate(
+            place.path, place.line, place.end_line, content,
+            title=place.title,
+            memory_type="episodic" if place.day else "semantic",
+            scope=access.scope_of(own, memory=place.path.startswith(f"{self.folder}/")),
+            created=self._mtime(place.path) if day is None else day,
+            private=is_private(own) or (not own and says_private(text)),
+            vouched=not (outside or origin.writer),
+            writer=origin.writer,
+            outside=outside,
+            note=True,
+            turn=bool(place.label),
+        ))  # fmt: skip
+
+    def _mtime(self, path: str) -> float:
+        try:
+            return os.lstat(f"{self.vault}/{path}").st_mtime
+        except OSError:
+            return 0.0
+
+
+def _with_trust(look: Look, one: Candidate) -> Candidate:
+    """With whether the viewer may have it as it is."""
+    origin = access.Origin(one.writer, one.outside)
+    return one._replace(trusted=access.is_trusted(origin, look.viewer, look.trust))
+
+
+def _says_something(content: str) -> bool:
+    """Whether a block has words of its own, besides embeds and the headings over them; a heading alone may be one."""
+    own = _FROM_ELSEWHERE.sub("", content) if "![" in content else content
+    return bool(own.strip(" \n\r\t-*+>"))
+
+
+def _shares(searcher: Searcher, words: frozenset[str], hit: Hit, text: str) -> bool:
+    """Whether a block has one of these words in any form, or what stands above it, or, of a turn, what is said just
+    before or after."""
+    above = " ".join((hit.title, *hit.headings, hit.label or ""))
+    around = AROUND if hit.label else 0
+    near = cut_lines(text, hit.line - around, hit.end_line + around)
+    return not words.isdisjoint((*searcher.keyword.tokens(near), *searcher.keyword.tokens(above)))
+
+
+def _score(one: Candidate, hit: Hit, is_memory: bool) -> Candidate:
+    """A candidate with how well it fits."""
+    length = hit.parts.get("length", 0.0) + hit.parts.get("short question", 0.0)
+    parts = {"search": hit.score, "length": length}
+    if hit.similarity is not None:
+        parts["similarity"] = hit.similarity
+    sure = hit.confidence if is_memory else 1.0
+    return one._replace(confidence=sure, block=hit.line, score=hit.score, parts=parts)
+
+
+def _entry(read: _Read, inner: str, own: Properties) -> _Read | None:
+    """An entry of a conversation. Nobody vouches for it: the conversation is told of it, and the person. None for a
+    summary, which is told in its own way, and for what is no entry."""
+    conversation, role = entry_of(inner, own)
+    if not conversation or role not in (MEMORY, USER, ASSISTANT) or not own.get("id"):
+        return None
+    kind = read.candidate.memory_type
+    if role == MEMORY and own.get("memory_type") is None:
+        kind = "semantic"
+    scope = scope_of(conversation)
+    one = read.candidate._replace(
+        scope=scope, writer=scope, role=role, vouched=False, memory_type=kind
+    )
+    return read._replace(candidate=one)
+
+
+def _line_of(text: str, content: str) -> int:
+    """Where the content begins; in an outline its first line stands behind a bullet."""
+    at = text.rfind(content)
+    if at < 0:
+        at = text.rfind(content.partition("\n")[0])
+    return text.count("\n", 0, max(at, 0)) + 1
+
+
+def _type_of(own: Properties, category: str) -> str:
+    kind = own.get("memory_type")
+    if category == "preferences":  # whatever it was taken for when it was written
+        return "procedural"
+    if isinstance(kind, str) and kind in TYPES:
+        return kind
+    return "episodic" if any(own.get(key) for key in _TALK) else "semantic"
+
+
+def _reads_of(own: Properties) -> int:
+    count = own.get("access_count")
+    return max(0, count) if isinstance(count, int) else 0

@@ -1,0 +1,191 @@
+"""The words of a recall: a question as plain words, and the block of memories as an assistant reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict
+from vaultmem.memories.model import TYPES
+from vaultmem.search.query import FILTERS
+from vaultmem.text.values import lazy, plural
+
+if TYPE_CHECKING:
+    from vaultmem.memories.access import Viewer
+    from vaultmem.recall.recall_candidate import Candidate
+
+MOST_NAMED = 3  # commands that let something in
+OPEN, CLOSE = "<memory>", "</memory>"
+_UNSEEN = "[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]*"
+_LESS_SIGNS = "<\uff1c\ufe64"
+_LESS = f"[{_LESS_SIGNS}]"
+# What models or the programs around them may take for the beginning or end of a message, a tool's answer or a block of
+# ours, whatever stands behind it: <system-reminder>, </tool_result>, <|im_start|>, <<SYS>>, [INST].
+_MARKUP = (
+    "system", "sys", "user", "assistant", "human", "developer", "tool", "function", "invoke", "antml",
+    "instruction", "prompt", "think", "bos", "eos", "start_of_turn", "end_of_turn",
+)  # fmt: skip
+_NAMES = f"{_UNSEEN.join('memory')}|(?:{'|'.join(_UNSEEN.join(name) for name in _MARKUP)})s?(?!{_UNSEEN}[a-z0-9])"
+_TAG = lazy(
+    rf"{_LESS}(?={_UNSEEN}\s*{_UNSEEN}(?:[|\uff5c]|{_LESS}\s*{_UNSEEN}s{_UNSEEN}y{_UNSEEN}s|[/\uff0f]?\s*{_UNSEEN}(?:s>|{_NAMES})))",
+    re.IGNORECASE,
+)
+_BRACKET_TAG = lazy(
+    r"\[(?=/?(?:inst|sys|system_prompt|available_tools|tool_)[^\]\n]{0,20}\])", re.IGNORECASE
+)
+_ROLE = lazy(
+    r"^([ \t]*)(?:\[(?=(?:memory|user|assistant|summary|system|developer|tool)\]|note )"
+    r"|(?P<role>#{0,6}[ \t]*(?:system|developer|assistant|user|human|tool))[ \t]*:)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LABEL = lazy(
+    rf"(?<=[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])([ \t]*{_UNSEEN})\[(?={_UNSEEN}(?:{'|'.join(TYPES)})\])",
+    re.IGNORECASE,
+)
+_FIELD = lazy(rf"(?<!\w)-?((?:{'|'.join(FILTERS)})):(?=\S)", re.IGNORECASE)
+_EXCLUDED = lazy(r"(?<!\S)-+(?=\S)")
+_PREFIX = lazy(r"\*+(?=\s|$)")
+# Assistants write of "the user", people of themselves: the word tells nothing of what is asked.
+_ASKER = lazy(r"\bthe user(?:['’]s)?(?!\w|-)|\buser['’]s(?!\w)|用户的?", re.IGNORECASE)
+_OR = lazy(r"(?<!\S)OR(?!\S)")
+
+
+def plain(question: str) -> str:
+    """A question whose words mean nothing but themselves: what an assistant is asked may have quotes, dashes and colons
+    in it, which are commands in the language of searches."""
+    text = _FIELD.sub(r"\1 ", question.replace('"', " "))
+    text = _OR.sub("or", _PREFIX.sub("", _EXCLUDED.sub("", text))).strip()
+    return _ASKER.sub(" ", text).strip() or text
+
+
+Recalled = TypedDict("Recalled", {
+    "id": "str | None", "path": str, "line": int, "end_line": int, "title": str, "content": str, "memory_type": str,
+    "category": "str | None", "scope": str, "confidence": float, "importance": "float | None", "created_at": str,
+    "archived": bool, "until": "str | None", "attribution": "str | None", "trusted": bool, "vouched": bool, "kind": str,
+    "role": str, "score": float, "tokens": int, "parts": dict[str, float],
+}, total=False)  # fmt: skip
+"""A memory, or a block of a note, as a recall tells it; a shared index knows less of it."""
+HeldBack = TypedDict("HeldBack", {"id": "str | None", "by": "str | None", "note": bool})
+"""What names it to the person, and says nothing of what it says."""
+
+
+class RecallReport(TypedDict):
+    """The answer of a recall."""
+
+    memories: list[Recalled]
+    tokens: int
+    budget_used: float
+    skipped: int  # what answers the question, too, and has no place
+    left_out: dict[str, int]  # by reason
+    held_back: NotRequired[list[HeldBack]]
+    remarks: NotRequired[list[str]]
+    explain: NotRequired[list[dict[str, str | int]]]
+
+
+def held_back_json(one: Candidate) -> HeldBack:
+    """What names it to the person."""
+    from vaultmem.memories.conversation import is_talk
+
+    by = None if is_talk(one.writer) else one.writer or None
+    return {"id": one.id or None, "by": by, "note": one.note}
+
+
+def _attribution(one: Candidate, to: Viewer) -> str | None:
+    """Whose words they are, where nobody has approved them."""
+    from vaultmem.memories.access import Origin, attribution
+    from vaultmem.text.sanitize import one_line
+
+    origin = Origin(one.writer, one.outside)
+    return None if one.vouched else one_line(attribution(origin, to)) or None
+
+
+def to_json(one: Candidate, number: int, to: Viewer) -> Recalled:
+    """What a recall tells of a candidate, and how many tokens it has."""
+    from vaultmem.text.times import stamp
+
+    return {
+        "id": one.id or None, "path": one.path, "line": one.line, "end_line": one.end_line, "title": one.title,
+        "content": one.content, "memory_type": one.memory_type, "category": one.category or None, "scope": one.scope,
+        "confidence": one.confidence, "importance": one.importance, "created_at": stamp(one.created),
+        "archived": one.archived, "until": None if one.until is None else stamp(one.until),
+        "attribution": _attribution(one, to), "trusted": one.trusted, "vouched": one.vouched,
+        "kind": "note" if one.note else "memory", "role": one.role,
+        "score": round(one.score, 4), "tokens": number,
+        "parts": {name: round(part, 4) for name, part in one.parts.items()},
+    }  # fmt: skip
+
+
+def entry(one: Recalled) -> tuple[str, str]:
+    """Type and content of what a recall tells, for block(). A block of a note begins with its place, a memory with its
+    day, and both with whose words they are, if those are not the asker's own."""
+    content = one["content"]
+    whose = one.get("attribution")
+    notes = [whose] if whose else []
+    if one.get("kind") == "note":
+        marks = f"({notes[0]}) " if notes else ""
+        return one["memory_type"], f"{place(one)}: {marks}{content}"
+    notes = [one["created_at"][:10], *notes]
+    if until := one.get("until"):
+        notes.append(f"until {until[:10]}")
+    elif one.get("archived"):
+        notes.append("from the archive")
+    return one["memory_type"], f"({', '.join(notes)}) {content}"
+
+
+def place(one: Recalled) -> str:
+    """The note and the line where something stands, in one line."""
+    path = "".join(letter if letter.isprintable() else " " for letter in one["path"])
+    return f"{path}:{one['line']}"
+
+
+def block(memories: Iterable[tuple[str, str]]) -> str:
+    """The block of the "logic" seed, section 4, from pairs of type and content. Contents stand in it as they are, but
+    for what would end it, or pass for an entry of its own."""
+    lines = (f"[{kind.upper()}] {inert(content)}" for kind, content in memories)
+    return "\n".join((OPEN, *lines, CLOSE))
+
+
+def inert(content: str) -> str:
+    """The content without anything that an assistant could take for the block's own marks, or for a message of
+    somebody's: markup anywhere, and lines after the first that begin like an entry or with a role."""
+    text = _BRACKET_TAG.sub("(", content)
+    if any(sign in text for sign in _LESS_SIGNS):  # the pattern takes 10 ms to compile
+        text = _TAG.sub("‹", text)
+    first, break_, rest = text.partition("\n")
+    return _LABEL.sub(r"\1(", first + break_ + without_roles(rest))
+
+
+def without_roles(text: str) -> str:
+    """The text in which no line begins like a message of somebody's."""
+    return _ROLE.sub(
+        lambda match: f"{match[1]}{match['role']}꞉" if match["role"] else f"{match[1]}(", text
+    )
+
+
+def older_line(left_out: dict[str, int], *, typed: bool = True) -> str:
+    """A line that says how many older answers were replaced by newer ones, and how to see them; "" for none."""
+    number = left_out.get("replaced")
+    if not number:
+        return ""
+    how = "--as-of DATE tells what was known then" if typed else '"as_of" tells what was known then'
+    return f"({plural(number, 'older answer')} replaced by newer ones; {how})"
+
+
+def held_back_line(
+    held_back: Sequence[HeldBack], *, typed: bool = True, to_person: bool = False
+) -> str:
+    """A line that says what would have been told, and what lets it in; "" for nothing."""
+    if not held_back:
+        return ""
+    ids = [id_[:8] for one in held_back if (id_ := one["id"])]
+    advice = [f"vaultmem approve {id_}" for id_ in ids[:MOST_NAMED]]
+    if len(ids) > MOST_NAMED:
+        advice.append(f"and {len(ids) - MOST_NAMED} more")
+    if len(ids) < len(held_back):
+        asked = "vaultmem recall --untrusted" if typed else '"untrusted": true'
+        advice.append(f"{asked} tells blocks of notes, too")
+    many, who = (
+        plural(len(held_back), "answer"),
+        "you approve" if to_person else "the person approves",
+    )
+    return f"({many} from elsewhere held back until {who}: {', '.join(advice)})"

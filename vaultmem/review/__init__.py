@@ -1,0 +1,1 @@
+"""Proposals of dreams and models, and what a person decides about them."""

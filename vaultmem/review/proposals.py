@@ -1,0 +1,397 @@
+"""Proposals for a person's own notes: edits that a deep dream suggests and that are made when the person accepts them.
+
+Four kinds: a link to a misspelt title, a title that is mentioned without a link, a copy of another note, and a note
+without any links that has near neighbours. Rather too few than too many: a wrong proposal costs trust.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+
+from vaultmem.adapter import Value
+from vaultmem.dreams.note_names import Name, Titles, names, names_in
+from vaultmem.errors import NoteChangedError
+from vaultmem.index import catalog_read
+from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.memories.store import Session
+from vaultmem.text.sanitize import quote_text
+from vaultmem.text.similarity import content_hash
+from vaultmem.text.values import plural
+from vaultmem.vault import files
+
+if TYPE_CHECKING:
+    from vaultmem.index.catalog import Catalog
+
+BROKEN, MENTION, DUPLICATE, ORPHAN = KINDS = "broken-link", "mention", "duplicate", "orphan"
+LARGEST = 500_000  # bytes of a note; a larger one is not read line by line
+SHORTEST = 80  # characters of a body that says something
+NEIGHBOURS = 3  # that an orphan is linked to
+MOST_BROKEN, MOST_MENTIONS, MOST_DUPLICATES, MOST_ORPHANS = 200, 30, 100, 10
+MOST_IN_NOTE = 3  # mentions: more would be work, not help
+MOST_READ = 300  # notes in which mentions are looked for, the ones that changed last
+MOST_ALONE = 200  # notes without links that are compared with others
+LEAST_BODY = 200  # characters of an orphan
+LEAST_VAULT = 20  # notes; in a smaller vault a person finds all of them
+LEAST_SCORE = 0.9  # of a neighbour: words alone, without meaning, never come so far
+
+
+class Proposal(NamedTuple):
+    """One edit of one note that a person may accept."""
+
+    id: str  # the same as long as the evidence is the same
+    kind: str
+    path: str
+    line: int
+    said: str  # one line
+    evidence: tuple[str, ...]
+    old: str  # the text to replace; of a duplicate, the hash of its content
+    new: str  # the replacement; of a duplicate, the path of the note that stays
+    column: int = 0  # where in the line `old` begins
+
+
+# Where in a note a link may be put.
+
+_APART = r"""
+    \A---[ \t\r]*\n(?:.*\n)*?---[ \t\r]*$                                         # front matter
+    | ^[ \t]*:[A-Z][\w-]*:[ \t\r]*\n(?:.*\n){0,200}?[ \t]*:END:[ \t\r]*$          # a drawer of Org
+    | ^[ \t]*(?:[-*+]\ )?\#\+BEGIN_.*\n(?:.*\n){0,200}?[ \t]*\#\+END_.*$          # a block of Org
+    | ^[ \t]*(?:[-*+]\ )?\#\+.*$                                                  # a keyword of Org
+    | ^[ \t]*(?:[-*+][ \t]+)?[^\s:`\[\](){}\#]+::.*$                              # a property
+"""
+_TAKEN = r"""
+    | ^[ \t]*(?:[-*+]\ )?(?P<fence>`{3,}|~{3,}).*(?:\n(?![ \t]*(?P=fence)).*)*(?P<close>\n[ \t]*(?P=fence).*)?
+    | ^[ \t]*(?:[-*+]\ )?\#{1,6}\s.*$                                             # a heading: others link to it
+    | ^(?=[ \t]*\S).+\n\ {0,3}(?:=+|-+)[ \t\r]*$                                  # an underlined one
+    | ^[ \t]*(?:[-*+]\ )?(?:>\ ?)+\[!.*$                                          # the first line of a callout
+    | !?\[\[[^\]\n]*\]\] | !?\[[^\]\n]*\](?:\([^)\n]*\)|\[[^\]\n]*\]|:) | \[\^[^\]\n]*\] | \(\([^)\n]*\)\)
+    | (?P<tick>`+).+?(?P=tick) | <[^>\n]*> | %%.*?%% | \$[^$\n]+\$ | \{\{.*?\}\} | [\[(][^\[\]()\n]*::[^\[\]()\n]*[\])]
+    | \b\w+://\S+ | (?<![!-~])[!-~]*[/\\@][!-\[\]-{}~]+ | (?<!\w)\#[^\s\#]+       # addresses, paths, tags
+"""
+_FLAGS = re.MULTILINE | re.VERBOSE | re.IGNORECASE
+_METADATA = re.compile(_APART, _FLAGS)
+_NO_LINK = re.compile(_APART + _TAKEN, _FLAGS)
+_VISIBLE = re.compile(r"[^\n]")
+
+
+class Note(NamedTuple):
+    """A person's note as it is now. Outlines (pages of Logseq) know no [[title|words]]."""
+
+    path: str
+    text: str
+    outline: bool = False
+
+    @property
+    def body(self) -> str:
+        """The text without front matter and properties."""
+        return _METADATA.sub("", self.text).strip()
+
+    @property
+    def front(self) -> str:
+        """The front matter; "" without one."""
+        match = _METADATA.match(self.text)
+        return match[0] if match and match[0].startswith("---") else ""
+
+    @property
+    def linkable(self) -> str:
+        """The text with NUL in place of all that must not become part of a link: code, headings, properties, links."""
+        return _NO_LINK.sub(lambda match: _VISIBLE.sub("\0", match[0]), self.text)
+
+    @property
+    def ends_in_code(self) -> bool:
+        """Whether a block of code is still open at the end."""
+        return any(m["fence"] and m["close"] is None for m in _NO_LINK.finditer(self.text))
+
+    @property
+    def last(self) -> int:
+        """The number of the last line that is not blank; 0 in an empty note."""
+        stripped = self.text.rstrip()
+        return stripped.count("\n") + 1 if stripped else 0
+
+    def line(self, number: int) -> str:
+        """A line without its end; "" where there is none."""
+        lines = self.text.split("\n")
+        return lines[number - 1].removesuffix("\r") if 1 <= number <= len(lines) else ""
+
+
+# The four kinds
+
+
+def broken_link(note: Note, number: int, target: str, nearest: Sequence[str]) -> Proposal | None:
+    """Let a link that leads nowhere lead to the nearest title."""
+    line = note.line(number)
+    link = re.search(rf"\[\[\s*({re.escape(target)})\s*(?=[\]#|\\^])", line)
+    if link is None or not nearest:
+        return None
+    new, *others = nearest
+    text = f"[[{quote_text(target)}]] leads nowhere; the nearest title is “{quote_text(new)}”"
+    near = [f"also near: {quote_text(', '.join(others))}"] if others else []
+    evidence = (quote_text(line), *near)
+    id_ = _id(BROKEN, note.path, " ".join(line.split()), target, new)
+    return Proposal(id_, BROKEN, note.path, number, text, evidence, link[1], new, link.start(1))
+
+
+def mention(note: Note, name: Name) -> Proposal:
+    """Link words to the note that they name."""
+    line = note.line(name.line)
+    if note.outline or name.words.lower() == name.title.lower():
+        new = f"[[{name.words}]]"
+    else:
+        bar = "\\|" if line.lstrip().startswith("|") else "|"  # in a table a bar ends the cell
+        new = f"[[{name.title}{bar}{name.words}]]"
+    text = f"“{quote_text(name.words)}” names [[{quote_text(name.title)}]] without a link"
+    id_ = _id(MENTION, note.path, " ".join(line.split()), name.words, name.title)
+    old, evidence = name.words, (quote_text(line),)
+    return Proposal(id_, MENTION, note.path, name.line, text, evidence, old, new, name.column)
+
+
+def orphan(note: Note, near: Mapping[str, str]) -> Proposal | None:
+    """Add a last line with links to near notes: titles, each with the reason."""
+    if not near or note.ends_in_code:
+        return None
+    old = note.line(note.last)
+    gap = "" if not note.last else "\n" if note.outline else "\n\n"
+    links = ", ".join(f"[[{title}]]" for title in near)
+    new = f"{old}{gap}{'- ' if note.outline else ''}Related: {links}"
+    text = f"nothing links to it, and it links to nothing; near it: {quote_text(', '.join(near))}"
+    evidence = tuple(quote_text(f"{title}: {reason}") for title, reason in near.items())
+    id_ = _id(ORPHAN, note.path, "")
+    return Proposal(id_, ORPHAN, note.path, max(note.last, 1), text, evidence, old, new)
+
+
+def duplicates(notes: Sequence[Note], backlinks: Mapping[str, int]) -> Iterator[Proposal]:
+    """Archive copies that nothing links to. The note with most backlinks stays, then the one with the shortest path."""
+    keeper, *others = sorted(
+        notes, key=lambda each: (-backlinks[each.path], len(each.path), each.path)
+    )
+    for note in others:
+        if backlinks[note.path] or len(note.body) < SHORTEST:
+            continue
+        paths = (keeper.path, note.path)
+        evidence = tuple(f"{path}: {plural(backlinks[path], 'backlink')}" for path in paths)
+        text = quote_text(f"it is the same as {keeper.path}")
+        id_ = _id(DUPLICATE, note.path, keeper.path)
+        old = content_hash(note.text)
+        yield Proposal(id_, DUPLICATE, note.path, 1, text, evidence, old, keeper.path)
+
+
+def _id(kind: str, path: str, *key: str) -> str:
+    return hashlib.sha256("\0".join((kind, path, *key)).encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def edit(proposal: Proposal, text: str) -> str:
+    """The whole text of the note with the proposal carried out. Raises NoteChangedError where it has changed."""
+    note = Note(proposal.path, text)
+    before = text.split("\n")[: proposal.line - 1]
+    at = sum(len(line) + 1 for line in before) + proposal.column
+    end = at + len(proposal.old)
+    is_same = note.line(proposal.line)[proposal.column :].startswith(proposal.old)
+    if proposal.kind == DUPLICATE:
+        is_same = content_hash(text) == proposal.old
+    elif proposal.kind == ORPHAN:
+        is_same = note.line(note.last) == proposal.old and max(note.last, 1) == proposal.line
+    if not is_same:
+        raise NoteChangedError(
+            f"{proposal.path} has changed since this was proposed; vaultmem review shows what there is now"
+        )
+    if proposal.kind == DUPLICATE:
+        return text
+    line_end = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+    return text[:at] + proposal.new.replace("\n", line_end) + text[end:]
+
+
+# Notes to leave alone: templates, drawings, and folders set aside for such things.
+
+_TEMPLATE_FOLDERS = frozenset(["templates", "template", "_templates", "模板"])
+_SET_ASIDE = frozenset("archive archives attachments assets 归档 歸檔 附件 存档".split())
+_TEMPLATES = (  # settings of the editor: a file, and a key in it
+    (".obsidian/templates.json", "folder"),
+    (".obsidian/plugins/templater-obsidian/data.json", "templates_folder"),
+)
+_ATTACHMENTS = (".obsidian/app.json", "attachmentFolderPath")
+_DAILY = (".obsidian/daily-notes.json", "template")
+_FILLED_IN = re.compile(
+    r"<%[*_-]?\s|\{\{(?:date|time|title|name|content|value|VALUE|author)\b[^{}\n]{0,60}\}\}"
+)
+_DRAWN = re.compile(r"^(?:excalidraw-plugin|kanban-plugin)\s*:", re.MULTILINE)
+_LOGSEQ = re.compile(r"^\s*(?:[-*]\s+)?template::", re.MULTILINE)
+
+
+def _folders(path: str) -> list[str]:
+    return path.casefold().split("/")[:-1]
+
+
+class Finder:
+    """Looks for proposals in a vault with an index."""
+
+    def __init__(self, session: Session, catalog: Catalog) -> None:
+        self._session, self._catalog = session, catalog
+        self._inside = session.desk.folder + "/"
+        self._template_folders = self._prefixes(*_TEMPLATES)
+        self._attachments = self._prefixes(_ATTACHMENTS)
+        self._daily_template = self._setting(*_DAILY).removesuffix(".md") + ".md"
+
+    def broken_links(self) -> Iterator[Proposal]:
+        """Links to misspelt titles."""
+        sizes = self._catalog.db.execute("SELECT path FROM files WHERE size > ?", (LARGEST,))
+        passed = {str(row[0]) for row in sizes}
+        titles = Titles(self._titles)
+        for link in catalog_read.unresolved(self._catalog):
+            path = link.source
+            if link.kind != "wikilink" or path.startswith(self._inside) or path in passed:
+                continue
+            # In an outline a/b is the name of a page; elsewhere the way to one.
+            name = link.path if self._is_outline(path) else link.path.rpartition("/")[2]
+            nearest = titles.nearest(name)
+            if not nearest or self._session.view.target(nearest[0]) is None:
+                continue
+            note = self._note(path)
+            proposal = broken_link(note, link.line, link.path, nearest)
+            if proposal and self._is_ordinary(note):
+                yield proposal
+
+    def mentions(self) -> Iterator[Proposal]:
+        """Titles that are mentioned without a link, in the notes that changed last."""
+        wanted = names(self._titles)
+        for path in self._paths(_NEWEST, MOST_READ):
+            note = self._note(path)
+            if not self._is_ordinary(note):
+                continue
+            links = catalog_read.links_from(self._catalog, path)
+            linked = {None, path, *(link.target for link in links)}
+            named = (
+                name
+                for name in names_in(note.text, note.linkable, wanted)
+                if self._session.view.target(name.title) not in linked
+            )
+            yield from (mention(note, name) for name in islice(named, MOST_IN_NOTE))
+
+    def duplicates(self) -> Iterator[Proposal]:
+        """Copies of other notes."""
+        query = f"""SELECT json_group_array(path) FROM (SELECT f.hash AS hash, f.path AS path
+            FROM {_NOTES} AND n.journal IS NULL AND f.size >= {SHORTEST} AND f.hash IS NOT NULL ORDER BY f.path)
+            GROUP BY hash HAVING count(*) > 1 ORDER BY min(path) LIMIT ?2"""  # noqa: S608 - own text
+        for (paths,) in self._rows(query, MOST_DUPLICATES):
+            notes = [self._note(path) for path in sorted(json.loads(paths))]
+            notes = [note for note in notes if not self._is_template(note)]
+            if len(notes) > 1:
+                sources = self._session.view.sources
+                yield from duplicates(notes, {note.path: len(sources(note.path)) for note in notes})
+
+    def orphans(self) -> Iterator[Proposal]:
+        """Notes without links that have near neighbours, in vaults whose owner links notes at all."""
+        counts = f"SELECT count(*), total({_ALONE}) FROM {_NOTES} LIMIT ?2"  # noqa: S608 - own text
+        count, alone = (int(float(each)) for each in self._rows(counts, 1)[0])
+        if count < LEAST_VAULT or 2 * alone > count:
+            return
+        rated = []
+        where = f"AND n.journal IS NULL AND f.size >= {LEAST_BODY} AND {_ALONE}"
+        for path in self._paths(f"{where} {_NEWEST}", MOST_ALONE):
+            note = self._note(path)
+            if self._is_aside(path) or not self._is_ordinary(note) or len(note.body) < LEAST_BODY:
+                continue
+            near = self._neighbours(path)
+            proposal = orphan(note, {title: reason for _, title, reason in near})
+            if proposal:
+                rated.append((-near[0][0], path, proposal))
+        yield from (proposal for *_, proposal in sorted(rated))
+
+    def _neighbours(self, path: str) -> list[tuple[float, str, str]]:
+        near = [
+            (one.score, one.title, "; ".join(one.reasons))
+            for one in self._session.reader.related(path, 3 * NEIGHBOURS)
+            if one.score >= LEAST_SCORE
+            and not one.path.startswith(self._inside)
+            and self._session.view.target(one.title) == one.path
+            and not self._is_template(self._note(one.path))
+        ]
+        return near[:NEIGHBOURS]
+
+    @cached_property
+    def _titles(self) -> list[str]:
+        rows = self._rows(f"SELECT n.title FROM {_NOTES} LIMIT ?2", -1)  # noqa: S608 - own text
+        return [str(row[0]) for row in rows]
+
+    def _paths(self, order: str, most: int) -> list[str]:
+        rows = self._rows(f"SELECT f.path FROM {_NOTES} {order} LIMIT ?2", most)  # noqa: S608 - own text
+        return [str(row[0]) for row in rows]
+
+    def _rows(self, query: str, most: int) -> list[tuple[str, ...]]:
+        return self._catalog.db.execute(query, (self._session.desk.folder, most)).fetchall()
+
+    def _note(self, path: str) -> Note:
+        """A note as it is now, with its own line ends; without text when it is too large."""
+        data = self._session.desk.bytes_of(path, LARGEST + 1) or b""
+        text = "" if len(data) > LARGEST else files.decode(data)[0]
+        return Note(path, text, self._is_outline(path))
+
+    def _is_outline(self, path: str) -> bool:
+        return self._session.desk.rules.page_style(path) == "outline"
+
+    def _is_ordinary(self, note: Note) -> bool:
+        return not note.path.lower().endswith(".org") and not self._is_template(note)
+
+    def _is_template(self, note: Note) -> bool:
+        """Whether a note is a form for others, or drawn by a plugin: not text that a person reads."""
+        path, front = note.path, note.front
+        if path == self._daily_template or path.startswith(self._template_folders):
+            return True
+        if any(
+            p in _TEMPLATE_FOLDERS or p.endswith(("模板", " templates")) for p in _folders(path)
+        ):
+            return True
+        if path.casefold().endswith(".excalidraw.md") or _DRAWN.search(front):
+            return True
+        has_blank = "{{" in front or "<%" in front
+        return has_blank or bool(_FILLED_IN.search(note.text) or _LOGSEQ.search(note.text))
+
+    def _is_aside(self, path: str) -> bool:
+        is_aside = any(p in _SET_ASIDE or p.endswith(("归档", "歸檔")) for p in _folders(path))
+        return is_aside or path.startswith(self._attachments)
+
+    def _prefixes(self, *settings: tuple[str, str]) -> tuple[str, ...]:
+        return tuple(f"{folder}/" for each in settings if (folder := self._setting(*each)))
+
+    def _setting(self, path: str, key: str) -> str:
+        try:
+            settings: Value = json.loads(
+                (self._session.desk.bytes_of(path) or b"").decode("utf-8-sig")
+            )
+        except (ValueError, RecursionError):
+            return ""
+        value = settings.get(key) if isinstance(settings, dict) else None
+        return value.strip("/").removeprefix("./") if isinstance(value, str) else ""
+
+
+_ALONE = """NOT EXISTS (SELECT 1 FROM links l WHERE l.source = f.id)
+    AND NOT EXISTS (SELECT 1 FROM links l WHERE l.target = f.id)"""
+_NOTES = f"""files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = f.id
+    WHERE n.excluded = 0 AND c.copy IS NULL AND f.size <= {LARGEST}
+    AND NOT (f.path >= ?1 || '/' AND f.path < ?1 || '0')"""
+
+
+_NEWEST = "ORDER BY f.mtime_ns DESC, f.path"
+
+
+def collect(session: Session) -> list[Proposal]:
+    """All proposals for the notes as they are now, by path and line; none before the vault was indexed."""
+    searcher = session.reader.searcher()
+    if searcher is None:
+        return []
+    finder = Finder(session, searcher.catalog)
+    every = [
+        *islice(finder.broken_links(), MOST_BROKEN),
+        *islice(finder.mentions(), MOST_MENTIONS),
+        *finder.duplicates(),
+        *islice(finder.orphans(), MOST_ORPHANS),
+    ]
+    once = {each.id: each for each in sorted(every, key=_place, reverse=True)}
+    return sorted(once.values(), key=_place)
+
+
+def _place(proposal: Proposal) -> tuple[str, int, int, str, str]:
+    return proposal.path, proposal.line, proposal.column, proposal.kind, proposal.new

@@ -1,0 +1,200 @@
+"""Proposals for a person's own notes, and those of a model for memories: shown with a diff, accepted or rejected one by
+one."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+
+from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.ledger import reads
+from vaultmem.ledger.reads import ACCEPTED, ALWAYS, ASK, REJECTED
+from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict, final
+from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
+from vaultmem.memories.reports import PlanReport, ProposalRow, diff, header, report_planned
+from vaultmem.memories.store import Session
+from vaultmem.notes.places import ARCHIVED_NOTES
+from vaultmem.review import advice
+from vaultmem.review import proposals as finder
+from vaultmem.review.advice import Opinion
+from vaultmem.review.proposals import DUPLICATE, Proposal, edit
+from vaultmem.text.titles import free_path
+from vaultmem.vault.batches import Header
+from vaultmem.vault.files import digest
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
+    from vaultmem.ledger.ledger import Ledger
+
+MOST_DIFFS = 20  # files that a proposal is shown with
+
+
+class ShownProposal(ProposalRow):
+    """A proposal with what it would change."""
+
+    diff: str
+
+
+def propose(session: Session) -> int:
+    """Look for proposals, and store them for review; the number of those that are open now."""
+    made = {each.id: to_row(each) for each in finder.collect(session) if _to_json(session, each)}
+    reads.replace_open(session.desk.ledger, made, session.now)
+    advice.forget_stale(session)
+    _follow_rules(session)
+    return len(_open_as_json(session))
+
+
+def proposals(session: Session, _: Arguments) -> JsonObject:
+    """The open proposals, each with what it would change; and the rules for kinds of them."""
+    rows = _open_as_json(session)
+    rules = reads.rules(session.desk.ledger)
+    return {"proposals": rows, "count": len(rows), "rules": rules, "kinds": list(finder.KINDS)}
+
+
+@final
+class Decision(TypedDict):
+    """What became of a proposal."""
+
+    id: str
+    path: str
+    said: str
+    accepted: NotRequired[bool]
+    rejected: NotRequired[bool]
+
+
+def accept(session: Session, params: Arguments) -> PlanReport | Decision:
+    """Make a proposed change. It is in the history, and can be undone."""
+    proposal = _find(session, params)
+    plan = _plan(session, proposal)
+    if params.flag("dry_run"):
+        return report_planned(session, plan)
+    _make(session, proposal, plan, header(params, f"accepted: {proposal.said}"[:200], session.now))
+    change = next((one for one in plan.changes if one.path == proposal.path), plan.changes[0])
+    return {"id": proposal.id, "accepted": True, "path": change.target, "said": proposal.said}
+
+
+def _make(session: Session, proposal: Proposal | Opinion, plan: Plan, who: Header) -> None:
+    session.make(plan, who)
+    reads.decide(session.desk.ledger, proposal.id, ACCEPTED, session.now)
+
+
+def rule(session: Session, params: Arguments) -> JsonObject:
+    """What dreams do with all their proposals of a kind from now on: make them always, never show them, or ask."""
+    if params.text("by"):
+        raise UsageError("only you can make rules for what is proposed; leave --by out")
+    kind, says = params.needed("kind"), params.needed("says")
+    if not params.flag("dry_run"):
+        reads.rule(session.desk.ledger, kind, says, session.now)
+    rules = {**reads.rules(session.desk.ledger), kind: says}
+    return {"kind": kind, "says": says, "rules": {k: v for k, v in rules.items() if v != ASK}}
+
+
+def _follow_rules(session: Session) -> None:
+    """Make what the person wants made always, each as an entry of the history of its own, to be undone by itself."""
+    rules = reads.rules(session.desk.ledger)
+    for one in _open(session):
+        if isinstance(one, Proposal) and rules.get(one.kind) == ALWAYS:
+            with contextlib.suppress(VaultmemError):
+                # Its note has changed: the next dream looks again.
+                who = Header("dream", "job", f"always {one.kind}: {one.said}"[:200], session.now)
+                _make(session, one, _plan(session, one), who)
+
+
+def reject(session: Session, params: Arguments) -> Decision:
+    """Never propose it again."""
+    proposal = _find(session, params)
+    if not params.flag("dry_run"):
+        reads.decide(session.desk.ledger, proposal.id, REJECTED, session.now)
+    return {"id": proposal.id, "rejected": True, "path": proposal.path, "said": proposal.said}
+
+
+def _open(session: Session) -> list[Proposal | Opinion]:
+    return [*open_for_notes(session.desk.ledger), *advice.opinions(session)]
+
+
+def open_for_notes(ledger: Ledger) -> list[Proposal]:
+    """The open ones that are not of a model, in the order of paths."""
+    every = [_from_row(one.fields) for one in reads.open_proposals(ledger) if not one.is_of_model]
+    return sorted(every, key=lambda each: (each.path, each.line, each.kind, each.id))
+
+
+def _from_row(row: ProposalRow) -> Proposal:
+    """A proposal as it was stored."""
+    return Proposal(
+        row["id"], row["kind"], row["path"], row["line"], row["said"], tuple(row["evidence"]), row["old"],
+        row["new"], row.get("column", 0),
+    )  # fmt: skip
+
+
+def to_row(one: Proposal) -> ProposalRow:
+    """As it is stored and shown."""
+    return {
+        "id": one.id, "kind": one.kind, "path": one.path, "line": one.line, "said": one.said,
+        "evidence": [*one.evidence], "old": one.old, "new": one.new, "column": one.column,
+    }  # fmt: skip
+
+
+def _open_as_json(session: Session) -> list[ShownProposal]:
+    """What is open, without what cannot be done because a note has changed, until the next dream looks again."""
+    return [report for each in _open(session) if (report := _to_json(session, each))]
+
+
+def _to_json(session: Session, proposal: Proposal | Opinion) -> ShownProposal | None:
+    with contextlib.suppress(VaultmemError):
+        changes = _plan(session, proposal).changes[:MOST_DIFFS]
+        row = (
+            advice.to_row(session, proposal, changes[0].target)
+            if isinstance(proposal, Opinion)
+            else to_row(proposal)
+        )
+        return {**row, "diff": "".join(_diff(session, change) for change in changes)}
+    return None
+
+
+def _diff(session: Session, change: Change) -> str:
+    text = diff(session, change)
+    return text if text.strip() else f"{change.path} -> {change.target}\n"
+
+
+def _find(session: Session, params: Arguments) -> Proposal | Opinion:
+    id_ = params.needed("id")
+    matching = [each for each in _open(session) if each.id.startswith(id_)]
+    if not matching:
+        raise NoteNotFoundError(f"no open proposal has the id {id_!r}; vaultmem review lists them")
+    if len(matching) > 1:
+        ids = ", ".join(each.id for each in matching[:5])
+        raise NoteNotFoundError(
+            f"{id_!r} could mean {len(matching)} proposals: {ids}; give more of it"
+        )
+    if isinstance(matching[0], Opinion) and params.text("by"):
+        raise UsageError("only you can decide on what a model proposes; leave --by out")
+    return matching[0]
+
+
+def _plan(session: Session, proposal: Proposal | Opinion) -> Plan:
+    if isinstance(proposal, Opinion):
+        return advice.plan(session, proposal)
+    return Plan("review", (_change(session, proposal),))
+
+
+def _change(session: Session, proposal: Proposal) -> Change:
+    data = session.desk.bytes_of(proposal.path)
+    if data is None:
+        raise NoteNotFoundError(f"{proposal.path} is gone")
+    mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    try:
+        text = data[len(mark) :].decode()
+    except UnicodeDecodeError as error:
+        raise NoteChangedError(f"{proposal.path} is not UTF-8; change it in your editor") from error
+    raw = mark + edit(proposal, text).encode()
+    target, action = proposal.path, EDIT
+    if proposal.kind == DUPLICATE:
+        if session.view.sources(proposal.path):
+            raise NoteChangedError(f"{proposal.path} is linked to by now")
+        wanted = f"{session.desk.folder}/{ARCHIVED_NOTES}/{proposal.path}"
+        target, action = free_path(wanted, proposal.id, session.view.exists), TO_ARCHIVE
+    expected = digest(data)
+    return Change(
+        action, proposal.id, proposal.path, target, {}, None, expected, proposal.said, raw
+    )

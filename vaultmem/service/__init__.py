@@ -1,0 +1,1 @@
+"""The agent from outside: started, stopped, at login, its log and its health."""

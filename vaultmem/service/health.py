@@ -1,0 +1,271 @@
+"""What may be wrong around the agent of a vault, and what to type: seen from outside, with or without one."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from collections.abc import Iterator
+from contextlib import closing, suppress
+
+from vaultmem import __version__, paths, plugins
+from vaultmem import now as clock
+from vaultmem.api import Vault
+from vaultmem.doctor import Finding
+from vaultmem.errors import StateError, VaultmemError
+from vaultmem.index.catalog import Catalog, spoken
+from vaultmem.index.state import State
+from vaultmem.light import TYPE_CHECKING, TypedDict
+from vaultmem.reminders.notify import notification_findings
+from vaultmem.service import log, service
+from vaultmem.service.life import holder
+from vaultmem.text.values import plural, value
+
+if TYPE_CHECKING:
+    from vaultmem.adapter import JsonObject
+    from vaultmem.agent.embedding import EmbedState
+    from vaultmem.agent.events import Stage
+    from vaultmem.agent.jobs import JobState
+    from vaultmem.agent.memories import ReminderState
+    from vaultmem.agent.watching import WatchState
+
+DAY = 86_400
+RECENT = 2 * DAY
+MUCH_MEMORY = 1_500_000_000
+RESTART, START, INSTALL = "vaultmem restart", "vaultmem start", "vaultmem service install"
+BUSY = 2.0  # waiting processes for each processor
+_WATCHES = "/proc/sys/fs/inotify/max_user_watches"
+
+
+ModelState = TypedDict("ModelState", {"name": str, "loaded": bool, "trouble": "str | None"})
+"""The model, and why it cannot be used."""
+
+
+class AgentStatus(TypedDict, total=False):
+    """How an agent is, as it says itself; one of another version may say less."""
+
+    pid: int
+    version: str
+    socket: str
+    started: int
+    uptime: int
+    current: bool
+    indexing: Stage | None
+    waiting: int
+    vanished: str | None
+    embedding: EmbedState
+    model: ModelState
+    memory_bytes: int | None
+    watching: WatchState | None
+    idle: bool
+    jobs: list[JobState]
+    reminders: ReminderState
+    requests: int
+    connections: int
+    last_error: log.LastError | None
+
+
+@value
+class Seen:
+    """What the rules below judge: the vault, its agent's status (None: none answers), the moment."""
+
+    vault: Vault
+    agent: AgentStatus | None
+    now: float
+    readable: bool = True  # the index
+
+    @property
+    def state(self) -> str:
+        """The state folder."""
+        return self.vault.state.folder
+
+
+def examine(vault: Vault, *, readable: bool) -> list[Finding]:
+    """Everything about the agent that can be found without changing anything; `readable` is the index."""
+    seen = Seen(vault, _status(vault), clock.seconds(), readable and vault.is_indexed())
+    rules = (
+        _lock, _version, _watching, _work, _reminders, _last_error, _socket, _folders, _service, _load, _age,
+    )  # fmt: skip
+    return [finding for rule in rules for finding in rule(seen)]
+
+
+def _status(vault: Vault) -> AgentStatus | None:
+    try:
+        return vault.agent()
+    except VaultmemError:  # it hangs, or ends at this moment
+        return None
+
+
+def _lock(seen: Seen) -> Iterator[Finding]:
+    if seen.agent is not None:
+        return
+    held = holder(seen.state)
+    if held and held.is_agent:
+        what = f"an agent runs (process {held.pid}) and does not answer"
+        yield Finding("error", what, RESTART, [], RESTART)
+    elif held and held.pid is None:
+        what = "the index is locked by a process that cannot be identified"
+        lock = os.path.join(seen.state, "lock")
+        yield Finding("warning", what, f"lsof {shlex.quote(lock)} tells which; end it", [])
+
+
+def _version(seen: Seen) -> Iterator[Finding]:
+    if seen.agent and (version := seen.agent.get("version")) != __version__:
+        what = f"the agent is of version {version}, this command of {__version__}"
+        yield Finding("warning", what, RESTART, [], RESTART)
+
+
+def _watching(seen: Seen) -> Iterator[Finding]:
+    agent = seen.agent or {}
+    watching = agent.get("watching")
+    if not watching:
+        return
+    trouble = watching["trouble"] or "no reason is known"
+    if not watching["alive"]:
+        what = f"the agent does not see that notes change ({trouble}); it looks every few minutes"
+        yield Finding("warning", what, RESTART, [], RESTART)
+    elif not watching["whole"]:
+        what = f"the agent does not watch all folders ({trouble}); it looks there every few minutes"
+        yield Finding("warning", what, _more_watches(), [])
+
+
+def _more_watches(wanted: int = 524_288) -> str:
+    if not os.path.exists(_WATCHES):
+        return RESTART
+    return (
+        f"echo fs.inotify.max_user_watches={wanted} | sudo tee /etc/sysctl.d/60-vaultmem.conf && "
+        "sudo sysctl --system && vaultmem restart"
+    )
+
+
+def _work(seen: Seen) -> Iterator[Finding]:
+    agent = seen.agent or {}
+    if vanished := agent.get("vanished"):
+        back = "mount the drive or bring the notes back"
+        advice = f"{back}; if they are meant to be gone: vaultmem sync --confirm-removals"
+        yield Finding("error", f"the agent has stopped reading: {vanished}", advice, [])
+    size = agent.get("memory_bytes") or 0
+    if size > MUCH_MEMORY:
+        what = f"the agent uses {size / 1e9:.1f} GB of memory"
+        yield Finding("warning", what, RESTART, [], RESTART)
+    for job in agent.get("jobs", []):
+        if job["ok"] is False:
+            what = f"the job {job['name']} failed: {job['last_result']}"
+            command = f"vaultmem jobs run {job['name']}"
+            yield Finding("warning", what, command, [], command)
+
+
+def _reminders(seen: Seen) -> Iterator[Finding]:
+    """Whether anybody can be reminded here; the agent has tried."""
+    if seen.agent is None:
+        for what, advice in notification_findings(seen.vault.config, seen.vault.state):
+            yield Finding("note", what, advice, [])
+        return
+    reminders = seen.agent.get("reminders")
+    for trouble in reminders["troubles"] if reminders else ():
+        what, _, advice = trouble.partition("; ")
+        yield Finding("warning", f"reminders: {what}", advice or "vaultmem restart", [])
+
+
+def _last_error(seen: Seen) -> Iterator[Finding]:
+    error = log.last_error_line(seen.state)
+    agent = seen.agent or {}
+    last = agent.get("last_error")
+    if last and last["level"] == "error":
+        error = last["time"], last["message"]
+    if error is None or seen.now - error[0] > RECENT:
+        return
+    hours = max(0, int((seen.now - error[0]) // 3600))
+    when = f"{plural(hours, 'hour')} ago" if hours else "within the last hour"
+    where = shlex.quote(log.log_file(seen.state))
+    advice = f"if it comes again: vaultmem restart; what led to it: tail -n 50 {where}"
+    yield Finding("note", f"the agent's last error, {when}: {error[1]}", advice, [])
+
+
+def _socket(seen: Seen) -> Iterator[Finding]:
+    path = paths.socket_path(seen.vault.path)
+    if seen.agent is None and os.path.lexists(path) and holder(seen.state) is None:
+        what = "an agent that was killed has left its socket"
+        yield Finding("note", what, f"vaultmem start, or: rm {shlex.quote(path)}", [])
+
+
+def _folders(seen: Seen) -> Iterator[Finding]:
+    run = os.path.dirname(paths.socket_path(seen.vault.path))
+    for folder in (seen.state, run, os.path.join(seen.state, "log")):
+        try:
+            status = os.lstat(folder)
+        except OSError:
+            continue
+        typed = shlex.quote(folder)
+        if status.st_uid != os.getuid():
+            what = f"{folder} belongs to somebody else; no agent can use it"
+            yield Finding("error", what, f'sudo chown -R "$USER" {typed}', [])
+        elif not stat.S_ISDIR(status.st_mode):
+            yield Finding("error", f"{folder} is no folder", f"rm {typed}", [])
+        elif status.st_mode & 0o077:
+            what = f"others may look into {folder}"
+            yield Finding("warning", what, f"chmod 700 {typed}", [])
+
+
+def _service(seen: Seen) -> Iterator[Finding]:
+    try:
+        installed = service.service_for(seen.vault.path)
+    except StateError:  # no services on this system
+        return
+    if not service.is_installed(installed):
+        return
+    python = service.interpreter(installed)
+    if python is None or not os.path.exists(python):
+        what = f"the service {installed.name} starts {python or 'no Python'}, which is not there"
+        yield Finding("error", what, INSTALL, [], INSTALL)
+    elif seen.agent is None and holder(seen.state) is None:
+        what = f"the service {installed.name} is installed, but no agent runs"
+        yield Finding("warning", what, START, [], START)
+
+
+def _load(seen: Seen) -> Iterator[Finding]:
+    load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    agent = seen.agent or {}
+    embedding = agent.get("embedding")
+    if embedding and load > BUSY and embedding["waiting"]:
+        what = f"the computer is busy ({load:.0f} processes for each processor), so embedding takes long"
+        yield Finding("note", what, "nothing to do; vaultmem status tells how far it is", [])
+    limit = _watch_limit()
+    if limit is None or not seen.readable:
+        return
+    folders = len({os.path.dirname(path) for path in seen.vault.notes()})
+    if folders > limit * 0.9:
+        what = f"the vault has {folders:,} folders, and the system lets a person watch {limit:,}"
+        yield Finding("warning", what, _more_watches(max(524_288, folders * 2)), [])
+
+
+def freshness(state: State) -> JsonObject:
+    """When the index was last compared with the notes, in seconds since 1970, and how recalls of the proxy ended."""
+    synced = None
+    generation = state.generation()
+    if generation:
+        place = f"{generation}/catalog.db"
+        with suppress(StateError), spoken(), closing(Catalog(place)) as catalog:
+            synced = catalog.meta("synced")
+    facts: JsonObject = {}
+    for one in plugins.health():
+        facts = {**facts, **one.facts(state.folder)}
+    return {"synced": int(synced) if synced else None, "recalls": facts.get("proxy", {})}
+
+
+def _watch_limit() -> int | None:
+    try:
+        with open(_WATCHES, encoding="ascii") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return None
+
+
+def _age(seen: Seen) -> Iterator[Finding]:
+    if seen.agent is not None or not seen.readable:
+        return
+    synced = seen.vault.searcher().catalog.meta("synced")
+    if synced and seen.now - int(synced) > DAY:
+        what = f"the index is {plural(int((seen.now - int(synced)) // DAY), 'day')} old, and no agent keeps it fresh"
+        advice = "vaultmem start, or vaultmem service install to have it at every login"
+        yield Finding("warning", what, advice, [])

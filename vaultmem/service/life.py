@@ -1,0 +1,393 @@
+"""Start and end the agent of a vault, and find out which process is it, from outside of it; and the HTTP doors that are
+open on this machine: each writes a file below the state, which ends with it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from urllib.parse import urlsplit
+
+from vaultmem import client, config, paths
+from vaultmem.errors import StateError, VaultNotFoundError
+from vaultmem.light import NamedTuple
+from vaultmem.service import log, service
+from vaultmem.service.service import Service
+from vaultmem.text.values import value
+
+PATIENCE = 10.0  # seconds in which an agent must answer, or be gone
+SYNC_PATIENCE = 60.0  # seconds that an agent waits itself for a sync that is running
+_ASKED = 2.0
+
+
+@value
+class Life:
+    """What became of an agent: started, running (it was before), stopped, or none (there was none)."""
+
+    status: str
+    pid: int | None
+    seconds: float
+    by: str | None  # the service that looks after it, if one does
+
+
+def vault_of(named: str | None) -> str:
+    """The vault that is meant; of one whose folder is gone, the agent can be ended all the same."""
+    try:
+        return config.choose_vault(named)
+    except VaultNotFoundError:
+        named = named or os.environ.get("VAULTMEM_VAULT") or config.load(None).text("vault")
+        folder = os.path.abspath(os.path.expanduser(named)) if named else ""
+        if not folder or not os.path.isdir(paths.state_folder(folder)):
+            raise
+        return folder
+
+
+def ping(vault: str) -> int | None:
+    """The process number of the agent that answers for a vault."""
+    try:
+        reply = client.call(vault, "ping", {}, timeout=_ASKED)
+    except client.AgentError:
+        return None
+    pid = reply.get("pid") if isinstance(reply, dict) else None
+    return pid if isinstance(pid, int) else None
+
+
+def installed_service(vault: str) -> Service | None:
+    """The service of a vault, if it is installed."""
+    try:
+        candidate = service.service_for(vault)
+    except StateError:
+        return None
+    return candidate if service.is_installed(candidate) else None
+
+
+def _active_service(vault: str) -> str | None:
+    installed = installed_service(vault)
+    return installed.name if installed and service.is_active(installed) else None
+
+
+# --- starting
+
+
+def start(vault: str) -> Life:
+    """Start the agent and wait until it answers. Raises StateError with its reason when it does not."""
+    began = time.monotonic()
+    state = paths.state_folder(vault)
+    if pid := _answering(vault, state):
+        return Life("running", pid, 0.0, _active_service(vault))
+    installed = installed_service(vault)
+    if installed and service.run(installed.resume) is None:
+        return Life("started", _wait(vault, None, began), time.monotonic() - began, installed.name)
+    child = _spawn(vault, state)
+    pid = _wait(vault, child, began)
+    status = "started" if pid == child.pid else "running"
+    return Life(status, pid, time.monotonic() - began, None)
+
+
+def _answering(vault: str, state: str) -> int | None:
+    """The agent that runs, also one that is only just starting."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        if pid := ping(vault):
+            return pid
+        held = holder(state)
+        if held is None or not held.is_agent:
+            return None
+        if time.monotonic() > end:
+            what = f"process {held.pid} is the agent of this vault and does not answer"
+            raise StateError(f"{what}; vaultmem restart ends it and starts another")
+        time.sleep(0.1)
+
+
+def _spawn(vault: str, state: str) -> subprocess.Popen[bytes]:
+    try:
+        out = log.open_out(state)
+    except OSError as error:
+        raise StateError(f"cannot write the log in {state}: {error.strerror}") from error
+    try:
+        return subprocess.Popen(
+            service.agent_command(vault), stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            cwd="/", start_new_session=True,
+        )  # fmt: skip
+    finally:
+        os.close(out)
+
+
+def _wait(vault: str, child: subprocess.Popen[bytes] | None, began: float) -> int:
+    """The number of the agent as soon as it answers; `child` is it, where we started it ourselves."""
+    while time.monotonic() - began < (
+        SYNC_PATIENCE if _is_held_by(vault, agent=False) else PATIENCE
+    ):
+        ended = child is not None and child.poll() is not None
+        if pid := ping(vault):
+            if child is not None and not ended:
+                _let_go(child, pid)
+            return pid
+        if ended and not _is_held_by(vault, agent=True):
+            raise StateError(f"the agent ended at once: {_last_words(vault)}")
+        time.sleep(0.02)
+    if child is not None:
+        child.kill()  # it does not listen, and no sudden end does harm
+        child.wait()
+    raise StateError(f"the agent has not answered for {PATIENCE:.0f} seconds: {_last_words(vault)}")
+
+
+def _let_go(child: subprocess.Popen[bytes], answering: int) -> None:
+    """Leave the agent alone; but end ours when another one, started at the same moment, was faster."""
+    if child.pid == answering:
+        child.returncode = 0  # it is to outlive us, and nobody is to wait for it
+        return
+    child.kill()
+    child.wait()
+
+
+def _is_held_by(vault: str, *, agent: bool) -> bool:
+    """Whether an agent holds the lock, or something else, such as a sync."""
+    held = holder(paths.state_folder(vault))
+    return held is not None and held.is_agent == agent
+
+
+def _last_words(vault: str) -> str:
+    """Why an agent ended, as far as it could still say."""
+    state = paths.state_folder(vault)
+    words = log.last_line(log.out_file(state)) or log.last_line(log.log_file(state))
+    words = words.removeprefix("vaultmem: ") or "no reason is in its log"
+    return f"{words} (the log is {log.log_file(state)})"
+
+
+# --- ending
+
+
+def stop(vault: str) -> Life:
+    """End the agent and wait until it is gone. Raises StateError when it will not go."""
+    began = time.monotonic()
+    state, by, pid = paths.state_folder(vault), _active_service(vault), ping(vault)
+    if pid is None or not _request_stop(vault):
+        held = holder(state)
+        if held is None or (held.pid is not None and not held.is_agent):
+            return Life("none", None, 0.0, None)
+        if not send(state, signal.SIGTERM):
+            what = f"some process holds {os.path.join(state, 'lock')}, and it is unknown which"
+            raise StateError(f"{what}; end it by hand, then try again")
+        pid = held.pid
+    is_free = wait_until_free(state, PATIENCE)
+    if not is_free and not (send(state, signal.SIGTERM) and wait_until_free(state, PATIENCE / 2)):
+        what = f"the agent (process {pid}) has not ended within {PATIENCE:.0f} seconds"
+        raise StateError(f"{what}; kill -9 {pid} ends it, and nothing is lost by that")
+    return Life("stopped", pid, time.monotonic() - began, by)
+
+
+def _request_stop(vault: str) -> bool:
+    try:
+        return client.call(vault, "stop", {}, timeout=_ASKED) is not client.NOBODY
+    except client.AgentError as error:
+        return error.code == 0  # it ended before it had answered
+
+
+# Who holds the lock of a state folder. A number in a file proves nothing, because numbers are used again.
+
+_LOOKS, _BETWEEN = 3, 0.02
+
+
+@value
+class Holder:
+    """The process that writes: its number (None when that cannot be proved), and whether it is an agent."""
+
+    pid: int | None
+    is_agent: bool
+
+
+def holder(state: str) -> Holder | None:
+    """The process that holds the lock now, or None."""
+    path = os.path.join(state, "lock")
+    for _ in range(_LOOKS):
+        if not _is_held(path):
+            return None
+        pid = _number_in(path)
+        if pid is not None and _has_open(pid, path):
+            return Holder(pid, is_agent=serves(pid))
+        time.sleep(_BETWEEN)  # it may have taken the lock and not yet written its number
+    return Holder(None, is_agent=False)
+
+
+def serves(pid: int) -> bool:
+    """Whether a process is an agent or a door: `vaultmem serve`, by whatever path, or with -m."""
+    return any(
+        os.path.basename(word) == "vaultmem" and following == "serve"
+        for word, following in pairwise(_words(pid))
+    )
+
+
+def wait_until_free(state: str, seconds: float) -> bool:
+    """Wait for the lock to be released; False when it was not."""
+    path, end = os.path.join(state, "lock"), time.monotonic() + seconds
+    while _is_held(path):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def send(state: str, number: signal.Signals) -> bool:
+    """Send a signal to the agent that holds the lock, and to nobody else; False when there is none."""
+    held = holder(state)
+    if held is None or held.pid is None or not held.is_agent:
+        return False
+    return _send(held.pid, number, lambda: holder(state) == held)
+
+
+def terminate(pid: int) -> bool:
+    """End a process that serves; False when it is gone, and its number another's."""
+    return _send(pid, signal.SIGTERM, lambda: serves(pid))
+
+
+def _send(pid: int, number: signal.Signals, is_meant: Callable[[], bool]) -> bool:
+    with contextlib.suppress(ProcessLookupError):
+        if not hasattr(os, "pidfd_open"):
+            if meant := is_meant():
+                os.kill(pid, number)
+            return meant
+        handle = os.pidfd_open(pid)
+        try:
+            # The handle stays with one process, so the second look is about the one that gets the signal.
+            if is_meant():
+                signal.pidfd_send_signal(handle, number)
+                return True
+        finally:
+            os.close(handle)
+    return False
+
+
+def named_with(word: str) -> list[int]:
+    """The processes that have this word on their command line, as no other process has: a path of our own."""
+    if os.path.isdir("/proc/self"):
+        numbers = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+        return [pid for pid in numbers if pid != os.getpid() and word in _words(pid)]
+    lines = [line.split(None, 1) for line in _output(["ps", "-axo", "pid=,args="]).splitlines()]
+    return [int(one[0]) for one in lines if len(one) == 2 and word in one[1].split()]
+
+
+def _is_held(path: str) -> bool:
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _number_in(path: str) -> int | None:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            text = file.read(20).strip()
+    except OSError:
+        return None
+    return int(text) if text.isdecimal() and int(text) > 1 else None
+
+
+def _has_open(pid: int, path: str) -> bool:
+    """Whether a process has the lock file open, which only its holder has for longer than a moment."""
+    folder = f"/proc/{pid}/fd"
+    if not os.path.isdir("/proc/self/fd"):
+        return str(pid) in _output(["lsof", "-t", "--", path]).split()
+    wanted = os.stat(path)
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            with contextlib.suppress(OSError):
+                if os.path.samestat(os.stat(os.path.join(folder, name)), wanted):
+                    return True
+    return False
+
+
+def _words(pid: int) -> list[str]:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return os.fsdecode(file.read()).split("\0")
+    except OSError:
+        return _output(["ps", "-o", "args=", "-p", str(pid)]).split()
+
+
+def _output(command: list[str]) -> str:
+    try:
+        ended = subprocess.run(command, capture_output=True, timeout=5, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return os.fsdecode(ended.stdout)
+
+
+# --- the doors
+
+_CONNECTION = 1.0  # seconds for a connection
+
+
+class OpenDoor(NamedTuple):
+    """A door that is open, as other programs of this user may know it. `vaults`: name in addresses -> folder."""
+
+    url: str
+    pid: int
+    vaults: dict[str, str]
+    is_private: bool  # whether only this machine reaches it
+    until_stop: bool  # whether `vaultmem stop` ends it together with the agent
+
+
+def open_doors(vault: str) -> list[OpenDoor]:
+    """The doors of this user that serve a vault. A file that a killed one left is removed."""
+    result = []
+    for name in sorted(os.listdir(_doors())):
+        place = os.path.join(_doors(), name)
+        with contextlib.suppress(OSError, ValueError, TypeError), open(place, "rb") as file:
+            one = OpenDoor(**json.load(file))
+            if _answers(one.url):
+                result.append(one)
+                continue
+        if not name.endswith(".tmp"):
+            with contextlib.suppress(OSError):
+                os.unlink(place)
+    return [one for one in result if vault in one.vaults.values()]
+
+
+@contextlib.contextmanager
+def announced(door: OpenDoor) -> Iterator[None]:
+    """Let others know of a door while it is open."""
+    place = os.path.join(_doors(), f"{door.pid}.json")
+    paths.replace_private(place, json.dumps(door._asdict()))
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(place)
+
+
+def end_doors(doors: list[OpenDoor]) -> None:
+    """End doors, and wait until they are gone, with the agents that they have started."""
+    until = time.monotonic() + PATIENCE
+    for one in doors:
+        terminate(one.pid)
+    while any(serves(one.pid) for one in doors) and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def _doors() -> str:
+    return paths.make_private(os.path.join(paths.state_root(), "doors"))
+
+
+def _answers(url: str) -> bool:
+    address = urlsplit(url)
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection((address.hostname or "", address.port or 0), _CONNECTION),
+    ):
+        return True
+    return False

@@ -1,0 +1,1 @@
+"""Vectors of blocks: stored, searched, and shared with a server."""

@@ -1,0 +1,232 @@
+"""Exact search by cosine over the rows of a file, piece by piece, so that memory stays flat."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaultmem.light import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from vaultmem.vectors.vectors import VectorStore
+
+
+Hits = list[tuple[int, float]]
+Allowed = NDArray[np.bool_] | NDArray[np.integer] | Sequence[int]
+
+ROWS_AT_ONCE = 8_192
+PICKED_AT_ONCE = 2_048  # rows copied out of the file one by one
+WORTH_PICKING = 4  # picking a row costs about four times as much as passing over it in order
+KEPT_MAPPED = 64 << 20  # bytes of the file that may count as memory of this process
+
+
+class VectorIndex(Protocol):
+    """A way to find the rows nearest to a vector."""
+
+    def search(self, query: NDArray[np.float32], k: int, allowed: Allowed | None = None) -> Hits:
+        """The `k` nearest of the allowed rows and their cosines, nearest first, ties by row.
+
+        `query` is normalised. `allowed` is row numbers, or one boolean per row; None is all rows.
+        Rows that do not exist are ignored.
+        """
+
+    def prepare(self) -> None:
+        """Spend the time that makes later searches fast. May take minutes; searches from other
+        threads go on meanwhile."""
+
+
+class ExactIndex:
+    """Compares every allowed row: always right, and fastest up to some ten thousand rows."""
+
+    def __init__(self, store: VectorStore) -> None:
+        self._store = store
+
+    def search(self, query: NDArray[np.float32], k: int, allowed: Allowed | None = None) -> Hits:
+        """See VectorIndex."""
+        matrix = self._store.matrix()
+        return nearest(matrix, query, k, row_numbers(allowed, len(matrix)))
+
+    def prepare(self) -> None:
+        """Nothing to do: the file is all there is."""
+
+
+def nearest(
+    matrix: NDArray[np.float32],
+    query: NDArray[np.float32],
+    k: int,
+    rows: NDArray[np.int64] | None,
+    first: int = 0,
+) -> Hits:
+    """The `k` rows of highest cosine among `rows` that are not below `first`.
+
+    `rows` are sorted; None is all.
+    """
+    if query.shape != matrix.shape[1:]:
+        raise ValueError(f"a query of shape {query.shape} for rows of {matrix.shape[1:]}")
+    best_rows = np.empty(0, dtype=np.int64)
+    best = np.empty(0, dtype=np.float32)
+    if k < 1:
+        return []
+    for numbers, cosines in _pieces(matrix, query.astype(np.float32), rows, first):
+        # A damaged file may hold NaN, which would count as the largest number.
+        np.nan_to_num(cosines, copy=False, nan=-1.0, posinf=-1.0, neginf=-1.0)
+        best_rows, best = _best(
+            np.concatenate((best_rows, numbers)), np.concatenate((best, cosines)), k
+        )
+    return [
+        (int(row), float(cosine))
+        for row, cosine in zip(best_rows, np.clip(best, -1.0, 1.0), strict=True)
+    ]
+
+
+def row_numbers(allowed: Allowed | None, count: int) -> NDArray[np.int64] | None:
+    """A filter as sorted row numbers below `count`, each once; None stays None."""
+    if allowed is None:
+        return None
+    rows = np.asarray(allowed)
+    if rows.dtype == np.bool_:
+        return np.flatnonzero(rows[:count]).astype(np.int64)
+    numbers = np.unique(rows.astype(np.int64))
+    return numbers[(numbers >= 0) & (numbers < count)]
+
+
+def _best(
+    rows: NDArray[np.int64], cosines: NDArray[np.float32], k: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    if len(rows) > k:
+        # All that are as near as the k-th, so that ties are settled by row and not by chance.
+        limit = np.partition(cosines, len(cosines) - k)[len(cosines) - k]
+        near = np.flatnonzero(cosines >= limit)
+        rows, cosines = rows[near], cosines[near]
+    order = np.lexsort((rows, -cosines))[:k]
+    return rows[order], cosines[order]
+
+
+def _pieces(
+    matrix: NDArray[np.float32],
+    query: NDArray[np.float32],
+    rows: NDArray[np.int64] | None,
+    first: int,
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    """Row numbers and cosines, a bounded number at a time."""
+    if rows is not None and len(rows) * WORTH_PICKING < len(matrix) - first:
+        rows = rows[np.searchsorted(rows, first) :]
+        for start in range(0, len(rows), PICKED_AT_ONCE):
+            picked = rows[start : start + PICKED_AT_ONCE]
+            yield picked, matrix[picked] @ query
+            _release(matrix, 0, len(matrix))
+    else:
+        for start in range(first, len(matrix), ROWS_AT_ONCE):
+            end = min(start + ROWS_AT_ONCE, len(matrix))
+            cosines = matrix[start:end] @ query
+            if rows is None:
+                yield np.arange(start, end), cosines
+            else:
+                inside = rows[np.searchsorted(rows, start) : np.searchsorted(rows, end)]
+                yield inside, cosines[inside - start]
+            _release(matrix, start, end)
+
+
+def _release(matrix: NDArray[np.float32], first: int, end: int) -> None:
+    """Hand pages that were read back to the system, which keeps them cached anyway."""
+    row = matrix.shape[1] * matrix.itemsize
+    if matrix.nbytes <= KEPT_MAPPED:
+        return
+    pages = _mapping(matrix)
+    if pages is None:
+        return
+    start = first * row // mmap.PAGESIZE * mmap.PAGESIZE
+    with contextlib.suppress(OSError):
+        pages.madvise(mmap.MADV_DONTNEED, start, end * row - start)
+
+
+def _mapping(matrix: NDArray[np.float32]) -> mmap.mmap | None:
+    holder: object = matrix
+    while isinstance(holder, np.ndarray):
+        holder = holder.base
+    holder = holder.obj if isinstance(holder, memoryview) else holder
+    return holder if isinstance(holder, mmap.mmap) else None
+
+
+# A file of rows: float32 numbers, little-endian, one row after the other, only ever added to.
+
+FLOAT = np.dtype("<f4")
+
+
+class RowFile:
+    """The rows of `path`, which is made when it is missing. Raises OSError."""
+
+    def __init__(self, path: Path, dimensions: int) -> None:
+        self._path = path
+        self._dimensions = dimensions
+        self._stride = dimensions * FLOAT.itemsize
+        self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
+        self._matrix: NDArray[np.float32] | None = None
+        sync_folder(path.parent)
+
+    def close(self) -> None:
+        """Let go of the file; arrays given out stay valid."""
+        self._file.close()
+
+    def whole(self, count: int) -> int:
+        """How many of `count` rows are there in full."""
+        return min(count, self._size() // self._stride)
+
+    def ends_at(self, count: int) -> bool:
+        """Whether the file holds exactly `count` rows."""
+        return self._size() == count * self._stride
+
+    def is_in_place(self) -> bool:
+        """Whether the path still leads to the file that is open."""
+        try:
+            return self._path.stat().st_ino == os.fstat(self._file.fileno()).st_ino
+        except FileNotFoundError:
+            return False
+
+    def matrix(self, count: int) -> NDArray[np.float32]:
+        """The first `count` rows, or as many as there are, mapped and read-only. Ask before each
+        use: to touch a mapped row that was cut off meanwhile would end the process."""
+        rows = self.whole(count)
+        if self._matrix is None or len(self._matrix) != rows:
+            self._matrix = self._map(rows)
+        return self._matrix
+
+    def write(self, start: int, block: NDArray[np.float32]) -> None:
+        """Make `block` the rows from `start` on, the last ones of the file; on disk on return."""
+        target = self._file.fileno()
+        self.cut(start)
+        data, done = memoryview(block.astype(FLOAT).tobytes()), 0
+        while done < len(data):
+            done += os.pwrite(target, data[done:], start * self._stride + done)
+        os.fsync(target)
+
+    def cut(self, count: int) -> None:
+        """Drop what follows the first `count` rows, such as the rest of an interrupted write."""
+        if self._size() > count * self._stride:
+            os.ftruncate(self._file.fileno(), count * self._stride)
+
+    def _map(self, count: int) -> NDArray[np.float32]:
+        if not count:
+            return np.empty((0, self._dimensions), dtype=FLOAT)
+        pages = mmap.mmap(self._file.fileno(), count * self._stride, access=mmap.ACCESS_READ)
+        return np.frombuffer(pages, dtype=FLOAT).reshape(count, self._dimensions)
+
+    def _size(self) -> int:
+        return os.fstat(self._file.fileno()).st_size
+
+
+def sync_folder(path: Path) -> None:
+    """Make a file, or new names in a folder, survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

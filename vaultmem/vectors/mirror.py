@@ -1,0 +1,198 @@
+"""The shared index: a vault's vectors on the server, and searches that need no more of this machine than its file."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import weakref
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaultmem.vectors.exact import Allowed, Hits, nearest, row_numbers
+from vaultmem.vectors.published import FIRST_SEAL, LEAVING, UNKNOWN, WITHHELD, Published, seal_of
+from vaultmem.vectors.shared_index import AwayError, Fact, Health, Place, Record, Server, Setup
+
+log = logging.getLogger("vaultmem.search.shared")
+
+AT_ONCE = 1_000  # records in one request
+NARROW = 10_000  # up to so many rows comparing them here is as fast
+NARROW_SHARE = 20  # and below one allowed row in so many the server would find mostly others
+SPARE = 2  # how much more than its share is asked for when there is a filter
+SILENCE = 20.0  # seconds in which a server that did not answer is not asked again by searches
+MOST = 4_000  # hits in one question
+
+
+class Mirror:
+    """See SharedIndex. The server only proposes rows: their cosines come from the vault's own file, and rows that the
+    server lacks (private notes, what waits) are compared here. While it is away all are."""
+
+    def __init__(self, setup: Setup, server: Server, writer: Server, narrow: int = NARROW) -> None:
+        """`writer` is the same server, for writes: they may take longer than a search waits."""
+        self._setup, self._server, self._writer, self._narrow = setup, server, writer, narrow
+        self._store = weakref.proxy(setup.store)
+        self._published = Published(setup.store, server.place)
+        self._writing = threading.Lock()
+        # Whether the seals were compared with the server's list since it was away.
+        self._is_sure = False
+        self._away_until = 0.0
+        self._said = ""
+
+    def search(self, query: NDArray[np.float32], k: int, allowed: Allowed | None = None) -> Hits:
+        """See VectorIndex."""
+        matrix = self._store.matrix()
+        rows = row_numbers(allowed, len(matrix))
+        proposed = self._candidates(query, k, rows, len(matrix))
+        if proposed is None:
+            return nearest(matrix, query, k, rows)
+        hidden = np.flatnonzero(self._published.seals()[: len(matrix)] < FIRST_SEAL)
+        here = hidden if rows is None else np.intersect1d(hidden, rows, assume_unique=True)
+        both = np.union1d(proposed[proposed < len(matrix)], here)
+        return nearest(matrix, query, k, both)
+
+    def prepare(self) -> None:
+        """Compare what was written with what the server has."""
+        with self._writing:
+            try:
+                self._compare()
+            except AwayError as error:
+                self._fail(error)
+
+    def publish(self, places: Mapping[bytes, Place | None], *, whole: bool) -> None:
+        """See SharedIndex."""
+        with self._writing:
+            self._plan(places, whole=whole)
+            try:
+                if not self._is_sure or self._published.is_new or self._writer.beat() != self._seen:
+                    self._compare()
+                    self._plan(places, whole=whole)
+                self._remove()
+                self._write(places)
+                self._said = ""
+            except AwayError as error:
+                self._fail(error)
+
+    def health(self) -> Health:
+        """See SharedIndex."""
+        problem = None
+        try:
+            self._server.beat()
+        except AwayError as error:
+            problem = f"{error}; search goes on on this machine, and what is new waits"
+        seals = self._published.seals()
+        return Health(problem, int(np.isin(seals, (UNKNOWN, LEAVING)).sum()))
+
+    def close(self) -> None:
+        """See SharedIndex."""
+        self._server.close()
+        self._writer.close()
+
+    # --- searching
+
+    def _candidates(
+        self, query: NDArray[np.float32], k: int, rows: NDArray[np.int64] | None, total: int
+    ) -> NDArray[np.int64] | None:
+        """At least `k` allowed rows near the query, as the server has them; None where comparing here is better."""
+        count = total if rows is None else len(rows)
+        fits = query.shape == (self._store.dimensions,) and k > 0
+        if not fits or count <= self._narrow or count * NARROW_SHARE < total:
+            return None
+        there = self._published.seals()[:total] >= FIRST_SEAL
+        inside = int(there.sum()) if rows is None else int(there[rows].sum())
+        wanted, size = min(k, inside), k if rows is None else SPARE * k * total // count
+        while wanted and size <= MOST and time.monotonic() >= self._away_until:
+            try:
+                hashes = self._server.nearest(query.tolist(), size, self._setup.vault)
+            except AwayError as error:
+                self._fail(error)
+                return None
+            found = np.array(sorted(self._store.known(hashes).values()), dtype=np.int64)
+            if rows is not None:
+                found = np.intersect1d(found, rows, assume_unique=True)
+            if len(found) >= wanted:
+                return found
+            if len(hashes) < size:
+                self._is_sure = False  # it has less than it was given
+                return None
+            size *= 4
+        return None
+
+    def _fail(self, error: AwayError) -> None:
+        self._away_until, self._is_sure = time.monotonic() + SILENCE, False
+        if str(error) != self._said:
+            log.warning("%s; search goes on on this machine", error)
+        self._said = str(error)
+
+    # --- writing
+
+    def _compare(self) -> None:
+        """Take the server's list for the truth: others write there, too, and it may have lost a write."""
+        listed = dict(self._writer.listed(self._setup.vault))
+        known = self._store.known(listed)
+        seals = self._published.seals()
+        truth = np.full(len(seals), UNKNOWN, dtype=seals.dtype)
+        for digest, row in known.items():
+            if row < len(truth):
+                truth[row] = max(listed[digest], FIRST_SEAL)
+        changed = np.flatnonzero((truth != seals) & ((truth != UNKNOWN) | (seals != WITHHELD)))
+        keep = seals[changed] == LEAVING
+        self._published.mark(changed[~keep], truth[changed[~keep]])
+        self._published.is_new = False
+        self._is_sure, self._seen = True, self._writer.beat()
+
+    def _plan(self, places: Mapping[bytes, Place | None], *, whole: bool) -> None:
+        """Mark what is to go there, and what must not stay, so that a kill forgets neither."""
+        rows = self._store.known(places)
+        seals = self._published.seals()
+        total = len(seals)
+        wanted = np.array([row for key, row in rows.items() if places[key]], dtype=np.int64)
+        unwanted = np.array([row for key, row in rows.items() if not places[key]], dtype=np.int64)
+        if whole:
+            unwanted = np.setdiff1d(np.arange(total), wanted)
+        wanted, unwanted = wanted[wanted < total], unwanted[unwanted < total]
+        self._published.mark(wanted[seals[wanted] == WITHHELD], UNKNOWN)
+        is_there = seals[unwanted] >= FIRST_SEAL
+        self._published.mark(unwanted[seals[unwanted] == UNKNOWN], WITHHELD)
+        self._published.mark(unwanted[is_there], LEAVING)
+
+    def _remove(self) -> None:
+        """Remove what is private or gone."""
+        leaving = np.flatnonzero(self._published.seals() == LEAVING)
+        for start in range(0, len(leaving), AT_ONCE):
+            part = leaving[start : start + AT_ONCE]
+            hashes = [self._store.hash_at(int(row)) for row in part]
+            self._writer.remove(self._setup.vault, [one for one in hashes if one is not None])
+            self._published.mark(part, WITHHELD)
+
+    def _write(self, places: Mapping[bytes, Place | None]) -> None:
+        seals = self._published.seals()
+        todo: list[tuple[int, int, Record, Place]] = []
+        for digest, row in self._store.known(places).items():
+            place = places[digest]
+            if place is None or row >= len(seals):
+                continue
+            metadata = self._metadata(place)
+            seal = seal_of(metadata | {"texts": self._server.texts})
+            if int(seals[row]) != seal:
+                todo.append((row, seal, Record(digest, metadata | {"seal": seal}), place))
+        for start in range(0, len(todo), AT_ONCE):
+            part = sorted(todo[start : start + AT_ONCE], key=lambda one: one[0])
+            rows = [row for row, _, _, _ in part]
+            # A record that is there would keep facts that are gone.
+            changed = [record.hash for row, _, record, _ in part if seals[row] >= FIRST_SEAL]
+            if changed:
+                self._writer.remove(self._setup.vault, changed)
+            records = [self._with_text(record, place) for _, _, record, place in part]
+            self._writer.put(self._setup.vault, records, self._store.matrix()[rows].tolist())
+            self._published.mark(rows, [seal for _, seal, _, _ in part])
+
+    def _metadata(self, place: Place) -> dict[str, Fact]:
+        own: dict[str, Fact] = {"vault": self._setup.vault, "path": place.path}
+        return {**place.facts, **own, "line": place.line, "end_line": place.end_line}
+
+    def _with_text(self, record: Record, place: Place) -> Record:
+        if not self._server.texts:
+            return record
+        return record._replace(text=self._setup.text(place, record.hash) or " ")
