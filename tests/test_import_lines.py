@@ -256,6 +256,14 @@ def test_the_shape_of_memory_cli_comes_back(tmp_path: Path, kind: str) -> None:
     assert read["links"] == [LINKED["ID"]]
 
 
+def test_a_line_of_another_program_is_refused_with_the_option_that_reads_it(tmp_path: Path) -> None:
+    vault = made(tmp_path / "v", "obsidian")
+    for shape, theirs in (("memories", THEIRS), ("memory-cli", CLI)):
+        (refused,) = took(vault, json.dumps(theirs), code=1)["failed"]
+        assert refused["reason"].endswith(f"; --format {shape} reads it")
+        assert took(vault, json.dumps(theirs), "--format", shape)["new"] == 1
+
+
 @each_case(
     "broken", [{}, {"content": ""}, {"content": 5}, {"content": "x", "created_at": "soon"}, {"content": "x", "deleted": "no"},
                {"content": "x", "decay_policy": "never"}, {"content": "x", "agent": ["a"]}, {"content": "x", "id": 7}]

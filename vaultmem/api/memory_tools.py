@@ -204,7 +204,7 @@ def pending(vault: Vault, call: Call) -> Outcome:
         lines.append(f"- and {older} overdue for more than two weeks")
     names = ("id", "section", "due", "source")
     data = [{name: one[name] for name in names if one.get(name)} for one in recent]
-    text = listing(f"{len(items)} wait", lines, "nothing waits")
+    text = listing(f"{len(items)} pending", lines, "nothing is pending")
     return Outcome(text, {"items": data, "count": len(items)})
 
 

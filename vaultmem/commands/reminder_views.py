@@ -109,7 +109,7 @@ def pending(args: Namespace, output: Output) -> int:
         output.data({**items, "count": count})
         return 0
     if not count:
-        output.remark(f"vaultmem: nothing waits for you in the next {plural(args.days, 'day')}")
+        output.remark(f"vaultmem: nothing is pending in the next {plural(args.days, 'day')}")
     older = [] if args.all else sections.pop("older")
     most = count + len(sections["preferences"]) if args.all else MOST_ROWS
     _show_sections(sections, args.days, output, most)

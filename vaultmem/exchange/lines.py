@@ -110,9 +110,9 @@ def _no_number(word: str) -> float:
 def memory(result: Json) -> Exchanged:
     """The memory of a line in our shape. Raises VaultmemError, which says what is wrong with it."""
     if unknown := result.keys() - set(_KNOWN):
-        raise VaultmemError(f"it has {min(unknown)[:40]!r}, which no line has")
+        raise VaultmemError(f"it has {min(unknown)[:40]!r}, which no line has{_advice(result)}")
     if missing := next((name for name in ("content", "properties") if name not in result), ""):
-        raise VaultmemError(f'it has no "{missing}"')
+        raise VaultmemError(f'it has no "{missing}"{_advice(result)}')
     archived = result.get("archived", False)
     if not isinstance(archived, bool):
         raise VaultmemError('"archived" is not true or false')
@@ -120,6 +120,17 @@ def memory(result: Json) -> Exchanged:
     properties = checked_properties(result["properties"])
     own = checked_id(text(result, "id")) if result.get("id") else ""
     return Exchanged(own, path, archived, properties, text(result, "content"), _file(result))
+
+
+def _advice(result: Json) -> str:
+    """How to read a line in the shape of another program."""
+    for shape, fields in (
+        (MEMORIES, _MEMORIES_FIELDS),
+        (MEMORY_CLI, (*_CLI_FIELDS, "ContentHash")),
+    ):
+        if result and result.keys() <= set(fields):
+            return f"; --format {shape} reads it"
+    return ""
 
 
 def text(result: Json, name: str) -> str:
