@@ -124,6 +124,8 @@ def _clashes(record: Record, data: Record) -> str:
         lines += f"\nsays the same as {quote(str(one['title']))} ({short_id(one['id'])}): {then}"
     if record.get("replaced"):
         lines += "\nreplaced: what this contradicts went to the archive"
+    if taken := _records(record, "redacted"):
+        lines += f"\ntaken out, for no memory should hold it: {', '.join(map(str, taken))}"
     return lines
 
 

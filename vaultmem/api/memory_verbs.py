@@ -60,13 +60,9 @@ PROJECT = Param("project", "the project it belongs to")
 SOURCE = Param("source", "where it comes from")
 ROLE = Param("personality", "the role the assistant plays")
 TYPE = Param("type", "what kind it is, in your own words")
-DECAY = Param(
-    "decay", "stable, contextual, reinforceable or fsrs; the category's own if left out", choices="memories.model:POLICIES"
-)
-TITLE, REPLACES = (
-    Param("title", "what to call it"),
-    Param("replaces", "a memory whose place it takes; it goes to the archive", metavar="ID", known=f"{_TYPED}memories"),
-)
+DECAY = Param("decay", "stable, contextual, reinforceable or fsrs; the category's own if left out", choices="memories.model:POLICIES")
+TITLE = Param("title", "what to call it")
+REPLACES = Param("replaces", "a memory whose place it takes; it goes to the archive", metavar="ID", known=f"{_TYPED}memories")
 UNDO = flag("undo", "take the answer back")
 HOW = (
     flag("semantic", "also by meaning, loading the model (default: where the agent has it loaded)", flag="-s", default=None,

@@ -43,6 +43,7 @@ log = logging.getLogger("vaultmem.tools")
 GROUP = "vaultmem.tools"  # of entry points: a Tool, several of them, or a function that is given the toolbox
 MOST = 1_000_000  # characters of arguments, and of an answer
 MOST_TEXT = 100_000  # characters of text that a model gets at once
+_END = re.compile(r"^(?:`{3,}|</\w+>)$", re.MULTILINE)  # of what is quoted
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
 
@@ -198,7 +199,10 @@ def _bound(outcome: Outcome) -> Outcome:
     """The outcome within the size that every door accepts."""
     text, data = outcome
     if len(text) > MOST_TEXT:
-        text = f"{text[:MOST_TEXT]}\n(cut off here: {len(outcome.text):,} characters)"
+        line = text.rfind("\n", MOST_TEXT - 200, MOST_TEXT)
+        at = MOST_TEXT if line < 0 else line
+        ends = _END.findall(text, at)[-1:]  # what is quoted stays between its marks
+        text = "\n".join([text[:at], *ends, f"(cut off here: {len(text):,} characters)"])
     if len(rpc.to_json(data)) > MOST * 9 // 10:
         data = {"cut": True}
     return Outcome(text, data)

@@ -11,11 +11,9 @@ from vaultmem.api.verbs import (
 
 _ANY = Param("id", "id, title or path", needed=True)
 _SHAPES = "exchange.lines:SHAPES"
-_ITEM = Param(
-    "ids", "an item as pending.md and vaultmem pending show it, vm-xxxxxx, or the beginning of its id (4 letters); or a "
-    "task as vaultmem tasks shows it, NOTE:LINE", kind="texts", place="+", metavar="ID", needed=True,
-    known="commands.completion:pending",
-)
+_ITEM = Param("ids", "an item as pending.md and vaultmem pending show it, vm-xxxxxx, or the beginning of its id (4 letters); or a "
+              "task as vaultmem tasks shows it, NOTE:LINE", kind="texts", place="+", metavar="ID", needed=True,
+              known="commands.completion:pending")
 _ANSWER = (_ITEM, UNDO, *WRITES)
 _KEY = Param("key", "the name of the property", place="1", metavar="KEY", needed=True)
 _COMMIT = Param("commit", "as vaultmem history names it", place="1", metavar="COMMIT", needed=True)
