@@ -12,7 +12,7 @@ from vaultmem import Vault
 from vaultmem.adapter.services import Question
 from vaultmem.errors import LlmError
 from vaultmem.memories.conversation import derived_id
-from vaultmem_chat.turn_queue import Item
+from vaultmem_chat.learning.turn_queue import Item
 
 AT = 1_795_000_000.0
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from tests.agent_run import until
 from tests.lazy import Lazy
 from tests.scripted_llm import ScriptedLlm
+from vaultmem_chat.learning.turn_queue import Item
 from vaultmem_chat.proxy import proxy
 from vaultmem_chat.proxy.proxy import Overrides, Proxy
-from vaultmem_chat.turn_queue import Item
 from vaultmem_server import serving
 
 openai = Lazy("openai")

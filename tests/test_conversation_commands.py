@@ -10,7 +10,7 @@ import pytest
 from tests.cases import each_case
 from tests.cli_run import Ran, one_line, ran
 from vaultmem import Vault
-from vaultmem_chat.turn_queue import FOLDER, Turns
+from vaultmem_chat.learning.turn_queue import FOLDER, Turns
 
 
 @pytest.fixture

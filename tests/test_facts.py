@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.effort import is_linear
 from tests.laws import examples
-from vaultmem_chat.fact_questions import LONGEST, MOST, plausible, question, read
+from vaultmem_chat.learning.fact_questions import LONGEST, MOST, plausible, question, read
 from vaultmem_languages.facts import facts_in
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)  # a Sunday

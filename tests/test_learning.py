@@ -9,9 +9,10 @@ import pytest
 from tests.learned import AT, Scripted, facts, item, opened, turns
 from vaultmem import Vault
 from vaultmem.errors import LlmError
-from vaultmem_chat import learning, summarizer
-from vaultmem_chat.learning import Source, take_in, write_down
-from vaultmem_chat.reconcile import neighbours
+from vaultmem_chat import summarizer
+from vaultmem_chat.learning import learning
+from vaultmem_chat.learning.learning import Source, take_in, write_down
+from vaultmem_chat.learning.reconcile import neighbours
 
 __all__ = ["opened"]  # fixtures
 

@@ -10,8 +10,9 @@ import pytest
 from tests.learned import AT, Scripted, facts, item, opened, turns
 from vaultmem import Vault
 from vaultmem.memories.conversation import derived_id
-from vaultmem_chat import learning, memory_context
-from vaultmem_chat.turn_queue import NOTED
+from vaultmem_chat import memory_context
+from vaultmem_chat.learning import learning
+from vaultmem_chat.learning.turn_queue import NOTED
 
 __all__ = ["opened"]  # fixtures
 

@@ -32,7 +32,7 @@ from tests.scripted_llm import (
 from vaultmem import MemoryClient, Vault
 from vaultmem.errors import LlmError, UsageError, VaultmemError
 from vaultmem_chat import talk as chat
-from vaultmem_chat.turn_queue import FOLDER, Turns
+from vaultmem_chat.learning.turn_queue import FOLDER, Turns
 
 FACT = "The user's wife is named Anne"
 

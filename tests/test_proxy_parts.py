@@ -19,7 +19,9 @@ from vaultmem import Vault
 from vaultmem.credentials import Key
 from vaultmem.embedding import embed
 from vaultmem.errors import VaultmemError
-from vaultmem_chat import worker
+from vaultmem_chat.learning import worker
+from vaultmem_chat.learning.turn_queue import Item
+from vaultmem_chat.learning.worker import Worker
 from vaultmem_chat.llm.replies import Answer
 from vaultmem_chat.proxy import proxy
 from vaultmem_chat.proxy.chat_memory import Learners
@@ -32,8 +34,6 @@ from vaultmem_chat.proxy.upstream import (
     for_upstream,
     leads_out,
 )
-from vaultmem_chat.turn_queue import Item
-from vaultmem_chat.worker import Worker
 from vaultmem_server.guard import Guard
 from vaultmem_server.serving import listen
 

@@ -22,7 +22,7 @@ from tests.lazy import Lazy
 from tests.proxy_run import user
 from tests.scripted_llm import Arguments, Reply, ScriptedLlm, scripted_llm, status, text
 from vaultmem import Vault
-from vaultmem_chat.turn_queue import FOLDER, Turns
+from vaultmem_chat.learning.turn_queue import FOLDER, Turns
 from vaultmem_server.serving import listen
 
 openai = Lazy("openai")

@@ -12,11 +12,11 @@ import pytest
 
 from vaultmem.errors import StateError
 from vaultmem_chat.bodies import Chat, read
+from vaultmem_chat.learning.turn_queue import Item, Turns
 from vaultmem_chat.memory_context import Context, Limits
 from vaultmem_chat.proxy import chat_memory
 from vaultmem_chat.proxy.chat_memory import ChatTurns, LastTurn, Recalled, RecallPool
 from vaultmem_chat.proxy.chats import _summary
-from vaultmem_chat.turn_queue import Item, Turns
 
 
 def chat(said: str, *before: str) -> Chat:

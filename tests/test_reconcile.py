@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.laws import examples
-from vaultmem_chat.reconcile import (
+from vaultmem_chat.learning.reconcile import (
     LONGEST,
     SCHEMA,
     STRATEGIES,

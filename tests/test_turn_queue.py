@@ -17,8 +17,8 @@ import pytest
 from tests.kill_points import kill_everywhere
 from vaultmem.errors import StateError
 from vaultmem.memories.conversation import derived_id
-from vaultmem_chat import turn_queue
-from vaultmem_chat.turn_queue import OPEN_FOR, Turns
+from vaultmem_chat.learning import turn_queue
+from vaultmem_chat.learning.turn_queue import OPEN_FOR, Turns
 
 ROOT = Path(__file__).parents[1]
 
@@ -114,7 +114,7 @@ def test_one_is_the_worker_at_a_time_and_a_killed_one_is_none(turns: Turns) -> N
     assert second is not None
     with second:
         pass
-    code = f"import os; from vaultmem_chat.turn_queue import Turns; c = Turns({turns.folder!r}).claim(); c.__enter__(); os._exit(9)"
+    code = f"import os; from vaultmem_chat.learning.turn_queue import Turns; c = Turns({turns.folder!r}).claim(); c.__enter__(); os._exit(9)"
     subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT)
     third = turns.claim()
     assert third is not None

@@ -16,11 +16,11 @@ from vaultmem import Vault
 from vaultmem.adapter.services import Question
 from vaultmem.client import AgentError
 from vaultmem.errors import ConfigError, StateError, VaultmemError
-from vaultmem_chat import learning
-from vaultmem_chat import worker as working
-from vaultmem_chat.learning import Learned
-from vaultmem_chat.turn_queue import Item, Turns
-from vaultmem_chat.worker import Worker
+from vaultmem_chat.learning import learning
+from vaultmem_chat.learning import worker as working
+from vaultmem_chat.learning.learning import Learned
+from vaultmem_chat.learning.turn_queue import Item, Turns
+from vaultmem_chat.learning.worker import Worker
 
 __all__ = ["opened"]  # fixtures
 

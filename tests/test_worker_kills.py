@@ -22,8 +22,8 @@ from vaultmem import Vault
 from vaultmem.adapter.services import Question
 from vaultmem.errors import VaultmemError
 from vaultmem.vault.write import create as real_create
-from vaultmem_chat import worker as working
-from vaultmem_chat.worker import Worker
+from vaultmem_chat.learning import worker as working
+from vaultmem_chat.learning.worker import Worker
 
 __all__ = ["opened"]  # fixtures
 
@@ -69,7 +69,7 @@ CHILD = """
 import sys, time
 from vaultmem import Vault
 from vaultmem.client import AgentError
-from vaultmem_chat.worker import Worker
+from vaultmem_chat.learning.worker import Worker
 with Vault(sys.argv[1]) as vault:
     worker = Worker(vault)
     if sys.argv[2] == "speak":

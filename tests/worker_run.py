@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vaultmem import Vault
-from vaultmem_chat.worker import Worker
+from vaultmem_chat.learning.worker import Worker
 
 
 @pytest.fixture

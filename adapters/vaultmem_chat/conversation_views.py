@@ -23,7 +23,7 @@ from vaultmem.output import Output, table
 from vaultmem.text.values import plural
 
 if TYPE_CHECKING:
-    from vaultmem_chat.learning import Learned
+    from vaultmem_chat.learning.learning import Learned
 
 MOST_READ = 1_048_576  # bytes of stdin
 MOST_FACTS = 200
@@ -107,8 +107,8 @@ def _forget(args: Namespace, output: Output) -> None:
 
 def _learn(args: Namespace, output: Output) -> None:
     """Work the queue once."""
+    from vaultmem_chat.learning.worker import Worker
     from vaultmem_chat.llm.llm import open_model
-    from vaultmem_chat.worker import Worker
 
     learned: list[Learned] = []
     with vault_of(args, output) as vault:
@@ -129,7 +129,7 @@ def _learn(args: Namespace, output: Output) -> None:
 def add(args: Namespace, output: Output) -> int:
     """Add facts to a conversation, and say what became of each."""
     facts = _facts(args.text)
-    from vaultmem_chat.learning import Source, take_in, write_down
+    from vaultmem_chat.learning.learning import Source, take_in, write_down
     from vaultmem_chat.llm.llm import Budget, open_model
 
     with vault_of(args, output) as vault:

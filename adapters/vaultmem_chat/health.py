@@ -12,8 +12,8 @@ from vaultmem.api import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.notes.places import ENTRIES
 from vaultmem.text.values import plural
-from vaultmem_chat import turn_queue
-from vaultmem_chat.turn_queue import FOLDER, Turns
+from vaultmem_chat.learning import turn_queue
+from vaultmem_chat.learning.turn_queue import FOLDER, Turns
 
 LEARN = "vaultmem conversations learn"
 # How bad, what, what to do, where, and the command that mends it.

@@ -17,7 +17,7 @@ from vaultmem.text.values import TYPE_CHECKING
 from vaultmem_chat.conversation_views import MOST_READ, show_learned
 
 if TYPE_CHECKING:
-    from vaultmem_chat.learning import Learned
+    from vaultmem_chat.learning.learning import Learned
     from vaultmem_chat.memory_client import MemoryClient
 
     Messages = list[dict[str, object]]

@@ -41,7 +41,7 @@ def init(args: Namespace, output: Output) -> int:
                     {"vault": vault.path, "state": state, "written": written, "dry_run": True}
                 )
             return 0
-        from vaultmem.doctor import languages  # init alone needs it
+        from vaultmem.service.doctor import languages  # init alone needs it
 
         seconds = run_sync(vault, output).seconds
         counts = vault.counts()

@@ -244,8 +244,8 @@ def span(seconds: float) -> str:
 
 def doctor(args: Namespace, output: Output) -> int:
     """Examine the installation, the state, the notes and the agent. Changes nothing."""
-    from vaultmem.doctor import examine, worst_first
     from vaultmem.service import health
+    from vaultmem.service.doctor import examine, worst_first
 
     with Vault(args.vault) as vault:
         findings = examine(vault)

@@ -11,13 +11,13 @@ from contextlib import closing, suppress
 from vaultmem import __version__, paths, plugins
 from vaultmem import now as clock
 from vaultmem.api import Vault
-from vaultmem.doctor import Finding
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.index.catalog import Catalog, spoken
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING, TypedDict
 from vaultmem.reminders.notify import notification_findings
 from vaultmem.service import log, service
+from vaultmem.service.doctor import Finding
 from vaultmem.service.life import holder
 from vaultmem.text.values import plural, value
 

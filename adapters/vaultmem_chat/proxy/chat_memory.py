@@ -24,9 +24,9 @@ from vaultmem.api import Vault
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError, VaultmemError
 from vaultmem_chat.bodies import Chat
+from vaultmem_chat.learning.turn_queue import SERVICE, Item, Turns
 from vaultmem_chat.memory_context import Context, Limits, context_for
 from vaultmem_chat.proxy.upstream import carries_key
-from vaultmem_chat.turn_queue import SERVICE, Item, Turns
 from vaultmem_server.guard import Headers, header
 
 log = logging.getLogger("vaultmem.proxy")

@@ -15,12 +15,12 @@ from vaultmem.text.titles import conversation_problem
 from vaultmem.text.values import plural
 from vaultmem_chat import bodies
 from vaultmem_chat.bodies import Chat
+from vaultmem_chat.learning.turn_queue import NOTHING, RECALLED, ChatCounts
 from vaultmem_chat.llm.replies import Answer, ResponsesAnswer
 from vaultmem_chat.llm.wire import Events
 from vaultmem_chat.memory_context import Context
 from vaultmem_chat.proxy.chat_memory import ChatTurns, Learners, Recalled, RecallPool, Turn
 from vaultmem_chat.proxy.upstream import Reply, Request, Upstream, UpstreamError, for_upstream
-from vaultmem_chat.turn_queue import NOTHING, RECALLED, ChatCounts
 from vaultmem_server.guard import Headers, header
 
 log = logging.getLogger("vaultmem.proxy")

@@ -19,15 +19,15 @@ from vaultmem.errors import ConfigError, LlmError, UsageError, VaultmemError
 from vaultmem.memories.conversation import TURNS, USER
 from vaultmem.text import times, urls
 from vaultmem.text.values import plural
-from vaultmem_chat.learning import Learned
+from vaultmem_chat.learning.learning import Learned
+from vaultmem_chat.learning.turn_queue import ChatCounts
+from vaultmem_chat.learning.worker import Worker, service_of
 from vaultmem_chat.llm.llm import open_model
 from vaultmem_chat.memory_context import limits_of
 from vaultmem_chat.proxy import app
 from vaultmem_chat.proxy.chat_memory import ChatTurns, LastTurn, Learners, RecallPool
 from vaultmem_chat.proxy.chats import COMPLETIONS, RESPONSES, Chats, Parts
 from vaultmem_chat.proxy.upstream import Upstream
-from vaultmem_chat.turn_queue import ChatCounts
-from vaultmem_chat.worker import Worker, service_of
 from vaultmem_server import serving
 from vaultmem_server.guard import Guard, is_loopback
 

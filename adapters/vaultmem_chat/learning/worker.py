@@ -16,9 +16,9 @@ from vaultmem.config import Config
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.index.catalog import spoken
 from vaultmem.text import urls
-from vaultmem_chat.learning import Learned, keep_turn, learn
+from vaultmem_chat.learning.learning import Learned, keep_turn, learn
+from vaultmem_chat.learning.turn_queue import FOLDER, SERVICE, Item, Turns
 from vaultmem_chat.llm.llm import within_budget
-from vaultmem_chat.turn_queue import FOLDER, SERVICE, Item, Turns
 
 log = logging.getLogger("vaultmem.conversations")
 

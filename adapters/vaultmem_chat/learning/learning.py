@@ -35,12 +35,13 @@ from vaultmem.search.query import Ask, Filter
 from vaultmem.text import secrets
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import fine_stamp
-from vaultmem_chat import fact_questions, reconcile, summarizer
+from vaultmem_chat import summarizer
 from vaultmem_chat.conversations import entry_of
 from vaultmem_chat.conversing import truncate
-from vaultmem_chat.reconcile import Decisions, Existing
-from vaultmem_chat.turn_queue import FACTS as FOUND
-from vaultmem_chat.turn_queue import NOTED, Item
+from vaultmem_chat.learning import fact_questions, reconcile
+from vaultmem_chat.learning.reconcile import Decisions, Existing
+from vaultmem_chat.learning.turn_queue import FACTS as FOUND
+from vaultmem_chat.learning.turn_queue import NOTED, Item
 
 NEWEST = 100  # facts; one turn has three, and in between others may have been added
 LARGE = 300_000  # characters of a batch as JSON, above which its entries are written one by one

@@ -1,0 +1,1 @@
+"""What is learned from turns: queued, asked about, reconciled with what is known."""
