@@ -311,3 +311,16 @@ def test_a_damaged_history(indexed: Path) -> None:
     ]
     (what,) = [what for what in found(indexed) if "history" in what]
     assert "set aside" in what
+
+
+@pytest.mark.parametrize("command", ["search roof", "tasks", "pending", "unresolved"])
+def test_who_asks_an_old_index_hears_how_old_it_is(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    later = time.time() + 3 * 86_400 + 60
+    monkeypatch.setattr(time, "time", lambda: later)
+    words = (*command.split(), "--vault", str(indexed))
+    assert (
+        "the index is 3 days old; vaultmem sync refreshes it" in ran(*words, "--format", "text").err
+    )
+    assert "days old" not in ran(*words, "--format", "json").err

@@ -121,7 +121,18 @@ def open_vault(args: Namespace, output: Output) -> Vault:
     if vault is not args.vault and not vault.is_indexed():
         output.remark(f"vaultmem: indexing {vault.path} for the first time")
         show_sync(run_sync(vault, output), output)
+    elif vault is not args.vault and not output.as_json:
+        _remark_age(vault, output)
     return vault
+
+
+def _remark_age(vault: Vault, output: Output) -> None:
+    """An index of yesterday may not know what was written today."""
+    synced = vault.searcher().catalog.meta("synced")
+    days_old = (now.seconds() - int(synced or 0)) // 86400
+    if synced and days_old >= 1:
+        age = plural(int(days_old), "day")
+        output.remark(f"vaultmem: the index is {age} old; vaultmem sync refreshes it")
 
 
 def warn(vault: Vault, output: Output) -> None:

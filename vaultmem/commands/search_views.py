@@ -7,7 +7,6 @@ import os
 import re
 import sys
 
-from vaultmem import now as clock
 from vaultmem import screen
 from vaultmem.api import OFF, WORDS_ALONE, Vault
 from vaultmem.commands.rendering import embed_first, open_vault, params_of
@@ -16,7 +15,7 @@ from vaultmem.memories.access import Viewer, viewer
 from vaultmem.memories.model import policy
 from vaultmem.output import Output
 from vaultmem.search.query import Answer, Ask, Filter, Hit
-from vaultmem.text.values import RECORDS, TYPE_CHECKING, lazy, plural
+from vaultmem.text.values import RECORDS, TYPE_CHECKING, lazy
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -77,7 +76,6 @@ def search(args: Namespace, output: Output) -> int:
             output.data({"results": results, "count": len(results)})
         else:
             _show_results(answer, whose, output)
-            _remark_age(vault, output)
         if args.open and answer.results:
             first = answer.results[0]
             _open(first.uri, os.path.join(vault.path, first.path))
@@ -197,15 +195,6 @@ def _mark(result: Hit, span: tuple[int, int], output: Output) -> str:
             match = output.paint(result.snippet[start:end], "bold", "yellow")
             text, at = text + result.snippet[at:start] + match, end
     return text + result.snippet[at : span[1]]
-
-
-def _remark_age(vault: Vault, output: Output) -> None:
-    """An index of yesterday may not know what was written today."""
-    synced = vault.searcher().catalog.meta("synced")
-    days_old = (clock.seconds() - int(synced or 0)) // 86400
-    if synced and days_old >= 1:
-        age = plural(int(days_old), "day")
-        output.remark(f"vaultmem: the index is {age} old; vaultmem sync refreshes it")
 
 
 def _open(uri: str, path: str) -> None:
