@@ -86,6 +86,10 @@ def test_a_dry_run(vault: Path) -> None:
     assert report(vault, "done", call, "--dry-run")["items"][0]["dry_run"]
     assert tree_hash(vault) == before
     assert "call Anne" in ids(vault)
+    on(vault, "done", call)
+    undone = on(vault, "undo", "--last", "--dry-run")
+    assert undone.out.endswith(f"  {call} would be open: call Anne\n")
+    assert undone.err == ""
 
 
 def test_what_is_wrong_is_said_and_the_others_are_answered(vault: Path) -> None:

@@ -323,9 +323,8 @@ def _show_undone(report: UndoReport, output: Output) -> None:
     would, done = would_be(dry_run=report["dry_run"]), "redone" if report["redone"] else "undone"
     for one in report["undone"]:
         output.line(f"{would}{done}: {_entry_line(one, output)}")
-    for answer in answers:
-        id_ = output.paint(answer["id"], "yellow")
-        output.line(f"  {id_} {would}{answer['state']}: {answer['text']}")
+    for it in answers:
+        output.line(f"  {output.paint(it['id'], 'yellow')} {would}{it['state']}: {it['text']}")
     for change in changes:
         before, after = change["path"], change["target"]
         move = str(after) if before in (None, after) else f"{before} → {after}"
@@ -337,7 +336,8 @@ def _show_undone(report: UndoReport, output: Output) -> None:
     many = ", ".join(f"{plural(count, 'file')} {state}" for count, state in counts if count)
     back = "undo --last takes it back" if report["redone"] else "undo --redo does it again"
     then = "" if report["dry_run"] else f"vaultmem {back}"
-    output.remark(f"vaultmem: {'; '.join(filter(None, (many, then)))}")
+    if said := "; ".join(filter(None, (many, then))):  # of answers alone, a dry run has said it all
+        output.remark(f"vaultmem: {said}")
     for skipped in refused:
         output.remark(f"vaultmem: not {done}: {_reason(skipped)}")
 
