@@ -273,6 +273,19 @@ def test_today_lists_nothing_twice_and_nothing_that_is_not_due(door: Door, me: B
     assert ">Accept</button>" in text
 
 
+def test_a_memory_of_the_inbox_is_filed_by_its_text_unless_a_category_is_chosen(
+    door: Door, me: Browser
+) -> None:
+    made = door.ask("write", "me", content="Bo prefers window seats to aisle seats.").data
+    page = f"/ui/memory?id={made['id']}"
+    assert re.findall(r'<select name="category"><option value="([^"]+)"', me.get(page)) == ["-"]
+    me.act("file", id=made["id"], category="-")
+    assert door.ask("read", "me", id=made["id"]).data["category"] == "preferences"
+    assert '<option value="-"' not in me.get(page)
+    me.act("file", id=made["id"], category="habits")
+    assert door.ask("read", "me", id=made["id"]).data["category"] == "habits"
+
+
 class Blocks(HTMLParser):
     """Finds what ends a paragraph before its own end tag does."""
 

@@ -13,6 +13,7 @@ Form = Mapping[str, str]
 Action = Callable[[Reader, Form, Translator], Awaitable[Notice]]
 REMEDIES = {"sync", "sync --rebuild", "conversations learn", "start"}
 RUN = "jobs run "
+LIKELIEST = "-"  # of the categories, the one that the text suggests
 _MOST = 2_000  # memories that one action changes
 
 
@@ -151,7 +152,7 @@ _EACH: dict[str, tuple[str, str, dict[str, Callable[[str], object]]]] = {
     "delete": ("delete", "forgotten", {}),
     "restore": ("restore", "restored", {}),
     "reinforce": ("reinforce", "confirmed as still true", {}),
-    "file": ("upgrade", "filed", {"category": str}),
+    "file": ("upgrade", "filed", {"category": lambda name: None if name == LIKELIEST else name}),
     "tag": ("tag", "tagged", {"add": str.split}),
     "promote": ("promote-fact", "it is a memory now", {}),
 }

@@ -9,12 +9,20 @@ import htpy as h
 
 from vaultmem.memories.model import CATEGORIES
 from vaultmem_web import drawing, views
+from vaultmem_web.actions import LIKELIEST
 from vaultmem_web.data import Record, Visit, named
 from vaultmem_web.texts import prose
 from vaultmem_web.views import Page, button, form, note_link, url, when
 
 FIRST_ROWS, MOST_ROWS = 40, 200  # of a list: in the page, and in one part that the script asks for
 _FILED = {name: name for name in CATEGORIES if name != "inbox"}
+
+
+def _category(visit: Visit, chosen: str = "inbox") -> h.Element:
+    """Under which category to file; from the inbox, under the one that its text suggests."""
+    t = visit.t
+    by_text = {LIKELIEST: t("by its text")} if chosen == "inbox" else {}
+    return views.select("category", t("category"), {**by_text, **_FILED}, chosen)
 
 
 # --- memories
@@ -91,7 +99,7 @@ def _bulk(visit: Visit, *, deleted: bool) -> h.Node:
         h.button(formaction="/ui/act/delete", data_key="r")[t("Forget the chosen")],
         h.button(formaction="/ui/act/approve", data_key="a")[t("Approve")],
         h.button(formaction="/ui/act/reinforce")[t("Still true")],
-        views.select("category", t("category"), _FILED),
+        _category(visit),
         h.button(formaction="/ui/act/file")[t("File")],
         views.field("add", t("tags"), placeholder="home garden"),
         h.button(formaction="/ui/act/tag")[t("Tag")],
@@ -137,7 +145,7 @@ def _deeds_for(visit: Visit, row: Record, *, archived: bool) -> h.Node:
     return [
         button(visit, "reinforce", t("Still true"), id=row["id"]),
         row.get("attribution") and button(visit, "approve", t("Approve"), "a", id=row["id"]),
-        form(visit, "file", views.select("category", t("category"), _FILED, row["category"]), h.button[t("File")], id=row["id"]),
+        form(visit, "file", _category(visit, row["category"]), h.button[t("File")], id=row["id"]),
         form(visit, "tag", views.field("add", t("tags"), placeholder="home garden"), h.button[t("Tag")], id=row["id"]),
         button(visit, "delete", t("Forget"), "r", id=row["id"]),
         views.later(_forget_derived(visit, row)),
