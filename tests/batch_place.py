@@ -7,6 +7,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from vaultmem.vault import batches
 from vaultmem.vault.batches import Batches, Header, Outcome, PlannedWrite
 
 HEADER = Header("claude", "assistant", "because", 1.5)
@@ -35,7 +38,16 @@ class Place:
         return Batches(str(self.state / "batches"), str(self.vault))
 
     def apply(self, *wishes: PlannedWrite, between: Callable[[], None] = lambda: None) -> Outcome:
-        return self.batches.apply(HEADER, wishes, between)
+        """`between` comes before each step."""
+        carry_out = batches._Run.carry_out
+
+        def interrupted(run: batches._Run, at: int) -> None:
+            between()
+            carry_out(run, at)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(batches._Run, "carry_out", interrupted)
+            return self.batches.apply(HEADER, wishes)
 
     def notes(self) -> dict[str, bytes]:
         """All files of the vault, hidden ones too."""

@@ -64,16 +64,11 @@ class Batches:
         self._folder = folder
         self._own = own
 
-    def apply(
-        self,
-        header: Header,
-        writes: Sequence[PlannedWrite],
-        between: Callable[[], None] = lambda: None,
-    ) -> Outcome:
-        """Carry out the writes, each against the newest bytes of its file. `between` is called before each step.
+    def apply(self, header: Header, writes: Sequence[PlannedWrite]) -> Outcome:
+        """Carry out the writes, each against the newest bytes of its file.
 
         Without writes, only the answers of the header are recorded. What cannot be done is skipped with a reason.
-        Raises for a full disk and the like, and what `between` raises; what was done until then is recorded.
+        Raises for a full disk and the like; what was done until then is recorded.
         """
         draft = _Draft(self)
         for write in writes:
@@ -83,7 +78,6 @@ class Batches:
         run = _Run(self, header, draft)
         for at in counted("writing", range(len(draft.steps))):
             try:
-                between()
                 run.carry_out(at)
             except (NoteChangedError, NoteNotFoundError) as error:
                 run.leave(at, str(error))
