@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,12 @@ LINUX = ({}, {"XDG_STATE_HOME": "/x/state", "XDG_CONFIG_HOME": "/x/config"}, {"X
          {"XDG_CONFIG_HOME": ""})  # fmt: skip
 
 
+def on_system(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.delenv("VAULTMEM_STATE", raising=False)
+    monkeypatch.setenv("HOME", HOME)
+    monkeypatch.setattr(sys, "platform", name)
+
+
 @pytest.mark.parametrize("given", LINUX, ids=str)
 def test_linux_folders_are_those_of_platformdirs(
     given: dict[str, str], monkeypatch: pytest.MonkeyPatch
@@ -26,14 +33,12 @@ def test_linux_folders_are_those_of_platformdirs(
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     theirs = Unix("vaultmem")
-    environ = {"HOME": HOME, **given}
+    on_system(monkeypatch, "linux")
     if given.get("XDG_STATE_HOME") != "relative":  # the standard has relative paths ignored
-        assert paths.state_root(environ, "linux") == theirs.user_state_dir
+        assert paths.state_root() == theirs.user_state_dir
     else:
-        assert paths.state_root(environ, "linux") == f"{HOME}/.local/state/vaultmem"
-    assert paths.config_file(environ, "linux") == os.path.join(
-        theirs.user_config_dir, "config.yaml"
-    )
+        assert paths.state_root() == f"{HOME}/.local/state/vaultmem"
+    assert paths.config_file() == os.path.join(theirs.user_config_dir, "config.yaml")
 
 
 @pytest.mark.parametrize("given", [LINUX[0], LINUX[1], LINUX[3], LINUX[4]], ids=str)
@@ -45,20 +50,17 @@ def test_mac_folders_are_those_of_platformdirs(
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     theirs = MacOS("vaultmem")
-    environ = {"HOME": HOME, **given}
-    assert paths.state_root(environ, "darwin") == theirs.user_state_dir
-    assert paths.config_file(environ, "darwin") == os.path.join(
-        theirs.user_config_dir, "config.yaml"
-    )
+    on_system(monkeypatch, "darwin")
+    assert paths.state_root() == theirs.user_state_dir
+    assert paths.config_file() == os.path.join(theirs.user_config_dir, "config.yaml")
 
 
-def test_windows_folders_are_those_of_platformdirs() -> None:
+def test_windows_folders_are_those_of_platformdirs(monkeypatch: pytest.MonkeyPatch) -> None:
     """platformdirs asks Windows itself, or this variable; here only the variable can be asked."""
-    environ = {"LOCALAPPDATA": "C:\\Users\\me\\AppData\\Local", "HOME": HOME}
-    assert (
-        paths.state_root(environ, "win32").replace("/", "\\")
-        == "C:\\Users\\me\\AppData\\Local\\vaultmem"
-    )
+    monkeypatch.setenv("LOCALAPPDATA", "C:\\Users\\me\\AppData\\Local")
+    on_system(monkeypatch, "win32")
+    root = paths.state_root().replace("/", "\\")
+    assert root == "C:\\Users\\me\\AppData\\Local\\vaultmem"
 
 
 def test_ids_are_readable_unique_and_of_the_real_place(tmp_path: Path) -> None:

@@ -21,32 +21,28 @@ except ImportError:
     from hashlib import blake2b as blake2b  # noqa: PLC0414 - the same
 
 
-def state_root(environ: dict[str, str] | None = None, platform: str = sys.platform) -> str:
+def state_root() -> str:
     """The folder that holds the state of all vaults."""
-    env = os.environ if environ is None else environ
-    if override := env.get("VAULTMEM_STATE"):
+    if override := os.environ.get("VAULTMEM_STATE"):
         return os.path.abspath(override)
-    return _app_folder(env, platform, "XDG_STATE_HOME", ".local/state")
+    return _app_folder("XDG_STATE_HOME", ".local/state")
 
 
-def config_file(environ: dict[str, str] | None = None, platform: str = sys.platform) -> str:
+def config_file() -> str:
     """The user's own config.yaml."""
-    env = os.environ if environ is None else environ
-    return os.path.join(_app_folder(env, platform, "XDG_CONFIG_HOME", ".config"), "config.yaml")
+    return os.path.join(_app_folder("XDG_CONFIG_HOME", ".config"), "config.yaml")
 
 
-def _app_folder(
-    env: os._Environ[str] | dict[str, str], platform: str, xdg: str, fallback: str
-) -> str:
-    home = env.get("HOME") or os.path.expanduser("~")
-    if platform == "win32":
+def _app_folder(xdg: str, fallback: str) -> str:
+    home = os.environ.get("HOME") or os.path.expanduser("~")
+    if sys.platform == "win32":
         return os.path.join(
-            env.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "vaultmem"
+            os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local"), "vaultmem"
         )
-    chosen = env.get(xdg, "").strip()
+    chosen = os.environ.get(xdg, "").strip()
     if chosen and os.path.isabs(chosen):
         return os.path.join(chosen, "vaultmem")
-    if platform == "darwin":
+    if sys.platform == "darwin":
         return os.path.join(home, "Library", "Application Support", "vaultmem")
     return os.path.join(home, fallback, "vaultmem")
 
