@@ -14,7 +14,6 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -350,9 +349,16 @@ def test_a_library_that_cannot_be_loaded_is_an_error(
 
 
 def in_file(path: Path) -> Desktop:
-    return Desktop("file", str(path), lambda: datetime.fromisoformat("2026-11-22T09:00+01:00"))
+    return Desktop("file", str(path))
 
 
+@pytest.fixture
+def nine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is nine o'clock."""
+    monkeypatch.setenv("VAULTMEM_NOW", "2026-11-22T09:00:30")
+
+
+@pytest.mark.usefixtures("nine")
 def test_a_file_has_a_line_each(tmp_path: Path) -> None:
     file = tmp_path / "state" / "notifications.log"
     shows = in_file(file)
@@ -366,6 +372,7 @@ def test_a_file_has_a_line_each(tmp_path: Path) -> None:
     shows.close()
 
 
+@pytest.mark.usefixtures("nine")
 def test_a_large_file_becomes_the_old_one(tmp_path: Path) -> None:
     file = tmp_path / "notifications.log"
     file.write_text("x" * desktop.MAX_BYTES)

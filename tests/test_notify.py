@@ -87,9 +87,9 @@ def settings(vault: Path, **given: str) -> config.Config:
 
 
 def teller(vault: Path, screen: Screen, **given: str) -> Notifier:
-    return Notifier(
-        settings(vault, **given), State(str(vault)), open_rulebook(Root(str(vault))), screen
-    )
+    made = Notifier(settings(vault, **given), State(str(vault)), open_rulebook(Root(str(vault))))
+    made.__dict__["desktop"] = screen
+    return made
 
 
 def test_each_is_kept_before_it_is_shown(vault: Path, screen: Screen, heard: Heard) -> None:
@@ -175,7 +175,9 @@ state = State(vault)
 ledger = Ledger(state.path("ledger.db"))
 told = Notified("vm-aaaaaa", "2026-11-22T15:00:00Z", 1, "2026-11-22T15:00")
 plan = Planned([Alarm("a", "", False, False, (told,))], [], None)
-Notifier(config.load(vault), state, None, Screen()).notify(plan, lambda heard: Record(ledger, None).add([], heard, 0.0))
+notifier = Notifier(config.load(vault), state)
+notifier.desktop = Screen()
+notifier.notify(plan, lambda heard: Record(ledger, None).add([], heard, 0.0))
 """
 
 

@@ -16,8 +16,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Coroutine
-from datetime import datetime
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, TypeVar
 
 from vaultmem import now as clock
@@ -56,9 +55,9 @@ _Result = TypeVar("_Result")
 class Desktop:
     """Shows notifications by one of the methods: desktop, file, none. Any thread may call."""
 
-    def __init__(self, method: str, file: str, now: Callable[[], datetime] | None = None) -> None:
+    def __init__(self, method: str, file: str) -> None:
         self._method = method
-        self._file = _File(file, now or clock.local)
+        self._file = _File(file)
         self._native = _Native()
 
     def problem(self) -> str | None:
@@ -88,8 +87,8 @@ class Desktop:
 class _File:
     """Lines in a file that only its owner can read; when it is large it becomes the old one."""
 
-    def __init__(self, path: str, now: Callable[[], datetime]) -> None:
-        self._path, self._now = path, now
+    def __init__(self, path: str) -> None:
+        self._path = path
 
     def problem(self) -> str | None:
         folder = os.path.dirname(self._path)
@@ -101,7 +100,7 @@ class _File:
 
     def add(self, title: str, body: str) -> None:
         note = f" ({' / '.join(body.splitlines())})" if body else ""
-        line = f"{self._now():%Y-%m-%dT%H:%M} {' '.join(title.split())}{note}\n"
+        line = f"{clock.local():%Y-%m-%dT%H:%M} {' '.join(title.split())}{note}\n"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         make_private(os.path.dirname(self._path))
         try:

@@ -34,16 +34,10 @@ RETRY = 600.0  # seconds before the next try on a desktop that could show nothin
 class Notifier:
     """Notifies one person on one machine. With `rules`, a click opens the note."""
 
-    def __init__(
-        self,
-        config: Config,
-        state: State,
-        rules: Rulebook | None = None,
-        desktop: Desktop | None = None,
-    ) -> None:
+    def __init__(self, config: Config, state: State, rules: Rulebook | None = None) -> None:
         self.problem: str | None = None  # of the last notification
         self._method = config.text("notify.method")
-        self._injected, self._file = desktop, state.path(FILE)
+        self._file = state.path(FILE)
         self._vault, self._rules = state.vault, rules
         self._page = page_path(config.text("memory_folder"), config.text("pending.path"))
         self._unable_since: float | None = None  # the desktop (monotonic)
@@ -77,7 +71,7 @@ class Notifier:
         """What shows notifications."""
         from vaultmem.reminders.desktop import Desktop  # brings asyncio along, and most need none
 
-        return self._injected or Desktop(self._method, self._file)
+        return Desktop(self._method, self._file)
 
     def close(self) -> None:
         """Let go of the desktop."""
