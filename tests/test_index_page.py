@@ -59,6 +59,8 @@ def test_memories_by_category_the_newest_first(vault: Path, write: Write, ask: A
             ("inbox", "Something new", ""),
             ("people", "A secret", "private: true"),
             ("archive", "Long gone", ""),
+            ("reminders", "Water the plants", "remind: '2026-12-04T09:00'\nrepeat: every week"),
+            ("reminders", "Call Mum", "remind: '2026-12-25'\nagent: claude"),
         ],
         start=1,
     ):
@@ -68,10 +70,12 @@ def test_memories_by_category_the_newest_first(vault: Path, write: Write, ask: A
     assert ask("pages") == {"written": True}
     assert (vault / PAGE).read_text("utf-8") == (
         "---\ngenerated: vaultmem\n---\n\n# Memory\n\n"
-        "3 memories; 1 more is private. vaultmem writes this page; changes made here are lost.\n\n"
+        "5 memories; 1 more is private. vaultmem writes this page; changes made here are lost.\n\n"
         "## People\n\n"
         "- [[Bert lives in Lyon]] (2026-11-02)\n- [[Anne lives in Porto]] (2026-11-01, by claude)\n\n"
-        "## Inbox, not filed yet\n\n- [[Something new]] (2026-11-03)\n"
+        "## Inbox, not filed yet\n\n- [[Something new]] (2026-11-03)\n\n"
+        "## Reminders\n\n"
+        "- [[Call Mum]] (2026-12-25, by claude)\n- [[Water the plants]] (2026-12-04 09:00, every week)\n"
     )
     assert not (vault / "vaultmem" / "lessons").exists()
     assert ask("pages") == {"written": False}

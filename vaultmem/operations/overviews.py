@@ -220,8 +220,14 @@ def _rows(category: str, memories: Sequence[Memory]) -> list[str]:
     lines = []
     for one in memories[:MOST]:
         author = one_line(author_of(one.properties), _NAME)
+        due = one.text("remind").replace("T", " ")[
+            :16
+        ]  # of a reminder, when it was written says nothing
+        when = (
+            ", ".join(filter(None, (due, one.text("repeat")))) if due else stamp(one.created)[:10]
+        )
         by = f", by {author}" if author else ""
-        lines.append(f"[[{one.title}]] ({stamp(one.created)[:10]}{by})")
+        lines.append(f"[[{one.title}]] ({one_line(when, _NAME)}{by})")
     if len(memories) > MOST:
         lines.append(f"{len(memories) - MOST:,} older: `vaultmem list --category {category}`")
     return lines
