@@ -58,6 +58,7 @@ def test_any_first_line_gives_a_safe_name_and_the_same_content(
         ({"content": "a\x00b"}, "U+0000 at character 2"),
         ({"content": "a\x1b[31mb"}, "control character"),
         ({"content": "x" * 1_000_000}, "at most 262,144"),
+        ({"content": "x" * 1_000_000}, "ingest --text cut parts of 160,000 bytes"),
         ({"content": "x", "category": "peple"}, "did you mean people"),
         ({"content": "x", "scope": "team"}, "no scope"),
         ({"content": "x", "decay": "never"}, '"decay" must be one of'),

@@ -94,9 +94,8 @@ class Arguments:
 
     def content(self) -> str:
         """The text of a memory."""
-        advice = (
-            "keep it as a note of the vault, or have vaultmem ingest --text cut it into memories"
-        )
+        cut = f"have vaultmem ingest --text cut parts of {MAX_TEXT:,} bytes into memories"
+        advice = f"keep it as a note of the vault, or {cut}"
         return self.long_text(
             "content", MAX_CONTENT, f"a memory has at most {MAX_CONTENT:,}; {advice}"
         )
