@@ -336,3 +336,21 @@ def test_a_corrected_memory_is_called_by_what_it_says_now_unless_something_links
         done(vault, "undo", "--last")
     assert (vault / made["path"]).exists()
     assert done(vault, "read", made["id"])["content"].strip() == "Anne prefers trains to planes"
+
+
+def test_a_reminder_that_is_corrected_speaks_when_its_words_say(make: Make) -> None:
+    vault = make("obsidian")
+    made = done(vault, "remind", "2090-12-24 call Mum")
+    assert "remind       2090-12-24\n" in said(vault, "read", made["id"]).out
+    now = said(vault, "edit", made["id"], "2090-12-25 9am call Mum").out
+    assert now.endswith("changed; reminds on 2090-12-25 09:00\n")
+    kept = said(vault, "edit", made["id"], "2090-12-25 9am call Mum and Dad").out
+    assert kept.endswith("changed; reminds on 2090-12-25 09:00\n")
+    assert "on 2090-12-25 09:00" in said(vault, "edit", made["id"], "call Mum and Dad").out
+    often = said(vault, "edit", made["id"], "call Mum every Monday starting 2090-12-04").out
+    assert often.endswith("reminds on 2090-12-04, every week on Monday\n")
+    assert "may be" in refused(vault, "edit", made["id"], "3/4 call Mum")
+    assert done(vault, "read", made["id"])["remind"] == "2090-12-04"
+    done(vault, "undo", "--last")
+    assert done(vault, "read", made["id"])["remind"] == "2090-12-25T09:00"
+    assert "repeat" not in done(vault, "read", made["id"])

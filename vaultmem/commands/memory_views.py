@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from vaultmem.commands.rendering import Answer
 
 _FIELDS = (
-    "id", "path", "category", "scope", "tags", "source", "agent", "personality", "project", "type", "memory_type",
-    "importance", "links", "created_at", "updated_at", "last_reinforced_at", "expires_at",
+    "id", "path", "remind", "repeat", "category", "scope", "tags", "source", "agent", "personality", "project", "type",
+    "memory_type", "importance", "links", "created_at", "updated_at", "last_reinforced_at", "expires_at",
 )  # fmt: skip
 
 
@@ -125,7 +125,13 @@ def show_moved(answer: Answer, args: Namespace, output: Output) -> None:
 
 def show_edited(answer: Answer, _args: Namespace, output: Output) -> None:
     """edit: the memory."""
-    output.line(f"{place(answer, output)}: {'changed' if answer['changed'] else 'as it was'}")
+    when = ", ".join(
+        filter(None, (answer.get("remind", "").replace("T", " "), answer.get("repeat")))
+    )
+    reminds = f"; reminds on {when}" if when else ""
+    output.line(
+        f"{place(answer, output)}: {'changed' if answer['changed'] else 'as it was'}{reminds}"
+    )
 
 
 def show_tags(answer: Answer, _args: Namespace, output: Output) -> None:

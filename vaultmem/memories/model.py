@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cache
 
 from vaultmem.adapter import Properties
-from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
+from vaultmem.light import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict  # noqa: F401 - NotRequired stands in text
 from vaultmem.notes.places import (
     ARCHIVE,
     CATEGORIES,
@@ -108,6 +108,7 @@ MemoryRecord = TypedDict("MemoryRecord", {
     "links": list[str],  # ids of linked memories; titles of what is no memory
     # ISO 8601 in UTC:
     "created_at": str, "updated_at": str, "last_reinforced_at": str | None, "expires_at": str | None,
+    "remind": "NotRequired[str]", "repeat": "NotRequired[str]",  # of a reminder: its local day or time, and its rule
 })  # fmt: skip
 """A memory as JSON and in the Python API."""
 

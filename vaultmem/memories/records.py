@@ -69,7 +69,7 @@ def record(memory: Memory, content: str, known: Known) -> MemoryRecord:
     """All of a memory."""
     expires = memory.expires
     reinforced = seconds(memory.properties.get("last_reinforced_at"))
-    return {
+    result: MemoryRecord = {
         "id": memory.id, "content": content.rstrip("\n"), "title": memory.title, "path": memory.path,
         "agent": memory.text("agent"), "personality": memory.text("personality"),
         "project": memory.text("project"), "type": memory.text("type"),
@@ -84,6 +84,11 @@ def record(memory: Memory, content: str, known: Known) -> MemoryRecord:
         "expires_at": None if expires is None else stamp(expires), "deleted": memory.archived,
         "version": _version(memory.properties.get("version")),
     }  # fmt: skip
+    if remind := memory.text("remind"):
+        result["remind"] = remind
+    if repeat := memory.text("repeat"):
+        result["repeat"] = repeat
+    return result
 
 
 def _version(value: Value) -> int:

@@ -6,7 +6,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from vaultmem.adapter import JsonObject
+from vaultmem.adapter import JsonObject, Properties
 from vaultmem.errors import (
     NoteChangedError,
     NoteNotFoundError,
@@ -195,6 +195,8 @@ def edit(session: Session, params: Arguments) -> JsonObject:
     is_new = draft.see(memory).hash != memory.hash
     if is_new and (title := _title_after(draft, memory, before, content)):
         draft.retitle(memory, title, "text changed")
+    if is_new:
+        draft.set(memory, "text changed", **_times_after(session, memory, before, content))
     plan = draft.plan("edit") if is_new else Plan("edit")
     return _edit(session, params, plan, memory, f"edit {memory.title}")
 
@@ -212,6 +214,21 @@ def _title_after(draft: Draft, memory: Memory, before: str, content: str) -> str
     if draft.view.is_linked(memory.path) or Linkers(draft.memories()).of(memory.title):
         return ""
     return free_title(content, day, memory.id, draft.is_taken)
+
+
+def _times_after(session: Session, memory: Memory, before: str, content: str) -> Properties:
+    """When a reminder speaks whose words name another time than before; {} where they name the same, or none."""
+    if not memory.text("remind"):
+        return {}
+    from vaultmem.plugins import language  # few edit reminders
+
+    old, new = (language().phrase(text.strip(), session.local_time) for text in (before, content))
+    if new.either:
+        days = " or ".join(new.either)
+        raise VaultmemError(f'when? "{new.words}" may be {days}; write the day as one of these')
+    if new.words == old.words or new.moment is None or new.rest:
+        return {}
+    return {"remind": new.moment.iso(), "repeat": new.moment.repeat}
 
 
 def tag(session: Session, params: Arguments) -> JsonObject:
