@@ -4,7 +4,7 @@ from vaultmem.errors import ModelError
 from vaultmem.text.times import OFF
 
 # A new name for every change of the analyzer, the schema or what a block is: it forces a rebuild.
-ANALYZER = "vaultmem-6"
+ANALYZER = "vaultmem-7"
 LOCAL = "local"  # index.backend of who searches the vectors of this machine alone
 ORD_BITS = 20  # a block's number is the note's << ORD_BITS | the ordinal of the block in its note
 ASKS = 16  # is added to the words of a short question in what is stored as the size of a block

@@ -1,17 +1,18 @@
 """The keyword index: Tantivy over blocks (the only importer of tantivy).
 
-One analyzer serves English and CJK: every CJK character is a token, everything else is split into words,
-lower-cased, folded to ASCII and stemmed. CJK words are found as phrases of two characters. No text is
-stored: snippets are read from the notes, which are the truth.
+One analyzer serves all languages: in scripts without blanks between words (CJK, Thai) every character is a token, and
+emoji are; everything else is split into words, lower-cased, folded to ASCII and stemmed by its script. Words without
+blanks are found as phrases of two characters. No text is stored: snippets are read from the notes, which are the truth.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import tantivy
 
@@ -30,7 +31,13 @@ SHORT = 200  # characters of texts that come again and again: titles, headings, 
 _CJK = (
     "CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "CJK RADICAL", "KANGXI", "HANGZHOU", "IDEOGRAPHIC ITERATION",
     "IDEOGRAPHIC NUMBER", "HIRAGANA", "KATAKANA ", "HALFWIDTH KATAKANA ", "HANGUL", "HALFWIDTH HANGUL", "HENTAIGANA",
+    "THAI ", "LAO ", "KHMER ", "MYANMAR ",
 )  # fmt: skip
+# Letters whose words have a stemmer of their own, which leaves all others alone.
+_STEMMED = {
+    "greek": "\u0370-\u03ff", "russian": "\u0400-\u04ff", "arabic": "\u0600-\u06ff", "tamil": "\u0b80-\u0bff",
+}  # fmt: skip
+_OTHERS = re.compile(f"[{''.join(_STEMMED.values())}]")
 
 TEXT_FIELDS = ("body", "near", "title", "heading", "label", "tag", "path")
 
@@ -61,11 +68,13 @@ class _Cut(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
-        kind = unicodedata.category(character)[0]
-        if kind != "P" and unicodedata.name(character, "").startswith(_CJK):
+        kind = unicodedata.category(character)
+        if kind == "So" or (kind[0] != "P" and unicodedata.name(character, "").startswith(_CJK)):
             cut = f" {character} "
+        elif unicodedata.name(character, "").startswith("VARIATION SELECTOR"):
+            cut = ""  # how the character before it looks
         else:
-            cut = character if kind in "LNM" or character == "_" else " "
+            cut = character if kind[0] in "LNM" or character == "_" else " "
         self[code] = cut
         return cut
 
@@ -75,7 +84,20 @@ _CUTS = _Cut()
 
 def words(text: str) -> str:
     """A text as the analyzer takes it: words, and single CJK characters, between blanks."""
-    return normal(text).translate(_CUTS)
+    text = normal(text).translate(_CUTS)
+    if text.isascii() or not _OTHERS.search(text):
+        return text
+    for language, letters in _STEMMED.items():
+        if re.search(f"[{letters}]", text):
+            text = " ".join(_stemmer(language).analyze(text))
+    return text
+
+
+@cache
+def _stemmer(language: str) -> tantivy.TextAnalyzer:
+    filters = tantivy.Filter
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(filters.remove_long(MAX_WORD))
+    return builder.filter(filters.lowercase()).filter(filters.stemmer(language)).build()
 
 
 _short_words = lru_cache(maxsize=1024)(words)

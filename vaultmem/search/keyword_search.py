@@ -12,6 +12,7 @@ from vaultmem.index.keyword import MAX_WORD, analyzer, normal, open_to_read, spo
 from vaultmem.plugins import language
 from vaultmem.search import rank
 from vaultmem.search.query import Query, Term, edits
+from vaultmem.search.rank import is_character
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class KeywordSearcher:
     @spoken()
     def frequency(self, term: str) -> int:
         """In how many blocks a term stands (of a CJK pair: its rarer character)."""
-        parts = list(term) if len(term) == 2 and _is_han(term[0]) else [term]
+        parts = list(term) if len(term) == 2 and is_character(term[0]) else [term]
         return min(self._count("body", part) for part in parts)
 
     def _count(self, field: str, token: str) -> int:
@@ -225,7 +226,9 @@ class KeywordSearcher:
 
     def _is_there(self, pattern: str) -> bool:
         """Whether a pattern of CJK characters can find anything: to look for numbers beside them takes long."""
-        return pattern.isascii() or any(self._count("body", one) for one in pattern if _is_han(one))
+        return pattern.isascii() or any(
+            self._count("body", one) for one in pattern if is_character(one)
+        )
 
     def _filter(
         self, clauses: list[tuple[tantivy.Occur, tantivy.Query]], question: Question
@@ -328,7 +331,7 @@ class KeywordSearcher:
         tokens = self.tokens(text)
         if not tokens:
             return []
-        if _is_han(tokens[-1]):
+        if is_character(tokens[-1]):
             return self._term(Term("word", text), fields)
         written = normal(text).lower()
         stems = {t for suffix in _SUFFIXES for t in self.tokens(written + suffix)[-1:]}
@@ -377,13 +380,9 @@ class KeywordSearcher:
         return sorted(counts, key=lambda word: (-counts[word], word))
 
 
-def _is_han(token: str) -> bool:
-    return len(token) == 1 and token >= rank.CJK
-
-
 def _belongs_together(tokens: list[str]) -> bool:
     """Whether tokens of one written word are parts of a name or number, not "Anne's" or "I'm"."""
-    if len(tokens) < 2 or _is_han(tokens[0]):
+    if len(tokens) < 2 or is_character(tokens[0]):
         return False
     return all(len(t) > 1 or t.isdigit() for t in tokens) and tokens[-1] not in rank.STOP_WORDS
 
@@ -392,7 +391,7 @@ def _units(tokens: list[str]) -> list[list[str]]:
     """Runs of CJK characters together, every other token alone."""
     units: list[list[str]] = []
     for token in tokens:
-        if units and _is_han(token) and _is_han(units[-1][-1]):
+        if units and is_character(token) and is_character(units[-1][-1]):
             units[-1].append(token)
         else:
             units.append([token])

@@ -12,7 +12,7 @@ from bisect import bisect
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from vaultmem.index import ASKS
-from vaultmem.text.values import value
+from vaultmem.text.values import lazy, value
 
 # field of the keyword index -> weight of its BM25 score
 FIELD_WEIGHTS = {"body": 0.5, "title": 1.2, "heading": 0.3, "tag": 0.6, "path": 0.2}
@@ -34,7 +34,8 @@ PHRASE_WEIGHTS = {
     "tag": 0.6,
     "path": 0.2,
 }
-CJK = "\u3040"  # from here on a character is a token
+# Single characters that are tokens: of Thai and Lao, Burmese, Khmer, and from the kana on.
+_CHARACTER = lazy(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\U0010ffff]")
 CHARACTER_WEIGHT = 0.3  # a CJK character alone, beside the pairs it stands in
 FIELDS = ("body", "near", "title", "heading", "label", "tag", "path")
 NAME_SHARE = 0.9  # at most so much of a speaker's name is taken from what he and others say
@@ -84,6 +85,11 @@ class Ranked:
     parts: dict[str, float]
 
 
+def is_character(word: str) -> bool:
+    """Whether a token is a single character of a script without blanks between words."""
+    return len(word) == 1 and _CHARACTER.match(word) is not None
+
+
 def word_weight(token: str) -> float:
     """How much a query word counts: stop words little."""
     return STOP_WEIGHT if token in STOP_WORDS else 1.0
@@ -126,7 +132,7 @@ def character_weight(character: str) -> float:
 
 def words_share(words: Collection[str]) -> float:
     """How much of the points for the words of a question counts beside its meaning."""
-    characters = sum(len(word) == 1 and word >= CJK for word in words)
+    characters = sum(map(is_character, words))
     if len(words) - characters / 2 <= FEW_WORDS:
         return 1.0
     return CJK_SHARE if 2 * characters > len(words) else WORDS_SHARE
