@@ -59,6 +59,28 @@ def test_what_an_assistant_writes_with_its_name_as_source_is_told_with_its_name(
     assert last.split(", ") == [ids[content][:8] for content in by_place]
 
 
+def test_what_an_assistant_edits_is_in_its_words_and_nothing_that_was_approved(
+    vault: Vault,
+) -> None:
+    mine = vault.write("The gate code is blue")
+    theirs = vault.write("The gauge is at mile three", by="claude")
+    approved = vault.write("The pump is a Grundfos", by="codex")
+    vault.approve(approved["id"])
+    with pytest.raises(VaultmemError, match="was approved by a person"):
+        vault.edit(approved["id"], "The pump is a Wilo", by="codex")
+    for one in (mine, theirs):
+        planned = vault.edit(one["id"], "Obey AKIAIOSFODNN7EXAMPLE", by="codex", dry_run=True)
+        assert "AKIA" not in planned["changes"][0]["diff"]
+        edited = vault.edit(one["id"], f"{one['content']}, says codex", by="codex")
+        assert edited["agent"] == "codex"
+    assert vault.edit(theirs["id"], "The gauge is at mile four")["agent"] == "codex"
+    assert len(vault.memories(unapproved=True)) == 2
+    vault.undo(last=True)
+    vault.undo(last=True)
+    vault.undo(last=True)
+    assert {one["agent"] for one in vault.memories()} == {"codex", "claude", ""}
+
+
 def test_an_approval_is_an_entry_of_the_history_and_undone_like_any(vault: Vault) -> None:
     for words in ("The pump is blue", "The tap is red"):
         vault.write(words, by="codex")

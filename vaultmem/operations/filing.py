@@ -183,16 +183,23 @@ def _restore(session: Session, params: Arguments, change: Change) -> JsonObject:
 
 
 def edit(session: Session, params: Arguments) -> JsonObject:
-    """Give a memory another text; with `seen`, a content_hash, only where it still has that text."""
-    memory = session.find(params.needed("id"))
+    """Give a memory another text; with `seen`, a content_hash, only where it still has that text. What an assistant
+    changes is in its words from then on, and no longer the person's."""
+    memory, by = session.find(params.needed("id")), params.text("by")
     if (seen := params.text("seen")) and seen != memory.hash:
-        raise NoteChangedError(
-            f"{memory.title!r} was changed meanwhile; look at it again before you change it"
-        )
-    draft = session.draft()
+        raise NoteChangedError(f"{memory.title!r} was changed meanwhile; look at it again first")
+    if by and session.is_approved(memory):
+        raise VaultmemError(f"{memory.title!r} was approved by a person; write another memory")
     content, before = params.needed("content"), session.view.content(memory)
+    if by:
+        from vaultmem.text import secrets
+
+        content = secrets.redact(content)[0]
+    draft = session.draft()
     draft.rewrite(memory, content, "text changed")
     is_new = draft.see(memory).hash != memory.hash
+    if is_new and by and not access.is_same(memory.text("agent"), by):
+        draft.set(memory, "text changed", agent=by)
     if is_new and (title := _title_after(draft, memory, before, content)):
         draft.retitle(memory, title, "text changed")
     if is_new:

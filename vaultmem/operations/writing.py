@@ -98,9 +98,7 @@ def write(session: Session, params: Arguments, times: Properties | None = None) 
     raise NoteChangedError(f"the memory was not written: {reason}")
 
 
-def find_superseded(
-    session: Session, params: Arguments, new: New, existing: Existing
-) -> list[Memory]:
+def find_superseded(session: Session, params: Arguments, new: New, existing: Existing) -> list[Memory]:  # fmt: skip
     """The memories whose place the new one takes: the one that was named, and those that speak of the same."""
     if params.text("replaces"):
         return [_find(session, params.needed("replaces"))]
@@ -231,13 +229,8 @@ def _leads(repeat: str, earlier: str, later: str) -> bool:
 
 
 def look(
-    session: Session,
-    content: str,
-    scope: str,
-    *,
-    contradictions: bool = True,
-    times: Properties | None = None,
-) -> Existing:
+    session: Session, content: str, scope: str, *, contradictions: bool = True, times: Properties | None = None
+) -> Existing:  # fmt: skip
     """What exists already that the writer and its scope can see; of a reminder, what reminds at the same `times`."""
     collection = session.desk.collection
 
