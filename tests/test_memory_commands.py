@@ -349,6 +349,7 @@ def test_a_reminder_that_is_corrected_speaks_when_its_words_say(make: Make) -> N
     assert "on 2090-12-25 09:00" in said(vault, "edit", made["id"], "call Mum and Dad").out
     often = said(vault, "edit", made["id"], "call Mum every Monday starting 2090-12-04").out
     assert often.endswith("reminds on 2090-12-04, every week on Monday\n")
+    assert "(reminds on 2090-12-04, every week on Monday)" in said(vault, "list").out
     assert "may be" in refused(vault, "edit", made["id"], "3/4 call Mum")
     assert done(vault, "read", made["id"])["remind"] == "2090-12-04"
     done(vault, "undo", "--last")

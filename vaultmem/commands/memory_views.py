@@ -109,13 +109,14 @@ def show_memories(answer: Answer, args: Namespace, output: Output) -> None:
 
 
 def _title(one: Answer) -> str:
-    """The title, and what it says where that is something else, with the tags, and with the attribution of words that
-    no person has approved."""
+    """The title, and what it says where that is something else, with the tags, when it reminds, and the attribution of
+    words that no person has approved."""
     says = title_of(one["content"])
     is_else = not one["title"].lower().startswith(safe(says).lower())
     title = f"{one['title']}: {says}" if says and is_else else one["title"]
     whose = [f"({one['attribution']})"] if "attribution" in one else []
-    return " ".join([title, *(f"#{tag}" for tag in one["tags"]), *whose])
+    reminds = (f"({says})" for says in _reminds(one))
+    return " ".join([title, *(f"#{tag}" for tag in one["tags"]), *reminds, *whose])
 
 
 def show_moved(answer: Answer, args: Namespace, output: Output) -> None:
@@ -125,13 +126,14 @@ def show_moved(answer: Answer, args: Namespace, output: Output) -> None:
 
 def show_edited(answer: Answer, _args: Namespace, output: Output) -> None:
     """edit: the memory."""
-    when = ", ".join(
-        filter(None, (answer.get("remind", "").replace("T", " "), answer.get("repeat")))
-    )
-    reminds = f"; reminds on {when}" if when else ""
-    output.line(
-        f"{place(answer, output)}: {'changed' if answer['changed'] else 'as it was'}{reminds}"
-    )
+    says = ["changed" if answer["changed"] else "as it was", *_reminds(answer)]
+    output.line(f"{place(answer, output)}: {'; '.join(says)}")
+
+
+def _reminds(one: Answer) -> list[str]:
+    """When a reminder reminds, and how often."""
+    when = ", ".join(filter(None, (one.get("remind", "").replace("T", " "), one.get("repeat"))))
+    return [f"reminds on {when}"] if when else []
 
 
 def show_tags(answer: Answer, _args: Namespace, output: Output) -> None:
