@@ -96,7 +96,9 @@ def words(text: str) -> str:
 @cache
 def _stemmer(language: str) -> tantivy.TextAnalyzer:
     filters = tantivy.Filter
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(filters.remove_long(MAX_WORD))
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(
+        filters.remove_long(MAX_WORD)
+    )
     return builder.filter(filters.lowercase()).filter(filters.stemmer(language)).build()
 
 
