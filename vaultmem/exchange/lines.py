@@ -124,13 +124,9 @@ def memory(result: Json) -> Exchanged:
 
 def _advice(result: Json) -> str:
     """How to read a line in the shape of another program."""
-    for shape, fields in (
-        (MEMORIES, _MEMORIES_FIELDS),
-        (MEMORY_CLI, (*_CLI_FIELDS, "ContentHash")),
-    ):
-        if result and result.keys() <= set(fields):
-            return f"; --format {shape} reads it"
-    return ""
+    shapes = {MEMORIES: {*_MEMORIES_FIELDS}, MEMORY_CLI: {*_CLI_FIELDS, "ContentHash"}}
+    fits = (shape for shape, fields in shapes.items() if result and result.keys() <= fields)
+    return f"; --format {shape} reads it" if (shape := next(fits, "")) else ""
 
 
 def text(result: Json, name: str) -> str:
@@ -283,16 +279,15 @@ _CLI_FIELDS = {
 def to_memories(record: MemoryRecord) -> Json:
     """A memory as **memories** shows it."""
     fields: Json = {**record}
-    result = {name: fields[name] for name in _MEMORIES_FIELDS}
-    return {**result, "last_reinforced_at": record["last_reinforced_at"] or ""}
+    own = {name: fields[name] for name in _MEMORIES_FIELDS}
+    return own | {"last_reinforced_at": record["last_reinforced_at"] or ""}
 
 
 def to_memory_cli(record: MemoryRecord) -> Json:
     """A memory as **memory-cli** writes it."""
     fields: Json = {**record}
-    result = {theirs: fields[ours] for theirs, ours in _CLI_FIELDS.items()}
     hash_ = hashlib.sha256(record["content"].encode("utf-8", "replace")).hexdigest()
-    return {**result, "ContentHash": hash_}
+    return {theirs: fields[ours] for theirs, ours in _CLI_FIELDS.items()} | {"ContentHash": hash_}
 
 
 def from_memories(result: Json) -> Exchanged:
@@ -328,8 +323,7 @@ def from_memory_cli(result: Json) -> Exchanged:
         "scope": scope,
         "tags": [_NO_TAG.sub("-", tag.strip().removeprefix("#")) for tag in _texts(fields, "tags")],
         "source": _short(fields, "source"),
-        "access_count": _count(fields, "access_count") or None,
-        "version": _count(fields, "version") or None,
+        **{name: _count(fields, name) or None for name in ("access_count", "version")},
         **_moments(fields, "created_at", "updated_at", "expires_at"),
     }
     links = tuple(checked_id(each) for each in _texts(fields, "links"))
@@ -348,8 +342,7 @@ WRITERS: dict[str, Callable[[MemoryRecord], Json]] = {
 
 
 def _identity(result: Json) -> tuple[str, str]:
-    content = text(result, "content")
-    if not content.strip():
+    if not (content := text(result, "content")).strip():
         raise VaultmemError("it has no content")
     return (checked_id(text(result, "id")) if result.get("id") else ""), content
 
@@ -365,8 +358,7 @@ def _short(result: Json, name: str) -> str:
 
 
 def _policy(name: str) -> str:
-    policy = name.strip().lower()
-    if policy and policy not in POLICIES:
+    if (policy := name.strip().lower()) and policy not in POLICIES:
         raise VaultmemError(f"its decay policy {policy[:40]!r} is unknown")
     return policy
 
