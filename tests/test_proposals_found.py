@@ -188,6 +188,9 @@ def test_a_rule_decides_on_all_of_a_kind_and_can_be_taken_back(
     assert open_vault.rule("duplicate", "always")["rules"] == {"duplicate": "always"}
     with pytest.raises(UsageError, match="only you"):
         open_vault.rule("mention", "always", by="claude")
+    for decide in (open_vault.accept, open_vault.reject):
+        with pytest.raises(UsageError, match="only you can decide"):
+            decide(str(one["id"]), by="claude")
     open_vault.reject(one["id"])
     assert proposed(open_vault, "duplicate") == []
     kept = [path for path in ("A/deep/Beans.md", "A/deep/Peas.md") if (vault / path).exists()]

@@ -159,6 +159,8 @@ def _diff(session: Session, change: Change) -> str:
 
 def _find(session: Session, params: Arguments) -> Proposal | Opinion:
     id_ = params.needed("id")
+    if params.text("by"):
+        raise UsageError("only you can decide on what is proposed; leave --by out")
     matching = [each for each in _open(session) if each.id.startswith(id_)]
     if not matching:
         raise NoteNotFoundError(f"no open proposal has the id {id_!r}; vaultmem review lists them")
@@ -167,8 +169,6 @@ def _find(session: Session, params: Arguments) -> Proposal | Opinion:
         raise NoteNotFoundError(
             f"{id_!r} could mean {len(matching)} proposals: {ids}; give more of it"
         )
-    if isinstance(matching[0], Opinion) and params.text("by"):
-        raise UsageError("only you can decide on what a model proposes; leave --by out")
     return matching[0]
 
 
