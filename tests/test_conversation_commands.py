@@ -89,6 +89,8 @@ def test_facts_come_from_stdin_a_line_each_and_an_assistant_is_named() -> None:
         (["conversations", "forget", "../../x"], b"", "no entry"),
         (["conversations", "list", "x"], b"", "takes no ID"),
         (["conversations", "dance"], b"", "must be one of"),
+        (["conversations", "--by", "codex"], b"", "only you see"),
+        (["conversations", "show", "x", "--facts", "--by", "codex"], b"", "only you see"),
         (["conversations", "show", "x", "-n", "0"], b"", "--limit"),
     ],
 )

@@ -36,6 +36,8 @@ def conversations(args: Namespace, output: Output) -> int:
     if args.what in ("show", "promote", "forget") and not args.name:
         wanted = "a conversation" if args.what == "show" else "an entry by its id"
         raise UsageError(f"name {wanted}; see vaultmem conversations --help")
+    if args.by and args.what in ("list", "show"):
+        raise UsageError("only you see what was said in conversations; leave --by out")
     if args.what in ("list", "learn") and args.name:
         raise UsageError(f"conversations {args.what} takes no ID; did you mean show?")
     run = {"list": _list, "show": _show, "promote": _promote, "forget": _forget, "learn": _learn}
@@ -51,11 +53,8 @@ def _list(args: Namespace, output: Output) -> None:
         return
     output.remark(f"vaultmem: {plural(len(listed), 'conversation')}")
     rows = [
-        (
-            local_time(one["updated_at"]), plural(one["turns"], "turn"), plural(one["facts"], "fact"),
-            str(one["conversation_id"]),
-        )
-        for one in listed
+        (local_time(it["updated_at"]), plural(it["turns"], "turn"), plural(it["facts"], "fact"), it["conversation_id"])
+        for it in listed
     ]  # fmt: skip
     for row in table(rows):
         output.line(row)
