@@ -274,6 +274,17 @@ def test_preferences_are_those_a_person_has_filed_or_approved(
     assert "likes tea and 'code'" in page
 
 
+def test_what_a_dream_or_an_assistant_with_a_name_wrote_is_not_from_outside(
+    sight: Context, vault: Path, write: Write
+) -> None:
+    merged = memory(write, "preferences/merged.md", "short mails", source="dream")
+    theirs = memory(write, "preferences/theirs.md", "no emoji", source="claude")
+    asked = {item.id for item in look(sight, vault)}
+    assert not asked & {approval_id(merged), approval_id(theirs)}
+    shown = {(one.text, one.author) for one in Review(sight, [], {}).preferences()}
+    assert shown == {("short mails", ""), ("no emoji", "claude")}
+
+
 def test_of_preferences_the_persons_own_come_first_and_trust_says_who_else_reads_the_others(
     sight: Context, vault: Path, write: Write
 ) -> None:

@@ -151,6 +151,7 @@ def test_the_memory_tool_marks_what_it_edits_also_what_has_a_source(vault: Vault
     [
         ({"id": "x", "phase": "organized"}, False),
         ({"id": "x", "phase": "organized", "source": "dream"}, False),
+        ({"id": "x", "phase": "organized", "source": "claude"}, False),  # so it wrote that
         ({"id": "x", "phase": "organized", "source": "text"}, True),
         ({"id": "x", "phase": "organized", "url": "https://example.org"}, True),
         ({"id": "x", "phase": "organized", "Agent": "claude"}, False),  # it is connected

@@ -98,9 +98,10 @@ def is_same(one: str, other: str) -> bool:
 
 def origin(properties: Properties) -> Origin:
     """The origin of a memory, by properties in our spelling. An assistant's name as source means the writer."""
-    source, writer = properties.get("source"), str(properties.get("agent") or "")
+    source, agent = properties.get("source"), properties.get("agent")
+    writer = agent if isinstance(agent, str) else "unknown" if agent else ""
     named = source if isinstance(source, str) and _is_assistant(source, writer) else ""
-    outside = any(one not in (None, "", DREAM, named) for one in (source, properties.get("url")))
+    outside = any(one and one not in (DREAM, named) for one in (source, properties.get("url")))
     return Origin(writer or named, outside)
 
 
@@ -126,7 +127,12 @@ def may_stand_for(one: Origin, other: Origin, trust: str) -> bool:
 
 def standing(one: Origin) -> int:
     """Whose words stay where several say the same: 0 the person's own, 1 those of a connected assistant, 2 others."""
-    return 0 if one == Origin() else 1 if is_connected(one.writer) and not one.outside else 2
+    return 0 if one == Origin() else 1 + is_foreign(one)
+
+
+def is_foreign(one: Origin) -> bool:
+    """Whether the words are those of others, and not of an assistant that says its name."""
+    return one.outside or (bool(one.writer) and not is_connected(one.writer))
 
 
 def is_of_one_writer(one: Origin, other: Origin) -> bool:

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from vaultmem.adapter import Properties, Value
+from vaultmem.adapter import Properties
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.memories.access import DREAM, is_connected
-from vaultmem.notes.places import key_of
+from vaultmem.memories import access
+from vaultmem.notes.places import key_of, named
 
 if TYPE_CHECKING:
     from vaultmem.history.commits import Record
@@ -139,27 +139,12 @@ def is_foreign(path: str, properties: Properties, folder: str) -> bool:
         if "clippings" in path.casefold().split("/")[:-1]:
             return True
         return any(key.lower() in ("source", "url") and value for key, value in properties.items())
-    filled = ((key_of(key).lower(), value) for key, value in properties.items() if value)
-    return any(
-        key == "url"
-        or (key == "agent" and not is_named(value))
-        or (key == "source" and value != DREAM)
-        or (key == "phase" and value == "inbox")
-        for key, value in filled
-    )
+    return named(properties).get("phase") == "inbox" or access.is_foreign(origin_of(properties))
 
 
-def author_of(properties: Properties) -> str:
-    """The assistant that wrote a memory; "" for the person."""
-    agents = [
-        value for key, value in properties.items() if key_of(key).lower() == "agent" and value
-    ]
-    return agents[0].strip() if agents and isinstance(agents[0], str) else ""
-
-
-def is_named(agent: Value) -> bool:
-    """Whether an assistant says its name."""
-    return isinstance(agent, str) and bool(agent.strip()) and is_connected(agent.strip())
+def origin_of(properties: Properties) -> access.Origin:
+    """The origin of a memory whose properties may be in anybody's spelling."""
+    return access.origin({key_of(key).lower(): one for key, one in properties.items() if one})
 
 
 def memory_id(path: str, properties: Properties, folder: str) -> str:

@@ -17,7 +17,7 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, RESTORE, TO_ARCHIVE
-from vaultmem.memories.item_answers import author_of, holding
+from vaultmem.memories.item_answers import holding, origin_of
 from vaultmem.memories.model import CATEGORIES, INBOX, Memory
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.notes.places import ARCHIVE as ARCHIVE_FOLDER
@@ -219,7 +219,7 @@ def render(memories: Iterable[Memory], style: str) -> str:
 def _rows(category: str, memories: Sequence[Memory]) -> list[str]:
     lines = []
     for one in memories[:MOST]:
-        author = one_line(author_of(one.properties), _NAME)
+        author = one_line(origin_of(one.properties).writer, _NAME)
         due = one.text("remind").replace("T", " ")[
             :16
         ]  # of a reminder, when it was written says nothing

@@ -11,7 +11,7 @@ from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING, TypedDict
 from vaultmem.memories import item_answers
-from vaultmem.memories.access import Viewer, attribution, origin
+from vaultmem.memories.access import Origin, Viewer, attribution, origin
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.item_answers import DONE, OPEN, Answer, approval_id, is_approved
 from vaultmem.memories.model import Memory
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 SHORTEST_ID = 4  # characters of an id that can mean a fact
-_FOREIGN = ("agent", "source", "url")
 
 
 def approve(session: Session, params: Arguments) -> JsonObject:
@@ -44,7 +43,7 @@ def approve(session: Session, params: Arguments) -> JsonObject:
     results = [
         memory
         for memory in _resolve(session, params)
-        if _is_foreign(memory) and is_approved(memory.id, answers) == undo
+        if origin(memory.properties) != Origin() and is_approved(memory.id, answers) == undo
     ]
     if results and not params.flag("dry_run"):
         at, state = stamp(session.now), OPEN if undo else DONE
@@ -113,10 +112,6 @@ def _resolve(session: Session, params: Arguments) -> list[Memory]:
         raise UsageError("name a memory, or --agent NAME or --source NAME")
     live = session.desk.collection.live()
     return [one for one in live if all(one.text(key) == value for key, value in wanted.items())]
-
-
-def _is_foreign(memory: Memory) -> bool:
-    return any(memory.properties.get(key) for key in _FOREIGN)
 
 
 # The authors of search results, where these are neither the viewer's own words nor approved by the person.

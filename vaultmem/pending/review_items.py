@@ -14,17 +14,15 @@ from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.light import NamedTuple
-from vaultmem.memories.access import CONNECTED, is_private, scope_of
+from vaultmem.memories.access import CONNECTED, is_foreign, is_private, origin, scope_of
 from vaultmem.memories.draft import HALTED, LEAVING, LOST, FindingRow
 from vaultmem.memories.item_answers import (
     Answers,
     approval_id,
-    author_of,
     completion_id,
     halted_id,
     is_approved,
     is_closed,
-    is_named,
     is_refused,
     item_id,
     leaving_id,
@@ -102,9 +100,7 @@ class _Memory(NamedTuple):
     @property
     def is_foreign(self) -> bool:
         """Whether it comes from outside."""
-        agent = self.properties.get("agent")
-        outside = any(self.properties.get(key) for key in ("source", "url"))
-        return outside or (bool(agent) and not is_named(agent))
+        return is_foreign(origin(self.properties))
 
 
 class Review:
@@ -153,7 +149,7 @@ class Review:
         """How a person wants things done, from filed memories: their own words and what they approved, then what
         assistants wrote, as far as the setting recall.trust has others read it; the newest first."""
         known = [
-            (each, "" if is_approved(each.id, self._answers) else author_of(each.properties))
+            (each, "" if is_approved(each.id, self._answers) else origin(each.properties).writer)
             for each in self._memories
             if each.is_procedural
             and self._is_believed(each)

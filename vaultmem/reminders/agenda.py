@@ -18,7 +18,7 @@ from vaultmem.index.catalog_write import BLOCK, OPENING, TASK
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import is_private, scope_of
-from vaultmem.memories.item_answers import author_of, is_foreign, item_ids, memory_id
+from vaultmem.memories.item_answers import is_foreign, item_ids, memory_id, origin_of
 from vaultmem.notes import blocks
 from vaultmem.notes.places import REMINDERS, folded_name, in_conversation
 from vaultmem.reminders import schedules
@@ -198,7 +198,7 @@ class Agenda:
         foreign = is_foreign(note.path, note.properties, self._folder)
         is_memory = note.path.startswith(f"{self._folder}/")
         private, scope = is_private(note.properties), scope_of(note.properties, memory=is_memory)
-        author = author_of(note.properties) if is_memory else ""
+        author = origin_of(note.properties).writer if is_memory else ""
         asks = list(self._schedules(note, Place(note.path, note.title, name, foreign, written)))
         if note.id in self._copies | self._same_names:  # an id of its own may be there twice, too
             asks = [one if one.due.memory else one._replace(source=note.path) for one in asks]
