@@ -62,7 +62,7 @@ def create(vault: str, memory_folder: str, target: str, *, dry_run: bool = False
     with _as_state_error(target), _scratch(None if dry_run else parent) as scratch:
         _collect(state, f"{vault}/{memory_folder}", scratch)
         made = Backup(
-            target, vault, _text(f"{vault}/{memory_folder}/{MARKER}"), now.seconds(), _hashes(scratch)
+            target, vault, identity.id_in(vault, f"{memory_folder}/{MARKER}"), now.seconds(), _hashes(scratch)
         )  # fmt: skip
         head = {"format": FORMAT, **made._asdict()}
         del head["folder"]
@@ -102,7 +102,7 @@ def restore(
     the vault is replaced. Raises StateError for another vault's backup, and while an agent runs."""
     backup = read(folder)
     identity.check(vault)
-    own = _text(f"{vault}/{memory_folder}/{MARKER}")
+    own = identity.id_in(vault, f"{memory_folder}/{MARKER}")
     if backup.id and own and backup.id != own:
         raise StateError(
             f"{backup.folder} is the backup of another vault ({backup.vault}); name its vault with --vault"
@@ -279,14 +279,6 @@ def _hashes(folder: str) -> dict[str, str]:
             found[os.path.relpath(path, folder)] = digest
     found.pop(MANIFEST, None)
     return found
-
-
-def _text(path: str) -> str:
-    try:
-        with open(path, encoding="ascii") as file:
-            return file.read(100).strip()
-    except (OSError, ValueError):
-        return ""
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -39,7 +39,7 @@ def check(vault: str) -> None:
     now = identity(vault)
     if now == (known.device, known.inode):
         return
-    if now is not None and known.id and _read(vault, known.marker) == known.id:
+    if now is not None and known.id and id_in(vault, known.marker) == known.id:
         return
     what = "not there or empty" if now is None else "another folder than the vault that was here"
     raise VaultGoneError(
@@ -54,7 +54,7 @@ def remember(vault: str, memory_folder: str) -> None:
     if now is None:
         return
     marker = f"{memory_folder}/{MARKER}"
-    seen = _Known(*now, marker, _read(vault, marker) or _make_marker(vault, memory_folder))
+    seen = _Known(*now, marker, id_in(vault, marker) or _make_marker(vault, memory_folder))
     if seen != _read_marker(vault):
         _keep(vault, seen)
 
@@ -68,7 +68,7 @@ def mark(vault: str, memory_folder: str) -> None:
 
 def shared_name(vault: str, memory_folder: str) -> str:
     """What the vault is called on all machines: by its marker; where it has none yet, a name of this machine alone."""
-    return _read(vault, f"{memory_folder}/{MARKER}") or vault_id(vault)
+    return id_in(vault, f"{memory_folder}/{MARKER}") or vault_id(vault)
 
 
 def _read_marker(vault: str) -> _Known | None:
@@ -87,7 +87,8 @@ def _keep(vault: str, seen: _Known) -> None:
         replace_private(f"{state_folder(vault)}/{RECORD}", json.dumps(seen._asdict()))
 
 
-def _read(vault: str, marker: str) -> str:
+def id_in(vault: str, marker: str) -> str:
+    """What the marker at this path of a vault says; "" where there is none."""
     try:
         with open(f"{vault}/{marker}", encoding="ascii") as file:
             return file.read(_LONGEST).strip()
