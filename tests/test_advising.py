@@ -23,7 +23,7 @@ from vaultmem import Vault, config
 from vaultmem.agent import jobs
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.model import CATEGORIES
-from vaultmem.review.advice import REASON, Advice, Doubt, question, read
+from vaultmem.review.advice import REASON, Doubt, question, read
 from vaultmem_chat.llm import llm
 
 __all__ = ["model", "open_vault"]  # fixtures
@@ -39,7 +39,7 @@ JSON = st.recursive(
     max_leaves=20,
 )
 
-TEXT, PAIR = Doubt(("a",)), Doubt(("a", "b"))
+TEXT, PAIR = Doubt(("a",), (), "t", ("1",)), Doubt(("a", "b"), (), "p", ("1", "2"))
 
 
 def test_a_question_tells_texts_as_data_under_short_ids() -> None:
@@ -72,6 +72,10 @@ def test_a_question_tells_texts_as_data_under_short_ids() -> None:
             {"answers": [{"id": 0, "choice": "people"}, {"id": 0, "choice": "skills"}]},
             [(0, "", "")],
         ),
+        ({"answers": [{"id": 0, "choice": "first"}]}, [(0, "", "")]),
+        ({"answers": [{"id": 2, "choice": "first"}]}, [(2, "1", "")]),
+        ({"answers": [{"id": 2, "choice": "second"}]}, [(2, "2", "")]),
+        ({"answers": [{"id": 2, "choice": "same"}]}, [(2, "same", "")]),
         ("people", []),
         (None, []),
     ],
@@ -79,16 +83,22 @@ def test_a_question_tells_texts_as_data_under_short_ids() -> None:
 def test_answers_are_read_in_whatever_shape(
     answer: object, found: list[tuple[int, str, str]]
 ) -> None:
-    assert read(answer, [TEXT, TEXT]) == [Advice(*one) for one in found]
+    doubts, answered = [TEXT, TEXT, PAIR], {place: rest for place, *rest in found}
+    expected = [
+        {"id": one.id, "memories": one.memories, **dict(zip(("choice", "reason"), answered.get(at, ("", "")), strict=True))}
+        for at, one in enumerate(doubts)
+    ]  # fmt: skip
+    assert read(answer, doubts) == (expected if found else [])
 
 
 @given(JSON, st.lists(st.sampled_from([TEXT, PAIR]), max_size=5))
 def test_no_answer_is_too_odd(answer: object, doubts: list[Doubt]) -> None:
-    for one in read(answer, doubts):
-        assert 0 <= one.place < len(doubts)
-        assert one.choice in ("", "same", "first", "second", *CATEGORIES)
-        assert len(one.reason) <= REASON
-        assert "\n" not in one.reason
+    answers = read(answer, doubts)
+    assert [one["id"] for one in answers] in ([], [one.id for one in doubts])
+    for one in answers:
+        assert one["choice"] in ("", "same", "1", "2", *CATEGORIES)
+        assert len(str(one["reason"])) <= REASON
+        assert "\n" not in str(one["reason"])
 
 
 def test_a_category_is_proposed_and_a_person_decides(
@@ -268,7 +278,7 @@ def test_a_real_model_answers_in_the_form_that_is_asked_for(real_llm: RealLlm) -
     settings = config.load(None, {f"VAULTMEM_LLM_{name}": value for name, value in named.items()})
     asked = llm.open_model(settings)
     assert asked is not None
-    doubts = [Doubt((LISBON,)), Doubt((LISBON, PORTO), ("2026-01-02",) * 2)]
+    doubts = [Doubt((LISBON,)), Doubt((LISBON, PORTO), ("2026-01-02",) * 2, "", ("1", "2"))]
     wanted = question(doubts)
     answer = asked.ask(wanted)
     assert wanted.schema is not None

@@ -14,7 +14,7 @@ from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.conversation import TOKENS
 from vaultmem.memories.reports import PlanReport, Tally
 from vaultmem.review import advice
-from vaultmem.review.advice import FIRST, SECOND, Doubt
+from vaultmem.review.advice import Doubt
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
@@ -108,18 +108,8 @@ class _Assistant:
             self._give_up(error)
 
     def _answers(self, model: Model, doubts: list[Doubt], name: str) -> list[JsonObject]:
-        """An answer for each doubt. Of a pair the choice is the id of the memory that holds."""
         self.tally["asked"] += 1
-        advices = {
-            one.place: one for one in advice.read(model.ask(advice.question(doubts)), doubts)
-        }
-        if not advices:
+        answers = advice.read(model.ask(advice.question(doubts)), doubts)
+        if not answers:
             raise LlmError(f"{name} did not answer as it was asked")
-        answers: list[JsonObject] = []
-        for at, doubt in enumerate(doubts):
-            _, choice, reason = advices.get(at, advice.Advice(at, "", ""))
-            if choice in (FIRST, SECOND):
-                choice = doubt.memories[choice == SECOND]
-            own = {"id": doubt.id, "memories": doubt.memories}
-            answers.append({**own, "choice": choice, "reason": reason})
         return answers
