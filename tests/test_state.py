@@ -80,7 +80,7 @@ def test_one_writer(state: State) -> None:
         pass
 
 
-@pytest.mark.parametrize("name", ["lock", "manifest.json.tmp"])
+@pytest.mark.parametrize("name", ["lock", f"manifest.json.{os.getpid()}.tmp"])
 def test_a_link_in_the_state_folder_leads_to_no_note(vault: Path, name: str) -> None:
     note = vault / "Note.md"
     note.write_text("Mine.")

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from vaultmem.errors import LockedError, StateError
 from vaultmem.index import ANALYZER, catalog
-from vaultmem.paths import make_private, stamp, state_folder
+from vaultmem.paths import make_private, replace_private, stamp, state_folder
 
 FORMAT = 1
 _VERSIONS = {"format": FORMAT, "catalog": catalog.FORMAT, "analyzer": ANALYZER}
@@ -104,13 +104,10 @@ class State:
 
     def adopt(self, number: int, notes: int, *, complete: bool = True) -> None:
         """Put a generation in force and remove all others."""
-        path = os.path.join(self.folder, "manifest.json")
-        with open(path + ".tmp", "w", encoding="utf-8", opener=_no_link) as file:
-            manifest = {"generation": number, "notes": notes, "complete": complete}
-            json.dump({**_VERSIONS, **manifest, "vault": self.vault}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(path + ".tmp", path)
+        manifest = {"generation": number, "notes": notes, "complete": complete, "vault": self.vault}
+        replace_private(
+            self.path("manifest.json"), json.dumps({**_VERSIONS, **manifest}), sync=True
+        )
         self.sweep()
 
     def sweep(self) -> None:
@@ -121,8 +118,8 @@ class State:
         for name in os.listdir(self.folder):
             if name.startswith("gen-") and name != keep:
                 rmtree(os.path.join(self.folder, name), ignore_errors=True)
-        with contextlib.suppress(FileNotFoundError):  # of a kill just before it was renamed
-            os.unlink(self.path("manifest.json.tmp"))
+            elif name.startswith("manifest.json."):  # of a kill just before it was renamed
+                os.unlink(self.path(name))
 
     def models_folder(self) -> str:
         """Where prepared embedding models are: beside the states of all vaults, shared by them."""
