@@ -126,7 +126,6 @@ def test_nothing_rings_in_quiet_hours() -> None:
     assert person.next == "2026-11-23T07:00"
     rung = person.look("2026-11-23T07:00")
     assert [alarm.body for alarm in rung] == ["since Sunday 22 Nov · Day", "due today 05:00 · Day"]
-    assert not any(alarm.late for alarm in rung)
 
 
 def test_the_overdue_is_told_again_three_times() -> None:
@@ -180,7 +179,7 @@ def test_many_at_one_moment_are_one() -> None:
     assert alarm.title == "5 reminders"
     assert alarm.body == ("Task 0 · due today\nTask 1 · due today\nTask 2 · due today\nand 2 more")
     assert len(alarm.records) == len({told.id for told in alarm.records}) == 5
-    assert (alarm.path, alarm.urgent, alarm.late) == ("", False, False)
+    assert (alarm.path, alarm.urgent) == ("", False)
     assert person.look("2026-11-22T09:00") == []
     three = Person([due("2026-11-22", text=f"Task {number}") for number in range(3)])
     assert len(three.look("2026-11-22T09:00")) == 3
@@ -189,7 +188,6 @@ def test_many_at_one_moment_are_one() -> None:
 def test_after_a_long_sleep_there_is_one_alarm_and_it_is_late() -> None:
     person = Person([due(f"2026-11-{day}T10:00") for day in range(10, 21)])
     (alarm,) = person.look("2026-11-22T10:00")
-    assert alarm.late
     assert "Call Anne · since Tuesday 10 Nov, 1 week late" in alarm.body
     assert alarm.body.endswith("and 8 more")
 

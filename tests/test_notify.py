@@ -50,9 +50,7 @@ class Screen:
 
 def alarm(name: str, path: str = "Days/Day one.md", note: str = "Day one") -> Alarm:
     told = Notified(f"vm-{name}", "2026-11-22T15:00:00Z", 1, "2026-11-22T15:00")
-    return Alarm(
-        name, "due today 15:00", urgent=False, late=False, records=(told,), path=path, note=note
-    )
+    return Alarm(name, "due today 15:00", urgent=False, records=(told,), path=path, note=note)
 
 
 def planned(*names: str) -> Planned:
@@ -142,7 +140,7 @@ def test_where_nothing_can_be_shown_nothing_is_kept_for_another_machine_to_tell(
 def test_a_click_opens_the_note_and_of_several_the_page(
     vault: Path, screen: Screen, heard: Heard
 ) -> None:
-    together = Alarm("5 reminders", "a", urgent=True, late=False, records=())
+    together = Alarm("5 reminders", "a", urgent=True, records=())
     teller(vault, screen).notify(Planned([alarm("a"), together], [], None), heard)
     links = [one[3] for one in screen.shown]
     assert links == [
@@ -174,7 +172,7 @@ vault = sys.argv[1]
 state = State(vault)
 ledger = Ledger(state.path("ledger.db"))
 told = Notified("vm-aaaaaa", "2026-11-22T15:00:00Z", 1, "2026-11-22T15:00")
-plan = Planned([Alarm("a", "", False, False, (told,))], [], None)
+plan = Planned([Alarm("a", "", False, (told,))], [], None)
 notifier = Notifier(config.load(vault), state)
 notifier.desktop = Screen()
 notifier.notify(plan, lambda heard: Record(ledger, None).add([], heard, 0.0))

@@ -47,7 +47,6 @@ class Alarm(NamedTuple):
     title: str
     body: str
     urgent: bool
-    late: bool  # later than it should have been, and not for quiet hours
     records: tuple[Notified, ...]  # of what it notifies
     path: str = ""  # of the note; "" for several
     note: str = ""  # its title
@@ -245,9 +244,8 @@ def _alarms(ripe: Sequence[_Step], clock: _Clock) -> list[Alarm]:
     ]
     lines.append(f"and {len(ripe) - MOST_SINGLE:,} more")
     urgent = any(step.times > 1 for step in ripe)
-    late = any(_is_late(step, clock) for step in ripe)
     records = tuple(_record(step, clock) for step in ripe)
-    return [Alarm(f"{len(ripe):,} reminders", "\n".join(lines), urgent, late, records)]
+    return [Alarm(f"{len(ripe):,} reminders", "\n".join(lines), urgent, records)]
 
 
 def _alarm(step: _Step, clock: _Clock) -> Alarm:
@@ -255,12 +253,7 @@ def _alarm(step: _Step, clock: _Clock) -> Alarm:
     title, note = desktop_text(due.text) or NO_WORDS, desktop_text(due.title)
     parts = [_when(step, clock), note if note != title else ""]
     body = " · ".join(part for part in parts if part)
-    late, records = _is_late(step, clock), (_record(step, clock),)
-    return Alarm(title, body, step.times > 1, late, records, due.path, due.title)
-
-
-def _is_late(step: _Step, clock: _Clock) -> bool:
-    return step.times == 1 and clock.lateness(step.when) > _LATE
+    return Alarm(title, body, step.times > 1, (_record(step, clock),), due.path, due.title)
 
 
 def _when(step: _Step, clock: _Clock) -> str:
@@ -276,9 +269,10 @@ def _when(step: _Step, clock: _Clock) -> str:
         is_work = bool(due.due) and not due.lapses
         near = {0: "today", 1: "tomorrow"}.get((day - today).days) or _day(day, today)
         text = f"{'due ' if is_work else ''}{near}{f' {at:%H:%M}' if at else ''}"
-    if not _is_late(step, clock):
+    late = clock.lateness(step.when)
+    if step.times > 1 or late <= _LATE:
         return text
-    whole = int(clock.lateness(step.when).total_seconds())
+    whole = int(late.total_seconds())
     size = next(size for size in DURATION_UNITS.values() if whole >= size)  # the largest unit
     return f"{text}, {format_duration(whole - whole % size)} late"
 
