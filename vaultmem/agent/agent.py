@@ -27,7 +27,6 @@ from vaultmem.errors import ConfigError, VaultmemError
 from vaultmem.index.state import State
 from vaultmem.index.sync import Report, rules_of
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.notes.dialects import Rulebook
 from vaultmem.progress import Progress
 from vaultmem.text import times
 from vaultmem.text.values import plural
@@ -79,7 +78,9 @@ class Agent:
         self._reminders = Reminders(
             self.vault, lambda: self._memories.desk.pending, lambda: self.reconciler.vanished, self._is_whole
         )  # fmt: skip
-        self.embedding = EmbeddingQueue(self._state, self._pool, self._throttle, self._rules)
+        self.embedding = EmbeddingQueue(
+            self._state, self._pool, self._throttle, lambda: rules_of(self.folder, self.config)
+        )
         unload = config.text("agent.unload")
         self.embedding.unload_after = times.duration_seconds(unload) if unload != "never" else None
         self._watching: Watching | None = None
@@ -203,9 +204,6 @@ class Agent:
                 return answer(request)
 
         return answered
-
-    def _rules(self) -> Rulebook:
-        return rules_of(self.folder, self.config)
 
     def _on_commit(self, notes: Iterable[int]) -> None:
         self._pool.changed()

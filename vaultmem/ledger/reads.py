@@ -84,18 +84,14 @@ class Share(NamedTuple):
     last: float
 
 
-def shares(ledger: Ledger) -> list[Share]:
-    """The shares of all machines, as far as this one has heard of them."""
-    return _all_shares(ledger)
+def shares(ledger: Ledger, condition: str = "") -> list[Share]:
+    """The shares of all machines, as far as this one has heard of them; or those that meet a condition in SQL."""
+    return ledger.rows(f"SELECT id, machine, number, last FROM counted {condition}", Share._make)  # noqa: S608 - own names
 
 
 def own_shares(ledger: Ledger) -> list[Share]:
     """Those that no other machine tells of."""
-    return _all_shares(ledger, f"WHERE machine IN ('{HERE}', '{EARLIER}')")
-
-
-def _all_shares(ledger: Ledger, condition: str = "") -> list[Share]:
-    return ledger.rows(f"SELECT id, machine, number, last FROM counted {condition}", Share._make)  # noqa: S608 - own names
+    return shares(ledger, f"WHERE machine IN ('{HERE}', '{EARLIER}')")
 
 
 def take_shares(ledger: Ledger, heard: Iterable[Share], now: float) -> None:

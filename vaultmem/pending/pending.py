@@ -132,7 +132,8 @@ class Pending:
         answers = self.answers(now)
         review = self._review(catalog, now, answers, vanished)
         due = self._due_items(catalog, now, answers, days)
-        return items.by_urgency([*due, *review.items(), *review.preferences(self._trust)])
+        every = [*due, *review.items(), *review.preferences(self._trust)]
+        return sorted(every, key=items.urgency)
 
     @staticmethod
     def records(catalog: Catalog, items: Iterable[Item]) -> list[JsonObject]:

@@ -136,13 +136,8 @@ def open_items(items: Iterable[Item], answers: Answers, now: datetime) -> list[I
     return list(kept.values())
 
 
-def by_urgency(items: Iterable[Item]) -> list[Item]:
-    """The most urgent first: today, the days to come, then what is overdue, from yesterday back."""
-    return sorted(items, key=urgency)
-
-
 def urgency(item: Item) -> tuple[int, int, str, int]:
-    """What items are sorted by."""
+    """What items are sorted by: today, the days to come, then what is overdue, from yesterday back."""
     day, _ = day_and_time(item.due)
     number = date.fromisoformat(day).toordinal() if day else date.max.toordinal()
     near = -number if item.section in ("overdue", OLDER) else number
