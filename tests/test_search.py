@@ -104,6 +104,19 @@ def test_what_stands_in_properties_is_found_like_any_words(vault: Vault) -> None
     assert found("created") == {"Cleo.md": (2, 3)}, "tags and days alone are no block"
 
 
+def test_properties_that_are_many_or_unreadable_are_found_in_small_blocks(vault: Vault) -> None:
+    lines = "".join(f"key{number}: value of number {number}\n" for number in range(400))
+    Path(vault.path, "Many.md").write_text(f"---\n{lines}animal: giraffe\n---\nText.\n")
+    Path(vault.path, "Bad.md").write_text("---\nanimal: [lion\n---\nText.\n")
+    vault.sync()
+    (hit,) = vault.search("giraffe")
+    assert (hit.path, hit.end_line) == ("Many.md", 402)
+    assert hit.content.endswith("animal: giraffe")
+    assert len(hit.content) < 1500
+    (hit,) = vault.search("lion")
+    assert (hit.path, hit.content) == ("Bad.md", "animal: [lion")
+
+
 def test_what_describes_a_page_of_logseq_is_found(tmp_path: Path) -> None:
     for name in ("logseq", "pages"):
         (tmp_path / name).mkdir()

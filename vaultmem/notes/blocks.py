@@ -227,21 +227,20 @@ def _join(before: Block, after: Block) -> Block:
     return Block(text, before.line, max(before.end_line, after.end_line), *before[3:])
 
 
-def of_properties(note: Note, text: str, body: int) -> Block | None:
+def of_properties(note: Note, text: str, body: int) -> list[Block]:
     """The lines of a note's properties, up to character `body` or the first piece, where they say more than its name
-    and tags or nothing else does. What a person keeps as `director: Agnès Varda` they look for like any other words."""
+    and tags, cannot be read, or nothing else is there. What a person keeps as `director: Agnès Varda` they look for
+    like any other words."""
     elsewhere = {note.title, *note.aliases, *note.tags}
     lists = (one if isinstance(one, list) else [one] for one in note.properties.values())
     values = (one for some in lists for one in some if isinstance(one, str))
-    if note.pieces and not any(_WORD.search(one) for one in values if one not in elsewhere):
-        return None
+    says_more = any(_WORD.search(one) for one in values if one not in elsewhere)
+    if note.pieces and not says_more and not note.frontmatter_error:
+        return []
     end = text.count("\n", 0, body) if body else note.pieces[0].line - 1 if note.pieces else None
-    lines = text.split("\n")[:end]
-    of_words = [number for number, line in enumerate(lines) if line.strip(" \t\r-")]
-    if not of_words:
-        return None
-    first, last = of_words[0], of_words[-1]
-    return Block("\n".join(lines[first : last + 1]), first + 1, last + 1, is_properties=True)
+    lines = enumerate(text.split("\n")[:end], start=1)
+    pieces = [Piece(one.rstrip(), n, n, kind="list") for n, one in lines if one.strip(" \t\r-")]
+    return [block._replace(is_properties=True) for block in group(pieces)]
 
 
 def neighbour_text(blocks: list[Block], at: int) -> str:

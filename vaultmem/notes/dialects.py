@@ -307,8 +307,8 @@ def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[blocki
     if note.properties.get(MARK) == MARKED:
         note = Note(note.title, properties=note.properties)
     blocks = blocking.group(note.pieces)
-    if "id" not in note.properties and (block := blocking.of_properties(note, text, front.body)):
-        blocks = [block, *blocks]
+    if "id" not in note.properties:
+        blocks = [*blocking.of_properties(note, text, front.body), *blocks]
     blocks = blocks or [blocking.Block("", 1, 1)]
     if "role" in note.properties and (own := named(note.properties)).get("conversation_id"):
         blocks = blocking.as_turn(blocks, str(own["role"]))
