@@ -145,7 +145,7 @@ def test_a_dry_run_changes_no_byte(vault: Path) -> None:
         assert tree_hash(vault) == before, words
     shown = said(vault, "tag", made["id"], "x", "--dry-run")
     assert "\n+tags: [x]" in shown.out.replace("tags:\n+  - x", "tags: [x]")
-    assert "nothing was done yet" in shown.err
+    assert "dry run, nothing was done: " in shown.err
 
 
 def test_a_job_changes_no_more_than_it_may(vault: Path) -> None:

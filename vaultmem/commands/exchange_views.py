@@ -97,7 +97,7 @@ def _show_ingested(report: IngestReport, output: Output) -> None:
     totals += [f"{counts[name]:,} {name}" for name in ("known", "skipped") if counts[name]]
     if counts["redacted"]:
         totals.append(f"{plural(counts['redacted'], 'secret')} taken out")
-    head = "ingest, nothing was done yet" if report["dry_run"] else "ingest"
+    head = "dry run, nothing was done" if report["dry_run"] else "ingest"
     output.remark(f"vaultmem: {head}: {', '.join(totals)}")
     if report["left"]:
         begun = sum(each["rest"] > 0 for each in report["files"])

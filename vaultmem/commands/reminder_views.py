@@ -280,7 +280,7 @@ def notify(args: Namespace, output: Output) -> int:
         output.line(f"{title}  {' · '.join(one['body'].splitlines())}")
     many = plural(len(report["told"]), "notification") if report["told"] else "nothing to tell"
     if report["dry_run"]:
-        output.remark(f"vaultmem: {many}; nothing was done yet")
+        output.remark(f"vaultmem: dry run, nothing was done: {many}")
         return 0
     page = f"; {report['page']} is written anew" if report["written"] else ""
     answered = f"; {plural(report['answered'], 'answer')} taken over" if report["answered"] else ""

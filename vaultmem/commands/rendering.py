@@ -258,7 +258,7 @@ def _show_counts(report: PlanReport, output: Output) -> None:
     for rows, what in ((report["skipped"], "left alone"), (report["findings"], "to review")):
         if rows:
             counts.append(f"{len(rows):,} {what}")
-    head = f"{report['job']}, nothing was done yet" if report["dry_run"] else report["job"]
+    head = "dry run, nothing was done" if report["dry_run"] else report["job"]
     remarks = [f"{head}: {', '.join(counts) or 'nothing to change'}"]
     remarks += [f"left alone: {one['path']}: {one['reason']}" for one in report["skipped"]]
     if report.get("aside"):
