@@ -309,7 +309,7 @@ def test_data_on_stdout_and_the_rest_on_stderr(vault: Path, write: Write) -> Non
     write("Note.md", "sourdough")
     ended = process("search", "sourdough", "--vault", str(vault), "--format", "json")
     assert [r["path"] for r in ended.data["results"]] == ["Note.md"]
-    assert "for the first time" in ended.err
+    assert "indexing" in ended.err
     remark = process("search", "sourdogh", "--vault", str(vault), "--format", "json")
     assert remark.data["count"] == 1
     assert 'no note has "sourdogh"' in remark.err

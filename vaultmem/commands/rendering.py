@@ -119,7 +119,7 @@ def open_vault(args: Namespace, output: Output) -> Vault:
     """The vault; one that was never indexed is indexed now."""
     vault = vault_of(args, output)
     if vault is not args.vault and not vault.is_indexed():
-        output.remark(f"vaultmem: indexing {vault.path} for the first time")
+        output.remark(f"vaultmem: indexing {vault.path}")
         show_sync(run_sync(vault, output), output)
     elif vault is not args.vault and not output.as_json:
         _remark_age(vault, output)
