@@ -101,7 +101,7 @@ def render_unit(command: list[str], vault: str, environment: dict[str, str]) -> 
             raise StateError(f"{what}; set it to something in plain letters")
     lines = [f"Environment={quote_word(f'{name}={text}')}\n" for name, text in environment.items()]
     title = "".join(c if c.isprintable() else "\ufffd" for c in vault).replace("%", "%%")
-    unit = file_text("vaultmem.agent", "systemd.service")
+    unit = file_text("vaultmem.service", "systemd.service")
     unit = unit.replace("@TITLE@", title.rstrip("\\"))
     words = exec_line(command)
     return unit.replace("@COMMAND@", words).replace("@ENVIRONMENT@", "".join(lines)).encode()
