@@ -46,11 +46,13 @@ def test_a_note_of_many_megabytes_is_left_alone(
         f"[[Gardne diary]] and the Garden diary.\n{BODY * (proposals.LARGEST // len(BODY) + 1)}",
     )
     read: list[int] = []
-    monkeypatch.setattr(
-        proposals,
-        "Note",
-        lambda path, text, outline: read.append(len(text)) or Note(path, text, outline),
-    )
+    read_note = proposals.Finder._note
+
+    def note(finder: proposals.Finder, path: str) -> Note:
+        read.append(len((note := read_note(finder, path)).text))
+        return note
+
+    monkeypatch.setattr(proposals.Finder, "_note", note)  # no name that a later module imports
     assert proposed(open_vault, "broken-link") == proposed(open_vault, "mention") == []
     assert max(read) < 2 * len(BODY)
 
