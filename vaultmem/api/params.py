@@ -113,18 +113,14 @@ def at_door(at: str) -> Iterator[None]:
         door.reset(token)
 
 
-def of_verb(name: str, at: str = JSON) -> Mapping[str, Param]:
-    """The parameters of a memory verb by their names in JSON. Raises UsageError."""
-    return _declarations(name, at)[0]
-
-
 @cache
-def _declarations(name: str, at: str) -> tuple[dict[str, Param], Schema]:
+def of_verb(name: str) -> tuple[dict[str, Param], Schema]:
+    """The parameters of a memory verb by their names in JSON, and their schema. Raises UsageError."""
     declared = verb(name)
     if declared is None or not declared.run:
         runnable = (known for known, one in every().items() if one.run)
         raise UsageError(f"unknown verb {name[:_MOST_NAME]!r}; known: {', '.join(runnable)}")
-    params = declared.of(at)
+    params = declared.of(JSON)
     return {one.outside: one for one in params}, object_of(map(lenient, params))
 
 
@@ -133,9 +129,9 @@ def lenient(param: Param) -> Param:
     return param.but(needed=False, kind="any") if param.kind in ("long", "any") else param
 
 
-def check(name: str, arguments: JsonObject, at: str = JSON) -> JsonObject:
+def check(name: str, arguments: JsonObject) -> JsonObject:
     """The arguments of a memory verb by their names in Python, with defaults. Raises UsageError."""
-    return check_by(*_declarations(name, at), arguments)
+    return check_by(*of_verb(name), arguments)
 
 
 def check_by(params: Mapping[str, Param], schema: Schema, arguments: JsonObject) -> JsonObject:

@@ -174,7 +174,7 @@ def takes(name: str, param: str) -> bool:
 def _check(name: str, params: JsonObject) -> Arguments:
     from vaultmem.memories.arguments import Arguments
 
-    return Arguments(declared.check(name, params), declared.speller(declared.of_verb(name)))
+    return Arguments(declared.check(name, params), declared.speller(declared.of_verb(name)[0]))
 
 
 def _check_size(name: str, params: JsonObject) -> None:
