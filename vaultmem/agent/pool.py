@@ -226,30 +226,6 @@ class Pool:
         return searcher
 
 
-class Borrowed:
-    """What one request has borrowed: a searcher by keyword, or the one that knows meaning."""
-
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
-        self._held = ExitStack()
-        self._searcher: WarmSearcher | None = None
-        self._knows_meaning = False
-
-    def searcher(self, *, meaning: bool) -> WarmSearcher:
-        """A searcher; once it knows meaning, it stays so. Who waits for that one holds no other."""
-        if self._searcher is None or (meaning and not self._knows_meaning):
-            self.release()
-            lent = self._pool.by_meaning() if meaning else self._pool.searcher()
-            self._searcher = self._held.enter_context(lent)
-            self._knows_meaning = meaning
-        return self._searcher
-
-    def release(self) -> None:
-        """Give back what was borrowed."""
-        self._searcher = None
-        self._held.close()
-
-
 # The vault of a request.
 
 SETTLED_WITHIN = 1.0  # seconds
@@ -264,7 +240,9 @@ class AgentVault(Vault):
         self.state = pool.state
         self._agent = agent
         self._pool = pool
-        self._borrowed = Borrowed(pool)
+        self._held = ExitStack()
+        self._searcher: Searcher | None = None  # the one by keyword, or the one that knows meaning
+        self._knows_meaning = False
         self._is_writing = False
 
     def close(self) -> None:
@@ -272,7 +250,8 @@ class AgentVault(Vault):
 
     def release(self) -> None:
         """Give back what was borrowed for the request."""
-        self._borrowed.release()
+        self._searcher = None
+        self._held.close()
 
     def searcher(self) -> Searcher:
         """A warm searcher that sees what was written last."""
@@ -293,10 +272,16 @@ class AgentVault(Vault):
 
     def _lent(self, *, meaning: bool) -> Searcher:
         """A searcher that finds what was written before this call. A write itself looks only for what it may
-        contradict, and knows the newest without the index (see MemoryStore.recent): it waits for nothing."""
+        contradict, and knows the newest without the index (see MemoryStore.recent): it waits for nothing. Once the
+        searcher knows meaning, it stays so; who waits for that one holds no other."""
         if not self._is_writing:
             self._agent.index_writes()
-        return self._borrowed.searcher(meaning=meaning)
+        if self._searcher is None or (meaning and not self._knows_meaning):
+            self.release()
+            lent = self._pool.by_meaning() if meaning else self._pool.searcher()
+            self._searcher = self._held.enter_context(lent)
+            self._knows_meaning = meaning
+        return self._searcher
 
     def warm_meaning(self) -> Meaning | None:
         """The shared vectors, if the model is in memory."""
