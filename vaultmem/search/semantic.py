@@ -222,20 +222,27 @@ class Meaning(ModelVectors):
         """
         pending = self.pending(catalog, notes)
         progress.stage("embedding", sum(len(one.hashes) for one in pending))
-        going = _Going(aside)
+        ended = False
+
+        def goes_on() -> bool:
+            nonlocal ended
+            ended = ended or (aside is not None and not aside())
+            return not ended
+
         size = BLOCKS_ASIDE if aside else BLOCKS_AT_ONCE
         stored: set[bytes] = set()
-        for texts in self._portions(pending, rules, size, going):
+        for texts in self._portions(pending, rules, size, goes_on):
             for one in self.parts():
                 of_one = [text for text in texts if self.part_of(text) is one]
-                stored |= one.embed(of_one, progress, going.on)
-                if going.ended:
-                    break
-        left = [one.note for one in pending if one.hashes - stored] if going.ended else []
+                if not ended:
+                    stored |= one.embed(of_one, progress, goes_on)
+            if ended:
+                break
+        left = [one.note for one in pending if one.hashes - stored] if ended else []
         return Done(len(stored), left)
 
     def _portions(
-        self, pending: list[Pending], rules: Rulebook, size: int, going: _Going
+        self, pending: list[Pending], rules: Rulebook, size: int, goes_on: Callable[[], bool]
     ) -> Iterator[list[str]]:
         texts: dict[bytes, str] = {}
         for one in pending:
@@ -249,13 +256,11 @@ class Meaning(ModelVectors):
                 text = note_facts.embedded_text(note.note.title, block)
                 if text_hash(text) in one.hashes:
                     texts[text_hash(text)] = text
-            if not going.on():
+            if not goes_on():
                 return
             if len(texts) >= size:
                 yield list(texts.values())
                 texts = {}
-            if going.ended:
-                return
         if texts:
             yield list(texts.values())
 
@@ -354,19 +359,6 @@ def open_meaning(state: State, config: Config, threads: int | None = None) -> Me
         older.others.embedder = made.others.embedder
     older.successor = made
     return older
-
-
-class _Going:
-    """Whether to go on, as the one says for whom we step aside."""
-
-    def __init__(self, aside: Callable[[], bool] | None) -> None:
-        self._aside = aside
-        self.ended = False
-
-    def on(self) -> bool:
-        """Step aside, then say whether to go on."""
-        self.ended = self.ended or (self._aside is not None and not self._aside())
-        return not self.ended
 
 
 def embed(
