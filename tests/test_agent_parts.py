@@ -260,7 +260,7 @@ def test_only_an_index_that_is_searched_is_written_in_small_steps(
         return real(indexer, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Indexer, "apply", apply)
-    bench.reconciler.order(Silent(), rebuild=True)
+    bench.reconciler.order(Silent(), rebuild=True, confirmed=False)
     bench.reconciler._turn()
     bench.full()
     assert sizes == [BATCH_NOTES, FIRST_BATCH]

@@ -162,9 +162,9 @@ def test_finding_notes_equals_looking_at_all(vault: Path, write: Write) -> None:
                 f"[[{bare}]]",
                 f"/{path}",
             }:
-                assert catalog_read.find_notes(catalog, name) == by_looking_at_all(catalog, name), (
-                    name
-                )
+                assert catalog_read.find_notes(catalog, name, frozenset()) == by_looking_at_all(
+                    catalog, name
+                ), name
 
 
 def test_a_pattern_fits_whatever_lower_makes_equal() -> None:

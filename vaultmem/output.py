@@ -112,7 +112,7 @@ class Output:
         """How many columns a text of paint(), link() and place() needs."""
         return screen.columns(_bare(text))
 
-    def room(self, used: int = 0, least: int = 24) -> int:
+    def room(self, used: int, least: int = 24) -> int:
         """How many columns are left of a line; 0 where there is no end to it."""
         return max(self.columns - used, least) if self.columns else 0
 

@@ -102,9 +102,7 @@ class Reconciler(threading.Thread):
             self._full_due = due if self._full_due is None else min(self._full_due, due)
             self._something.notify()
 
-    def order(
-        self, progress: Progress, *, rebuild: bool = False, confirmed: bool = False
-    ) -> Future[sync.Report]:
+    def order(self, progress: Progress, *, rebuild: bool, confirmed: bool) -> Future[sync.Report]:
         """Compare the whole vault now, or read all of it again; the report comes when it is done."""
         order = Order(Future(), progress, rebuild, confirmed)
         with self._something:

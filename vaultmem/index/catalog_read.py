@@ -121,7 +121,7 @@ def conflict_copies(catalog: Catalog) -> set[int]:
     return {copy for (copy,) in catalog.db.execute("SELECT copy FROM conflicts").fetchall()}
 
 
-def find_notes(catalog: Catalog, name: str, but: frozenset[str] = frozenset()) -> list[str]:
+def find_notes(catalog: Catalog, name: str, but: frozenset[str]) -> list[str]:
     """The paths that may be meant by a name: exact path, else file name or title, else alias; none of `but`."""
     wanted = encodable(name).strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
     exact = catalog.db.execute(_BY_PATH, (wanted, wanted + ".md")).fetchall()
@@ -154,7 +154,7 @@ def _stem(path: str) -> str:
     return path.rpartition("/")[2].rpartition(".")[0].lower()
 
 
-def similar_titles(catalog: Catalog, name: str, but: frozenset[str] = frozenset()) -> list[str]:
+def similar_titles(catalog: Catalog, name: str, but: frozenset[str]) -> list[str]:
     """Note paths whose title looks like a name that nothing answers to."""
     from difflib import get_close_matches
 

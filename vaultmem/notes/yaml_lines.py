@@ -180,6 +180,6 @@ def format_lines(key: str, value: Value, indent: str = "") -> list[str]:
     return [f"{name} {text}" if text else name]
 
 
-def item_lines(values: list[Value], indent: str = "") -> list[str]:
+def item_lines(values: list[Value], indent: str) -> list[str]:
     """The lines of a list, as `  - item`."""
     return [f"{indent}  - {format_value(value, item=True)}" for value in values]

@@ -326,7 +326,7 @@ class Pending:
         """This machine is awake from now on, and notifies if it can; that, others should know."""
         self.record.awake = stamp(now.timestamp()) if self.notifier.can_show() else ""
 
-    def exchange(self, now: datetime, vanished: str = "") -> None:
+    def exchange(self, now: datetime, vanished: str) -> None:
         """Hear what other machines have to say, and tell them what is new here, for nothing else has happened."""
         with self._writing:
             self.check_vault(vanished)

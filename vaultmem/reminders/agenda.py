@@ -68,7 +68,7 @@ _PATHS = (
 )
 
 
-def notes_with_times(catalog: Catalog, among: Iterable[int] | None = None) -> list[DueNote]:
+def notes_with_times(catalog: Catalog, among: Iterable[int] | None) -> list[DueNote]:
     """The notes with open tasks, dated blocks, such sentences or such properties; of all notes, or of some."""
     if among is None:
         answer = catalog.db.execute(_ALL).fetchone()

@@ -106,7 +106,7 @@ def _like(text: str) -> str:
     return "".join(f"\\{c}" if c in "%_\\" else c for c in text)
 
 
-def newest_first(catalog: Catalog, among: Iterable[int] | None = None) -> list[int]:
+def newest_first(catalog: Catalog, among: Iterable[int] | None) -> list[int]:
     """The ids of all notes that are not hidden (or of some of them) by day, the newest first."""
     values = [] if among is None else [json.dumps(list(among))]
     chosen = "" if among is None else "AND n.id IN (SELECT value FROM json_each(?))"

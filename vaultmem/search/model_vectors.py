@@ -63,7 +63,7 @@ class ModelVectors:
     _shared: SharedIndex | None = None
 
     def __init__(
-        self, state: State, embedder: TextEmbedder, threshold: int, other: bool | None = None
+        self, state: State, embedder: TextEmbedder, threshold: int, other: bool | None
     ) -> None:
         self.embedder = embedder
         self.model: Model = embedder.model

@@ -71,7 +71,7 @@ class Meaning(ModelVectors):
     others_problem: str | None = None  # why there is no second model, though one is set
 
     def __init__(
-        self, state: State, config: Config, threads: int | None = None, setting: str = ""
+        self, state: State, config: Config, threads: int | None, setting: str = ""
     ) -> None:
         self.folder = state.vault
         self.cap = config.number("index.max_note_bytes")
@@ -294,7 +294,7 @@ class Meaning(ModelVectors):
             found |= {block: 1 - (1 - cosine) * share for block, cosine in near.items()}
         return found
 
-    def close_to(self, catalog: Catalog, text: str, wanted: Collection[int], seats: Seats | None = None,
+    def close_to(self, catalog: Catalog, text: str, wanted: Collection[int], seats: Seats | None,
                  ) -> dict[int, rank.Closeness]:  # fmt: skip
         """How close each wanted block is to a question, where a model has embedded it that can compare the two."""
         found: dict[int, rank.Closeness] = {}
