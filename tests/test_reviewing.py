@@ -130,3 +130,27 @@ def test_a_dream_proposes_and_a_person_decides(make: Make, kind: str) -> None:
     assert "no proposal has the id" in refused(vault, "review", broken["Bicycel"], "--accept")
     done(vault, "undo", "--last")
     assert note.read_text() == text
+
+
+def test_a_rejection_is_an_entry_of_the_history_and_undone_like_any(make: Make) -> None:
+    vault = make("obsidian")
+    next(vault.rglob("Anne.md")).write_text("- My sister rides the [[Bicycel]].\n")
+    said(vault, "write", "The pump is blue")
+    said(vault, "dream", "--level", "3")
+
+    def open_() -> list[str]:
+        return [one["id"] for one in done(vault, "review")["proposals"] if one["old"] == "Bicycel"]
+
+    [own] = open_()
+    done(vault, "review", own, "--reject")
+    [last] = done(vault, "history", "--limit", "1")["history"]
+    assert (last["by"], last["why"][:11]) == ("you", "rejected: [")
+    assert open_() == []
+    for back, left in (("--last", [own]), ("--redo", []), ("--last", [own])):
+        [why] = [one["why"] for one in done(vault, "undo", back)["undone"]]
+        assert "rejected: [" in why
+        done(vault, "dream", "--level", "3")
+        assert open_() == left
+    assert "The pump is blue" in said(vault, "list").out
+    done(vault, "review", own, "--reject")
+    assert open_() == []

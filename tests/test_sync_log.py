@@ -59,7 +59,12 @@ OTHERS: st.SearchStrategy[Entry] = st.one_of(
     ),
     st.builds(Written, st.just("9f86d081884c7d65"), st.just(MACHINES[0]), WHEN, st.just("claude")),
     st.builds(Reinforced, st.sampled_from(MEMORIES), WHEN),
-    st.builds(Decided, st.just("3f2a9c01b7de"), WHEN, st.sampled_from(["accepted", "rejected"])),
+    st.builds(
+        Decided,
+        st.just("3f2a9c01b7de"),
+        WHEN,
+        st.sampled_from(["accepted", "rejected", "reopened"]),
+    ),
 )
 
 

@@ -133,10 +133,13 @@ def test_what_was_approved_and_rejected_on_one_is_so_on_the_other(pair: Pair) ->
         assert (
             reads.replace_open(desk(vault).ledger, {"3f2a9c01b7de": {"kind": "orphan"}}, 2.0) == 0
         )
+        assert reads.open_proposals(desk(vault).ledger) == []
+        reads.decide(desk(vault).ledger, "3f2a9c01b7de", reads.REOPENED, 2.0)
         vault.approve(memory, undo=True)
     pair.agree()
     with pair.laptop.opened() as vault:
         assert not is_approved(memory, desk(vault).answers())
+        assert [one.id for one in reads.open_proposals(desk(vault).ledger)] == ["3f2a9c01b7de"]
 
 
 def test_undo_says_where_a_change_was_made_and_takes_it_back_by_content(pair: Pair) -> None:

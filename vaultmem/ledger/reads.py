@@ -271,6 +271,7 @@ def rule(ledger: Ledger, kind: str, says: str, now: float) -> None:
 
 
 OPEN, ACCEPTED, REJECTED = "open", "accepted", "rejected"
+REOPENED = "reopened"  # a rejection was undone; other machines hear of it, as of a decision
 ASKED = "asked"  # a model was consulted, and had nothing to propose
 MODEL = "model"  # the proposer; "" for dreams
 
@@ -300,7 +301,8 @@ def open_proposals(ledger: Ledger) -> list[Kept]:
     return [
         one
         for one in kept_proposals(ledger)
-        if one.state == OPEN and ruled.get(one.fields["kind"]) != NEVER
+        if one.state in (OPEN, REOPENED) and ruled.get(one.fields.get("kind", "")) != NEVER
+        if one.fields  # else it was decided on elsewhere, and not proposed here yet
     ]
 
 
@@ -318,7 +320,7 @@ def replace_open(ledger: Ledger, made: Mapping[str, ProposalRow], now: float) ->
         again = [
             (json.dumps(made[id_], ensure_ascii=False), id_)
             for id_, state in known.items()
-            if state == OPEN and id_ in made
+            if state in (OPEN, REOPENED) and id_ in made
         ]
         db.executemany("UPDATE proposals SET fields = ? WHERE id = ?", again)
     return len(fresh)
@@ -343,8 +345,9 @@ def forget(ledger: Ledger, ids: Iterable[str], now: float) -> None:
 
 
 def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:
-    """Store the decision of the person."""
-    take_decisions(ledger, [(id_, now, state)], now)
+    """Store the decision of the person, later than the one before it."""
+    known = [one.at + 1 for one in kept_proposals(ledger) if one.id == id_ and one.state != OPEN]
+    take_decisions(ledger, [(id_, max(now, *known, 0.0), state)], now)
 
 
 def take_decisions(ledger: Ledger, made: Iterable[tuple[str, float, str]], now: float) -> None:

@@ -104,6 +104,11 @@ def approval_id(id_: str) -> str:
     return item_id(id_, "approve")
 
 
+def proposal_id(id_: str) -> str:
+    """Of the question whether a proposal is to be carried out."""
+    return item_id(id_, "proposal")
+
+
 def completion_id(path: str) -> str:
     """Of the question, asked once a note, whether tasks that are done here shall be marked done in it, too."""
     return item_id(path, "complete")

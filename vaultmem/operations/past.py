@@ -25,6 +25,7 @@ from vaultmem.memories import item_answers
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.collection import chosen
 from vaultmem.memories.conversation import is_talk, put_away
+from vaultmem.memories.item_answers import DROPPED, OPEN
 from vaultmem.memories.memory_file import Reader
 from vaultmem.memories.model import Memory
 from vaultmem.memories.reports import diff_of, header, in_short
@@ -131,12 +132,23 @@ def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) ->
     if outcome.done:
         session.desk.written(outcome)
     if outcome.done or not taking.writes:
+        _keep_decisions(session, who.answers)
         item_answers.keep_answers(session, who)
         session.desk.remember()
         if any(one.kind == "job" for one in taking.commits):
             _keep_undone(session, outcome)
         _refresh_pages(session, vanished)
     return outcome
+
+
+def _keep_decisions(session: Session, answers: Iterable[Answered]) -> None:
+    """A proposal is open again whose rejection was undone, and rejected when that is done again."""
+    states = {one.id: one.after for one in answers if one.after in (OPEN, DROPPED)}
+    for one in reads.kept_proposals(session.desk.ledger) if states else ():
+        after = states.get(item_answers.proposal_id(one.id))
+        if after and one.state != reads.ACCEPTED:
+            state = reads.REOPENED if after == OPEN else reads.REJECTED
+            reads.decide(session.desk.ledger, one.id, state, session.now)
 
 
 def _refresh_pages(session: Session, vanished: str) -> None:

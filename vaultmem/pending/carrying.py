@@ -22,6 +22,7 @@ from vaultmem.memories.item_answers import (
     carried_out_id,
     completion_id,
     is_closed,
+    proposal_id,
 )
 from vaultmem.memories.model import Memory
 from vaultmem.memories.reports import ChangeReport, PlanReport, report_planned
@@ -152,7 +153,7 @@ class _Work:
     def decide_proposals(self) -> None:
         """Change notes as the person has ticked it, and propose no more what they have dropped."""
         for proposal in review.open_for_notes(self._session.desk.ledger):
-            id_ = review_sources.question_id(proposal.id)
+            id_ = proposal_id(proposal.id)
             try:
                 report = review_sources.decide(
                     self._session, proposal, self._answers, dry_run=self._dry_run

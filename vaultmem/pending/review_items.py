@@ -26,6 +26,7 @@ from vaultmem.memories.item_answers import (
     is_refused,
     item_id,
     leaving_id,
+    proposal_id,
 )
 from vaultmem.notes.places import ENTRIES, INBOX, category_of, named
 from vaultmem.pending import person_facts, review_sources
@@ -300,7 +301,7 @@ class Review:
     def _advice(self) -> list[Item]:
         """What a model proposes, for the count: vaultmem review shows it with its reasons."""
         rows = reads.open_proposals(self._context.ledger)
-        ids = (review_sources.question_id(one.id) for one in rows if one.is_of_model)
+        ids = (proposal_id(one.id) for one in rows if one.is_of_model)
         return [_item("advice", id_, "") for id_ in ids]
 
     def _file_problems(self) -> dict[str, list[Item]]:

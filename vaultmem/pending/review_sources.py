@@ -16,7 +16,15 @@ from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.item_answers import DONE, DROPPED, Answer, carried_out_id, item_id, state_of
+from vaultmem.memories.item_answers import (
+    DONE,
+    DROPPED,
+    Answer,
+    carried_out_id,
+    item_id,
+    proposal_id,
+    state_of,
+)
 from vaultmem.notes.frontmatter import PLACEHOLDER
 from vaultmem.notes.places import GENERATED, SYNC
 from vaultmem.review import review
@@ -39,11 +47,6 @@ _PROPERTIES = (
 )
 
 
-def question_id(proposal_id: str) -> str:
-    """The id of the item that asks whether a proposal is to be carried out."""
-    return item_id(proposal_id, "proposal")
-
-
 def questions(context: Context) -> Iterator[tuple[str, str, str, str]]:
     """Id, text, path and title of what can still be done, but for private notes: assistants read the page, too."""
     for proposal in review.open_for_notes(context.ledger)[:MOST]:
@@ -55,7 +58,7 @@ def questions(context: Context) -> Iterator[tuple[str, str, str, str]]:
             edit(proposal, text)
         except (VaultmemError, OSError):
             continue  # the next deep dream looks again
-        yield question_id(proposal.id), _in_words(proposal, text), proposal.path, row[1]
+        yield proposal_id(proposal.id), _in_words(proposal, text), proposal.path, row[1]
 
 
 def _in_words(proposal: Proposal, text: str) -> str:
@@ -79,7 +82,7 @@ def decide(
     session: Session, proposal: Proposal, answers: Mapping[str, Answer], *, dry_run: bool
 ) -> PlanReport | Decision | None:
     """Do with an open proposal what its tick asks for; not what another machine has carried out."""
-    state = state_of(answers, question_id(proposal.id))
+    state = state_of(answers, proposal_id(proposal.id))
     if state not in (DONE, DROPPED):
         return None
     if state == DONE and carried_out_id(proposal.id) in answers:

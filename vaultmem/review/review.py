@@ -12,13 +12,21 @@ from vaultmem.ledger.reads import ACCEPTED, ALWAYS, ASK, REJECTED
 from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict, final
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
+from vaultmem.memories.item_answers import (
+    DROPPED,
+    Answer,
+    history_answers,
+    proposal_id,
+    state_of,
+)
 from vaultmem.memories.reports import PlanReport, ProposalRow, diff, header, report_planned
-from vaultmem.memories.store import Session
+from vaultmem.memories.store import YOU, Session
 from vaultmem.notes.places import ARCHIVED_NOTES
 from vaultmem.review import advice
 from vaultmem.review import proposals as finder
 from vaultmem.review.advice import Opinion
 from vaultmem.review.proposals import DUPLICATE, Proposal, edit
+from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
 from vaultmem.vault.batches import Header
 from vaultmem.vault.files import digest
@@ -102,10 +110,19 @@ def _follow_rules(session: Session) -> None:
 
 
 def reject(session: Session, params: Arguments) -> Decision:
-    """Never propose it again."""
+    """Never propose it again. It is in the history, as the tick is that asks for it, and can be undone."""
     proposal = _find(session, params)
     if not params.flag("dry_run"):
+        record, own = session.desk.pending.record, proposal_id(proposal.id)
+        known = record.answers()
         reads.decide(session.desk.ledger, proposal.id, REJECTED, session.now)
+        if state_of(known, own) != DROPPED:
+            what = f"proposal {proposal.id} ({proposal.kind})"  # no words of a note that may be private
+            word = Answer(own, DROPPED, stamp(session.now), YOU, "", what)
+            record.add([word], [], session.now)
+            who = header(params, f"rejected: {proposal.said}"[:200], session.now)
+            who = who._replace(answers=history_answers(known, [word]))
+            session.desk.batches.apply(who, [])
     return {"id": proposal.id, "rejected": True, "path": proposal.path, "said": proposal.said}
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from types import MappingProxyType
 
-from vaultmem.ledger.reads import ACCEPTED, REJECTED
+from vaultmem.ledger.reads import ACCEPTED, REJECTED, REOPENED
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, Answer
 from vaultmem.text.sanitize import one_line
@@ -62,7 +62,7 @@ class Decided(NamedTuple):
 
     id: str
     at: str
-    state: str  # ACCEPTED or REJECTED
+    state: str  # ACCEPTED, REJECTED or REOPENED
 
 
 Entry = Answer | Notified | Reads | Written | Reinforced | Decided
@@ -148,7 +148,9 @@ _WRITTEN = lazy(
     rf"[ \t]*[-*+] (?P<id>[0-9a-f]{{16}}) written {_AT} by (?P<by>[^:]+?)[ \t]*", re.ASCII
 )
 _REINFORCED = lazy(rf"{_MEMORY} reinforced {_AT}[ \t]*", re.ASCII)
-_DECIDED = lazy(rf"{_MEMORY} proposal (?P<state>{ACCEPTED}|{REJECTED}) {_AT}[ \t]*", re.ASCII)
+_DECIDED = lazy(
+    rf"{_MEMORY} proposal (?P<state>{ACCEPTED}|{REJECTED}|{REOPENED}) {_AT}[ \t]*", re.ASCII
+)
 
 
 @lru_cache(_REMEMBERED)

@@ -18,7 +18,7 @@ from vaultmem import now as clock
 from vaultmem.errors import VaultmemError
 from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
-from vaultmem.ledger.reads import ACCEPTED, EARLIER, HERE, MOST_WRITTEN, REJECTED, Share
+from vaultmem.ledger.reads import ACCEPTED, EARLIER, HERE, MOST_WRITTEN, REJECTED, REOPENED, Share
 from vaultmem.light import NamedTuple
 from vaultmem.memories.item_answers import Answer
 from vaultmem.notes.places import GENERATED, SYNC
@@ -301,7 +301,7 @@ def _shared_entries(ledger: Ledger, machine: str) -> list[Entry]:
     entries += [
         Decided(one.id, stamp(one.at), one.state)
         for one in reads.kept_proposals(ledger)
-        if one.state in (ACCEPTED, REJECTED)
+        if one.state in (ACCEPTED, REJECTED, REOPENED)
     ]
     return [one for one in entries if is_writable(one)]
 
