@@ -71,6 +71,7 @@ def _with_small_names(text: str, low: str, now: datetime) -> list[Reading]:
 # somebody says when, a time.
 
 _IN_FIGURES = lazy(rf"(?<![a-z0-9_.$€£¥#:/\\+=^~-]){IN_FIGURES}")
+_ONE_MEANING = 13 * 60  # minutes: 9:30 may be in the evening, and 3:16 a verse
 _HAN = lazy(r"[\u3040-\u9fff]")
 _HOUR_LAST = lazy(r" (?P<hour>\d{1,2})[.!]?\Z")
 _NTH_FIRST = lazy(r"(?:on )?the (?P<number>\d{1,2})(?:st|nd|rd|th) ")
@@ -147,8 +148,11 @@ def _main(low: str, readings: Sequence[Reading], now: datetime) -> Reading | Non
 
 
 def _counts_alone(low: str, each: Reading) -> bool:
-    """Whether a weak clock opens the words, or a day in figures opens or ends them: noon lunch, call Mum 12/25."""
+    """Whether a weak clock opens the words, or a day in figures or an hour after noon opens or ends them: noon lunch,
+    call Mum 12/25, call Bob 14:30."""
     opens = each.sense.clock is not None and _is_first(low, each)
+    if each.sense.dial == "open" and (each.sense.clock or 0) >= _ONE_MEANING:
+        return _stands_apart(low, each)
     return opens or bool(_IN_FIGURES.match(low, each.start) and _stands_apart(low, each))
 
 
