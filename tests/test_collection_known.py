@@ -114,6 +114,15 @@ def test_what_is_not_found_is_said(filled: Folder, given: str, said: str) -> Non
     assert len(str(raised.value)) < 300
 
 
+def test_what_is_to_come_back_is_looked_for_among_what_was_deleted(filled: Folder) -> None:
+    for given, said in (
+        ("111", "vaultmem list --deleted shows"),
+        ("Cofee", "did you mean 'Coffee'"),
+    ):
+        with pytest.raises(NoteNotFoundError, match=said):
+            filled.known.find(given, archived=True)
+
+
 def test_what_could_be_several_is_said(filled: Folder) -> None:
     filled.memory("vaultmem/skills/Ann's tea.md", "1111ffff", "Another")
     filled.known.refresh()

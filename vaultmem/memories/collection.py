@@ -56,10 +56,12 @@ def _ways(
         yield [memory for memory in pool if memory.id.lower().startswith(name)]
 
 
-def unknown(text: str, live: Iterable[Memory]) -> NoteNotFoundError:
+def unknown(text: str, pool: Iterable[Memory], *, archived: bool = False) -> NoteNotFoundError:
     """The error for a name that fits nothing."""
-    near = _nearest(_bare(text), live)
+    near = _nearest(_bare(text), pool)
     hint = "vaultmem list shows what there is"
+    if archived:
+        hint = f"vaultmem list --deleted shows what was deleted, and {hint}"
     if near:
         hint = f"did you mean {' or '.join(repr(title) for title in near)}?"
     return NoteNotFoundError(
@@ -198,7 +200,9 @@ class Collection:
         if memory is not None:
             return memory
         removed = None if archived else self._chosen(text, away)
-        raise deleted_error(removed) if removed else unknown(text, live)
+        if removed:
+            raise deleted_error(removed)
+        raise unknown(text, [*away, *live] if archived else live, archived=archived)
 
     def _chosen(self, text: str, pool: Sequence[Memory]) -> Memory | None:
         return chosen(text, self.folder, pool)
