@@ -178,6 +178,16 @@ def test_a_line_of_a_memory_that_says_nothing_is_named_with_its_place(indexed: P
     )
 
 
+def test_a_copy_of_a_page_of_ours_has_its_original(indexed: Path, write: Write) -> None:
+    copy = "pending.sync-conflict-20261122-100000-ABCDEFG.md"
+    for name in (copy, f"Gone{copy[7:]}", "pending.md"):
+        write(f"vaultmem/{name}", "# Pending\n\nquincunx\n")
+    ran("sync", "--vault", str(indexed))
+    told = ran("doctor", "--vault", str(indexed), "--format", "json").out
+    assert f"vaultmem/{copy} is a copy of vaultmem/pending.md" in told
+    assert f"vaultmem/Gone{copy[7:]} is a copy of a note that is gone" in told
+
+
 def test_a_socket_left_behind(indexed: Path) -> None:
     path = Path(paths.socket_path(str(indexed)))
     paths.make_private(str(path.parent))

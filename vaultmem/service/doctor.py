@@ -15,6 +15,8 @@ from vaultmem.notes.places import LINE
 from vaultmem.text import scripts
 from vaultmem.text.values import plural, value
 from vaultmem.vault import identity
+from vaultmem.vault.conflicts import conflict_original
+from vaultmem.vault.files import on_disk
 
 ADVICE = {
     "{{placeholders}}": "nothing to do if these are templates; exclude their folder from search if they get in the way",
@@ -139,7 +141,8 @@ def _notes(vault: Vault) -> Iterator[Finding]:
     pairs = catalog_read.conflict_pairs(vault.searcher().catalog)
     if pairs:
         places = [
-            f"{copy} is a copy of {original or 'a note that is gone'}" for copy, original in pairs
+            f"{copy} is a copy of {original or _unindexed_original(vault, copy) or 'a note that is gone'}"
+            for copy, original in pairs
         ]
         advice = "compare each with its original: either may hold what the other lacks"
         what = plural(len(pairs), "sync conflict copy", "sync conflict copies")
@@ -148,6 +151,12 @@ def _notes(vault: Vault) -> Iterator[Finding]:
         what = f"{plural(len(places), 'memory', 'memories')} whose line vaultmem says nothing that can be read"
         advice = "vaultmem history shows the line as it was: put it back, or remove it; until then the id is another"
         yield Finding("warning", what, advice, places)
+
+
+def _unindexed_original(vault: Vault, copy: str) -> str:
+    """The original of a copy where that is a page of ours, such as pending.md, which no index has."""
+    path = conflict_original(copy)
+    return path if path and on_disk(vault.path, path) else ""
 
 
 def _unread_lines(vault: Vault) -> Iterator[str]:
