@@ -93,6 +93,9 @@ def test_who_may_not_write_may_not_chat_and_nothing_else_is_passed_on(
     for token, status in (("", 401), ("gone", 401), ("reader", 403)):
         assert door.send("POST", "/v1/chat/completions", body, token).status == status
     assert door.send("POST", "/v1/chat/completions", body, "claude").status == 400  # which vault?
+    wrong = door.send("POST", "/v1/chat/completions", body, "claude", X_Vaultmem_Vault="hmoe")
+    assert wrong.status == 404
+    assert "no vault 'hmoe' for this token: it opens home, work" in str(wrong.data)
     for path in ("/v1/files", "/v1/embeddings", "/v1/../v1/files", "/v1", "/v1/chat/completions/x"):
         assert door.send("POST", path, {}, "claude", X_Vaultmem_Vault="home").status == 404, path
     # What is learned from earlier turns may have come meanwhile, and nothing else.

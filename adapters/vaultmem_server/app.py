@@ -83,7 +83,8 @@ def vault_for(door: Door, caller: Caller, name: str = "") -> str:
     if name in mine:
         return name
     if name or not mine:
-        raise HTTPException(404, "no such vault for this token")
+        known = f"it opens {', '.join(mine)}" if mine else "it opens none that is served here"
+        raise HTTPException(404, f"no vault {name[:40]!r} for this token: {known}")
     if len(mine) > 1:
         raise HTTPException(400, f"say which vault: {', '.join(mine)}")
     return mine[0]

@@ -187,7 +187,8 @@ def _error(
 async def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status = error.status_code
-    message = _MESSAGES.get(status, error.detail)
+    is_plain = error.detail in ("Not Found", "Method Not Allowed")
+    message = _MESSAGES[status] if is_plain else error.detail
     return _error(status, message, _CODES.get(status), dict(error.headers or {}))
 
 
