@@ -44,7 +44,10 @@ _CANCELLED = b"notifications/cancelled"
 _INITIALIZE, _PING = b'"initialize"', b'"ping"'
 _SHORT = 300  # bytes; no ping is longer
 _NO_TEXT = '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"the line is not UTF-8"}}'
-_TOO_LONG = '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message may have 1,000,000 bytes"}}'
+_TOO_LONG = '{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"a message may have 1,000,000 bytes"}}'
+# In the beginning of a message that is not read whole, before all objects and lists in it.
+_ID = rb'\s*\{[^{\[]*?"id"\s*:\s*(-?\d{1,18}(?=\s*[,}])|"[ -!#-\[\]-~]{0,200}")'
+_BEGINNING = 1_000  # bytes of it
 _FAILED, _INTERNAL = -32000, -32603
 
 
@@ -83,7 +86,7 @@ class Lines:
         self.handle = handle
         self.is_over = False
         self._held = bytearray()
-        self._skips = False
+        self._begun = b""  # the beginning of a line that is too long, while the rest comes
 
     def fill(self) -> None:
         """Read once; waits where nothing has come."""
@@ -91,21 +94,21 @@ class Lines:
         self.is_over = not part
         self._held += part
         if len(self._held) > MOST and b"\n" not in self._held:
-            self._skips = True
+            self._begun = self._begun or bytes(self._held[:_BEGINNING])
             self._held.clear()
 
     def ready(self) -> list[bytes]:
         """The lines that have come whole and are not empty, without their ends; with the end, also the last half one.
-        One that is too long comes as one byte more than may be, whatever was in it."""
+        One that is too long comes as one byte more than may be, with nothing but its beginning in it."""
         *lines, rest = self._held.split(b"\n")
         self._held = bytearray() if self.is_over else rest
         if self.is_over:
             lines.append(rest)
         ready = []
         for line in lines:
-            skipped, self._skips = self._skips, False
-            if skipped or len(line) > MOST:
-                ready.append(b" " * (MOST + 1))
+            begun, self._begun = self._begun, b""
+            if begun or len(line) > MOST:
+                ready.append((begun or bytes(line[:_BEGINNING])).ljust(MOST + 1))
             elif line.strip():
                 ready.append(bytes(line))
         return ready
@@ -298,7 +301,10 @@ class _Relay:
     def answer(self, line: bytes, *, settles: bool = False) -> list[str]:
         """The lines to send. Only what `settles` something may change what holds for all others."""
         if len(line) > MOST:
-            return [_TOO_LONG]
+            import re  # slow to load, and rarely needed
+
+            known = re.match(_ID, line[:_BEGINNING])
+            return [_TOO_LONG % (known[1].decode("ascii") if known else "null")]
         try:
             text = line.decode()
         except UnicodeDecodeError:
