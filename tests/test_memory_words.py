@@ -160,7 +160,7 @@ def test_a_job_changes_no_more_than_it_may(vault: Path) -> None:
         len([line for line in first.out.splitlines() if line.startswith("filed under decisions: ")])
         == 2
     )
-    assert "1 more waits: run it again" in first.err
+    assert "1 left: run it again" in first.err
     assert done(vault, "dream")["counts"] == {"move": 1}
     assert done(vault, "dream")["changes"] == []
 

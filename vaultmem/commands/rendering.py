@@ -269,8 +269,7 @@ def _show_counts(report: PlanReport, output: Output) -> None:
     if report.get("model") and report["model"]["trouble"]:
         remarks.append(f"without a model: {report['model']['trouble']}")
     if report["left"]:
-        wait = "waits" if report["left"] == 1 else "wait"
-        remarks.append(f"{report['left']:,} more {wait}: run it again")
+        remarks.append(f"{report['left']:,} left: run it again")
     for remark in remarks:
         output.remark(f"vaultmem: {remark}")
 
