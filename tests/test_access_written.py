@@ -11,7 +11,7 @@ from tests.cli_run import ran
 from vaultmem import Vault
 from vaultmem.api.tool import Call
 from vaultmem.api.toolbox import Toolbox
-from vaultmem.errors import VaultmemError
+from vaultmem.errors import UsageError, VaultmemError
 from vaultmem_chat import memory_context
 
 __all__ = ["vault"]  # fixtures
@@ -79,6 +79,19 @@ def test_what_an_assistant_edits_is_in_its_words_and_nothing_that_was_approved(
     vault.undo(last=True)
     vault.undo(last=True)
     assert {one["agent"] for one in vault.memories()} == {"codex", "claude", ""}
+
+
+def test_no_assistant_writes_under_the_name_of_the_person(vault: Vault) -> None:
+    own = vault.write("The pump is blue")["id"]
+    for name in ("you", "You", "person"):
+        with pytest.raises(UsageError, match='"by" names an assistant, and none is called'):
+            vault.tag(own, "x", by=name)
+        with pytest.raises(UsageError, match='"agent" names an assistant'):
+            vault.write("The tap is red", agent=name)
+        with pytest.raises(UsageError, match="names an assistant"):
+            vault.dream(1, by=name)
+    assert [one["why"] for one in vault.history(by="you")] == ["write The pump is blue"]
+    assert vault.tag(own, "x", by="codex")
 
 
 def test_an_approval_is_an_entry_of_the_history_and_undone_like_any(vault: Vault) -> None:

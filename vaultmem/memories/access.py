@@ -42,6 +42,7 @@ class Viewer:
 
 
 PERSON = Viewer()
+PERSON_NAMES = ("you", "person")  # how the history calls the person; no assistant is called so
 
 
 @value
