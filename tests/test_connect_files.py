@@ -35,6 +35,17 @@ def test_what_cannot_be_edited_safely_is_left_alone(home: Path, name: str, befor
     assert file.read_text() == before
 
 
+@ALL
+def test_where_nothing_of_ours_is_nothing_is_to_be_removed_by_hand(home: Path, name: str) -> None:
+    file = put(home, name, '{"a": 1,,}')
+    ended = ran("connect", name, "--remove")
+    assert (ended.code, ended.err) == (0, "")
+    assert "is not there" in ended.out
+    file.write_text('{"a": "vaultmem",,}')
+    assert "by hand" in ran("connect", name, "--remove").err
+    assert file.read_text() == '{"a": "vaultmem",,}'
+
+
 def test_bytes_that_are_no_text_are_left_alone(home: Path) -> None:
     file = put(home, "claude", b'{"a": "\xff"}')
     assert "not UTF-8" in connect("claude", code=1)

@@ -131,7 +131,7 @@ class Connecting:
             return (hooks.add_hook if text or is_new else hooks.fill_blank)(text, harness, command)
 
         def removed(text: str) -> str:
-            return hooks.remove_hook(text, harness)
+            return hooks.remove_hook(text, harness) if servers.NAME in text else text
 
         try:
             if self._args.remove:
@@ -170,8 +170,8 @@ class Connecting:
         harness, path = self._harness, self._harness.servers_path()
 
         def change(text: str) -> str:
-            if self._args.remove:
-                return servers.remove_server(text, harness)
+            if self._args.remove:  # what cannot be read may still have nothing of ours
+                return servers.remove_server(text, harness) if servers.NAME in text else text
             return servers.add_server(text, harness, entry)
 
         try:
