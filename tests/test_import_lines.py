@@ -161,6 +161,20 @@ def test_who_waits_hears_how_far_it_is(tmp_path: Path, monkeypatch: pytest.Monke
     assert not list(Path(api.state.path(importing.FOLDER)).iterdir())
 
 
+def test_what_came_in_parts_says_how_all_of_it_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing, "BATCH", 2)
+    vault = made(tmp_path / "v")
+    lines = [line(f"id-{number}", f"people/{number}.md", f"Text {number}.") for number in range(5)]
+    ended = on(vault, "import", "-", given="".join(lines).encode())
+    assert "to take all of it back: vaultmem undo --last, 3 times" in ended.err
+    for _ in range(3):
+        assert on(vault, "undo", "--last").code == 0
+    assert on(vault, "list").data["total"] == 0
+    assert "take" not in on(vault, "import", "-", given=line("x", "people/x.md", "x").encode()).err
+
+
 def test_links_in_the_memory_folder_are_not_followed(tmp_path: Path) -> None:
     vault, outside = made(tmp_path / "v"), tmp_path / "outside"
     outside.mkdir()

@@ -173,6 +173,9 @@ def _show_imported(report: ImportReport, output: Output) -> None:
             output.remark(f"vaultmem: line {one['line']}: {what}: {one['reason']}")
         if len(rows) > MOST_ROWS:
             output.remark(f"vaultmem: and {plural(len(rows) - MOST_ROWS, 'line')} more")
+    if report["entries"] > 1:
+        times = f"vaultmem undo --last, {report['entries']:,} times"
+        output.remark(f"vaultmem: it is in several parts; to take all of it back: {times}")
 
 
 # --- export

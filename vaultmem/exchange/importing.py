@@ -81,6 +81,7 @@ class _Run:
         self.kept: list[_Outcome] = []  # conflicts that were left as they are
         self.failed: list[_Outcome] = []
         self.reports: list[PlanReport] = []
+        self.entries = 0  # of the history
 
 
 def import_lines(desk: MemoryStore, reader: Reader, params: Arguments) -> ImportReport:
@@ -243,6 +244,7 @@ class _Batch:
             take_back(session, self._reworded)
             who = header(run.params, f"import lines {first} to {last}", session.now)
             outcome = session.carry_out(plan, who)
+            run.entries += bool(outcome.done)
             run.failed += [_Outcome(at.get(path, first), why) for path, why in outcome.skipped]
             run.reports.append(report_done(plan, outcome))
 
@@ -339,7 +341,7 @@ def _link(session: Session, run: _Run) -> None:
             changes.append(Change(EDIT, own, each.path, each.path, sets, None, None, why))
     if changes:
         who = header(run.params, "import: links", session.now)
-        session.carry_out(Plan("import", tuple(changes)), who)
+        run.entries += bool(session.carry_out(Plan("import", tuple(changes)), who).done)
 
 
 class ImportReport(TypedDict):
@@ -354,6 +356,7 @@ class ImportReport(TypedDict):
     kept: list[Unwritten]
     failed: list[Unwritten]
     failures: int
+    entries: int  # of the history: undo takes back one at a time
 
 
 def _report(run: _Run) -> ImportReport:
@@ -363,6 +366,7 @@ def _report(run: _Run) -> ImportReport:
         "job": "import", "dry_run": run.params.flag("dry_run"), "changes": changes, "new": actions.count(CREATE),
         "changed": len(actions) - actions.count(CREATE), "known": len(run.known), "kept": _to_json(run.kept),
         "failed": _to_json(sorted(run.failed)), "failures": len(run.failed),
+        "entries": run.entries,
     }  # fmt: skip
 
 
