@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 
 import tantivy  # the second half of keyword.py, which owns it
 
@@ -362,22 +362,24 @@ class KeywordSearcher:
         if len(token) < MIN_CORRECTED or token in rank.STOP_WORDS or not token.isalpha():
             return []
         distance = 2 if len(token) > 6 else 1
-        near = self._near_spellings(token, distance)
-        results = [(word, edits(word, token, distance)) for word in near]
-        least = min((count for _, count in results), default=distance + 1)
-        return [word for word, count in results if count == least <= distance][:5]
+        nearest: list[str] = []
+        for word in self._near_spellings(token, distance):
+            if (count := edits(word, token, distance)) < distance:
+                distance, nearest = count, []
+            nearest += [word] if count == distance else []
+        return nearest[:5]
 
     def _near_spellings(self, token: str, distance: int) -> list[str]:
         """Words of the index that begin alike and have nearly the same letters, the frequent first."""
         letters = set(token)
         low, high = len(token) - distance, len(token) + distance
         counts: dict[str, int] = {}
-        for field in ("title", "body"):
-            for start in {token[0], token[1]}:  # the first two may be swapped
-                for word, count in self._searcher.terms_with_prefix(field, start, limit=None):
-                    if low <= len(word) <= high and len(letters ^ set(word)) <= 2 * distance:
-                        counts[word] = counts.get(word, 0) + count
-        return sorted(counts, key=lambda word: (-counts[word], word))
+        for field, start in product(("title", "body"), {*token[:2]}):  # these may be swapped
+            for word, count in self._searcher.terms_with_prefix(field, start, limit=None):
+                if low <= len(word) <= high and len(letters.difference(word)) <= distance:
+                    counts[word] = counts.get(word, 0) + count
+        near = (word for word in counts if len({*word} - letters) <= distance)
+        return sorted(near, key=lambda word: (-counts[word], word))
 
 
 def _belongs_together(tokens: list[str]) -> bool:
