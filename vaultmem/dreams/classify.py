@@ -2,7 +2,8 @@
 
 Each category collects the weights of its signals and, where the caller knows how close the text's meaning is to the
 category's prototypes (memories.view), that closeness above the mean of all. A softmax over these sums, with one
-more seat for "none of them", is the confidence; below THRESHOLD the memory stays in the inbox.
+more seat for "none of them", is the confidence; below THRESHOLD no category is sure, and a dream files the memory under
+the likeliest and says so.
 """
 
 from __future__ import annotations
