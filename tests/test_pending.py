@@ -233,7 +233,7 @@ def test_a_vault_that_was_never_indexed_is_indexed_first(vault: Path, write: Wri
     write("Tasks.md", NOTE)
     ended = asked(vault, "--format", "json")
     assert ended.code == 0
-    assert "for the first time" in ended.err
+    assert "indexing" in ended.err
     assert [one["text"] for one in json.loads(ended.out)["today"]] == ["now"]
 
 
