@@ -206,6 +206,14 @@ def keep_answers(session: Session, who: Header) -> None:
         session.desk.pending.record.add(answers, [], session.now)
 
 
+def keep_as_entry(session: Session, who: Header, answers: Sequence[Answer]) -> None:
+    """Record answers from which nothing else follows, as an entry of the history."""
+    record = session.desk.pending.record
+    who = who._replace(answers=history_answers(record.answers(), answers))
+    record.add(answers, [], session.now)
+    session.desk.batches.apply(who, [])
+
+
 def entry_of_answer(session: Session, id_: str, state: str) -> str | None:
     """The entry that gave an item this answer last, if it holds and there is a history."""
     if session.desk.history.trouble():

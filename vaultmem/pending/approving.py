@@ -36,10 +36,10 @@ def approve(session: Session, params: Arguments) -> JsonObject:
     """Approve one memory, or all of one writer or source; or take that back."""
     if params.text("by"):
         raise UsageError("only you can approve what assistants may read; leave --by out")
-    record, undo = session.desk.pending.record, params.flag("undo")
+    undo = params.flag("undo")
     if not undo and (fact := _fact(session, params.text("id"))):
         return _remember(session, fact, dry_run=params.flag("dry_run"))
-    answers = record.answers()
+    answers = session.desk.pending.record.answers()
     results = [
         memory
         for memory in _resolve(session, params)
@@ -50,9 +50,7 @@ def approve(session: Session, params: Arguments) -> JsonObject:
         words = [Answer(approval_id(one.id), state, at, YOU, "", one.title) for one in results]
         what = results[0].title if len(results) == 1 else plural(len(results), "memory", "memories")
         who = Header(YOU, "person", f"{'not ' * undo}approved: {what}"[:200], session.now)
-        record.add(words, [], session.now)
-        known = item_answers.history_answers(answers, words)
-        session.desk.batches.apply(who._replace(answers=known), [])
+        item_answers.keep_as_entry(session, who, words)
     return {
         "approved": 0 if undo else len(results), "taken_back": len(results) if undo else 0,
         "memories": [{"id": one.id, "title": one.title, "path": one.path} for one in results],

@@ -15,7 +15,7 @@ from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.item_answers import (
     DROPPED,
     Answer,
-    history_answers,
+    keep_as_entry,
     proposal_id,
     state_of,
 )
@@ -113,16 +113,13 @@ def reject(session: Session, params: Arguments) -> Decision:
     """Never propose it again. It is in the history, as the tick is that asks for it, and can be undone."""
     proposal = _find(session, params)
     if not params.flag("dry_run"):
-        record, own = session.desk.pending.record, proposal_id(proposal.id)
-        known = record.answers()
+        own = proposal_id(proposal.id)
         reads.decide(session.desk.ledger, proposal.id, REJECTED, session.now)
-        if state_of(known, own) != DROPPED:
+        if state_of(session.desk.pending.record.answers(), own) != DROPPED:
             what = f"proposal {proposal.id} ({proposal.kind})"  # no words of a note that may be private
             word = Answer(own, DROPPED, stamp(session.now), YOU, "", what)
-            record.add([word], [], session.now)
             who = header(params, f"rejected: {proposal.said}"[:200], session.now)
-            who = who._replace(answers=history_answers(known, [word]))
-            session.desk.batches.apply(who, [])
+            keep_as_entry(session, who, [word])
     return {"id": proposal.id, "rejected": True, "path": proposal.path, "said": proposal.said}
 
 
