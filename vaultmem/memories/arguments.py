@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 
 from vaultmem import now as clock
-from vaultmem.adapter import JsonObject, Value
+from vaultmem.adapter import JsonObject, Phrase, Value
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import SCOPE
@@ -180,10 +180,7 @@ class Arguments:
 
         phrase = language().time_alone(self.text(name), now)
         if phrase.either:
-            days = " or ".join(phrase.either)
-            raise UsageError(
-                f'{self.spelled(name)}: "{phrase.words}" may be {days}; write the day as one of these'
-            )
+            raise UsageError(f"{self.spelled(name)}: {which_day(phrase)}")
         moment = phrase.moment
         if not moment or phrase.rest or moment.repeat:
             return None
@@ -232,3 +229,8 @@ def _expression(text: str, now: datetime) -> datetime | None:
         return None
     at = times[0].when
     return at.replace(hour=0, minute=0, second=0, microsecond=0) if times[0].all_day else at
+
+
+def which_day(phrase: Phrase) -> str:
+    """What to ask about words that may mean several days."""
+    return f'"{phrase.words}" may be {" or ".join(phrase.either)}; write the day as one of these'

@@ -17,7 +17,7 @@ from vaultmem.errors import (
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import access
-from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.arguments import Arguments, which_day
 from vaultmem.memories.collection import deleted_error
 from vaultmem.memories.draft import CREATE, Change, Draft, Plan, restored
 from vaultmem.memories.memory_file import fold
@@ -231,8 +231,7 @@ def _times_after(session: Session, memory: Memory, before: str, content: str) ->
 
     old, new = (language().phrase(text.strip(), session.local_time) for text in (before, content))
     if new.either:
-        days = " or ".join(new.either)
-        raise VaultmemError(f'when? "{new.words}" may be {days}; write the day as one of these')
+        raise VaultmemError(f"when? {which_day(new)}")
     if new.words == old.words or new.moment is None or new.rest:
         return {}
     return {"remind": new.moment.iso(), "repeat": new.moment.repeat}

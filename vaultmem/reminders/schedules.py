@@ -12,13 +12,13 @@ from functools import partial
 from vaultmem.adapter import JsonObject, Moment, Phrase, Properties, Value
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.memories.arguments import Arguments, which_day
 from vaultmem.plugins import language
 from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due, Schedule
 from vaultmem.text import recurrence
 from vaultmem.text.values import lazy
 
 if TYPE_CHECKING:
-    from vaultmem.memories.arguments import Arguments
     from vaultmem.memories.store import Session
 
 BEGAN = "began"  # under this key stands when vaultmem read the vault for the first time
@@ -363,8 +363,7 @@ def _phrase_in_words(params: Arguments, now: datetime) -> Phrase:
 def _no_time(params: Arguments, phrase: Phrase) -> VaultmemError:
     at, spelled = params.text("at"), params.spelled("at")
     if phrase.either:
-        days = " or ".join(phrase.either)
-        return VaultmemError(f'when? "{phrase.words}" may be {days}; write the day as one of these')
+        return VaultmemError(f"when? {which_day(phrase)}")
     if at:
         named = ", ".join(f'"{each}"' for each in phrase.rest if each != at)
         more = f"; {named} is not understood" if named else ""
