@@ -18,6 +18,7 @@ from vaultmem.client import is_terminal
 from vaultmem.commands.rendering import run_sync, show_diff
 from vaultmem.errors import UsageError, VaultmemError, VaultNotFoundError
 from vaultmem.exchange import vault_sources
+from vaultmem.memories.access import PERSON
 from vaultmem.output import Output
 from vaultmem.pending import listing
 from vaultmem.service import life
@@ -173,7 +174,7 @@ class _Guide:
             run_sync(vault, self._output)
             counts = vault.counts()
             rows = listing.gather(vault.settled(), clock.seconds()).rows
-        sections = listing.by_section(rows, listing.DAYS, clock.seconds())
+        sections = listing.by_section(rows, listing.DAYS, clock.seconds(), PERSON)
         due = {name: len(sections[name]) for name in ("overdue", "older", "today", "soon")}
         many = (plural(counts[name], what) for name, what in COUNTED.items())
         self._say(f"  {', '.join(many)}")

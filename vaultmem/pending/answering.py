@@ -55,8 +55,12 @@ def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     every = desk.pending.items(catalog, now, vanished, params.whole("days"))
     items, to = desk.pending.records(catalog, every), access.viewer(params.text("by"))
     if to.name:
-        public = (one for one in items if not (one["asks"] or one["private"]))
-        items = [one for one in public if to.sees(str(one["scope"]))]
+        public = (one for one in items if not one["asks"])
+        items = [
+            one
+            for one in public
+            if not access.reason(str(one["scope"]), to, private=bool(one["private"]))
+        ]
     chores = [] if to.name else desk.pending.chores(catalog, now, vanished)
     facts = desk.pending.facts(catalog, now) if params.flag("facts") else []
     return {
@@ -136,9 +140,8 @@ def answer(session: Session, params: Arguments) -> AnswerReport:
     }  # fmt: skip
     if not changed:
         return report
-    known = (
-        words(words_of(target.due)) if target.due else text
-    )  # the page of answers is no private note
+    # The page of answers is no private note.
+    known = words(words_of(target.due)) if target.due else text
     answers = [Answer(target.id, state, stamp(session.now), who.by, until, known)]
     if series:  # its end is recorded under its own id
         answers = [answers[0]._replace(id=series), *(answers if state == OPEN else [])]

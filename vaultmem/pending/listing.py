@@ -12,6 +12,7 @@ import time
 
 from vaultmem import __version__, client, config, paths
 from vaultmem.errors import VaultmemError, VaultNotFoundError
+from vaultmem.memories.access import Viewer, reason
 from vaultmem.text.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from vaultmem.adapter import JsonObject
     from vaultmem.api.memory_vault import MemoryVault
-    from vaultmem.memories.access import Viewer
 
     class Row(TypedDict):
         """An item for anybody: its words are one line, and nothing in them is markup."""
@@ -96,13 +96,13 @@ def vault_of(named: str | None) -> str:
         return config.choose_vault(named)
 
 
-def by_section(rows: list[Row], days: int, now: float, to: Viewer | None = None) -> dict[str, list[Row]]:  # fmt: skip
+def by_section(rows: list[Row], days: int, now: float, to: Viewer) -> dict[str, list[Row]]:
     """What is pending for `to` by its section; of what is due later, only what is so within `days`."""
     last = _days_later(now, days)
     sections: dict[str, list[Row]] = {section: [] for section in SECTIONS}
     for row in rows:
         is_far = row["section"] == "soon" and (row["due"] or "")[:10] > last
-        is_hidden = to and to.name and (row["private"] or not to.sees(row["scope"]))
+        is_hidden = reason(row["scope"], to, private=row["private"])
         if row["section"] in sections and not (is_far or is_hidden):
             sections[row["section"]].append(row)
     return sections
