@@ -8,7 +8,6 @@ blanks are found as phrases of two characters. No text is stored: snippets are r
 from __future__ import annotations
 
 import os
-import re
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +18,7 @@ import tantivy
 from vaultmem.errors import NO_ROOM, DamagedError, NoRoomError, StateError
 from vaultmem.index import ANALYZER, ORD_BITS
 from vaultmem.paths import keep_private, make_private
-from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.text.values import TYPE_CHECKING, lazy
 
 if TYPE_CHECKING:
     from vaultmem.index.catalog_write import Entry
@@ -35,9 +34,10 @@ _CJK = (
 )  # fmt: skip
 # Letters whose words have a stemmer of their own, which leaves all others alone.
 _STEMMED = {
-    "greek": "\u0370-\u03ff", "russian": "\u0400-\u04ff", "arabic": "\u0600-\u06ff", "tamil": "\u0b80-\u0bff",
+    "greek": lazy("[\u0370-\u03ff]"), "russian": lazy("[\u0400-\u04ff]"), "arabic": lazy("[\u0600-\u06ff]"),
+    "tamil": lazy("[\u0b80-\u0bff]"),
 }  # fmt: skip
-_OTHERS = re.compile(f"[{''.join(_STEMMED.values())}]")
+_ANY_STEMMED = lazy("|".join(one.pattern for one in _STEMMED.values()))
 
 TEXT_FIELDS = ("body", "near", "title", "heading", "label", "tag", "path")
 
@@ -85,10 +85,10 @@ _CUTS = _Cut()
 def words(text: str) -> str:
     """A text as the analyzer takes it: words, and single CJK characters, between blanks."""
     text = normal(text).translate(_CUTS)
-    if text.isascii() or not _OTHERS.search(text):
+    if text.isascii() or not _ANY_STEMMED.search(text):
         return text
     for language, letters in _STEMMED.items():
-        if re.search(f"[{letters}]", text):
+        if letters.search(text):
             text = " ".join(_stemmer(language).analyze(text))
     return text
 
@@ -96,9 +96,8 @@ def words(text: str) -> str:
 @cache
 def _stemmer(language: str) -> tantivy.TextAnalyzer:
     filters = tantivy.Filter
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(
-        filters.remove_long(MAX_WORD)
-    )
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    builder = builder.filter(filters.remove_long(MAX_WORD))
     return builder.filter(filters.lowercase()).filter(filters.stemmer(language)).build()
 
 
