@@ -72,9 +72,8 @@ def days_in_figures(match: re.Match[str]) -> list[Sense]:
     first, second, year = int(match["first"]), int(match["second"]), int(match["year"] or 0)
     orders = [(second, first)] if match["mark"] == "." else [(first, second), (second, first)]
     year += 2000 if match["year"] and year < 100 else 0
-    days = dict.fromkeys(
-        (*order, calendar_day(year or 2000, *order)) for order in orders
-    )  # a leap year
+    leap = 2000  # knows 29 February
+    days = dict.fromkeys((*order, calendar_day(year or leap, *order)) for order in orders)
     return [
         Sense(day=day) if year else Sense(month=month, number=number)
         for month, number, day in days

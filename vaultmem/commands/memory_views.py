@@ -115,7 +115,7 @@ def _title(one: Answer) -> str:
     is_else = not one["title"].lower().startswith(safe(says).lower())
     title = f"{one['title']}: {says}" if says and is_else else one["title"]
     whose = [f"({one['attribution']})"] if "attribution" in one else []
-    reminds = (f"({says})" for says in _reminds(one))
+    reminds = (f"({when})" for when in _reminds(one))
     return " ".join([title, *(f"#{tag}" for tag in one["tags"]), *reminds, *whose])
 
 

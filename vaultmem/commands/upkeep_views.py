@@ -336,8 +336,8 @@ def _show_undone(report: UndoReport, output: Output) -> None:
     many = ", ".join(f"{plural(count, 'file')} {state}" for count, state in counts if count)
     back = "undo --last takes it back" if report["redone"] else "undo --redo does it again"
     then = "" if report["dry_run"] else f"vaultmem {back}"
-    if said := "; ".join(filter(None, (many, then))):  # of answers alone, a dry run has said it all
-        output.remark(f"vaultmem: {said}")
+    if remark := "; ".join(filter(None, (many, then))):  # a dry run of answers alone has none
+        output.remark(f"vaultmem: {remark}")
     for skipped in refused:
         output.remark(f"vaultmem: not {done}: {_reason(skipped)}")
 

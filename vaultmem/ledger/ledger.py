@@ -1,6 +1,6 @@
 """The ledger: small facts that the notes cannot give back and a rebuild must not lose: job runs, how often
-memories were read (reads), what a person was asked and said (reads, pending.record), what the
-person was told, since when an expression of time was there, and what was taken in (here).
+memories were read (reads), what a person answered (reads, pending.record), what they were notified of, since when
+an expression of time was there, and what was taken in (here).
 
 <state>/ledger.db, one file of SQLite without a log beside it, so that it can be read when nothing can be
 written. Opened for each question, so that threads share nothing and a deleted file is created again. Lost, it

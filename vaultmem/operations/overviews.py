@@ -220,12 +220,9 @@ def _rows(category: str, memories: Sequence[Memory]) -> list[str]:
     lines = []
     for one in memories[:MOST]:
         author = one_line(origin_of(one.properties).writer, _NAME)
-        due = one.text("remind").replace("T", " ")[
-            :16
-        ]  # of a reminder, when it was written says nothing
-        when = (
-            ", ".join(filter(None, (due, one.text("repeat")))) if due else stamp(one.created)[:10]
-        )
+        when = stamp(one.created)[:10]
+        if due := one.text("remind"):  # of a reminder, when it was written says nothing
+            when = ", ".join(filter(None, (due.replace("T", " ")[:16], one.text("repeat"))))
         by = f", by {author}" if author else ""
         lines.append(f"[[{one.title}]] ({one_line(when, _NAME)}{by})")
     if len(memories) > MOST:

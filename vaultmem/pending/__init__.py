@@ -1,1 +1,1 @@
-"""pending.md and the review: what is asked there, how it is answered, what follows."""
+"""pending.md and the review: questions to the person, their answers, and what follows."""

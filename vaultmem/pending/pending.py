@@ -235,8 +235,8 @@ class Pending:
         def record(acks: Mapping[str, Ack]) -> None:
             self.unsettled = self.unsettled or bool(acks)
             new = self._as_answers(acks, now, texts).values()
-            told = (one for one in new if one.id not in items.VIEWS)
-            self.ticked += history_answers(answers, told)
+            decided = (one for one in new if one.id not in items.VIEWS)
+            self.ticked += history_answers(answers, decided)
             self.record.add(new, [], now.timestamp())
 
         done = self.page.refresh(listed, now, record, extent)
