@@ -89,16 +89,27 @@ def words(text: str) -> str:
         return text
     for language, letters in _STEMMED.items():
         if letters.search(text):
-            text = " ".join(_stemmer(language).analyze(text))
+            text = " ".join(stemmer(language).analyze(text))
     return text
 
 
 @cache
-def _stemmer(language: str) -> tantivy.TextAnalyzer:
-    filters = tantivy.Filter
+def stemmer(language: str) -> tantivy.TextAnalyzer:
+    """What makes one stem of each word between blanks, by the rules of a language ("german")."""
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    builder = builder.filter(filters.remove_long(MAX_WORD))
-    return builder.filter(filters.lowercase()).filter(filters.stemmer(language)).build()
+    builder = builder.filter(tantivy.Filter.lowercase())
+    return builder.filter(tantivy.Filter.stemmer(language)).build()
+
+
+def folded(word: str) -> str:
+    """A word in lower case without accents, as the analyzer has it before it takes its ending off."""
+    return _folder().analyze(word)[0]
+
+
+@cache
+def _folder() -> tantivy.TextAnalyzer:
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    return builder.filter(tantivy.Filter.lowercase()).filter(tantivy.Filter.ascii_fold()).build()
 
 
 _short_words = lru_cache(maxsize=1024)(words)

@@ -103,7 +103,7 @@ class Sources:
             if one is not None and _says_something(one.content) and one.key not in result:
                 is_near = hit.similarity is not None and hit.similarity >= near
                 is_near = is_near or "words around it" in hit.parts
-                shares = is_near or _shares(look.searcher, answer.words, hit, text)
+                shares = is_near or _shares(look.searcher, answer.forms, hit, text)
                 lacks = near > NEAR and not shares
                 result[one.key] = _score(one, hit, is_memory)._replace(shares=shares, lacks=lacks)
         return list(result.values())[:most]

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from functools import cached_property
-from itertools import pairwise, product
+from functools import cached_property, partial
+from itertools import pairwise
 
 import tantivy  # the second half of keyword.py, which owns it
 
 from vaultmem.index.keyword import MAX_WORD, analyzer, normal, open_to_read, spoken, words
 from vaultmem.plugins import language
 from vaultmem.search import rank
-from vaultmem.search.query import Query, Term, edits
+from vaultmem.search.query import Query, Term
 from vaultmem.search.rank import is_character
+from vaultmem.search.word_forms import MOST_REMEMBERED, WordForms
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
 
 MAX_PREFIX_TERMS = 50
-MIN_CORRECTED = 4  # letters of a stem; shorter ones are near too many others
-MOST_REMEMBERED = 5000  # counts of words, and words as the analyzer spells them
 _PHRASE_FIELDS = ("body", "title", "heading")
 _SPOKEN_FIELDS = ("body", "near")
 _CHARACTER_FIELDS = ("body", "title")
@@ -68,8 +67,19 @@ class KeywordSearcher:
         self._index.reload()
         self._searcher = self._index.searcher()
         self._counts.clear()
+        self.__dict__.pop("forms", None)
         self._commit = commit
         return True
+
+    @cached_property
+    def forms(self) -> WordForms:
+        """What a word of a query may stand for."""
+        return WordForms(
+            partial(self._count, "body"), self._starting, self.tokens, self.block_count()
+        )
+
+    def _starting(self, field: str, start: str) -> list[tuple[str, int]]:
+        return self._searcher.terms_with_prefix(field, start, limit=None)
 
     def _last_commit(self) -> bytes:
         """The list of the index's parts, which every commit replaces."""
@@ -264,6 +274,8 @@ class KeywordSearcher:
         queries: list[tantivy.Query] = []
         for unit in _units(tokens):
             queries += self._han(unit, fields) if len(unit) > 1 else self._word(unit[0], fields)
+        for form, share in self.forms.inflected(term.text).items():
+            queries += [_T.boost_query(query, share) for query in self._word(form, fields)]
         if "body" in fields and _belongs_together(tokens):
             queries += self._phrase(tokens, ("body",))  # foo-bar, v1.2: better side by side
         return queries
@@ -353,33 +365,13 @@ class KeywordSearcher:
     def unknown_words(self, query: Query) -> list[str]:
         """The words (stemmed) that no block has: misspelt, most likely."""
         fields = ("body", "title", "heading", "label", "tag", "path")
-        tokens = [t for term in query.words if term.kind == "word" for t in self.tokens(term.text)]
+        tokens = [
+            token
+            for term in query.words
+            if term.kind == "word" and not self.forms.inflected(term.text)
+            for token in self.tokens(term.text)
+        ]
         return [t for t in tokens if not any(self._count(f, t) for f in fields)]
-
-    @spoken()
-    def corrections(self, token: str) -> list[str]:
-        """Indexed words one letter away from an unknown one (two letters for long words)."""
-        if len(token) < MIN_CORRECTED or token in rank.STOP_WORDS or not token.isalpha():
-            return []
-        distance = 2 if len(token) > 6 else 1
-        nearest: list[str] = []
-        for word in self._near_spellings(token, distance):
-            if (count := edits(word, token, distance)) < distance:
-                distance, nearest = count, []
-            nearest += [word] if count == distance else []
-        return nearest[:5]
-
-    def _near_spellings(self, token: str, distance: int) -> list[str]:
-        """Words of the index that begin alike and have nearly the same letters, the frequent first."""
-        letters = set(token)
-        low, high = len(token) - distance, len(token) + distance
-        counts: dict[str, int] = {}
-        for field, start in product(("title", "body"), {*token[:2]}):  # these may be swapped
-            for word, count in self._searcher.terms_with_prefix(field, start, limit=None):
-                if low <= len(word) <= high and len(letters.difference(word)) <= distance:
-                    counts[word] = counts.get(word, 0) + count
-        near = (word for word in counts if len({*word} - letters) <= distance)
-        return sorted(near, key=lambda word: (-counts[word], word))
 
 
 def _belongs_together(tokens: list[str]) -> bool:

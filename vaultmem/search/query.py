@@ -105,11 +105,13 @@ class Hit:
 
 @value
 class Answer:
-    """Hits, best first, remarks that a person should see, and the words of the query that tell something."""
+    """Hits, best first, remarks that a person should see, the words of the query that tell something, and these in all
+    their forms."""
 
     results: list[Hit]
     remarks: list[str]
     words: frozenset[str] = frozenset()
+    forms: frozenset[str] = frozenset()
 
 
 _TOKEN = lazy(
@@ -212,21 +214,3 @@ def wanted_text(text: str, query: Query) -> str:
         return text
     terms = [*query.words, *query.must, *(term for group in query.groups for term in group)]
     return " ".join(term.text for term in terms)
-
-
-def edits(a: str, b: str, limit: int) -> int:
-    """Letters to change, add, drop or swap to get from a to b; limit + 1 when it is more."""
-    if abs(len(a) - len(b)) > limit:
-        return limit + 1
-    before: list[int] = []
-    row = list(range(len(b) + 1))
-    for i, x in enumerate(a, start=1):
-        last, before, row = before, row, [i]
-        for j, y in enumerate(b, start=1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (x != y))
-            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
-                cost = min(cost, last[j - 2] + 1)
-            row.append(cost)
-        if min(row) > limit:
-            return limit + 1
-    return row[-1]

@@ -40,6 +40,8 @@ CHARACTER_WEIGHT = 0.3  # a CJK character alone, beside the pairs it stands in
 FIELDS = ("body", "near", "title", "heading", "label", "tag", "path")
 NAME_SHARE = 0.9  # at most so much of a speaker's name is taken from what he and others say
 
+FORM_WEIGHT = 0.8  # another form of a word, by the stem of its language
+
 DATE_WEIGHT = 8.0  # a note of the day, month or year that the question names
 WHEN_WEIGHT = 2.0  # a block that speaks of days, when the question asks for one
 COSINE_WEIGHT = 12.0

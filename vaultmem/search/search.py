@@ -35,7 +35,8 @@ class _Blocks:
 
     def __init__(self, known: CatalogCache, words: set[str], remarks: list[str]) -> None:
         self.known = known
-        self.words = words  # the tokens to mark
+        self.words = words  # the tokens that tell something
+        self.forms = set(words)  # and other forms of them, all to mark
         self.remarks = remarks
         self.blocks: list[rank.Ranked] = []
         self.more: dict[int, list[int]] = {}  # by note, other blocks of it
@@ -120,7 +121,8 @@ class Searcher:
                 for one in result.blocks if (pair := _pair(one.block)) in places]  # fmt: skip
         if texts:
             self._read(result, hits)
-        return Answer([hit for _, hit in hits], result.remarks, frozenset(result.words))
+        words, forms = frozenset(result.words), frozenset(result.forms)
+        return Answer([hit for _, hit in hits], result.remarks, words, forms)
 
     @spoken()
     def inside(self, folder: str) -> tuple[frozenset[int], bool]:
@@ -149,7 +151,9 @@ class Searcher:
             query = self._correct_spelling(query, remarks)
         question = self._question(ask, query, known)
         if query.words or query.must or query.groups:
-            result = _Blocks(known, self._marked_words(query), remarks)
+            result = _Blocks(known, self._telling_words(query), remarks)
+            for word in query.words:
+                result.forms |= self.keyword.forms.inflected(word.text).keys()
             self._best(ask, question, result)
         else:
             result = _Blocks(known, set(), remarks)
@@ -200,7 +204,7 @@ class Searcher:
         for word in unknown:
             if not nothing_else and (len(word) <= SHORT_WORD or 2 * len(unknown) < telling):
                 continue  # the rest of the query finds enough, and near is not the same
-            if near := self.keyword.corrections(word):
+            if near := self.keyword.forms.corrected(word):
                 words += [language.Term("word", one) for one in near]
                 remarks.append(f'no note has "{word}"; searched {", ".join(near)}')
         return language.Query(words, query.must, query.excluded, query.groups, query.filters)
@@ -315,15 +319,15 @@ class Searcher:
         """Give hits their texts."""
         texts = self.texts.read(hit.raw or hit.path for _, hit in hits)
         ranges = result.known.ranges([pair for block, _ in hits for pair in result.others(block)])
-        marker = snippet.Marker(result.words, self.keyword.tokens)
+        marker = snippet.Marker(result.forms, self.keyword.tokens)
         for block, hit in hits:
             content = cut_lines(texts[hit.raw or hit.path], hit.line, hit.end_line)
             shown = marker.snippet(snippet.without_editor_lines(content))
             hit.content, hit.snippet, hit.marks = content, shown.text, shown.marks
             hit.more = [ranges[pair] for pair in result.others(block) if pair in ranges]
 
-    def _marked_words(self, query: language.Query) -> set[str]:
-        """The tokens worth marking: all of the query but stop words."""
+    def _telling_words(self, query: language.Query) -> set[str]:
+        """The tokens that tell something: all of the query but stop words."""
         terms = [*query.words, *query.must, *(term for group in query.groups for term in group)]
         tokens = {token for term in terms for token in self.keyword.tokens(term.text)}
         return rank.telling(tokens) or tokens

@@ -1,0 +1,40 @@
+"""Forms of words in other languages in Latin letters are found, in vaults that are written in them and in no others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.test_keyword import found, write
+from vaultmem.search.keyword_search import KeywordSearcher
+from vaultmem.search.query import parse
+
+# A text, and words that are not in it, of which other forms are.
+WRITTEN = {
+    "danish": ("Hun talte også om husene og hvad der blev af billederne.", "huset billede"),
+    "dutch": ("Het is een deur voor de verwarming, niet zijn schilderij.", "deuren schilderijen"),
+    "finnish": ("Hän sanoi että talossa on kirjat, mutta niin kun ja jos.", "talo kirja"),
+    "french": ("Il a gardé les factures dans une boîte avec des chevaux.", "facture cheval"),
+    "german": ("Wir haben drei Häuser und eine Wohnung, auch nicht billig.", "Haus Wohnungen"),
+    "hungarian": ("Azt mondta hogy a házban van egy könyv, nem kettő volt.", "házak könyvek"),
+    "italian": ("Le fatture sono nella scatola, anche quelle che della casa gli ho dato.", "fattura scatole"),
+    "norwegian": ("Noe av regningene ligger ikke her, også husene og båten.", "regning huset"),
+    "portuguese": ("As casas não são caras, mas uma fica com mais janelas.", "casa janela"),
+    "romanian": ("Copiii sunt aici, este și o bucătărie din lemn pentru prieteni.", "bucătăriei prieten"),
+    "spanish": ("Guardó los recibos por una razón, como las canciones.", "recibo canción"),
+    "swedish": ("Hon sade att husen inte är dyra, och också från räkningarna.", "huset räkning"),
+    "turkish": ("Evler için bir kitap ile gibi olarak geldi.", "evlerin kitaplar"),
+}  # fmt: skip
+ENGLISH = "The houses are old, and a bill for the heating came with the letters."
+
+
+@pytest.mark.parametrize("language", WRITTEN)
+def test_forms_are_found_in_their_language(language: str, tmp_path: Path) -> None:
+    text, others = WRITTEN[language]
+    write(tmp_path, {1: text, 2: ENGLISH})
+    searcher = KeywordSearcher(str(tmp_path))
+    for word in others.split():
+        assert found(searcher, word) == [1], word
+        assert searcher.unknown_words(parse(word)) == [], "a form is no misspelling"
+    assert found(searcher, "billing houses") == [2]

@@ -1,0 +1,121 @@
+"""Words of the index that a word of a query may mean: its forms in other languages, and its nearest spellings.
+
+The index stems Latin letters by English rules alone, so that no text has to be sorted by language. Forms in other
+languages are looked up when they are searched: the words that begin alike and have the same stem in a language that the
+notes are written in. Which ones these are tells the index itself, by words that come often in no other language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+from vaultmem.index.keyword import folded, stemmer, words
+from vaultmem.search import rank
+
+MIN_CORRECTED = 4  # letters of a stem; shorter ones are near too many others
+MIN_INFLECTED = 4
+MOST_FORMS = 10
+MOST_REMEMBERED = 5000  # words
+# A language is written here when three of its words stand in so many of the blocks.
+WRITTEN = 0.002
+_LANGUAGES = {
+    "danish": "og af hvad blev også", "dutch": "het een niet voor zijn", "finnish": "ja että mutta niin kun",
+    "french": "les des une dans avec", "german": "und nicht eine auch wird", "hungarian": "hogy nem egy van volt",
+    "italian": "che della sono anche gli", "norwegian": "og av ikke noe også", "portuguese": "não uma com mais são",
+    "romanian": "și este sunt pentru din", "spanish": "los las una por como", "swedish": "och att inte också från",
+    "turkish": "bir için ile olarak gibi",
+}  # fmt: skip
+
+
+class WordForms:
+    """Reads one state of the index: `count` tells in how many blocks a word stands, `starting` the words of a field
+    that begin with some letters, and how often each comes."""
+
+    def __init__(self, count: Callable[[str], int], starting: Callable[[str, str], list[tuple[str, int]]],
+                 tokens: Callable[[str], list[str]], total: int) -> None:  # fmt: skip
+        self._count, self._starting, self._tokens, self._total = count, starting, tokens, total
+        self._languages = [
+            name
+            for name, words in _LANGUAGES.items()
+            if sum(count(token) > WRITTEN * total for token in tokens(words)) >= 3
+        ]
+        self._known: dict[str, dict[str, float]] = {}
+
+    def inflected(self, text: str) -> dict[str, float]:
+        """The other forms of the words of a text, as the index has them, each with its share of the points of the word
+        itself: as if both were one."""
+        known = self._known.get(text)
+        if known is None:
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()
+            known = self._known[text] = {}
+            for word in words(text).lower().split() if self._languages else ():
+                known |= self._inflected(word, *self._tokens(word)[:1])
+        return known
+
+    def _inflected(self, word: str, token: str = "") -> dict[str, float]:
+        own = self._count(token)
+        if len(token) < MIN_INFLECTED or not token.isalpha() or token in rank.STOP_WORDS:
+            return {}
+        if own > rank.FREQUENT * self._total:
+            return {}
+        forms: dict[str, int] = {}
+        for name in self._languages:
+            # The index has words without accents, and without what is an ending in English, most often an e.
+            stems = {*stemmer(name).analyze(f"{token} {folded(word)}")}
+            stems.add(folded(*stemmer(name).analyze(word)))
+            shortest = min(stems, key=len)
+            start = shortest[: max(MIN_INFLECTED - 1, len(shortest) - 1)]
+            for field in ("title", "body"):
+                like = [one for one, _ in self._starting(field, start) if one != token]
+                ends = [*like, *(f"{one}e" for one in like)]
+                made = zip(2 * like, stemmer(name).analyze(" ".join(ends)), strict=True)
+                forms |= {one: self._count(one) for one, stem in made if stem in stems}
+        best = sorted(forms, key=lambda one: (-forms[one], one))[:MOST_FORMS]
+        every = rank.rarity(own + sum(forms.values()), self._total)
+        return {
+            form: rank.FORM_WEIGHT * every / rank.rarity(forms[form], self._total) for form in best
+        }
+
+    def corrected(self, token: str) -> list[str]:
+        """Indexed words one letter away from an unknown one (two letters for long words)."""
+        if len(token) < MIN_CORRECTED or token in rank.STOP_WORDS or not token.isalpha():
+            return []
+        distance = 2 if len(token) > 6 else 1
+        nearest: list[str] = []
+        for word in self._near_spellings(token, distance):
+            if (count := edits(word, token, distance)) < distance:
+                distance, nearest = count, []
+            nearest += [word] if count == distance else []
+        return nearest[:5]
+
+    def _near_spellings(self, token: str, distance: int) -> list[str]:
+        """Words of the index that begin alike and have nearly the same letters, the frequent first."""
+        letters = set(token)
+        low, high = len(token) - distance, len(token) + distance
+        counts: dict[str, int] = {}
+        for field, start in product(("title", "body"), {*token[:2]}):  # these may be swapped
+            for word, count in self._starting(field, start):
+                if low <= len(word) <= high and len(letters.difference(word)) <= distance:
+                    counts[word] = counts.get(word, 0) + count
+        near = (word for word in counts if len({*word} - letters) <= distance)
+        return sorted(near, key=lambda word: (-counts[word], word))
+
+
+def edits(a: str, b: str, limit: int) -> int:
+    """Letters to change, add, drop or swap to get from a to b; limit + 1 when it is more."""
+    if abs(len(a) - len(b)) > limit:
+        return limit + 1
+    before: list[int] = []
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, start=1):
+        last, before, row = before, row, [i]
+        for j, y in enumerate(b, start=1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+        if min(row) > limit:
+            return limit + 1
+    return row[-1]
