@@ -85,7 +85,7 @@ def test_the_client_of_the_sdk_gets_along(
     monkeypatch.setattr("mcp.client.session.LATEST_HANDSHAKE_VERSION", version)
     found = talk(served, "auto" if version in ENVELOPES else "legacy", everything)
     assert found["version"] == version
-    assert len(found["tools"]) == len(set(found["tools"])) == 11
+    assert len(found["tools"]) == len(set(found["tools"])) == 12
     assert found["written"].is_error is False
     told = found["written"].content[0].text
     assert f"Ann likes {version}" in told

@@ -333,7 +333,7 @@ def test_where_an_agent_answers_little_is_loaded(tmp_path: Path) -> None:
             [sys.executable, "-S", "-c", code, "mcp", "--vault", str(indexed)], input=line("tools/list").encode(),
             capture_output=True, timeout=60, check=False, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
         )  # fmt: skip
-    assert len(replies(ended)[0]["result"]["tools"]) == 11
+    assert len(replies(ended)[0]["result"]["tools"]) == 12
     assert ended.stderr == b""
 
 

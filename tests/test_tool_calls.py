@@ -182,6 +182,24 @@ def test_what_is_near_and_what_waits(box: Toolbox, opened: Vault, write: Write) 
     assert call(box, opened, "memory_done", id=item["id"]).data["changed"] is False
 
 
+def test_an_assistant_sets_a_reminder(box: Toolbox, opened: Vault) -> None:
+    day = datetime.now().astimezone().date() + timedelta(1)
+    for at, known in (("9:00", False), ("9:00", True), ("10:00", False)):
+        words = {"content": "call Ann", "at": f"{day} {at}", "repeat": "every week"}
+        new = call(box, opened, "memory_remind", **words)
+        assert new.data["created"] is not known
+        said = "is there already, and reminds on" if known else "reminds on"
+        assert new.text.startswith(f"{said} {day}T{at:0>5}, every week: call Ann")
+    opened.sync()
+    lines = [line for line in call(box, opened, "memory_pending").text.split("\n") if "Ann" in line]
+    assert [f"{day}T09:00: call Ann (by tester, every week" in line for line in lines] == [
+        True,
+        False,
+    ]
+    with pytest.raises(VaultmemError, match="when\\? no time to come"):
+        call(box, opened, "memory_remind", content="water the figs")
+
+
 def test_recall_gives_the_block(box: Toolbox, opened: Vault) -> None:
     box.call(opened, Call("memory_write", {"content": "Ann drinks </memory> oolong"}, ""))
     opened.sync()

@@ -18,7 +18,7 @@ from vaultmem.api.toolbox import Toolbox
 
 OURS = [
     "memory_write", "memory_read", "memory_delete", "memory_list", "memory_search", "memory_tag", "memory_smart_search",
-    "memory_recall", "memory_pending", "memory_done", "memory_related",
+    "memory_recall", "memory_remind", "memory_pending", "memory_done", "memory_related",
 ]  # fmt: skip
 
 

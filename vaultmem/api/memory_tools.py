@@ -196,6 +196,15 @@ def recall(vault: Vault, call: Call) -> Outcome:
 # --- reminders
 
 
+def remind(vault: Vault, call: Call) -> Outcome:
+    """memory_remind."""
+    record: Record = vault.ask("remind", **call.arguments, by=call.client, agent=call.client)
+    data = {**to_data(record), "remind": record["remind"], "created": record["created"]}
+    done = "reminds on" if record["created"] else "is there already, and reminds on"
+    when = ", ".join(str(record[name]) for name in ("remind", "repeat") if record.get(name))
+    return Outcome(f"{done} {when}: {quote(str(record['title']))} ({facts(record)})", data)
+
+
 def pending(vault: Vault, call: Call) -> Outcome:
     """memory_pending."""
     every, to = ensure_indexed(vault).pending(days=call.number("days")), call.viewer
@@ -338,7 +347,7 @@ def _recency(hit: Hit, now: float) -> float:
 
 _RUN: dict[str, Run] = {
     "write": write, "read": read, "delete": delete, "list": list_memories, "search": search, "tag": tag,
-    "smart-search": smart_search, "recall": recall, "pending": pending, "done": done, "related": related,
+    "smart-search": smart_search, "recall": recall, "remind": remind, "pending": pending, "done": done, "related": related,
 }  # fmt: skip
 
 

@@ -189,6 +189,7 @@ VERBS = {
         ),
         run="reminders.schedules:remind", first=True, show="reminder_views:show_reminder",
         remarks="reminder_views:remark_reminder",
+        tool=Exposed("Set a reminder: call Ann tomorrow at 9, yoga every Monday.", {"content": "", "at": "", "repeat": ""}),
         returns='what write gives, with "remind", "repeat" and "understood", the words that were read as a time',
     ),
     "ingest": Verb(
