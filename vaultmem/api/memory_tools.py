@@ -347,7 +347,8 @@ def _recency(hit: Hit, now: float) -> float:
 
 _RUN: dict[str, Run] = {
     "write": write, "read": read, "delete": delete, "list": list_memories, "search": search, "tag": tag,
-    "smart-search": smart_search, "recall": recall, "remind": remind, "pending": pending, "done": done, "related": related,
+    "smart-search": smart_search, "recall": recall, "remind": remind, "pending": pending, "done": done,
+    "related": related,
 }  # fmt: skip
 
 
