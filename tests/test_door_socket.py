@@ -73,7 +73,7 @@ def test_the_socket_lists_calls_and_stays_open(running: Agent) -> None:
     with Line(running.vault) as line:
         tools = line.ask("tools/list", "a")
         assert tools["id"] == "a"
-        assert len(tools["result"]["tools"]) == 11
+        assert len(tools["result"]["tools"]) == 12
         found = line.ask(
             "tools/call", 7, name="memory_search", arguments={"query": "oolong", "notes": True}
         )

@@ -46,7 +46,7 @@ def lines(ended: Ran) -> list[Any]:
 
 def test_the_tools_are_listed(served: Path) -> None:
     tools = agent(served, b"", "--list-tools").data["tools"]
-    assert len(tools) == 11
+    assert len(tools) == 12
     assert {"name", "description", "inputSchema", "annotations"} <= tools[0].keys()
     text = ran("agent", "--list-tools", "--vault", str(served), "--format", "text")
     assert text.out.startswith("memory_write(content, category")
