@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CATEGORIES, INBOX, REMINDERS = values.CATEGORIES, values.INBOX, values.REMINDERS
 ARCHIVE, ENTRIES, GENERATED = values.ARCHIVE, values.ENTRIES, values.GENERATED
-EXPECTATIONS = GENERATED[3]
+EXPECTATIONS = GENERATED[2]
 SYNC = values.SYNC  # the logs by which machines agree
 RECORDS = values.RECORDS
 # What a person's own notes keep their paths in, when they are put away.

@@ -75,7 +75,7 @@ def drawn_from(session: Session, one: Entry) -> tuple[list[Entry], list[Memory]]
 
 
 def _sources(memory: Memory) -> list[str]:
-    """The entry that a memory was made of, by its id; earlier versions linked to its file."""
+    """The entry that a memory was made of, by its id; of one that was merged into it, there is the link to its file."""
     own = memory.text("drawn_from")
     return [own] if own else [name for name in memory.linked if _ENTRY in name]
 
