@@ -26,11 +26,6 @@ TASKS = (
 )
 
 
-@pytest.fixture(autouse=True)
-def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
-
-
 class Bench:
     """A vault with its desk at a moment that is given."""
 

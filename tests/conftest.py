@@ -203,6 +203,12 @@ def own_zone() -> Iterator[None]:
 
 
 @pytest.fixture
+def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What words alone decide is the same on every machine."""
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+
+
+@pytest.fixture
 def vault(tmp_path: Path) -> Path:
     """An empty folder that Obsidian has opened once."""
     folder = tmp_path / "vault"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hypothesis import strategies as st
 
 from tests.index_dump import synced
@@ -16,11 +15,6 @@ def made(vault: Path) -> Path:
     (vault / "Tea.md").write_text("# Tea\n\nOolong from the hill.\n")
     synced(vault)
     return vault
-
-
-@pytest.fixture(autouse=True)
-def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
 
 
 _WORDS = st.sampled_from([

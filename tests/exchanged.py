@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import strategies as st
 
 from tests.cli_run import Ran, ran
@@ -31,11 +30,6 @@ mine: {a: [1, 2.5, null, true], "é": "中文"}
 
 Text with [[Link]] and 🌲.
 """
-
-
-@pytest.fixture(autouse=True)
-def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
 
 
 def made(folder: Path, kind: str = "obsidian") -> Path:

@@ -31,11 +31,6 @@ NOTES = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "none")
-
-
 @pytest.fixture
 def other(tmp_path: Path) -> Path:
     """Another vault."""

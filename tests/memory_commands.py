@@ -36,12 +36,6 @@ def make(tmp_path: Path) -> Make:
     return made
 
 
-@pytest.fixture(autouse=True)
-def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What dreams decide by words alone is the same on every machine."""
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
-
-
 @pytest.fixture
 def vault(make: Make) -> Path:
     return make("obsidian")

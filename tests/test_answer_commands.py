@@ -17,12 +17,9 @@ from vaultmem.api.rpc import Reader
 from vaultmem.memories.item_answers import completion_id
 from vaultmem.pending.desk import Desk
 
+pytestmark = pytest.mark.usefixtures("without_a_model")
+
 TODAY = dt.datetime.now().astimezone().date()
-
-
-@pytest.fixture(autouse=True)
-def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from tests.answered import TASKS, Open, bench, without_a_model
+from tests.answered import TASKS, Open, bench
 from tests.conftest import Write
 from vaultmem.api.rpc import Reader
 from vaultmem.errors import NoteNotFoundError, UsageError
@@ -23,7 +23,9 @@ from vaultmem.memories.item_answers import (
 )
 from vaultmem.pending import answering, carrying
 
-__all__ = ["bench", "without_a_model"]  # fixtures
+__all__ = ["bench"]  # fixtures
+
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 TODAY, TOMORROW = "2026-11-22", "2026-11-23"
 

@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from tests.answered import Bench, Open, bench, without_a_model
+from tests.answered import Bench, Open, bench
 from tests.conftest import Write
 from vaultmem.memories.item_answers import (
     DONE,
@@ -16,7 +16,9 @@ from vaultmem.memories.item_answers import (
 from vaultmem.pending import review_sources
 from vaultmem.review import review
 
-__all__ = ["bench", "without_a_model"]  # fixtures
+__all__ = ["bench"]  # fixtures
+
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 PLAN = "# Plan\r\nPlant the [[Tomatos]] in May.\r\n"
 

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.answered import HOW, Bench, Open, bench, without_a_model
+from tests.answered import HOW, Bench, Open, bench
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem.errors import UsageError
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED
 from vaultmem.pending import listing
 
-__all__ = ["bench", "without_a_model"]  # fixtures
+__all__ = ["bench"]  # fixtures
+
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 
 @pytest.mark.parametrize("state", [DONE, DROPPED])

@@ -6,16 +6,19 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tests.laws import examples
-from tests.tool_files_run import files, said, sdk, without_a_model
+from tests.tool_files_run import files, said, sdk
 from vaultmem.vault.identity import MARKER
 from vaultmem_assistants import anthropic_memory
 
-__all__ = ["files", "without_a_model"]  # fixtures
+__all__ = ["files"]  # fixtures
+
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 NAMES = st.sampled_from(["a.md", "b.md", "A.md", "notes.txt", "plan", "ü b.xml", "deep.md"])
 FOLDERS = st.sampled_from(["", "", "people/", "work/", "work/deep/", "notes/", "plan/"])

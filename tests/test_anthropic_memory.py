@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from tests.tool_files_run import files, lib, said, sdk, without_a_model
+from tests.tool_files_run import files, lib, said, sdk
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.item_answers import approval_id
 from vaultmem_assistants import anthropic_memory, memory_tool, tool_files
 from vaultmem_assistants.anthropic_memory import MemoryFiles
 
-__all__ = ["files", "without_a_model"]  # fixtures
+__all__ = ["files"]  # fixtures
+
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 ODD = ["/etc/passwd", "/memoriesx", "memories/a", "/memories/../x.md", "/memories/a/../../x", "/memories/%2e%2e/x",
        "/memories/%252e%252e%252fx", "/memories/a\\..\\..\\x", "/memories/x\0y", "", "/", "../memories"]  # fmt: skip
@@ -234,7 +236,7 @@ def test_what_has_become_private_is_gone_at_once(files: MemoryFiles) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["Pending.md", "ANSWERS.MD", "Archive/a.md", "Entries/a.md", "node_modules/a.md", "work/node_modules/a.md",
+    "name", ["Pending.md", "EXPECTATIONS.MD", "Archive/a.md", "Entries/a.md", "node_modules/a.md", "work/node_modules/a.md",
              "pending.sync-conflict-20261121-101500-ABCDEFG.md", "What changed (conflicted copy 2026-11-21).md"]
 )  # fmt: skip
 def test_what_is_vaultmems_own_is_not_made_under_another_spelling(

@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 from tests.agent_run import PATIENCE, Agent, agent_on, until
 from tests.cases import each_case
 from tests.cli_run import process
-from tests.doors_run import _WORDS, made, no_model
+from tests.doors_run import _WORDS, made
 from tests.laws import examples
 from vaultmem import client, paths
 from vaultmem.api import rpc as codes
 from vaultmem.api.toolbox import Limiter
 
-__all__ = ["no_model"]  # fixtures
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.agent_run import until
 from tests.cases import each_case
 from tests.cli_run import Ran, one_line, process, ran
-from tests.doors_run import _WORDS, made, no_model
+from tests.doors_run import _WORDS, made
 from tests.laws import examples, some
 from tests.mcp_run import served
 from tests.stand_in_agent import agent_for
@@ -27,7 +27,9 @@ from vaultmem.commands.option_parser import parser
 from vaultmem.commands.tool_calls import MOST_CALLS, reads_stdin
 from vaultmem.errors import UsageError
 
-__all__ = ["no_model", "served"]  # fixtures
+__all__ = ["served"]  # fixtures
+
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 
 @pytest.fixture(scope="module")

@@ -15,13 +15,10 @@ from vaultmem.agent.jobs import JOBS
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.operations import expectations
 
+pytestmark = pytest.mark.usefixtures("without_a_model")
+
 BOILER = "# Boiler\n\nMr Ansah services the boiler every November.\n"
 QUESTION, ANSWER = "who services the boiler", "Mr Ansah"
-
-
-@pytest.fixture(autouse=True)
-def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
 
 
 @pytest.fixture(params=["obsidian", "logseq"])

@@ -25,13 +25,13 @@ from tests.exchanged import (
     on,
     put,
     took,
-    without_a_model,
 )
 from tests.laws import examples
 from vaultmem import Vault
 from vaultmem.exchange import importing
 
-__all__ = ["without_a_model"]  # fixtures
+pytestmark = pytest.mark.usefixtures("without_a_model")
+
 
 ODD = {
     "knowledge/Comments.md": b"---\n# why\nid: odd-1   # mine\nscope:   global\ntags:\n    - a\n---\n\n\nText  \n\n",

@@ -17,12 +17,11 @@ from tests.exchanged import (
     notes,
     put,
     took,
-    without_a_model,
 )
 from vaultmem import Vault
 from vaultmem.memories.item_answers import approval_id
 
-__all__ = ["without_a_model"]  # fixtures
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 
 def versions(tmp_path: Path) -> tuple[Path, str, str]:

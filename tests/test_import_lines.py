@@ -24,13 +24,13 @@ from tests.exchanged import (
     on,
     put,
     took,
-    without_a_model,
 )
 from tests.laws import examples
 from vaultmem import Vault
 from vaultmem.exchange import importing
 
-__all__ = ["without_a_model"]  # fixtures
+pytestmark = pytest.mark.usefixtures("without_a_model")
+
 
 BROKEN = [
     "{", "[]", "5", "null", '"text"', "{}", "\x00", '{"id": NaN}', "[" * 100_000, '{"a":' * 100_000,
@@ -47,8 +47,8 @@ BROKEN = [
     line(file={"style": "frontmatter", "base64": base64.b64encode(b"\xff\xfe\xfd---\n").decode()}),
     line(file={"style": "frontmatter", "base64": base64.b64encode(b"x\0y").decode()}),
     '{"id": ' + "9" * 5_000 + "}",
-    line(path="Pending.md"), line(path="PENDING.MD"), line(path="pending.md. "), line(path="what changed.md"), line(path="ANSWERS.md"),
-    line(path="an\u017fwers.md"), line(path="pending.sync-conflict-20261121-101500-ABCDEFG.md"),
+    line(path="Pending.md"), line(path="PENDING.MD"), line(path="pending.md. "), line(path="what changed.md"), line(path="EXPECTATIONS.md"),
+    line(path="expectation\u017f.md"), line(path="pending.sync-conflict-20261121-101500-ABCDEFG.md"),
     line(path="pending (conflicted copy 2026-11-21).md"), line(path="Entries/a.md"), line(path="Archive/Notes/a.md"), line(path="sync/a.md"), line(path="Sync/laptop-3fa2c1.md"),
     line(path="node_modules/a.md"), line(path="people/Node_Modules/a.md"), line(path=" people/a.md"), line(path="people/ a.md"),
     line(path="people/. ./a.md"), line(path="people/\u00a0/a.md"),

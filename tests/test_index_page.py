@@ -17,12 +17,9 @@ from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.memories.store import MemoryStore
 from vaultmem.pending.desk import Desk
 
+pytestmark = pytest.mark.usefixtures("without_a_model")
+
 PAGE, VIEWS = "vaultmem/Memory.md", ("vaultmem/Memories.base", "vaultmem/Pending.base")
-
-
-@pytest.fixture(autouse=True)
-def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
 
 
 Ask = Callable[..., Any]

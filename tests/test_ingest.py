@@ -11,12 +11,14 @@ import pytest
 
 from tests.agent_run import agent_on
 from tests.cli_run import one_line, process, tree_hash
-from tests.ingested import LONG, command, memories, opened, other, without_a_model
+from tests.ingested import LONG, command, memories, opened, other
 from tests.kill_points import killed_at
 from vaultmem import Vault
 from vaultmem.exchange import gathering
 
-__all__ = ["opened", "other", "without_a_model"]  # fixtures
+__all__ = ["opened", "other"]  # fixtures
+
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 
 def by_path(report: dict[str, Any]) -> dict[str, dict[str, Any]]:

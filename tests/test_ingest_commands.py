@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from tests.cli_run import one_line, ran, tree_hash
-from tests.ingested import command, memories, opened, other, without_a_model
+from tests.ingested import command, memories, opened, other
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
 
-__all__ = ["opened", "other", "without_a_model"]  # fixtures
+__all__ = ["opened", "other"]  # fixtures
+
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 
 def test_the_command_says_what_came_in_and_what_did_not(vault: Path, other: Path) -> None:

@@ -19,10 +19,7 @@ from vaultmem.exchange import gathering
 from vaultmem.exchange.items import without_small_talk
 from vaultmem.exchange.sources import Apart, Passed, Text, Tree
 
-
-@pytest.fixture(autouse=True)
-def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "none")
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 
 @pytest.fixture

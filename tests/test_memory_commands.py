@@ -26,14 +26,15 @@ from tests.memory_commands import (
     refused,
     said,
     vault,
-    without_a_model,
 )
 from tests.test_cli import GOLDEN, golden, shape
 from vaultmem import Vault
 from vaultmem.history.commits import FileChange, Record
 from vaultmem.operations.overviews import standing
 
-__all__ = ["make", "vault", "without_a_model"]  # fixtures
+__all__ = ["make", "vault"]  # fixtures
+
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 GUIDE = GOLDEN.parents[1] / "docs" / "guide"
 

@@ -28,13 +28,14 @@ from tests.memory_commands import (
     refused,
     said,
     vault,
-    without_a_model,
 )
 from tests.test_output import on_terminal
 from vaultmem.commands.rendering import is_data_waiting
 from vaultmem.memories.arguments import Arguments
 
-__all__ = ["make", "vault", "without_a_model"]  # fixtures
+__all__ = ["make", "vault"]  # fixtures
+
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 ONE, OTHER = "abcd1111-0000-4000-8000-000000000001", "abcd2222-0000-4000-8000-000000000002"
 TEXTS = {

@@ -13,6 +13,8 @@ from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("without_a_model")
+
 NOTE = """---
 title: "A plan"  # keep
 tags: [work, 'my home']
@@ -25,11 +27,6 @@ due: 2026-12-01
 - [x] sleep ✅ 2026-11-01
 - [ ] water 🔁 every week 📅 2026-11-20
 """
-
-
-@pytest.fixture(autouse=True)
-def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
 
 
 @pytest.fixture

@@ -20,12 +20,13 @@ from tests.memory_commands import (
     refused,
     said,
     vault,
-    without_a_model,
 )
 from tests.test_output import on_terminal
 from vaultmem import Vault
 
-__all__ = ["make", "vault", "without_a_model"]  # fixtures
+__all__ = ["make", "vault"]  # fixtures
+
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 PROPOSALS = [
     {"id": f"{letter * 12}", "kind": "broken-link", "path": f"Notes/{letter}.md", "line": 3,

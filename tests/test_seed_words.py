@@ -12,13 +12,10 @@ from tests.cli_run import ran
 from vaultmem import Vault
 from vaultmem.now import use_zone
 
+pytestmark = pytest.mark.usefixtures("without_a_model")
+
 DAY = 86_400
 NOW = 1_795_000_000
-
-
-@pytest.fixture(autouse=True)
-def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
 
 
 def found(vault: Path, *words: str) -> int:

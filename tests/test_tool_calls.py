@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import Write
-from tests.tool_run import box, call, no_model, opened
+from tests.tool_run import box, call, opened
 from vaultmem import Vault
 from vaultmem.api import memory_tools
 from vaultmem.api.tool import (
@@ -26,7 +26,9 @@ from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories.item_answers import approval_id, item_id
 from vaultmem.reminders.items import PRIVATE
 
-__all__ = ["box", "no_model", "opened"]  # fixtures
+__all__ = ["box", "opened"]  # fixtures
+
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 
 def test_a_memory_is_written_read_tagged_found_and_archived(box: Toolbox, opened: Vault) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.index_dump import synced
 from tests.test_mcp_process import plug_in
-from tests.tool_run import OURS, box, call, no_model, opened
+from tests.tool_run import OURS, box, call, opened
 from vaultmem import Vault
 from vaultmem.api import rpc
 from vaultmem.api import session as events
@@ -30,7 +30,9 @@ from vaultmem.api.tool import (
 from vaultmem.api.toolbox import MOST_TEXT, Limiter, Toolbox
 from vaultmem.errors import NoteNotFoundError, VaultmemError
 
-__all__ = ["box", "no_model", "opened"]  # fixtures
+__all__ = ["box", "opened"]  # fixtures
+
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 
 class Clock:

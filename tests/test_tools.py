@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.cases import each_case
 from tests.laws import examples
-from tests.tool_run import OURS, box, call, no_model, opened
+from tests.tool_run import OURS, box, call, opened
 from vaultmem import Vault
 from vaultmem.api import memory_tools, params, rpc
 from vaultmem.api.params import nearest
@@ -24,7 +24,9 @@ from vaultmem.api.toolbox import Toolbox, for_tools
 from vaultmem.embedding.wordpieces import count
 from vaultmem.errors import UsageError, VaultmemError
 
-__all__ = ["box", "no_model", "opened"]  # fixtures
+__all__ = ["box", "opened"]  # fixtures
+
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 
 def test_the_tools_are_those_that_are_promised(box: Toolbox) -> None:

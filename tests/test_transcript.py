@@ -16,12 +16,9 @@ from vaultmem import Vault
 from vaultmem.memories.model import link_targets
 from vaultmem.text.similarity import content_hash
 
+pytestmark = pytest.mark.usefixtures("without_a_model")
+
 AT = "2026-11-22T10:0{}:00Z"
-
-
-@pytest.fixture(autouse=True)
-def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
 
 
 @pytest.fixture

@@ -14,11 +14,6 @@ lib, sdk = Lazy("anthropic.lib.tools"), Lazy("anthropic.tools")
 DIRECTORY = re.compile(r"^\S+(?=\t/memories(?:/\S*/)?$)", re.MULTILINE)
 
 
-@pytest.fixture(autouse=True)
-def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
-
-
 @pytest.fixture
 def files(vault: Path) -> MemoryFiles:
     return MemoryFiles(str(vault))

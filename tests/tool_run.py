@@ -22,11 +22,6 @@ OURS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
-
-
 @pytest.fixture
 def opened(vault: Path, write: Write) -> Iterator[Vault]:
     write("Tea.md", "# Tea\n\nOolong from the hill. #drink See [[Cups]].\n")
