@@ -175,6 +175,28 @@ def test_a_note_that_was_put_away_is_no_memory_and_comes_back_as_it_was(
     assert gone.read_text() == BODY
 
 
+def test_what_was_rejected_stays_so_when_its_line_changes(open_vault: Vault, write: Write) -> None:
+    """A task that is done, another link of the line that is mended: the proposal is the same."""
+    write("Garden diary.md", BODY)
+    write("Compost heap.md", "Cold.\n")
+    write("Plan.md", "- [ ] Read [[Gardne diary]] of last year\nThe Compost heap is cold\n")
+    assert proposed(open_vault, "broken-link")
+    assert proposed(open_vault, "mention")
+    for each in open_vault.proposals():
+        open_vault.reject(each["id"])
+    write("Plan.md", "- [x] Read [[Gardne diary]] again\nThe Compost heap is warm\n")
+    assert proposed(open_vault, "broken-link") == proposed(open_vault, "mention") == []
+
+
+def test_each_of_several_same_links_is_mended(open_vault: Vault, write: Write) -> None:
+    write("Garden diary.md", BODY)
+    note = write("Plan.md", "[[Gardne diary]], [[Gardne diary]]\n\n[[Gardne diary]]\n")
+    while found := proposed(open_vault, "broken-link"):
+        assert set(found) == {("Plan.md", "Garden diary")}
+        open_vault.accept(open_vault.proposals()[0]["id"])
+    assert note.read_text() == "[[Garden diary]], [[Garden diary]]\n\n[[Garden diary]]\n"
+
+
 def test_a_rule_decides_on_all_of_a_kind_and_can_be_taken_back(
     vault: Path, open_vault: Vault, write: Write
 ) -> None:

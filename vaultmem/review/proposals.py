@@ -43,7 +43,7 @@ LEAST_SCORE = 0.9  # of a neighbour: words alone, without meaning, never come so
 class Proposal(NamedTuple):
     """One edit of one note that a person may accept."""
 
-    id: str  # the same as long as the evidence is the same
+    id: str  # the same however the words around it change, so that what was rejected stays so
     kind: str
     path: str
     line: int
@@ -123,15 +123,17 @@ class Note(NamedTuple):
 
 def broken_link(note: Note, number: int, target: str, nearest: Sequence[str]) -> Proposal | None:
     """Let a link that leads nowhere lead to the nearest title."""
-    line = note.line(number)
-    link = re.search(rf"\[\[\s*({re.escape(target)})\s*(?=[\]#|\\^])", line)
+    line, link_to = note.line(number), rf"\[\[\s*({re.escape(target)})\s*(?=[\]#|\\^])"
+    link = re.search(link_to, line)
     if link is None or not nearest:
         return None
     new, *others = nearest
     text = f"[[{quote_text(target)}]] leads nowhere; the nearest title is “{quote_text(new)}”"
     near = [f"also near: {quote_text(', '.join(others))}"] if others else []
     evidence = (quote_text(line), *near)
-    id_ = _id(BROKEN, note.path, " ".join(line.split()), target, new)
+    rest = [line[link.end() :], *note.text.split("\n")[number:]]
+    behind = len(re.findall(link_to, "\n".join(rest)))  # each of several same links has its id
+    id_ = _id(BROKEN, note.path, target, new, str(behind))
     return Proposal(id_, BROKEN, note.path, number, text, evidence, link[1], new, link.start(1))
 
 
@@ -144,7 +146,7 @@ def mention(note: Note, name: Name) -> Proposal:
         bar = "\\|" if line.lstrip().startswith("|") else "|"  # in a table a bar ends the cell
         new = f"[[{name.title}{bar}{name.words}]]"
     text = f"“{quote_text(name.words)}” names [[{quote_text(name.title)}]] without a link"
-    id_ = _id(MENTION, note.path, " ".join(line.split()), name.words, name.title)
+    id_ = _id(MENTION, note.path, name.words, name.title)
     old, evidence = name.words, (quote_text(line),)
     return Proposal(id_, MENTION, note.path, name.line, text, evidence, old, new, name.column)
 
