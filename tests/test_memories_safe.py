@@ -50,6 +50,7 @@ def test_what_changed_is_written_over_nothing_of_a_person(
 def test_copies_that_sync_programs_leave_of_what_changed_are_put_away(
     vault: Path, opened: Vault, write: Write
 ) -> None:
+    """And the history does not say that the person made and moved them."""
     generated = "---\ngenerated: vaultmem\n---\n\n# What changed\n"
     stray = "What changed.sync-conflict-20261122-101500-ABCDEFG.md"
     write(f"vaultmem/{stray}", generated)
@@ -57,6 +58,8 @@ def test_copies_that_sync_programs_leave_of_what_changed_are_put_away(
     opened.write(PLAIN)
     opened.dream(1)
     assert not (vault / "vaultmem" / stray).exists()
+    assert opened.history()
+    assert stray not in str(opened.history())
     assert (vault / "vaultmem" / "archive" / stray).read_text() == generated
     assert own.read_text() == "mine\n"
 

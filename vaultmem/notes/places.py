@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CATEGORIES, INBOX, REMINDERS = values.CATEGORIES, values.INBOX, values.REMINDERS
 ARCHIVE, ENTRIES, GENERATED = values.ARCHIVE, values.ENTRIES, values.GENERATED
 EXPECTATIONS = GENERATED[2]
+_EDITED = (EXPECTATIONS, GENERATED[4])  # pages of which the person merges the copies
 SYNC = values.SYNC  # the logs by which machines agree
 RECORDS = values.RECORDS
 # What a person's own notes keep their paths in, when they are put away.
@@ -86,9 +87,17 @@ def is_our_page(inner: str) -> bool:
     return inner in GENERATED or inner.startswith(f"{SYNC}/") or _is_transcript(inner)
 
 
+def _is_copy(inner: str) -> bool:
+    """Whether a sync program made it of a page of ours that takes in what its copies say."""
+    original = conflict_original(inner)
+    return original in GENERATED and original not in _EDITED
+
+
 def is_recorded(inner: str) -> bool:
-    """Whether the history keeps it: memories and expectations, no page that is made of others and no view."""
-    return inner == EXPECTATIONS or not (is_our_page(inner) or is_view(inner))
+    """Whether the history keeps it: memories and expectations, no page that is made of others, no copy of one, wherever
+    it was put, and no view."""
+    is_made = is_our_page(inner) or _is_copy(inner.removeprefix(f"{ARCHIVE}/"))
+    return inner == EXPECTATIONS or not (is_made or is_view(inner))
 
 
 def _is_transcript(inner: str) -> bool:
