@@ -177,6 +177,24 @@ def test_undo_says_where_a_change_was_made_and_takes_it_back_by_content(pair: Pa
     assert b"rail" not in Path(path).read_bytes()
 
 
+def test_a_memory_that_both_file_while_a_sync_program_moves_it_is_not_doubled(pair: Pair) -> None:
+    """A new file comes before the old one goes, and a dream comes in between."""
+    with pair.laptop.opened() as vault:
+        memory = vault.write("Anne prefers trains to planes", by="claude")
+    pair.agree()
+    with pair.desktop.opened() as vault:
+        [filed] = vault.dream(1)["changes"]
+    new = (pair.desktop.vault / filed["target"]).read_bytes()
+    pair.syncing.put(pair.laptop.vault / filed["target"], new)
+    with pair.laptop.opened() as vault:
+        report = vault.dream(2)
+        assert (report["changes"], report["aside"]) == ([], 2)
+    pair.agree()
+    with pair.laptop.opened() as vault:
+        assert [each["id"] for each in vault.memories()] == [memory["id"]]
+        assert vault.memories()[0]["path"] == filed["target"]
+
+
 # --- What sync programs do to a page
 
 

@@ -179,17 +179,22 @@ def adopt(draft: Draft, seen: Mapping[str, Left]) -> None:
 
 
 def leave_unquiet(draft: Draft, seen: Mapping[str, Left]) -> set[str]:
-    """Let the draft leave alone what a person may be typing in; the paths of such files."""
-    now = draft.view.now.timestamp()
-    at_work = set()
-    for memory in draft.view.memories():
-        left = _left(memory, seen)
-        theirs = not memory.adopted or (left is not None and left.hash != memory.hash)
-        if theirs and abs(now - memory.mtime) < QUIET:
-            draft.leave(memory)
-            at_work.add(memory.path)
-    draft.at_work |= at_work
-    return at_work
+    """Let the draft leave alone what a person may be typing in, and what a sync program may be moving: a second file
+    with the same id has come, and the first one is not gone yet. The paths of such files."""
+    now, memories = draft.view.now.timestamp(), draft.view.memories()
+    fresh = [each for each in memories if abs(now - each.mtime) < QUIET and _is_theirs(each, seen)]
+    ids = {each.properties.get("id", each.id) for each in fresh}
+    at_work = [*fresh, *(each for each in memories if each.adopted and each.id in ids)]
+    for memory in at_work:
+        draft.leave(memory)
+    paths = {each.path for each in at_work}
+    draft.at_work |= paths
+    return paths
+
+
+def _is_theirs(memory: Memory, seen: Mapping[str, Left]) -> bool:
+    left = _left(memory, seen)
+    return not memory.adopted or (left is not None and left.hash != memory.hash)
 
 
 def _left(memory: Memory, seen: Mapping[str, Left]) -> Left | None:
