@@ -59,7 +59,7 @@ class Bench:
     def words(self) -> list[str]:
         """What waits."""
         catalog = self.vault.searcher().catalog
-        return [one.text for one in self.desk.pending.items(catalog, self.at)]
+        return [one.text for one in self.desk.pending.at(catalog, self.at).items()]
 
     def text(self, path: str) -> str:
         return (self.folder / path).read_bytes().decode()

@@ -46,7 +46,7 @@ def ids(vault: Path) -> dict[str, str]:
         desk, now = Desk(opened.state, opened.config), dt.datetime.now().astimezone()
         searcher = Reader(opened).searcher()
         assert searcher is not None
-        return {one.text: one.id for one in desk.pending.items(searcher.catalog, now)}
+        return {one.text: one.id for one in desk.pending.at(searcher.catalog, now).items()}
 
 
 def test_each_item_has_its_line(vault: Path) -> None:

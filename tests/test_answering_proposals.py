@@ -39,7 +39,7 @@ def proposed(bench: Open, write: Write) -> Bench:
 def question(on: Bench) -> str:
     """The id of the item that asks about the note."""
     catalog = on.vault.searcher().catalog
-    every = on.desk.pending.items(catalog, on.at)
+    every = on.desk.pending.at(catalog, on.at).items()
     (found,) = (one.id for one in every if one.text.startswith("change line "))
     return found
 

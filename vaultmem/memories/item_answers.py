@@ -61,7 +61,7 @@ def is_asleep(answer: Answer | None, now: str) -> bool:
 # --- Ids
 
 
-@lru_cache(4_096)  # all that is due is asked for at each look
+@lru_cache(16_384)  # all that is due is asked for at each look
 def item_id(source: str, key: str) -> str:
     """The id of what `key` names in `source`: base32 letters of a SHA-256."""
     return f"vm-{_digest(source, key)[:_SHORTEST_ID]}"

@@ -52,8 +52,8 @@ _MOST_NAMED = 5
 def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     """All pending items, the chores that these only count, and on request the facts for an assistant that starts."""
     catalog, now, vanished = _catalog(reader), _now(desk), params.told("vanished")
-    every = desk.pending.items(catalog, now, vanished, params.whole("days"))
-    items, to = desk.pending.records(catalog, every), access.viewer(params.text("by"))
+    at, to = desk.pending.at(catalog, now, vanished), access.viewer(params.text("by"))
+    items = desk.pending.records(catalog, at.items(params.whole("days")))
     if to.name:
         public = (one for one in items if not one["asks"])
         items = [
@@ -61,12 +61,12 @@ def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
             for one in public
             if not access.reason(str(one["scope"]), to, private=bool(one["private"]))
         ]
-    chores = [] if to.name else desk.pending.chores(catalog, now, vanished)
-    facts = desk.pending.facts(catalog, now) if params.flag("facts") else []
+    chores = [] if to.name else at.chores()
+    facts = at.facts() if params.flag("facts") else []
     return {
         "items": items, "count": len(items), **({"facts": facts} if facts else {}),
         "chores": [dict(item.__dict__) for item in chores],
-        "until": desk.pending.unchanged_until(catalog, now),
+        "until": at.unchanged_until(),
     }  # fmt: skip
 
 
@@ -238,7 +238,8 @@ def _target(session: Session, name: str, now: datetime) -> _Target:
     if searcher is None:
         raise StateError(NOT_INDEXED)
     waiting, to = session.desk.pending, session.viewer
-    items = [*waiting.items(searcher.catalog, now), *waiting.chores(searcher.catalog, now)]
+    at = waiting.at(searcher.catalog, now)
+    items = [*at.items(), *at.chores()]
     dues = {due.id: due for due in carrying.dues(session)}
     hidden = {one for one, due in dues.items() if access.reason(due.scope, to, private=due.private)}
     dues = {id_: due for id_, due in dues.items() if id_ not in hidden}

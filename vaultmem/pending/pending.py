@@ -72,6 +72,57 @@ def _path_of(item: Item) -> str:
     return path if line.isdigit() else item.source
 
 
+class PendingAt:
+    """What is pending at one moment; what it is made of is asked for once."""
+
+    def __init__(
+        self, pending: Pending, catalog: Catalog, now: datetime, vanished: str, answers: Answers
+    ) -> None:
+        self._pending, self._catalog, self._now = pending, catalog, now
+        self._vanished, self._answers = vanished, answers
+
+    @cached_property
+    def _dues(self) -> list[Due]:
+        return self._pending.dues(self._catalog, self._now, self._answers)
+
+    @cached_property
+    def _context(self) -> Context:
+        return self._pending.context(self._catalog, self._now)
+
+    @cached_property
+    def review(self) -> Review:
+        """What there is to review."""
+        return Review(self._context, self._dues, self._answers, self._vanished)
+
+    def every(self, days: int, extent: items.Extent = items.SHORT) -> list[Item]:
+        """All items of so many days ahead; to review, all or what the page has room for."""
+        config, wall = self._pending.config, self._now.replace(tzinfo=None)
+        asks = config.text("pending.complete_in_notes") == "ask"
+        review = self.review
+        return [
+            *items.due_items(self._dues, self._answers, wall, days, asks=asks),
+            *(review.everything() if extent == items.FULL else review.items()),
+            *review.preferences(config.text("recall.trust")),
+        ]
+
+    def items(self, days: int = items.DAYS) -> list[Item]:
+        """All that the page would show, were there no end to it, and it looked so many `days` ahead."""
+        return sorted(self.every(days), key=items.urgency)
+
+    def chores(self) -> list[Item]:
+        """All that is to review, which the page only counts."""
+        return self.review.chores()
+
+    def facts(self) -> list[Fact]:
+        """What holds about the person and projects, for an assistant that starts."""
+        trust = self._pending.config.text("recall.trust")
+        return person_facts.facts(self._context, self._answers, trust)
+
+    def unchanged_until(self) -> str:
+        """The local minute of this day from which something else may be pending; "" for midnight."""
+        return items.unchanged_until(self._dues, self._answers, self._now.isoformat()[:16])
+
+
 class Pending:
     """What is pending. Any thread may ask; who writes the page or notifies is one at a time.
 
@@ -125,15 +176,9 @@ class Pending:
             return answers
         return union(answers, self._as_answers(self.page.acks(now), now, {}))
 
-    def items(
-        self, catalog: Catalog, now: datetime, vanished: str = "", days: int = items.DAYS
-    ) -> list[Item]:
-        """All that the page would show, were there no end to it, and it looked so many `days` ahead."""
-        answers = self.answers(now)
-        review = self._review(catalog, now, answers, vanished)
-        due = self._due_items(catalog, now, answers, days)
-        every = [*due, *review.items(), *review.preferences(self._trust)]
-        return sorted(every, key=items.urgency)
+    def at(self, catalog: Catalog, now: datetime, vanished: str = "") -> PendingAt:
+        """What is pending now, with what is ticked on the page."""
+        return PendingAt(self, catalog, now, vanished, self.answers(now))
 
     @staticmethod
     def records(catalog: Catalog, items: Iterable[Item]) -> list[JsonObject]:
@@ -143,27 +188,9 @@ class Pending:
         private = {path for path, own in rows if is_private(json.loads(own or "{}"))}
         return [{**item.__dict__, "private": paths[item.id] in private} for item in items]
 
-    def chores(self, catalog: Catalog, now: datetime, vanished: str = "") -> list[Item]:
-        """All that is to review, which the page only counts."""
-        return self._review(catalog, now, self.answers(now), vanished).chores()
-
-    def facts(self, catalog: Catalog, now: datetime) -> list[Fact]:
-        """What holds about the person and projects, for an assistant that starts."""
-        return person_facts.facts(self._context(catalog, now), self.answers(now), self._trust)
-
-    @property
-    def _trust(self) -> str:
-        return self.config.text("recall.trust")
-
     def facts_to_promote(self, catalog: Catalog, now: datetime, answers: Answers) -> list[Learned]:
         """The facts of conversations that the person wants to be remembered."""
-        return person_facts.to_promote(self._context(catalog, now), answers)
-
-    def unchanged_until(self, catalog: Catalog, now: datetime) -> str:
-        """The local minute of this day from which something else may be pending; "" for midnight."""
-        answers = self.answers(now)
-        dues = self.dues(catalog, now, answers)
-        return items.unchanged_until(dues, answers, now.isoformat()[:16])
+        return person_facts.to_promote(self.context(catalog, now), answers)
 
     def is_confirmed(self, finding: FindingRow) -> bool:
         """Whether a person has ticked the question of a job that waits."""
@@ -181,18 +208,8 @@ class Pending:
         in_folder = not path or path.startswith(f"{self.folder}/")
         return in_folder or (bool(page) and path.startswith(page))
 
-    def _due_items(
-        self, catalog: Catalog, now: datetime, answers: Answers, days: int
-    ) -> list[Item]:
-        dues = self.dues(catalog, now, answers)
-        asks = self.config.text("pending.complete_in_notes") == "ask"
-        return items.due_items(dues, answers, now.replace(tzinfo=None), days, asks=asks)
-
-    def _review(self, catalog: Catalog, now: datetime, answers: Answers, vanished: str) -> Review:
-        dues = self.dues(catalog, now, answers)
-        return Review(self._context(catalog, now), dues, answers, vanished)
-
-    def _context(self, catalog: Catalog, now: datetime) -> Context:
+    def context(self, catalog: Catalog, now: datetime) -> Context:
+        """What a review looks at."""
         return Context(catalog, self._ledger, self.vault, self.folder, now, self.path)
 
     # --- The page
@@ -224,12 +241,7 @@ class Pending:
         # With what is ticked there, which the page has to know to tell the tick from the item.
         answers = self.record.answers()
         extent = items.extent(answers, now)
-        review = self._review(catalog, now, answers, vanished)
-        listed = [
-            *self._due_items(catalog, now, answers, items.DAYS),
-            *(review.everything() if extent == items.FULL else review.items()),
-            *review.preferences(self._trust),
-        ]
+        listed = PendingAt(self, catalog, now, vanished, answers).every(items.DAYS, extent)
         texts = {item.id: items.display_text(item) for item in listed}
 
         def record(acks: Mapping[str, Ack]) -> None:
@@ -289,8 +301,8 @@ class Pending:
         if not catalog.meta("synced"):
             return None  # who has not seen all of the vault forgets nothing
         self._forgot = now.timestamp()
-        review = self._review(catalog, now, self.record.answers(), vanished)
-        return {BASELINE, *review.answerable_ids()}
+        at = PendingAt(self, catalog, now, vanished, self.record.answers())
+        return {BASELINE, *at.review.answerable_ids()}
 
     # --- Notifications
 

@@ -98,7 +98,7 @@ def collect(entries: Iterable[Entry]) -> dict[Key, Entry]:
     for entry in entries:
         key = key_of_entry(entry)
         known = greatest.get(key)
-        if known is None or rank(known) < rank(entry):
+        if known is None or (known != entry and rank(known) < rank(entry)):
             greatest[key] = entry
     return greatest
 

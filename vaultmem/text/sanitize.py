@@ -70,31 +70,30 @@ _LOOKALIKES = str.maketrans({"<": "‹", ">": "›", "@": "＠", "#": "＃", "^"
 _RUNS = "javascript|vbscript|livescript|data|file|blob|obsidian|logseq|vscode|cursor|shortcuts|ms-[a-z-]+|x-[a-z-]+"
 _BEGINS = "(?<![a-z0-9])"  # of a word, also of one that Chinese stands before
 _DATED = "📅📆🗓⏳⌛🛫➕✅❌⏰"
-_CHANGES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (lazy(pattern, flags), new)
-    for pattern, new, flags in (
-        (rf"{_BEGINS}({_RUNS}):", r"\1꞉", re.IGNORECASE),
-        (rf"{_BEGINS}(?!https?:)([a-z][a-z0-9+.-]*):(?=//)", r"\1꞉", re.IGNORECASE),
-        (rf"{_BEGINS}(system|assistant|human|user|developer|tool)( ?):", r"\1\2꞉", re.IGNORECASE),
-        (r"::", "∷", 0),  # a property; dataview's fields
-        (r"\[\[", "⟦", 0),
-        (r"\]\]", "⟧", 0),
-        (r"\](?=[(\[:])", "] ", 0),  # a link, or where one leads
-        (r"!(?=[\[⟦])", "! ", 0),
-        (r"\[(/?(?:inst|sys|system))\]", r"(\1)", re.IGNORECASE),
-        (r"\((?=\()", "( ", 0),  # a block of Logseq
-        (r"\{(?=[{%])", "{ ", 0),
-        (r"\}(?=\})", "} ", 0),
-        (r"%(?=%)", "% ", 0),  # would hide the rest of the page
-        (r"\$(?=\$)", "$ ", 0),
-        (r"~(?=~)", "~ ", 0),
-        (r"-{3,}", "—", 0),
-        # What a task says of itself: a date in the quoted words must not be taken for ours.
-        (rf"(?:[{_DATED}]\ufe0f? ?)+(?=\d)", "", 0),
-        (r"[🔁🏁🆔⛔]\ufe0f? ?(?=\w)", "", 0),
-        (r"[🔺⏫🔼🔽⏬]\ufe0f?", "", 0),
+# What to look for, what is there wherever it is found, and what takes its place.
+_CHANGES: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
+    (lazy(pattern, re.IGNORECASE), sign, new)
+    for pattern, sign, new in (
+        (rf"{_BEGINS}({_RUNS}):", ":", r"\1꞉"),
+        (rf"{_BEGINS}(?!https?:)([a-z][a-z0-9+.-]*):(?=//)", "://", r"\1꞉"),
+        (rf"{_BEGINS}(system|assistant|human|user|developer|tool)( ?):", ":", r"\1\2꞉"),
+        (r"::", "::", "∷"),  # a property; dataview's fields
+        (r"\[\[", "[[", "⟦"),
+        (r"\]\]", "]]", "⟧"),
+        (r"\](?=[(\[:])", "]", "] "),  # a link, or where one leads
+        (r"!(?=[\[⟦])", "!", "! "),
+        (r"\[(/?(?:inst|sys|system))\]", "[", r"(\1)"),
+        (r"\((?=\()", "((", "( "),  # a block of Logseq
+        (r"\{(?=[{%])", "{", "{ "),
+        (r"\}(?=\})", "}}", "} "),
+        (r"%(?=%)", "%%", "% "),  # would hide the rest of the page
+        (r"\$(?=\$)", "$$", "$ "),
+        (r"~(?=~)", "~~", "~ "),
+        (r"-{3,}", "---", "—"),
     )
 )
+# What a task says of itself: a date in the quoted words must not be taken for ours.
+_OF_TASKS = lazy(rf"(?:[{_DATED}]\ufe0f? ?)+(?=\d)|[🔁🏁🆔⛔]\ufe0f? ?(?=\w)|[🔺⏫🔼🔽⏬]\ufe0f?")
 _START = lazy(
     r"(?:[\s＃›|~—⟧]+|[-*+](?= |$)|[-*_=]{3,}|\\?\[.?\](?= |$)|\d{1,9}[.)](?= *\\?\[.?\](?: |$))"
     r"|(?:TODO|DOING|DONE|NOW|LATER|WAITING|WAIT|CANCELL?ED|IN-PROGRESS|STARTED)(?= |$))+"
@@ -121,8 +120,11 @@ def words(text: str, most: int = MOST) -> str:
 
 def _step(line: str) -> str:
     line = " ".join(visible(_ANSI.sub("", line)).translate(_LOOKALIKES).split())
-    for pattern, new in _CHANGES:
-        line = pattern.sub(new, line)
+    for pattern, sign, new in _CHANGES:
+        if sign in line:
+            line = pattern.sub(new, line)
+    if not line.isascii():
+        line = _OF_TASKS.sub("", line)
     start = _START.match(line)
     return (line[start.end() :] if start else line).strip()
 
