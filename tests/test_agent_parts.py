@@ -13,9 +13,9 @@ import pytest
 
 from tests.agent_run import differing
 from tests.index_dump import catalog_dump, other_state
-from vaultmem.agent.debounce import Listeners
+from vaultmem.agent.debounce import QUIET, Listeners, Touch
 from vaultmem.agent.events import Throttle
-from vaultmem.agent.reconciler import FIRST_BATCH, Reconciler
+from vaultmem.agent.reconciler import FIRST_BATCH, FRESH_WAIT, Reconciler
 from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.index import catalog_write as copies_module
@@ -57,10 +57,12 @@ class Bench:
         self.reconciler._turn()
 
     def look(self, *paths: str, folder: bool = False) -> None:
-        """A look at paths that have been quiet for a long time."""
+        """A look at paths that have long been as they are."""
         self.reconciler._full_due = None
+        at = time.monotonic() - 100.0
         for path in paths:
-            self.reconciler._debounce.touch(path, time.monotonic() - 100.0, folder=folder)
+            touch = Touch(path, folder, at, at, at, doubted=at)
+            self.reconciler._debounce._touches[path] = touch
         self.reconciler._turn()
 
     def due(self) -> float | None:
@@ -231,6 +233,25 @@ def test_who_is_only_looked_at_again_is_not_behind(bench: Bench) -> None:
     assert reconciler.is_current()
     reconciler.look_at_all(100.0)
     assert not reconciler.is_current()
+
+
+def test_a_note_that_moves_as_it_is_looked_at_again_stays(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its folder was renamed a moment before, and the hint of that is on its way."""
+    bench.write("deep/Note.md", "fathoms", fresh=True)
+    bench.look("deep/Note.md")
+    before = bench.indexed()
+    (bench.vault / "deep").rename(bench.vault / "far")
+    start = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: start + FRESH_WAIT)
+    bench.reconciler._turn()
+    assert bench.indexed() == before
+    for path in ("deep", "far"):
+        bench.reconciler.touched(path, folder=True)
+    monkeypatch.setattr(time, "monotonic", lambda: start + FRESH_WAIT + QUIET)
+    bench.reconciler._turn()
+    assert bench.indexed() == before - {"deep/Note.md"} | {"far/Note.md"}
 
 
 def test_an_index_that_cannot_be_closed_is_let_go(bench: Bench) -> None:

@@ -29,13 +29,17 @@ def test_who_writes_without_end_is_looked_at_all_the_same() -> None:
     assert taken[0].last < now
 
 
-def test_looking_again_remembers_since_when_it_was_quiet() -> None:
+def test_looking_again_remembers_since_when_it_is_doubted_until_something_happens() -> None:
     pace = Debounce()
     pace.touch("a.md", 0.0)
     (touch,) = pace.take(1.0)
-    pace.again(touch, 2.5)
+    pace.again(touch._replace(doubted=1.0), 2.5)
     assert pace.take(2.4) == []
-    assert pace.take(2.5)[0].last == 0.0
+    (touch,) = pace.take(2.5)
+    assert (touch.last, touch.doubted) == (0.0, 1.0)
+    pace.again(touch, 4.0)
+    pace.touch("a.md", 3.0)
+    assert pace.take(4.0)[0].doubted > 4.0
 
 
 def test_something_new_counts_more_than_looking_again() -> None:

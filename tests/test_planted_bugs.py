@@ -73,6 +73,12 @@ PLANTED = [
     ),
     (
         "vaultmem/agent/debounce.py",
+        "min(touch.doubted, now)",
+        "min(touch.doubted, touch.last)",
+        "tests/test_agent_parts.py -k moves_as_it",
+    ),
+    (
+        "vaultmem/agent/debounce.py",
         "files = (touch.path for touch in touches)",
         "files = (touch.path for touch in touches if not touch.folder)",
         "tests/test_vanish_guard.py",

@@ -48,6 +48,7 @@ class Touch(NamedTuple):
     last: float
     due: float
     known: bool = False  # it has been looked at, and nothing is known to be behind
+    doubted: float = math.inf  # since when it is seen as it is now, and not believed
 
 
 class Debounce:
@@ -102,14 +103,14 @@ class Seen(NamedTuple):
     moved: bool  # it is gone, and the same file is somewhere else now
 
 
-def look_again(looks: Iterable[Seen], last: dict[str, float], now: float) -> dict[str, float]:
-    """When to look again at paths that need more time; what `last` does not name has had all its time."""
-    due = {one.path: last[one.path] + _settle_time(one) for one in looks if one.path in last}
+def look_again(looks: Iterable[Seen], since: dict[str, float], now: float) -> dict[str, float]:
+    """When to look again at paths that need more time; what `since` does not name has had all its time."""
+    due = {one.path: since[one.path] + _settle_time(one) for one in looks if one.path in since}
     return {path: at for path, at in due.items() if at > now}
 
 
 def _settle_time(seen: Seen) -> float:
-    """How long a path has to be quiet before its state is believed."""
+    """How long a path has to stay in a state before that is believed."""
     if seen.size is None:
         return 0.0 if seen.moved else GONE_WAIT
     if not seen.size_before or seen.size >= seen.size_before:
@@ -140,11 +141,13 @@ def _around(path: str) -> Iterator[str]:
 
 
 def too_early(diff: Diff, touches: list[Touch], now: float) -> tuple[set[str], dict[Touch, float]]:
-    """Paths that may be about to be replaced; and the touches to look at again, with the time to do so."""
+    """Paths that may be about to be replaced; and the touches to look at again, with the time to do so. They get their
+    time from the look that sees it first: the hint that brought us here may be old, and that of a rename on its way."""
+    touches = [touch._replace(doubted=min(touch.doubted, now)) for touch in touches]
     shrunk = (entry.path for entry in diff.put if entry.path in diff.before)
     covering = _covering([*diff.gone.values(), *shrunk], touches)
-    last = {path: max(touch.last for touch in several) for path, several in covering.items()}
-    later = look_again(_to_seen(diff), last, now)
+    since = {path: max(touch.doubted for touch in several) for path, several in covering.items()}
+    later = look_again(_to_seen(diff), since, now)
     again: dict[Touch, float] = {}
     for path, due in later.items():
         for touch in covering[path]:
@@ -175,7 +178,7 @@ def _to_seen(diff: Diff) -> Iterator[Seen]:
 
 # What was written through the agent and is not in the index yet: a search has it indexed first.
 
-# A file that we have written is complete, and need not be quiet for a while to be believed.
+# A file that we have written is complete, and need not stay so for a while to be believed.
 LONG_AGO = 0.0
 
 
@@ -234,7 +237,7 @@ class Writes:
         with self._changed:
             self._taken = self._written
             taken = self._debounce.take(math.inf)
-        return [touch._replace(first=LONG_AGO, last=LONG_AGO) for touch in taken]
+        return [touch._replace(doubted=LONG_AGO) for touch in taken]
 
     def done(self) -> None:
         """What was taken is in the index, or cannot be."""
