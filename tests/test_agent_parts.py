@@ -254,6 +254,29 @@ def test_a_note_that_moves_as_it_is_looked_at_again_stays(
     assert bench.indexed() == before - {"deep/Note.md"} | {"far/Note.md"}
 
 
+@pytest.mark.parametrize("is_known", [True, False], ids=["known", "new"])
+def test_a_note_that_moves_between_being_listed_and_read_stays_as_it_was(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    bench.write("deep/Note.md", "fathoms", fresh=True)
+    if is_known:
+        bench.look("deep/Note.md")
+
+    def rename() -> None:
+        if (bench.vault / "deep").exists():
+            (bench.vault / "deep").rename(bench.vault / "far")
+
+    before = bench.indexed()
+    monkeypatch.setattr(bench.reconciler._indexer, "breathe", rename)
+    bench.look("deep/Note.md")
+    assert not (bench.vault / "deep").exists()
+    assert bench.indexed() == before
+    with Vault(str(bench.vault)) as opened:
+        assert [hit.path for hit in opened.search("fathoms")] == ["deep/Note.md"] * is_known
+    bench.look("deep", "far", folder=True)
+    assert bench.indexed() == before - {"deep/Note.md"} | {"far/Note.md"}
+
+
 def test_an_index_that_cannot_be_closed_is_let_go(bench: Bench) -> None:
     indexer = bench.reconciler._indexer
     assert indexer

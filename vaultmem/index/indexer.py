@@ -69,9 +69,8 @@ class Indexer:
         own = "|".join(
             str(config[key]) for key in ("index.max_note_bytes", "memory_folder", "pending.path")
         )
-        fingerprint = f"{READER}|{rulebook.fingerprint}|{own}"
-        self.reread = self.catalog.meta("reader") != fingerprint
-        self.fingerprint = fingerprint
+        self.fingerprint = f"{READER}|{rulebook.fingerprint}|{own}"
+        self.reread = self.catalog.meta("reader") != self.fingerprint
         self.copies = Copies(self.catalog, self._text)
         self._is_first = False  # whether all links have to be resolved anyway
 
@@ -269,6 +268,8 @@ class Indexer:
             self._put_other(entry, file)
             return None
         read = vault.read(self.folder, entry.raw, self._cap, inside)
+        if read.gone:  # since it was listed: perhaps it moves, and the next look says so
+            return None
         age = time.time_ns() - read.mtime_ns
         racy = age < vault.SETTLED_NS
         if racy and age > -vault.SETTLED_NS:  # a time in the future would be as fresh at every look

@@ -106,6 +106,7 @@ class Read(NamedTuple):
     size: int  # of the whole file, bytes
     mtime_ns: int
     trouble: str | None = None  # what was wrong with the file, in one line
+    gone: bool = False  # there is no such file
 
 
 def digest(data: bytes) -> str:
@@ -130,7 +131,8 @@ def read(root: str, path: str, cap: int = CAP, inside: Inside | None = None) -> 
                 raise
             data, stat, quiet = content_of(open_inside(root, raw), cap)
     except (OSError, ValueError) as error:
-        return Read("", "", 0, 0, f"cannot be read: {reason_of(error)}")
+        gone = isinstance(error, (FileNotFoundError, NotADirectoryError))
+        return Read("", "", 0, 0, f"cannot be read: {reason_of(error)}", gone)
     text, trouble = decode(data)
     if stat.st_size > cap:
         text = text[: text.rfind("\n") + 1] or text
