@@ -204,6 +204,16 @@ def missing(diff: Diff) -> list[str]:
     return [path for path in lost(diff) if path not in elsewhere]
 
 
+def missed_twice(look: Callable[[], Diff]) -> Diff:
+    """How the whole vault differs, where what has gone was missed by two looks: a file that moves during one of them
+    may be seen at neither of its places."""
+    first = set(missing(diff := look()))
+    if not first:
+        return diff
+    diff = look()
+    return without(diff, set(missing(diff)) - first)
+
+
 def check_vanished(folder: str, diff: Diff) -> None:
     """Refuse a folder that lost most of its files, or is another one and has not half of them: a drive that is not
     mounted must not empty the index."""

@@ -126,7 +126,7 @@ class Indexer:
         """Bring everything up to date. Raises VaultGoneError when too much is gone, unless confirmed."""
         if self._fresh:
             self.prepare()  # an empty vault has an index, too
-        diff = self.differences()
+        diff = compare.missed_twice(self.differences)
         doubt = None if work.confirmed else self._doubt(diff)
         doubted = set(compare.missing(diff)) if doubt else set()
         held = [file for file, path in diff.gone.items() if path in doubted]
