@@ -33,6 +33,8 @@ def read(text: str, now: datetime) -> Phrase:
     result = [each for each in every if when.moment_of(each, now)]
     main = _main(low, result, now)
     unread = _unread(low, every)
+    if main is None or _is_clock(main):
+        unread += [match.span() for match in _OTHER_DAYS.finditer(low)]
     if main is None:
         return Phrase(None, "", _words(text, _join(text, sorted([*_left(low, [], ""), *unread]))))
     main = _with_day(low, _with_clock(low, main, result), result)
@@ -49,6 +51,9 @@ def read(text: str, now: datetime) -> Phrase:
         for each in _others(result, used)
         if _counts(low, each, used, repeats, now)
     ]
+    if main.sense.weak:  # 15:00 bis 16:00
+        clocks = [(each.start, each.end) for each in every if each.sense.clock is not None]
+        spans += [span for span in clocks if span not in used]
     rest = _words(text, _join(text, sorted(spans)))
     return Phrase(moment, " ".join(_words(text, used)), rest)
 
@@ -279,6 +284,7 @@ _OFTEN_WORD = lazy(rf"(?<![a-z-])(?:{_OFTEN})(?![a-z])")
     _BEFORE,
     _BEFORE_RULE,
     _NOUN,
+    _OTHER_DAYS,
 ) = (
     pattern("reminders", name, 0, **_PARTS)
     for name in (
@@ -289,6 +295,7 @@ _OFTEN_WORD = lazy(rf"(?<![a-z-])(?:{_OFTEN})(?![a-z])")
         "of_a_year",
         *("behind", "behind_rule", "before", "before_rule"),  # where it touches a time
         "noun",
+        "other_days",  # in languages whose times nobody here understands
     )
 )
 _GOES_ON = lazy(r" [a-z\x80-\U0010ffff]")

@@ -311,8 +311,8 @@ def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
 
         days = [moment.iso() for moment in language().times(typed[:_LOOKED_AT], now)]
         if until and not days:  # until 12/25
-            moment = language().phrase(typed[:_LOOKED_AT], now).moment
-            days = [moment.iso()] if moment else []
+            phrase = language().phrase(typed[:_LOOKED_AT], now)
+            days = [phrase.moment.iso()] if phrase.moment and not phrase.rest else []
     else:
         days = [match[0].replace(" ", "T") for match in _DAY.finditer(typed)]
     if not until:
