@@ -67,7 +67,7 @@ def test_the_dialect_keeps_the_contract(packages: Path) -> None:
     contract = Path(__file__).parent / "contract" / "test_dialects.py"
     code = f"import sys; sys.path.insert(0, {str(packages)!r}); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
     asked = subprocess.run(
-        [sys.executable, "-c", code, "-q", "-p", "no:cacheprovider", "-k", "foam", str(contract)],
+        [sys.executable, "-c", code, "-q", "-p", "no:cacheprovider", str(contract)],
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert asked.returncode == 0, asked.stdout

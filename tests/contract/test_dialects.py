@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 
@@ -17,7 +18,7 @@ from vaultmem.text import sanitize
 from vaultmem.vault.files import decode
 
 DIALECTS = {dialect.name: dialect for dialect in installed()}
-# A file of settings that each dialect reads, and something that readers of notes have to heed in it.
+# A file of settings that a dialect of ours reads, and something that readers of notes have to heed in it.
 SETTINGS = {
     "obsidian": (".obsidian/app.json", b'{"userIgnoreFilters": ["Secret/"]}'),
     "logseq": ("logseq/config.edn", b'{:hidden ["/secret"]}'),
@@ -46,6 +47,9 @@ HIDDEN = (
 )
 
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS.keys())
+ours = pytest.mark.parametrize(
+    "dialect", [DIALECTS[name] for name in SETTINGS], ids=SETTINGS.keys()
+)
 
 
 class InMemory:
@@ -70,8 +74,7 @@ def parsed(rules: Rules, path: str, text: str) -> Note:
 
 
 def test_both_editors_are_there_and_tested() -> None:
-    assert {"obsidian", "logseq"} <= DIALECTS.keys()
-    assert DIALECTS.keys() == SETTINGS.keys()
+    assert SETTINGS.keys() <= DIALECTS.keys()
 
 
 def test_somebody_reads_a_folder_that_no_editor_has_opened() -> None:
@@ -79,7 +82,7 @@ def test_somebody_reads_a_folder_that_no_editor_has_opened() -> None:
     assert max(claims) == 1
 
 
-@every_dialect
+@ours
 def test_an_editors_own_folder_is_claimed(dialect: Dialect) -> None:
     path, content = SETTINGS[dialect.name]
     assert dialect.claims(InMemory({path: content})) == 2
@@ -122,7 +125,7 @@ def test_a_rulebook_writes_each_folder_in_the_style_of_its_editor() -> None:
     assert book.page_style("vaultmem/inbox/Tea.md") == "frontmatter"
 
 
-@every_dialect
+@ours
 def test_settings_change_the_fingerprint_and_nothing_else_does(dialect: Dialect) -> None:
     path, content = SETTINGS[dialect.name]
     plain = opened(dialect).fingerprint
@@ -220,7 +223,8 @@ def test_a_rulebook_of_all_dialects_keeps_the_same_promise(path: str, text: str)
     for link in note.links:
         if link.key:
             assert all(link.key in book.affected(name) for name in book.lookups(link.key))
-    assert {name.partition(":")[0] for name in book.names(path, note)} == {"0", "1"}
+    every = {str(number) for number in range(len(chosen))}
+    assert {name.partition(":")[0] for name in book.names(path, note)} == every
 
 
 @every_dialect
@@ -263,10 +267,10 @@ def test_the_editor_link_holds_up_with_any_name(dialect: Dialect) -> None:
     link = sanitize.fill(
         opened(dialect).uri_template, "/my notes/Tom & Jerry", "a b/c#d?e&笔.md", "c#d {x}"
     )
-    assert link.startswith(f"{dialect.name}://")
+    assert re.match(r"[a-z][a-z0-9+.-]*:/", link)
     assert link.isascii()
     assert not set(' #{}<>"') & set(link)
-    assert link.count("?") == 1
+    assert link.count("?") <= 1
 
 
 HOSTILE = [
