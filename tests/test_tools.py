@@ -21,6 +21,7 @@ from vaultmem.api.tool import (
     UnknownToolError,
 )
 from vaultmem.api.toolbox import Toolbox, for_tools
+from vaultmem.api.verbs import own
 from vaultmem.embedding.wordpieces import count
 from vaultmem.errors import UsageError, VaultmemError
 
@@ -36,6 +37,11 @@ def test_the_tools_are_those_that_are_promised(box: Toolbox) -> None:
         *OURS
     } - reads
     assert [tool.name for tool in box.tools() if tool.annotations.destructive] == ["memory_delete"]
+
+
+def test_every_tool_of_the_table_is_there(box: Toolbox) -> None:
+    exposed = {f"memory_{name.replace('-', '_')}" for name, one in own().items() if one.tool}
+    assert exposed == {tool.name for tool in box.tools()}
 
 
 def test_the_list_is_worth_its_tokens(box: Toolbox) -> None:

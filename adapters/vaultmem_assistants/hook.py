@@ -13,7 +13,7 @@ from vaultmem.output import Output, json_text
 from vaultmem.pending import listing
 from vaultmem.text.values import TYPE_CHECKING
 from vaultmem_assistants.context import DAYS, context, fact_line, holding
-from vaultmem_assistants.programs import HARNESSES, answer
+from vaultmem_assistants.programs import HARNESSES
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -26,7 +26,8 @@ MOST = 10_000  # characters on stdout
 
 def run(args: Namespace, output: Output) -> int:
     """Print it."""
-    if args.harness not in HARNESSES:
+    harness = HARNESSES.get(args.harness)
+    if harness is None:
         known = ", ".join(HARNESSES)
         output.remark(f"vaultmem: no harness is called {args.harness!r}; known: {known}")
         output.data({})
@@ -41,10 +42,10 @@ def run(args: Namespace, output: Output) -> int:
         if in_agent:
             raise StateError("the process that asks does it itself") from error
         output.remark(f"vaultmem: {' '.join(str(error).split()) or type(error).__name__}")
-    reply = answer(args.harness, text)
+    reply = harness.answer(text)
     while len(json_text(reply, 2)) > MOST:  # characters that JSON writes as several
         text = text[: len(text) * 3 // 4]
-        reply = answer(args.harness, text)
+        reply = harness.answer(text)
     output.data(reply)
     return 0
 

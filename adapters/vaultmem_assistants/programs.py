@@ -84,6 +84,7 @@ class Harness:
     advice: str  # what a person has to do beside it
     servers: Servers
     own_skills: bool = False  # it does not read the folder of skills that the others share
+    context: str = ""  # the field of its hook's answer; "" for the form of Claude Code
 
     def _config_home(self) -> str:
         return os.environ.get(self.variable, "") if self.variable else ""
@@ -122,6 +123,13 @@ class Harness:
         """What is put into the list of the event."""
         return {"hooks": [self.hook(command)]} if self.grouped else self.hook(command)
 
+    def answer(self, context: str) -> Json:
+        """What it reads from its hook."""
+        if self.context:
+            return {self.context: context}
+        output = {"hookEventName": self.event, "additionalContext": context}
+        return {"hookSpecificOutput": output}
+
 
 _COMMAND: Json = {"type": "command"}
 HARNESSES = {
@@ -154,12 +162,14 @@ HARNESSES = {
                 "mcp-config.json", "mcpServers", {"type": "local", "tools": ["*"]},
                 Remote({"type": "http", "tools": ["*"]}),
             ),
+            context="additionalContext",
         ),
         Harness(
             "cursor", "Cursor", ".cursor", "", "hooks.json", "sessionStart", False, "command",
             {"timeout": 10}, {"version": 1},
             "Cursor runs it in ~/.cursor; without --vault the vault of your settings is meant",
             Servers("mcp.json", "mcpServers", {}, Remote({}, variable="${env:%s}")),
+            context="additional_context",
         ),
         Harness(
             "opencode", "opencode", ".config", "XDG_CONFIG_HOME", "opencode/plugins/vaultmem.js", "", False, "",
@@ -168,6 +178,7 @@ HARNESSES = {
                 "opencode/opencode.json", "mcp", {"type": "local", "enabled": True},
                 Remote({"type": "remote", "enabled": True}, variable="{env:%s}"), one_list=True,
             ),
+            context="additionalContext",
         ),
     )
 }  # fmt: skip
@@ -176,13 +187,3 @@ HARNESSES = {
 EDITORS = ("obsidian",)
 NAMES = (*HARNESSES, *EDITORS)
 ASSISTANTS = tuple(HARNESSES.values())
-
-
-def answer(name: str, context: str) -> Json:
-    """What the harness reads from its hook."""
-    if name in ("copilot", "opencode"):
-        return {"additionalContext": context}
-    if name == "cursor":
-        return {"additional_context": context}
-    output = {"hookEventName": "SessionStart", "additionalContext": context}
-    return {"hookSpecificOutput": output}
