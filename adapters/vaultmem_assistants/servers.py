@@ -1,7 +1,4 @@
-"""Our MCP server among those of a harness, in JSON or TOML: put in, renewed, taken out, and nothing else changed.
-
-What we make around it is written on one line. So what was there and empty differs from what goes with our entry.
-"""
+"""Our MCP server among those of a harness, in JSON or TOML: put in, renewed, taken out, and nothing else changed."""
 
 from __future__ import annotations
 
@@ -125,12 +122,11 @@ def _load_json(text: str) -> object:
 
 def _put_json(text: str, key: str, entry: Json) -> str:
     if not text:
-        return f"{_on_one_line({key: {NAME: entry}})}\n"
+        return f"{json.dumps({key: {NAME: entry}}, ensure_ascii=False, indent=2)}\n"
     root = parse(text)
     servers = root.get(key)
     if servers is None:
-        text = append_item(text, root, {}, key)
-        return _replace(text, _at(text, key), {NAME: entry})
+        return append_item(text, root, {NAME: entry}, key)
     if NAME not in servers.names:
         return append_item(text, servers, entry, NAME)
     for name, value in entry.items():
@@ -145,12 +141,9 @@ def _put_json(text: str, key: str, entry: Json) -> str:
 
 def _take_json(text: str, key: str) -> str:
     root, servers = parse(text), _at(text, key)
-    written = text[servers.start : servers.end]
-    if len(servers.items) > 1 or written != _on_one_line(json.loads(written)):
+    if len(servers.items) > 1:
         return remove_item(text, servers, servers.names.index(NAME))
-    if text == f"{{{_on_one_line(key)}: {written}}}\n":
-        return ""
-    return remove_item(text, root, root.names.index(key))
+    return remove_item(text, root, root.names.index(key)) if len(root.items) > 1 else ""
 
 
 def _cut_json(text: str, key: str, _: Collection[str]) -> str:

@@ -13,9 +13,8 @@ from vaultmem.vault.watch import Watcher
 log = logging.getLogger("vaultmem.watch")
 
 GIT_QUIET = 1.0  # a checkout touches thousands of files; compare when it is over
-BLIND_EVERY = 30.0  # seconds between looks at everything while changes are not (wholly) noticed
+BLIND_EVERY = 30.0  # seconds between looks whether changes are noticed, and at everything while they are not (wholly)
 GONE_EVERY = 5.0  # and between looks whether a vault that went has come back
-HEALTHY_EVERY = 30.0
 
 
 WatchState = TypedDict("WatchState", {"alive": bool, "whole": bool, "trouble": "str | None"})
@@ -58,9 +57,8 @@ class Watching(threading.Thread):
         return {"alive": self._alive, "whole": self._whole, "trouble": self.trouble}
 
     def _pause(self) -> float:
-        if not self._alive and not os.path.isdir(self._folder):
-            return GONE_EVERY
-        return HEALTHY_EVERY if self._alive and self._whole else BLIND_EVERY
+        is_gone = not self._alive and not os.path.isdir(self._folder)
+        return GONE_EVERY if is_gone else BLIND_EVERY
 
     def _check(self) -> None:
         if not self._watcher.is_alive():

@@ -157,7 +157,7 @@ def _particulars(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
     return {
         "numbers differ": all(numbers), "number in one": numbers[0] != numbers[1],
         "numbers same": bool(a.numbers & b.numbers), "names differ": all(names),
-        "name in one": names[0] != names[1], "names same": bool(a.names & b.names),
+        "name in one": names[0] != names[1],
     }  # fmt: skip
 
 
@@ -181,11 +181,10 @@ def _places(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
 
 
 def _signs(a: _Plain, b: _Plain) -> dict[str, float]:
-    lost, gained = sorted((len(a.signs - b.signs), len(b.signs - a.signs)))
+    gained = max(len(a.signs - b.signs), len(b.signs - a.signs))
     return {
         "Chinese": bool(a.signs or b.signs),
         "pairs of signs": 2 * len(a.pairs & b.pairs) / max(1, len(a.pairs) + len(b.pairs)),
-        "signs lost": min(4, lost) / 4,
         "signs gained": min(6, gained) / 6,
     }
 
@@ -295,11 +294,11 @@ WEIGHTS: Mapping[str, float] = {
     "covered": 0.72, "covered squared": 1.53, "covered by the other": 0.07, "words in one": -1.55,
     "words in both": -1.48, "lost": -0.59, "gained": -0.79, "short": 6.95, "events": 0.64, "cue in one": -1.28,
     "denied in one": 0.95, "denied and covered": -2.3, "numbers differ": -2.22, "number in one": -1.68,
-    "numbers same": 0.87, "names differ": -1.59, "name in one": -2.2, "names same": 0.0,
+    "numbers same": 0.87, "names differ": -1.59, "name in one": -2.2,
     "beginnings differ": -0.49, "beginning in one": -0.12, "ends differ": -1.93, "end in one": 0.44,
     "other beginning": -0.17, "other middle": -0.35, "other Chinese middle": -1.3, "other end": -0.7,
     "goes on": -0.34, "put in": -2.28, "inverted": 1.2, "turned round": -3.29, "Chinese": 0.15,
-    "pairs of signs": 2.13, "signs lost": 0.0, "signs gained": -0.7, "one fact": 2.13, "other subject": -0.81,
+    "pairs of signs": 2.13, "signs gained": -0.7, "one fact": 2.13, "other subject": -0.81,
     "meaning": 2.2, "meaning and Chinese": -1.89, "meaning and numbers": -2.45, "": -3.37,
 }  # fmt: skip
 LIKELY = -0.75

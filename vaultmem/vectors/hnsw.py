@@ -62,13 +62,12 @@ class HnswIndex:
     """Nearly exact and much faster above some ten thousand rows. Safe to share by threads.
 
     Without a graph yet (see `prepare`), with a narrow filter, and for rows that came after the
-    graph, it compares exactly. `threads` are used while building.
+    graph, it compares exactly.
     """
 
-    def __init__(self, store: VectorStore, narrow: int = NARROW, threads: int = 2) -> None:
+    def __init__(self, store: VectorStore, narrow: int = NARROW) -> None:
         self._store = weakref.proxy(store)  # the store may keep its index; a circle would keep both
         self._narrow = narrow
-        self._threads = threads
         self._preparing = threading.Lock()
         self._built = _load(store, len(store))
 
@@ -106,7 +105,7 @@ class HnswIndex:
             for first in range(start.rows, len(matrix), ADDED_AT_ONCE):
                 end = min(first + ADDED_AT_ONCE, len(matrix))
                 rows = np.nan_to_num(matrix[first:end])
-                start.graph.add_items(rows, np.arange(first, end), num_threads=self._threads)
+                start.graph.add_items(rows, np.arange(first, end), num_threads=2)
             self._built = Built(start.graph, len(matrix), generation)
             if generation == self._store.generation:
                 _save(self._store, self._built)

@@ -17,7 +17,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
@@ -313,9 +313,9 @@ OUTCOMES = (RECALLED, NOTHING, "slow", "busy", "failed")
 class ChatCounts:
     """The counts of one proxy. Any thread may use it."""
 
-    def __init__(self, folder: str, clock: Callable[[], float] = now.seconds) -> None:
+    def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._counts: dict[str, int] = {"since": int(clock()), **dict.fromkeys(OUTCOMES, 0)}
+        self._counts: dict[str, int] = {"since": int(now.seconds()), **dict.fromkeys(OUTCOMES, 0)}
         self._lock = threading.Lock()
         self._write()
 

@@ -136,20 +136,17 @@ def lasting_reply(
 ) -> Reply:
     """The first reply that will not be another one the next time, or the last one. Raises LlmError."""
     content = encode_body(body)
-    for attempt in range(patience.retries + 1):
-        is_last = attempt == patience.retries
+    for attempt in range(patience.retries):
         try:
             reply = wire.exchange(path, content, most)
         except UnreachableError:
-            if is_last:
-                raise
             patience.sleep(_pause(attempt, patience))
             continue
         wait = _wait(reply, attempt, patience)
-        if is_last or wait is None:
+        if wait is None:
             return reply
         patience.sleep(wait)
-    raise AssertionError("there is at least one try")
+    return wire.exchange(path, content, most)
 
 
 def _wait(reply: Reply, attempt: int, patience: Patience) -> float | None:
@@ -223,7 +220,7 @@ class Llm:
         with self._lock:  # a keyring may ask a person, so this happens once
             wire = self._wire = self._wire or self._service.wire(self._key)
         known = (wire.url, self._model, self._schema)
-        form = _forms.get(known) or first_form(self._schema)
+        form = _forms.get(known) or Form(JSON_SCHEMA if self._schema == AUTO else self._schema)
         while True:
             body = request_body(self._model, question, form)
             reply = lasting_reply(wire, CHAT, body, self._patience)
@@ -327,11 +324,6 @@ class Form(NamedTuple):
     schema: str = JSON_SCHEMA
     tokens: str = TOKENS
     temperature: bool = True
-
-
-def first_form(setting: str) -> Form:
-    """The form to begin with, by llm.schema."""
-    return Form(JSON_SCHEMA if setting == AUTO else setting)
 
 
 def simpler_form(form: Form, status: int, message: str, *, schema: bool) -> Form | None:
