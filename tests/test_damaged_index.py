@@ -144,10 +144,8 @@ os.environ.update(VAULTMEM_STATE=disk + "/state", VAULTMEM_EMBEDDING_MODEL="off"
 from tests.cli_run import ran
 def asked(*words):
     done = ran(*words, "--vault", vault, "--format", "json")
-    assert done.code == 0 and done.err.count("damaged") <= 1, (words, done.err)
-    damage.append("damaged" in done.err)
+    assert done.code == 0 and "damaged" not in done.err, (words, done.err)
     return done.out
-damage = []
 for number in range(3):
     with open(f"{vault}/Note {number}.md", "w") as file:
         file.write(f"An apple {number} [[Note 1]]\\n\\n- [ ] task {number}\\n")
@@ -157,11 +155,7 @@ DOORS = (["search", "apple"], ["search", "pear"], ["recall", "pear"], ["list"], 
          ["agent", "--prompt", "pear"], ["history"], ["pending"], ["status"])
 before = [asked(*words) for words in DOORS]
 asked("write", "Cherries are red")
-if how.startswith("damaged"):
-    for name in glob.glob(f"{disk}/state/*/gen-*/kw/*.term"):
-        with open(name, "rb+") as file:
-            data = file.read(); file.seek(0); file.write(bytes(255 - byte for byte in data))
-if how.endswith("full"):
+if how == "full":
     with open(disk + "/fill", "wb", 0) as file:
         try:
             while True: file.write(b"x" * 1024)
@@ -172,16 +166,13 @@ for words, said in zip(DOORS, before):
     now = asked(*words)
     assert ("apple" in now) == ("apple" in said) and ("pear" in now) == ("pear" in said), (words, said, now)
 found = ran("doctor", "--vault", vault).out
-assert ("the disk is full" in found) == how.endswith("full"), found
-assert how.startswith("damaged") or "--rebuild" not in found, found
-assert any(damage) == how.startswith("damaged"), damage
+assert ("the disk is full" in found) == (how == "full"), found
+assert "--rebuild" not in found, found
 assert not glob.glob(tempfile.gettempdir() + "/vaultmem-*"), "something is left"
 """
 
 
 @mounts
-@pytest.mark.parametrize(
-    "how", ["full", "write-protected", "damaged, full", "damaged, write-protected"]
-)
+@pytest.mark.parametrize("how", ["full", "write-protected"])
 def test_a_state_disk_that_takes_nothing_stops_no_reader(tmp_path: Path, how: str) -> None:
     runs_with_mounts(STATE_DISK, tmp_path, how)

@@ -18,10 +18,8 @@ from vaultmem import config as settings
 from vaultmem.api.memory_vault import MemoryVault
 from vaultmem.errors import (
     DamagedError,
-    LockedError,
     ModelError,
     NoteNotFoundError,
-    StateError,
     VaultmemError,
 )  # fmt: skip
 from vaultmem.index import catalog_read
@@ -98,14 +96,12 @@ class Vault(MemoryVault):
         self.config = settings.load(self.path)
         self.state = State(self.path)
         self._searcher: Searcher | None = None
-        self._elsewhere: State | None = None  # of an index that its own folder could not take
 
     def __enter__(self) -> Vault:
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self.close()
-        self._elsewhere = None  # which removes it
         if state_error := as_state_error(error):
             raise state_error from error
 
@@ -130,13 +126,12 @@ class Vault(MemoryVault):
 
     def _refresh(self) -> Searcher:
         held = self._searcher  # another index may have taken its place
-        state = self._elsewhere or self.state
-        if held and (held.generation != state.generation() or held.catalog.is_outdated()):
+        if held and (held.generation != self.state.generation() or held.catalog.is_outdated()):
             self.close()
         if self._searcher is None:
             from vaultmem.search.search import Searcher  # which memories are read without
 
-            self._searcher = Searcher(self.path, self.config, index=self._elsewhere)
+            self._searcher = Searcher(self.path, self.config)
         else:
             self._searcher.refresh()
         return self._searcher
@@ -155,23 +150,14 @@ class Vault(MemoryVault):
                 raise
             self.close()
             if generation == self.state.generation():  # else somebody has just done so
-                self._rebuild(str(error))
+                import logging
+
+                log = logging.getLogger(
+                    "vaultmem.index"
+                )  # a person sees it, or the log of a program
+                log.warning("vaultmem: %s; building it anew", str(error).partition(" (")[0])
+                self.sync(rebuild=True)
             return work()
-
-    def _rebuild(self, damage: str) -> None:
-        """Rebuild the index, for this process alone where the state folder takes nothing."""
-        import logging
-
-        log = logging.getLogger("vaultmem.index")  # a person sees it, or the log of a program
-        log.warning("vaultmem: %s; building it anew", damage.partition(" (")[0])
-        try:
-            self.sync(rebuild=True)
-        except LockedError:
-            raise
-        except (StateError, OSError):
-            from vaultmem.index.sync import built_elsewhere
-
-            self._elsewhere = built_elsewhere(self.path, self.config)
 
     def _index_writes(self) -> None:
         """The agent puts many writes into the index at once, unless somebody looks."""

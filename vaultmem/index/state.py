@@ -26,9 +26,9 @@ _VERSIONS = {"format": FORMAT, "catalog": catalog.FORMAT, "analyzer": ANALYZER}
 class State:
     """Where the derived files of a vault are. Nothing in here is worth a backup."""
 
-    def __init__(self, vault: str, folder: str | None = None) -> None:
+    def __init__(self, vault: str) -> None:
         self.vault = vault
-        self.folder = folder or state_folder(vault)
+        self.folder = state_folder(vault)
         self._held: int | None = None
         self._read: tuple[tuple[int, int, int], object] | None = None  # what the manifest was
 

@@ -24,7 +24,6 @@ from vaultmem.vault.walk import walk
 
 __all__ = [
     "Report",
-    "built_elsewhere",
     "changes",
     "describe_report",
     "first_or_next",
@@ -53,20 +52,6 @@ def sync(folder: str, config: Config, *, rebuild: bool = False, confirm_removals
         except DamagedError:
             report = _sync_locked(state, config, work, rebuild=True)
     return report._replace(seconds=time.monotonic() - started)
-
-
-def built_elsewhere(folder: str, config: Config) -> State:
-    """An index in a temporary folder, which lasts as long as this value: for who only reads, where the state folder
-    takes nothing."""
-    import shutil
-    import tempfile
-    import weakref
-
-    state = State(folder, tempfile.mkdtemp(prefix="vaultmem-"))
-    weakref.finalize(state, shutil.rmtree, state.folder, ignore_errors=True)
-    with state.lock(), spoken():
-        rebuilt(state, config, Work(True, Silent()))[0].close()
-    return state
 
 
 def changes(folder: str, config: Config) -> Report:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from vaultmem import now as clock
@@ -58,20 +57,17 @@ class Searcher:
     searcher is needed.
     """
 
-    def __init__(
-        self, folder: str, config: Config, now: Callable[[], float] = clock.seconds, index: State | None = None
-    ) -> None:  # fmt: skip
+    def __init__(self, folder: str, config: Config) -> None:
         self.folder = folder
         self.config = config
         self.state = State(folder)
         self.archive = f"{folder}/{config.text('memory_folder')}/archive"
         self.half_life = config.seconds("memories.half_life") / 3600
-        self._now = now
         self._meaning: Meaning | None = None
         self._cache: CatalogCache | None = None
         self._seating: Seating | None = None
         self.texts = NoteTexts(folder)
-        generation = (index or self.state).generation()
+        generation = self.state.generation()
         if generation is None:
             raise StateError(f"{folder} has no index yet; run vaultmem sync --vault {folder}")
         self.generation = generation
@@ -116,7 +112,7 @@ class Searcher:
             is_behind = len(places) < len(blocks) or result.known.gone
             if not (is_behind and self._is_newer(result.known)):
                 break
-        now = self._now()
+        now = clock.seconds()
         hits = [(one.block, self._hit(result.known, one, places[pair], now))
                 for one in result.blocks if (pair := _pair(one.block)) in places]  # fmt: skip
         if texts:
@@ -178,7 +174,7 @@ class Searcher:
         least = ask.min_confidence
         if least is None:
             least = self.config.share("memories.min_confidence")
-        faded = known.faded(least, self._now()) | known.gone
+        faded = known.faded(least, clock.seconds()) | known.gone
         if ask.notes is None and not ask.compressed:
             faded = faded | known.summed_up
         fields = {each.field for each in (*query.filters, *ask.filters)}
