@@ -106,6 +106,17 @@ def test_a_machine_that_knows_less_does_not_write_over_what_another_wrote(
     assert "[[Bert lives in Lyon]]" in (vault / PAGE).read_text("utf-8")
 
 
+def test_both_versions_that_a_merge_has_left_in_it_are_replaced(vault: Path, ask: Ask) -> None:
+    """Also where this machine has nothing new to say."""
+    remember(ask, "Anne lives in Porto")
+    ask("pages")
+    ours = (vault / PAGE).read_text("utf-8")
+    both = ours.replace("- [[", "<<<<<<< HEAD\n=======\n>>>>>>> 9a58dad\n- [[")
+    (vault / PAGE).write_text(both, "utf-8")
+    assert ask("pages") == {"written": True}
+    assert (vault / PAGE).read_text("utf-8") == ours
+
+
 def test_views_are_written_once_and_are_the_persons_then(vault: Path, ask: Ask) -> None:
     remember(ask, "Anne lives in Porto")
     ask("pages")

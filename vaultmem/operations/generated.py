@@ -62,19 +62,25 @@ def keep(desk: MemoryStore, path: str, text: str) -> bool:
 
 
 def keep_all(desk: MemoryStore, texts: Mapping[str, str]) -> int:
-    """Write pages where nothing is, or over generated ones, if this machine has something new to say; how many."""
+    """Write pages where nothing is, or over generated ones, if this machine has something new to say or a merge has
+    left both versions of one; how many."""
     last = _last_texts(desk)
     before, written = dict(last), 0
     try:
         for path, text in texts.items():
             data = text.encode("utf-8", "replace")
-            if last.get(path) != files.digest(data) or not os.path.lexists(f"{desk.vault}/{path}"):
+            is_whole = os.path.lexists(f"{desk.vault}/{path}") and not _is_merged(desk, path)
+            if last.get(path) != files.digest(data) or not is_whole:
                 written += _write(desk, path, data)
                 last[path] = files.digest(data)
     finally:
         if last != before:
             _remember(desk, last)
     return written
+
+
+def _is_merged(desk: MemoryStore, path: str) -> bool:
+    return b"\n<<<<<<< " in (desk.bytes_of(path, _LONGEST_COPY) or b"")
 
 
 def _write(desk: MemoryStore, path: str, data: bytes) -> bool:
