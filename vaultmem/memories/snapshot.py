@@ -254,9 +254,10 @@ def _owners(memories: Iterable[Memory]) -> dict[str, Memory]:
     return owners
 
 
-def _seniority(memory: Memory) -> tuple[bool, float, float, str]:
-    parts = memory.path.split("/")
-    return memory.text("category") != parts[-2], memory.created, memory.mtime, memory.path
+def _seniority(memory: Memory) -> tuple[bool, float, float, float, str]:
+    """What the files say comes first: when they came is another time on each machine, where Git has brought them."""
+    is_elsewhere = memory.text("category") != memory.path.split("/")[-2]
+    return is_elsewhere, memory.created, memory.updated, memory.mtime, memory.path
 
 
 def _with_own_id(memory: Memory, used: set[str]) -> Memory:
