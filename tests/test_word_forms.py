@@ -38,3 +38,10 @@ def test_forms_are_found_in_their_language(language: str, tmp_path: Path) -> Non
         assert found(searcher, word) == [1], word
         assert searcher.unknown_words(parse(word)) == [], "a form is no misspelling"
     assert found(searcher, "billing houses") == [2]
+
+
+def test_a_word_that_most_notes_have_is_found_in_its_other_forms_too(tmp_path: Path) -> None:
+    """As "Haus" in the notes of somebody who builds one, or in the first three notes of a vault."""
+    text, _ = WRITTEN["german"]
+    write(tmp_path, {1: text, 2: "Das Haus am See", 3: "Ein Haus am Meer"})
+    assert sorted(found(KeywordSearcher(str(tmp_path)), "Haus")) == [1, 2, 3]

@@ -58,8 +58,6 @@ class WordForms:
         own = self._count(token)
         if len(token) < MIN_INFLECTED or not token.isalpha() or token in rank.STOP_WORDS:
             return {}
-        if own > rank.FREQUENT * self._total:
-            return {}
         forms: dict[str, int] = {}
         for name in self._languages:
             # The index has words without accents, and without what is an ending in English, most often an e.
