@@ -45,9 +45,9 @@ def test_filters_alone_give_the_newest_notes_first(vault: Vault) -> None:
 
 
 def test_a_misspelt_word_is_searched_in_its_nearest_spelling_and_said(vault: Vault) -> None:
-    answer = vault.answer(Ask("stavangre"))
+    answer = vault.answer(Ask("Stavangre"))
     assert answer.results[0].path == "Old.md"
-    assert answer.remarks == ['no note has "stavangr"; searched stavang']
+    assert answer.remarks == ['no note has "Stavangre"; searched stavang']
 
 
 @pytest.mark.parametrize("path", ["Old.md", "Other.md", "New.md"])

@@ -197,12 +197,13 @@ class Searcher:
         unknown = self.keyword.unknown_words(query)
         telling = sum(not self.keyword.is_weak(word) for word in words)
         nothing_else = len(unknown) == telling and not (query.must or query.groups)
+        typed = {one: word.text for word in query.words for one in self.keyword.tokens(word.text)}
         for word in unknown:
             if not nothing_else and (len(word) <= SHORT_WORD or 2 * len(unknown) < telling):
                 continue  # the rest of the query finds enough, and near is not the same
             if near := self.keyword.forms.corrected(word):
                 words += [language.Term("word", one) for one in near]
-                remarks.append(f'no note has "{word}"; searched {", ".join(near)}')
+                remarks.append(f'no note has "{typed[word]}"; searched {", ".join(near)}')
         return language.Query(words, query.must, query.excluded, query.groups, query.filters)
 
     def _best(self, ask: Ask, question: Question, result: _Blocks) -> None:
