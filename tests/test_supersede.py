@@ -57,6 +57,31 @@ def test_a_new_statement_replaces_what_it_contradicts_and_nothing_else(
     assert found == ([] if old is None else [old])
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("My GP is Dr. Larsen.", "My new dentist is Dr. Moss."),
+        ("Hugo's brother lives in Kiel.", "Hugo's sister lives in Bonn now."),
+        ("The alarm code of the office is 1234.", "The alarm code of the flat is now 9876."),
+        ("The deadline of Heron is 13 November.", "The deadline of Osprey moved to 20 November."),
+        ("Nils is allergic to cashews.", "Nils is now allergic to pollen."),
+        ("I speak French.", "I speak Spanish now."),
+        ("小宝对花生过敏。", "小宝现在对花粉也过敏。"),
+        ("办公室的门禁密码是1234。", "家里的门禁密码改成了9876。"),
+    ],
+)
+def test_news_of_something_else_leaves_what_is_known_in_its_place(old: str, new: str) -> None:
+    assert relations(new, [old])[0].kind == "apart"
+
+
+def test_what_one_can_have_several_of_ends_by_a_denial_or_another_number() -> None:
+    for old, new in (
+        ("Nils is allergic to cashews.", "Nils is no longer allergic to cashews."),
+        ("The orchestra has 25 members.", "The orchestra has 31 members now."),
+    ):
+        assert relations(new, [old])[0].kind == REPLACES, new
+
+
 def test_on_pairs_that_nothing_was_fitted_on_it_is_right_nearly_always() -> None:
     """The floor of benchmarks/pairs.py, without a model."""
     right = taken = of = 0

@@ -38,6 +38,8 @@ _TOKEN = lazy(  # the same with the wide characters, which take 4 ms to compile
 )
 CUES, DENIAL, EVENT, LASTING, WORKING = map(form, ("cues", "denial", "event", "lasting", "working"))
 _SEVERAL = form("several")  # of these one can have several at a time
+_IS, _GOVERNED = form("is"), form("governed")
+_CLAUSE, _CHANGED = lazy(r"[,;，；。]|\.\s"), "\0"
 _OTHER_TIME, _WHEN = form("other_time"), form("when")
 _WHICH = lazy(r"([^\W\d_]{2,}) (\d{1,3})(?![.,:%/-]?[\w%])(?: ([^\W\d_]+))?")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
@@ -82,6 +84,26 @@ def read(text: str) -> Reading:
 def words_of(text: str) -> tuple[Token, ...]:
     """The words that carry meaning, without those that only speak of a change."""
     return tuple(tokens_of(CUES.sub(" ", text)))
+
+
+@lru_cache(4096)
+def subject(text: str) -> frozenset[str]:
+    """The words that tell what a statement is about: "My new dentist is …", "The blog of Anne runs on …"; none where
+    that is the user, or is not plain."""
+    clause = _CLAUSE.split(CUES.sub(_CHANGED, text), maxsplit=1)[0]
+    for is_state, pattern in ((True, _IS), (False, _GOVERNED)):
+        for end in pattern.finditer(clause):
+            before = clause[: end.start()].rstrip()
+            if not _stems(before):
+                continue
+            if is_state or before.endswith(_CHANGED):
+                return _stems(before)
+            return _stems(before.rpartition(" ")[0] if before.isascii() else before[:-1])  # no verb
+    return frozenset() if clause.isascii() else _stems(clause.partition(_CHANGED)[0])
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(token.stem for token in tokens_of(text.replace(_CHANGED, " ")))
 
 
 def _which(text: str) -> Iterator[str]:

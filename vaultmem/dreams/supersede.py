@@ -23,6 +23,7 @@ from vaultmem.dreams.short_texts import (
     facts_of_both,
     is_event,
     read,
+    subject,
     words_of,
 )
 from vaultmem.light import NamedTuple
@@ -61,9 +62,16 @@ class _Pair:
         self._texts = old, new, similarity
         is_aside = any(
             test(old, new)
-            for test in (_is_about_the_value, _shares_only_its_subject, _states_something_else)
+            for test in (
+                _is_about_the_value,
+                _shares_only_its_subject,
+                _states_something_else,
+                _is_about_another,
+            )
         )
-        may_replace = not are_two and (looks["contradicts"] or not is_aside)
+        may_replace = not are_two and (
+            looks["contradicts"] or not (is_aside or _is_one_more(looks))
+        )
         self.replaces = replacing(looks, _REPLACES) if may_replace else _NEVER
         self.contradicts = bool(looks["contradicts"])
 
@@ -151,6 +159,18 @@ def _shares_only_its_subject(old: str, new: str) -> bool:
         return False
     values = ({token.kind for token in rest if token.kind != WORD} for rest in (a[head:], b[head:]))
     return set.isdisjoint(*values)
+
+
+def _is_about_another(old: str, new: str) -> bool:
+    """Whether each is about what the other does not name: "My dentist is …", "My new doctor is …"."""
+    a, b = subject(old[:CAP]), subject(new[:CAP])
+    return bool(a - stems(new)) and bool(b - stems(old))
+
+
+def _is_one_more(looks: Mapping[str, float]) -> bool:
+    """Whether the newer text states one more of what one can have several of: it ends the older one only by denying it,
+    or by another number of them."""
+    return bool(looks["several"]) and not (looks["denied in one"] or looks["numbers differ"])
 
 
 def _states_something_else(old: str, new: str) -> bool:
