@@ -122,6 +122,47 @@ def test_what_makes_no_reminder(content: str, properties: dict[str, Value]) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("content", "end"),
+    [
+        ("I'm in Lisbon for work from 12 December until 18 December.", "2026-12-19T00:00:00Z"),
+        ("The pool is closed till the end of the year.", "2027-01-01T00:00:00Z"),
+        ("Jonas works nights until Sunday (2026-11-22).", "2026-11-23T00:00:00Z"),
+        ("You can reach me on 0351 555 019 until 5 pm on 1 December", "2026-12-01T17:00:00Z"),
+    ],
+)
+def test_what_says_until_when_it_holds_ends_then_and_reminds_of_nothing(
+    content: str, end: str
+) -> None:
+    plan, after = StandInView(dict([memory_file("date/A", content, 2)])).run(found_reminders)
+    (change,) = plan.changes
+    assert change.properties["expires_at"] == end
+    assert "remind" not in change.properties
+    assert after.run(found_reminders)[0].changes == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "properties"),
+    [
+        ("In Lisbon until 18 December. My hotel is the Casa Balthazar.", {}),
+        ("Until 18 December I am in Lisbon, then in Porto.", {}),
+        ("In Lisbon until 18 December.", {"decay_policy": "stable"}),  # the person has kept it
+        ("In Lisbon until 18 December.", {"expires_at": "2026-12-10T00:00:00Z"}),
+    ],
+)
+def test_what_says_more_or_was_kept_does_not_end(
+    content: str, properties: dict[str, Value]
+) -> None:
+    view = StandInView(dict([memory_file("date/A", content, 2, **properties)]))
+    assert not any("expires_at" in one.properties for one in view.run(found_reminders)[0].changes)
+
+
+def test_what_is_to_be_done_until_a_day_is_a_reminder() -> None:
+    view = StandInView(dict([memory_file("date/A", "Finish the report until 4 December.", 2)]))
+    (change,) = view.run(found_reminders)[0].changes
+    assert change.properties["remind"] == "2026-12-04"
+
+
 def test_what_fades_while_notes_build_on_it_is_said() -> None:
     files = dict([
         memory_file("project/Old", "x", 20, decay_policy="contextual"),

@@ -47,6 +47,11 @@ class PlainLanguage(Language):
 
         return when.reminder(text, now)
 
+    def end(self, text: str, now: datetime) -> Moment | None:
+        from vaultmem_languages import when
+
+        return when.end(text, now)
+
     def absolute(self, text: str, written: datetime) -> str:
         from vaultmem_languages import when
 

@@ -30,6 +30,7 @@ _MARKER = lazy(r"[\s>]*(?:[-*+]\s+)?(TODO|DOING|NOW|LATER|WAITING|DONE|CANCELED|
 _OPENING = lazy(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(?:\*\*|__|please\s|请)?")
 _CUE = pattern("intentions", "cue", 0)
 _BEFORE = lazy(r"\b(?:by|before|until|till|no later than)\s+(?:the\s+)?$")
+_UNTIL = lazy(r"(?:\b(?:until|till)\s+(?:the\s+)?|直到|直至)$")
 _AFTER = lazy(r"\s?(?:之|以)?(?:前|截止|到期)")
 _HAN_DO = pattern("intentions", "han_do", 0)
 _STOP = lazy(r"[。！？；!?;]|\.(?=\s+[A-Z])")
@@ -71,20 +72,34 @@ def is_plain(text: str, start: int, end: int) -> bool:
 
     An open task, a word such as remind, due or 截止, "by" before the time, or an imperative: "call Bob".
     """
-    line_start = max(text.rfind("\n", 0, start) + 1, start - _NEAR)
-    result = text.find("\n", end, end + _NEAR)
-    line = text[line_start : result if result >= 0 else end + _NEAR]
+    line, before, after = _around(text, start, end)
     if (task := _TASK.match(line)) or (task := _MARKER.match(line)):
         return task[1] in {" ", "/", "TODO", "DOING", "NOW", "LATER", "WAITING"}
-    before, after = text[line_start:start], text[end : line_start + len(line)]
-    stops = [stop.end() for stop in _STOP.finditer(before)]
-    before = before[stops[-1] :] if stops else before
-    stop = _STOP.search(after)
-    after = after[: stop.start()] if stop else after
     sentence = f"{before} {text[start:end]} {after}".lower()
     if _CUE.search(sentence.replace("’", "'")) or _BEFORE.search(before.lower()):
         return True
     return bool(_AFTER.match(after)) or _is_imperative(before, after)
+
+
+def is_end(text: str, start: int, end: int) -> bool:
+    """Whether a time says until when its sentence holds ("in Lisbon until 12 May"), not by when to do it."""
+    line, before, after = _around(text, start, end)
+    if _TASK.match(line) or _MARKER.match(line) or after.strip(" ."):
+        return False
+    low = before.lower()
+    return bool(_UNTIL.search(low)) and not (_CUE.search(low) or _is_imperative(before, after))
+
+
+def _around(text: str, start: int, end: int) -> tuple[str, str, str]:
+    """The line of a time, and what of its sentence stands before and after it."""
+    line_start = max(text.rfind("\n", 0, start) + 1, start - _NEAR)
+    result = text.find("\n", end, end + _NEAR)
+    line = text[line_start : result if result >= 0 else end + _NEAR]
+    before, after = text[line_start:start], text[end : line_start + len(line)]
+    stops = [stop.end() for stop in _STOP.finditer(before)]
+    before = before[stops[-1] :] if stops else before
+    stop = _STOP.search(after)
+    return line, before, after[: stop.start()] if stop else after
 
 
 def _is_imperative(before: str, after: str) -> bool:

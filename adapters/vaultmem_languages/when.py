@@ -67,9 +67,23 @@ def reminder(text: str, now: datetime) -> Moment | None:
     """
     open_text = intentions.prose(text)
     for moment in find(open_text, now):
-        if moment.is_to_come(now) and intentions.is_plain(open_text, moment.start, moment.end):
+        span = moment.start, moment.end
+        if not moment.is_to_come(now) or intentions.is_end(open_text, *span):
+            continue
+        if intentions.is_plain(open_text, *span):
             return moment
     return None
+
+
+def end(text: str, now: datetime) -> Moment | None:
+    """The time to come until which a sentence of the text holds; None where none says so."""
+    open_text = intentions.prose(text)
+    ends = (
+        moment
+        for moment in find(open_text, now)
+        if moment.is_to_come(now) and intentions.is_end(open_text, moment.start, moment.end)
+    )
+    return next(ends, None)
 
 
 def absolute(text: str, written: datetime) -> str:

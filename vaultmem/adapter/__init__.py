@@ -271,6 +271,9 @@ class Language(Protocol):
         """The first time to come at which the text plainly wants something done; code, quotes, headings and links do
         not count."""
 
+    def end(self, text: str, now: datetime) -> Moment | None:
+        """The first time to come until which a sentence of the text holds: "in Lisbon until 12 May"."""
+
     def absolute(self, text: str, written: datetime) -> str:
         """The text with each relative time followed by the day it meant: tomorrow (2026-11-22)."""
 

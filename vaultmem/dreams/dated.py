@@ -1,10 +1,11 @@
-"""Times in memories, for a deep dream: relative days get the date they meant, and sentences that want to remind of
-something become reminders."""
+"""Times in memories, for a deep dream: relative days get the date they meant, sentences that want to remind of
+something become reminders, and what says until when it holds ends then."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from datetime import timedelta
 
 from vaultmem.adapter import Moment, Properties, Value
 from vaultmem.dreams.classify import due, is_plain, times_of
@@ -90,6 +91,7 @@ def found_reminders(draft: Draft, looked: set[str] | None = None) -> None:
                 work.set_times(memory, sentences[0].moment)
             else:
                 longer.append((memory, sentences))
+                work.set_end(memory, text)
     for memory, sentences in longer:  # after those that remind by themselves of the same
         work.make(memory, sentences)
     looked |= set(map(repr, work.known))
@@ -114,6 +116,19 @@ class _Found:
         if what not in self.known and self._draft.may(memory):
             self.known.add(what)
             self._draft.set(memory, "its words say when", **times_of(moment))
+
+    def set_end(self, memory: Memory, text: str) -> None:
+        """Let a memory that says until when it holds, and nothing else, end then, unless it ends or was kept."""
+        if any(memory.text(key) for key in ("expires_at", "decay_policy")) or not is_plain(text):
+            return
+        until = language().end(text, self._draft.written_at(memory))
+        if until is None or _bounds(text, until.start, until.end) != (0, len(text.rstrip())):
+            return
+        midnight = (until.when + timedelta(days=1)).replace(hour=0, minute=0)
+        end = midnight if until.all_day else until.when
+        if self._draft.may(memory):
+            why = "its words say until when"
+            self._draft.set(memory, why, expires_at=stamp(end.timestamp()))
 
     def make(self, memory: Memory, sentences: list[_Sentence]) -> None:
         """A reminder out of each sentence that is not known to be one, nor was made before in this run."""
