@@ -46,6 +46,16 @@ def test_a_recall_for_a_name_tells_nothing_beside_what_has_it(searched: Vault, n
     assert all(name in f"{one['title']} {one['content']}" for one in told)
 
 
+def test_a_question_with_one_telling_word_is_no_name(vault: Path) -> None:
+    with Vault(str(vault)) as opened:
+        opened.write("Henrik works at a doctor's office in Tromsdalen.")
+        opened.write("I started a new job at the Polar Institute, no longer at Nordlys.")
+        opened.sync()
+        opened.embed()
+        told = opened.recall("Where does the user work?", counts=False)["memories"]
+    assert any("Polar Institute" in str(one["content"]) for one in told)
+
+
 def places(results: list[Hit]) -> list[tuple[str, int]]:
     return [(result.path, result.line) for result in results]
 

@@ -287,6 +287,29 @@ def test_a_time_in_the_past_is_told_as_it_was_known_then(
     assert ("older answer" in block) == ("Bristol" not in told)
 
 
+def test_what_took_the_place_of_an_answer_in_other_words_is_told_for_it(
+    vault: Path, write: Write
+) -> None:
+    for place, head, text in (
+        ("people/Sister.md", "created_at: 2026-01-01", "My sister lives in Kiel"),
+        ("archive/First.md", "created_at: 2026-01-01\nreplaced_by: Second\nuntil: 2026-02-01", "I live in Tromsø"),
+        ("archive/Second.md", "created_at: 2026-02-01\nreplaced_by: Third\nuntil: 2026-03-01", "We moved to Oslo"),
+        ("people/Third.md", "created_at: 2026-03-01", "The new address is Nygårdsgaten 17"),
+        ("archive/Loop.md", "created_at: 2026-01-01\nreplaced_by: Loop\nuntil: 2026-02-01", "I live on a boat"),
+        ("archive/Lost.md", "created_at: 2026-01-01\nreplaced_by: Nothing\nuntil: 2026-02-01", "I live alone"),
+        ("archive/Mine.md", "created_at: 2026-01-01\nreplaced_by: Own\nuntil: 2026-02-01", "I live for tea"),
+        ("people/Own.md", "created_at: 2026-03-01\nscope: agent:codex", "Coffee it is"),
+    ):  # fmt: skip
+        id_ = place.rpartition("/")[2].removesuffix(".md")
+        write(f"vaultmem/{place}", f"---\nid: {id_}\n{head}\n---\n{text}\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+    query = "where does the user live"
+    assert titles(vault, query) == ["Sister", "Third"]
+    assert titles(vault, query, by="codex") == ["Sister", "Third", "Own"]
+    assert "Third" not in titles(vault, query, as_of="2026-01-15")
+
+
 def test_a_span_leads_back_from_now() -> None:
     def as_of(given: str) -> float | None:
         return recall.wanted_of(

@@ -126,9 +126,9 @@ def test_only_what_else_would_be_told_counts_as_replaced() -> None:
                     parts={"lead": 0.0})  # fmt: skip
     others = [old._replace(private=True), old._replace(scope="agent:a"), old._replace(trusted=False),
               old._replace(until=None), old._replace(until=None, forgotten=True),
-              old._replace(successor="untold"), old._replace(parts={"lead": -0.5})]  # fmt: skip
-    assert recall_candidate.replaced([old, *others], {"n"}, Wanted("x")) == 1
-    assert recall_candidate.replaced([old], {"n"}, Wanted("x", as_of=NOW + 1)) == 0  # it is told
+              old._replace(parts={"lead": -0.5})]  # fmt: skip
+    assert recall_candidate.replaced([old, *others], Wanted("x")) == [old]
+    assert recall_candidate.replaced([old], Wanted("x", as_of=NOW + 1)) == []  # it is told
 
 
 agings = st.builds(

@@ -188,17 +188,26 @@ class Run:
         candidates = self._relevant(self._second_round(self._candidates()))
         candidates = self._recency(self._score(candidates))
         candidates = self._diversity(self._confidence(candidates))
-        self._budget([*candidates, *self._archive_tier(candidates)])
+        self._budget(self._with_archive(candidates))
 
-    def _archive_tier(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """The last tier: what age alone put away, and of a time in the past what held then."""
+    def _with_archive(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """After the best one what took the place, in other words, of what would answer as well; last what age alone
+        put away, and of a time in the past what held then."""
         best = candidates[0].content if candidates else ""
         archived = self._sources.archived(self.look, self.wanted, best)
         allowed, _ = recall_candidate.filter_allowed(archived, self.wanted)
-        told = {one.id for one in candidates[: self.wanted.top_k]}
-        if replaced := recall_candidate.replaced(archived, told, self.wanted):
-            self.left_out["replaced"] = replaced
-        return allowed
+        replaced = recall_candidate.replaced(archived, self.wanted)
+        known = {one.id: one for one in candidates[: self.wanted.top_k]}
+        newer = [
+            known.get(one.successor) or self._sources.successor(self.look, one) for one in replaced
+        ]
+        there = [one for one in newer if one is not None and self.wanted.may_know(one)]
+        added = {one.id: one for one in there if one.id not in known}
+        more, _ = recall_candidate.filter_allowed(list(added.values()), self.wanted)
+        told = known.keys() | {one.id for one in more}
+        if count := sum(one.id in told for one in there):
+            self.left_out["replaced"] = count
+        return [*candidates[:1], *more, *candidates[1:], *allowed]
 
     def _candidates(self) -> list[Candidate]:
         """Search and filter; where filters leave too few, look further."""

@@ -206,16 +206,16 @@ def filter_allowed(
     return [one for one, why in judged if not why], dict(left)
 
 
-def replaced(archived: Iterable[Candidate], told: set[str], wanted: Wanted) -> int:
-    """How many of the archive would answer as well as the best if nothing newer, which is told, had replaced them."""
-    return sum(
-        one.successor in told
-        and one.until is not None
-        and one.parts["lead"] >= 0
-        and bool(reason(one, wanted))
-        and not reason(one._replace(archived=False), wanted)
+def replaced(archived: Iterable[Candidate], wanted: Wanted) -> list[Candidate]:
+    """Those of the archive that would answer as well as the best if nothing newer had replaced them."""
+    return [
+        one
         for one in archived
-    )
+        if one.until is not None
+        and one.parts["lead"] >= 0
+        and reason(one, wanted)
+        and not reason(one._replace(archived=False), wanted)
+    ]
 
 
 def only_in(other: Wanted, candidates: Iterable[Candidate], wanted: Wanted) -> list[Candidate]:

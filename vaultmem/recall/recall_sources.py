@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from vaultmem.adapter import Properties
+from vaultmem.index.catalog import NOTES_BELOW, below
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access, model
 from vaultmem.memories.access import is_private, says_private
@@ -50,8 +51,10 @@ if TYPE_CHECKING:
     from vaultmem.pending.person_facts import Learned
 
 MOST_PAGES = 2_000  # remembered
+MOST_REPLACED = 20  # memories, each by the next
 FEW_WORDS = 24  # characters
 AROUND = 4  # lines on either side of a turn: two other turns
+_BY_ID = f"SELECT f.path {NOTES_BELOW} AND instr(n.properties, ?)"
 _TALK = ("session_id", "conversation_id", "role")
 _FROM_ELSEWHERE = lazy(r"!\[\[[^\]\n]*\]\]|!\[\]\([^)\n]*\)|^#+ .*$", re.MULTILINE)
 
@@ -95,7 +98,9 @@ class Sources:
         look.remarks.extend(one for one in answer.remarks if one not in look.remarks)
         hits = [hit for hit in answer.results if hit.original is None and hit.score > 0]
         texts = look.searcher.texts.read(hit.raw or hit.path for hit in hits)
-        near = VERY_NEAR if len(answer.words) == 1 else NEAR
+        # "Where does she live?" has one word that tells something, too.
+        is_word = len(answer.words) == 1 == len(wanted.query.split())
+        near = VERY_NEAR if is_word else NEAR
         result: dict[str, Candidate] = {}
         for hit in hits:
             text, is_memory = texts[hit.raw or hit.path], self._is_ours(hit)
@@ -123,6 +128,25 @@ class Sources:
             if one is not None and (shared := question.share(one.content)) >= archive.LEAST_SHARED:
                 results.append(one.scored(shared, shared=shared, lead=shared - least))
         return sorted(results, key=lambda one: (-one.score, -one.created, one.path))
+
+    def successor(self, look: Look, replaced: Candidate) -> Candidate | None:
+        """The memory that stands in the place of a replaced one by now; None where none does any more."""
+        one: Candidate | None = replaced
+        for _ in range(MOST_REPLACED):
+            one = self._with_id(look, one.successor) if one and one.successor else None
+            if one is None or not one.archived:
+                return one
+        return None
+
+    def _with_id(self, look: Look, id_: str) -> Candidate | None:
+        """A memory by its id, or one of the archive."""
+        rows = look.searcher.catalog.db.execute(_BY_ID, (*below(self.folder), id_)).fetchall()
+        for paths in ([path for (path,) in rows], archive.newest(look.searcher)):
+            for path, text in look.searcher.texts.read(paths).items():
+                one = self._memory(look, path, text) if id_ in text else None
+                if one is not None and one.id == id_:
+                    return one
+        return None
 
     def hashes(self, look: Look, candidates: Iterable[Candidate]) -> dict[str, bytes]:
         """The hashes of the matching blocks, by the keys of the candidates."""
