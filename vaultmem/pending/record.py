@@ -195,5 +195,5 @@ def _outdated_keys(entries: log_entries.Entries, current: set[str], now: float) 
     """What all is old about items that nobody can answer any more."""
     oldest = stamp(max(now - KEEP_FOR, 0))
     about_items = [one for one in entries.values() if isinstance(one, (Answer, Notified))]
-    fresh = {one.id for one in about_items if one.at >= oldest}
-    return {key_of_entry(one) for one in about_items if one.id not in fresh | current}
+    kept = {one.id for one in about_items if one.at >= oldest} | current
+    return {key_of_entry(one) for one in about_items if one.id not in kept}
