@@ -161,6 +161,15 @@ class Ledger:
         except DamagedError:
             return []  # whoever writes next replaces the file; to look changes nothing
 
+    def version(self) -> tuple[int, int, bytes] | None:
+        """What every transaction changes: SQLite counts them at the head of the file. None where there is none."""
+        try:
+            with open(self.path, "rb") as file:
+                status = os.fstat(file.fileno())
+                return status.st_ino, status.st_mtime_ns, os.pread(file.fileno(), 4, 24)
+        except OSError:
+            return None
+
     @contextmanager
     def writing(self, now: float) -> Iterator[sqlite3.Connection]:
         """A transaction, in a new file when the one that is there is damaged."""

@@ -117,18 +117,22 @@ class Agenda:
         self._copies: frozenset[int] = frozenset()
         self._fixed: list[_Entry] = []  # what is the same on every day, sorted
         self._met: dict[str, str] | None = None
+        # What moves, and all dues with it, at the last look: at most looks nothing has changed.
+        self._listed: tuple[list[_Entry], list[Due]] | None = None
 
     def dues(self, catalog: Catalog, now: datetime, is_closed: Callable[[str], bool]) -> list[Due]:
         """Everything that is due by that time, also what is closed; `now` has a zone, ids are all different."""
         with self._lock:
             self._follow(catalog, now)
             moving = sorted(self._moving(now, is_closed))
-            every = sorted([*self._fixed, *moving]) if moving else self._fixed
-            dues: dict[tuple[str, str], Due] = {}
-            for entry in every:
-                due, pair = entry.due
-                dues.setdefault(pair, due)
-            return _with_different_ids(dues)
+            if self._listed is None or self._listed[0] != moving:
+                every = sorted([*self._fixed, *moving]) if moving else self._fixed
+                dues: dict[tuple[str, str], Due] = {}
+                for entry in every:
+                    due, pair = entry.due
+                    dues.setdefault(pair, due)
+                self._listed = moving, _with_different_ids(dues)
+            return list(self._listed[1])
 
     def next_turn(self, now: datetime) -> str:
         """When the next occurrence of anything that repeats takes the place of the last: a local minute, or ""."""
@@ -170,7 +174,7 @@ class Agenda:
         return (names ^ self._same_names) | (copies ^ self._copies)
 
     def _read(self, catalog: Catalog, changed: set[int] | None, now: datetime) -> None:
-        notes = notes_with_times(catalog, changed)
+        notes, self._listed = notes_with_times(catalog, changed), None
         if changed is None:
             self._notes, self._fixed = {}, []
         else:
@@ -277,7 +281,7 @@ def _with_different_ids(dues: dict[tuple[str, str], Due]) -> list[Due]:
         alike: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
         for pair, due in dues.items():
             alike[due.id].append(pair)
-        for pairs in alike.values():
+        for pairs in (some for some in alike.values() if len(some) > 1):
             for pair, id_ in zip(pairs, item_ids(pairs), strict=True):
                 dues[pair] = dues[pair]._replace(id=id_)
     return list(dues.values())
