@@ -66,6 +66,23 @@ def test_always_ticks_both_tasks_of_a_note_in_one_go(bench: Open) -> None:
     assert on.id("pay rent") not in both
 
 
+def test_a_late_copy_of_the_page_does_not_answer_again(bench: Open) -> None:
+    """It would be another answer, without its words, and keep an undo from taking back the first."""
+    on = bench("always")
+    rent = on.id("pay rent")
+    on.desk.pending.refresh(on.vault.searcher().catalog, on.at)
+    page = on.folder / "vaultmem" / "pending.md"
+    ticked = page.read_text().replace("[ ] pay rent", "[x] pay rent")
+    on.answer(rent)
+    on.later()
+    page.with_name("pending.sync-conflict-20261122-100000-ABCDEFG.md").write_text(ticked)
+    done = on.desk.pending.refresh(on.vault.searcher().catalog, on.at)
+    assert not [one for one in on.desk.pending.ticked if not one.text]
+    first = on.desk.pending.record.answers()[rent]
+    assert first.text.startswith("pay rent")
+    assert (on.id("pay rent") != rent, done.problems) == (True, [])
+
+
 def test_who_undoes_it_in_the_note_is_not_fought(bench: Open) -> None:
     on = bench("always")
     call = on.id("call Anne")

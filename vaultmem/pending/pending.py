@@ -244,9 +244,14 @@ class Pending:
         listed = PendingAt(self, catalog, now, vanished, answers).every(items.DAYS, extent)
         texts = {item.id: items.display_text(item) for item in listed}
 
+        def is_new(id_: str, ack: Ack) -> bool:
+            """Not that what was done or dropped before is so on an older page, too, which comes late."""
+            return id_ in texts or ack.state == SNOOZED or state_of(answers, id_) != ack.state
+
         def record(acks: Mapping[str, Ack]) -> None:
-            self.unsettled = self.unsettled or bool(acks)
-            new = self._as_answers(acks, now, texts).values()
+            new_acks = {id_: ack for id_, ack in acks.items() if is_new(id_, ack)}
+            self.unsettled = self.unsettled or bool(new_acks)
+            new = self._as_answers(new_acks, now, texts).values()
             decided = (one for one in new if one.id not in items.VIEWS)
             self.ticked += history_answers(answers, decided)
             self.record.add(new, [], now.timestamp())
