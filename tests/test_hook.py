@@ -314,6 +314,28 @@ def test_facts_are_few_the_newest_and_most_used_first(
     ]
 
 
+def test_neither_what_is_new_nor_what_is_told_often_is_crowded_out(vault: Path) -> None:
+    def keep(category: str, name: str, day: int, uses: int, more: str = "") -> None:
+        file = vault / "vaultmem" / category / f"{name}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        own = f"id: {name}-0000-aaaa\ncreated_at: 2026-10-{day:02}T08:00:00Z\naccess_count: {uses}"
+        file.write_text(f"---\n{own}\n{more}---\n{name}\n")
+
+    for number in range(14):
+        keep("people", f"often told {number}", number + 1, 200)
+        keep("preferences", f"liking {number}", number + 2, 1)
+    keep("people", "the new address", 25, 0)
+    keep("preferences", "allergic to nuts", 1, 40, "agent: claude\n")
+    keep("preferences", "no calls until 20 October", 25, 9, "expires_at: 2026-10-21T00:00:00Z\n")
+    synced(vault)
+    block = told(vault)
+    assert "the new address" in block
+    assert "often told 13" in block
+    assert "allergic to nuts (by claude)" in block
+    assert "liking 13" in block
+    assert "no calls" not in block
+
+
 def test_where_assistants_are_trusted_with_their_own_words_only_nobody_else_is_told_them(
     knowing: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,9 +7,10 @@ import json
 import math
 import os
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import zip_longest
 from weakref import WeakKeyDictionary
 
 from vaultmem.adapter import Properties, Value
@@ -34,8 +35,12 @@ from vaultmem.text.values import EVERYBODY
 from vaultmem.vault import files
 
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from vaultmem.pending.listing import Fact
     from vaultmem.pending.review_items import Context
+
+    T = TypeVar("T")
 
 _READ = 65_536  # bytes of a note that are looked at
 _NOTES = f"SELECT n.id, f.path, f.hash, n.title, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL"
@@ -80,15 +85,16 @@ _DOUBLED = 30.0  # days by which a memory is as good as newer, for each time its
 
 class _Scored(NamedTuple):
     score: float
+    created: float
     note: _Note
     fact: Fact
 
 
 def facts(context: Context, answers: item_answers.Answers, trust: str = CONNECTED) -> list[Fact]:
-    """The newest and most used facts of each subject, the person ("") or a project, that may be told: nothing private,
-    replaced or ended, and from elsewhere only what the person approved. Who sees them is in their scope."""
+    """The most used and the newest facts of each subject, the person ("") or a project, that may be told: nothing
+    private, replaced or ended, and from elsewhere only what the person approved. Who sees them is in their scope."""
     groups: defaultdict[tuple[str, str, str], list[_Scored]] = defaultdict(list)
-    counts = _use_counts(context)
+    counts = use_counts(context)
     for note in _notes(context.catalog, context.folder):
         inner = note.path[len(context.folder) + 1 :]
         if not _may_qualify(inner, note):
@@ -98,14 +104,14 @@ def facts(context: Context, answers: item_answers.Answers, trust: str = CONNECTE
         scope = fact and scope_for(fact["scope"], fact["author"], trust)
         if fact and scope:
             fact = {**fact, "scope": scope}
-            uses = counts.get(fact["id"], own.get("access_count"))
-            score = _score(own, uses if isinstance(uses, int) else 0)
+            created = seconds(own.get("created_at")) or 0.0
+            score = created / 86_400 + _DOUBLED * math.log2(1 + uses_of(own, fact["id"], counts))
             groups[fact["project"].casefold(), scope, fact["author"]].append(
-                _Scored(score, note, fact)
+                _Scored(score, created, note, fact)
             )
-    best = [each for group in groups.values() for each in sorted(group, key=_rank)[:MOST]]
+    best = [each for group in groups.values() for each in _most_used_and_newest(group)[:MOST]]
     chosen: list[Fact] = []
-    for _, note, fact in sorted(best, key=_rank):
+    for _, _, note, fact in _most_used_and_newest(best):
         text = one_line(content(context.vault, note.path, note.dialect)) or one_line(fact["text"])
         chosen.append({**fact, "text": text, "author": one_line(fact["author"])})
     return chosen
@@ -119,12 +125,23 @@ def _may_qualify(inner: str, note: _Note) -> bool:
     return is_about_person(note.title) or any(word in words for word in ("project", *OF_PERSON))
 
 
-def _rank(one: _Scored) -> tuple[float, str]:
-    return -one.score, one.note.path
+def _most_used_and_newest(facts: Iterable[_Scored]) -> list[_Scored]:
+    """In turns: what was told often has proved its worth, and what is new had no time for that."""
+    ranked = sorted(facts, key=lambda one: (-one.score, one.note.path))
+    newest = sorted(ranked, key=lambda one: -one.created)
+    return in_turns(ranked, newest, key=lambda one: one.note.path)
 
 
-def _score(own: Properties, uses: int) -> float:
-    return (seconds(own.get("created_at")) or 0.0) / 86_400 + _DOUBLED * math.log2(1 + max(0, uses))
+def in_turns(*rows: Iterable[T], key: Callable[[T], str]) -> list[T]:
+    """The first of each row, then the second of each, and so on; each thing once."""
+    every = (one for turn in zip_longest(*rows) for one in turn if one is not None)
+    return list({key(one): one for one in every}.values())
+
+
+def uses_of(own: Properties, id_: str, counts: Mapping[str, int]) -> int:
+    """How often a memory was told, as far as this machine or its file knows."""
+    uses = counts.get(id_, own.get("access_count"))
+    return max(0, uses) if isinstance(uses, int) else 0
 
 
 def _fact(
@@ -168,7 +185,8 @@ def _local(context: Context, at: float) -> str:
     return datetime.fromtimestamp(at, UTC).astimezone(context.now.tzinfo).isoformat()[:16]
 
 
-def _use_counts(context: Context) -> dict[str, int]:
+def use_counts(context: Context) -> dict[str, int]:
+    """How often each memory was told, by id."""
     try:
         return {id_: one.number for id_, one in reads.counts(context.ledger).items()}
     except DamagedError:

@@ -148,7 +148,8 @@ class Review:
 
     def preferences(self, trust: str = CONNECTED) -> list[Item]:
         """How a person wants things done, from filed memories: their own words and what they approved, then what
-        assistants wrote, as far as the setting recall.trust has others read it; the newest first."""
+        assistants wrote, as far as the setting recall.trust has others read it. Of many the newest that are the
+        person's own and the most used of all."""
         known = [
             (each, "" if is_approved(each.id, self._answers) else origin(each.properties).writer)
             for each in self._memories
@@ -156,16 +157,27 @@ class Review:
             and self._is_believed(each)
             and not is_closed(self._answers, _preference_id(each))
             and not is_private(each.properties)
+            and not self._is_ended(each)
         ]
         known.sort(key=lambda pair: (pair[0].text("created_at"), pair[0].id), reverse=True)
         known.sort(key=lambda pair: bool(pair[1]))
+        counts = person_facts.use_counts(self._context)
+        used = sorted(
+            known, key=lambda pair: -person_facts.uses_of(pair[0].properties, pair[0].id, counts)
+        )
+        shown = person_facts.in_turns(known, used, key=lambda pair: pair[0].id)[:MOST_PREFERENCES]
+        known = [pair for pair in known if pair in shown]
         return [
             Item(
                 _preference_id(each), "preferences", self._content(each), rank=number, author=author, memory=each.id,
                 scope=person_facts.scope_for(scope_of(each.properties, memory=True), author, trust),
             )
-            for number, (each, author) in enumerate(known[:MOST_PREFERENCES])
+            for number, (each, author) in enumerate(known)
         ]  # fmt: skip
+
+    def _is_ended(self, memory: _Memory) -> bool:
+        ends = seconds(memory.properties.get("expires_at"))
+        return ends is not None and ends <= self._context.now.timestamp()
 
     def answerable_ids(self) -> set[str]:
         """The ids of all that can have been answered and is there still, which must not be forgotten."""
