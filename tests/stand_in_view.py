@@ -72,6 +72,7 @@ class StandInView:
         self.files = dict(files)
         self.notes = dict(notes or {})  # user notes: path -> text
         self.read_counts = dict(reads or {})  # by path
+        self.last_reads: dict[str, float] = {}  # by path
         self.reinforced_at: dict[str, str] = {}  # by path
         self.approved: set[str] = set()  # paths
         self.cosines: Callable[[str, str], float] | None = None
@@ -130,6 +131,9 @@ class StandInView:
 
     def reads(self, memory: Memory) -> int:
         return self.read_counts.get(memory.path, 0)
+
+    def last_read(self, memory: Memory) -> float | None:
+        return self.last_reads.get(memory.path)
 
     def reinforced(self, memory: Memory) -> str:
         return self.reinforced_at.get(memory.path, "")

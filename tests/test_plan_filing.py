@@ -150,6 +150,16 @@ def test_what_fades(path: str, days: float, properties: dict[str, Value], fades:
     assert view.run(decay)[0].changes == ()
 
 
+def test_an_event_fades_when_its_last_reader_was_long_ago() -> None:
+    files = dict([memory_file("knowledge/A", "x", 99, **EVENT), memory_file("people/A", "y", 99)])
+    view = StandInView(files, reads=dict.fromkeys(files, 1))
+    for days, fades in ((29, False), (31, True)):
+        view.last_reads = dict.fromkeys(files, view.now.timestamp() - days * 86_400)
+        changes = view.run(decay)[0].changes
+        assert [change.path for change in changes] == ["vaultmem/knowledge/A.md"] * fades
+        assert view.run(partial(decay, options=Options(facts=True)))[0].changes == ()
+
+
 def test_a_name_that_the_archive_has_already_is_not_written_over() -> None:
     files = dict(
         [memory_file("knowledge/A", "new", 99, **EVENT), memory_file("archive/A", "old", 99)]

@@ -18,8 +18,8 @@ RECORDS = [
     Record(date(2026, 11, 16), "claude", "create", "Dark mode", "written", "inbox"),
     Record(date(2026, 11, 16), "dream", "edit", "Tea", "linked with “Dark mode” (0.91)"),
     Record(date(2026, 11, 17), "you", "edit", "Tea", "tags changed"),
-    Record(date(2026, 11, 15), "decay", "archive", "Old", "never read in 31 days"),
-    Record(date(2026, 11, 15), "decay", "archive", "Old", "never read in 31 days"),
+    Record(date(2026, 11, 15), "decay", "archive", "Old", "not read for 31 days"),
+    Record(date(2026, 11, 15), "decay", "archive", "Old", "not read for 31 days"),
     Record(date(2026, 9, 27), "you", "edit", "Too long ago"),
     Record(TODAY + timedelta(1), "you", "edit", "Tomorrow"),
 ]
@@ -36,7 +36,7 @@ def test_weeks_with_what_was_done_to_which_memory() -> None:
         "### Changed\n\n- “Tea”: linked with “Dark mode”; tags changed (by dream, you)\n\n"
         "### Filed\n\n- [[dark Mode]] under preferences (by dream)\n\n"
         "## Week of 9 November 2026\n\n"
-        "### Archived\n\n- “Old”: never read in 31 days (by decay)\n"
+        "### Archived\n\n- “Old”: not read for 31 days (by decay)\n"
     )
 
 

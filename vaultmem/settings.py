@@ -215,7 +215,7 @@ SETTINGS = {
     "memories.inbox_ttl": Setting("7d", False,
         "how long a memory may stay in the inbox before it is filed or archived", _span),
     "memories.decay_after": Setting("30d", False,
-        "when an event or a working note that was never read is archived", _span),
+        "when an event or a working note that nobody reads is archived", _span),
     "memories.forget": Setting("events", False,
         "what expires and decays: events (and working notes), or all memories that are not stable",
         _one_of("events", "all")),

@@ -205,7 +205,7 @@ JOBS = {
         Job("upgrade", "files memories of the inbox that are read again and again",
             "jobs.upgrade", lambda vault: _summarize_report(vault.promote()), gentle=True, idle=False,
             preview=lambda vault: vault.promote(dry_run=True)),
-        Job("decay", "archives memories that have faded and were never read",
+        Job("decay", "archives memories that have faded and that nobody reads",
             "jobs.decay", lambda vault: _summarize_report(_archive(vault, "decay")), gentle=True, idle=False,
             preview=lambda vault: _archive(vault, "decay", dry_run=True)),
         Job("consolidate", "expires, fades, files and merges memories, once",

@@ -295,7 +295,7 @@ VERBS = {
         slow=True, upkeep=True, show="upkeep_views:show_job", returns=_REPORT,
     ),
     "decay": Verb(
-        "archive memories that have faded and were never read", LOOK_AFTER, (*_JOB, UNATTENDED), run="operations.upkeep:decay",
+        "archive memories that have faded and that nobody reads", LOOK_AFTER, (*_JOB, UNATTENDED), run="operations.upkeep:decay",
         slow=True, upkeep=True, show="upkeep_views:show_job", returns=_REPORT,
     ),
     "compress": Verb(

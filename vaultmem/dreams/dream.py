@@ -134,18 +134,22 @@ def expire(draft: Draft, options: Options = DEFAULT) -> None:
 
 
 def decay(draft: Draft, options: Options = DEFAULT) -> None:
-    """Archive organized events and working notes that are older than the threshold, were never read, and whose policy
-    is not "stable"; with `facts`, every memory that was not written as stable."""
+    """Archive organized events and working notes that nobody has read or changed for the threshold, and whose policy
+    is not "stable"; with `facts`, every memory that was never read and was not written as stable."""
     now = draft.view.now.timestamp()
     for memory in draft.memories():
-        if memory.phase == INBOX or draft.reads(memory) or not _may_decay(memory, options):
+        if memory.phase == INBOX or not _may_decay(memory, options):
+            continue
+        ages = memory.is_passing and not options.facts
+        read = draft.view.last_read(memory) if ages else None
+        if draft.reads(memory) and read is None:
             continue
         reinforced = seconds(memory.properties.get("last_reinforced_at"))
-        since = max(memory.created, memory.updated, reinforced or 0.0)
+        since = max(memory.created, memory.updated, reinforced or 0.0, read or 0.0)
         if draft.is_over(memory, since + options.threshold, "decay"):
             age = (now - since) / 86400
             limit = format_duration(options.threshold)
-            why = f"never read in {age:.0f} days, longer than {limit} ({memory.decay_policy})"
+            why = f"not read for {age:.0f} days, longer than {limit} ({memory.decay_policy})"
             _archive(draft, memory, "decay", why)
 
 

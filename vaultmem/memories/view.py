@@ -53,6 +53,11 @@ class View:
         """How often it was read (not: listed), as far as this machine knows."""
         return reads_of(memory, self._session.reads)
 
+    def last_read(self, memory: Memory) -> float | None:
+        """When it was read last, as far as this machine knows."""
+        known = self._session.reads.get(memory.id)
+        return known.last if known else None
+
     def reinforced(self, memory: Memory) -> str:
         """When a person or an assistant has reinforced it last, on any machine; "" for never."""
         return self._session.reinforced.get(memory.id, "")

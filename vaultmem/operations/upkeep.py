@@ -100,7 +100,7 @@ def expire(session: Session, params: Arguments) -> PlanReport:
 
 
 def decay(session: Session, params: Arguments) -> PlanReport:
-    """Archive what has faded and was never read."""
+    """Archive what has faded and nobody reads."""
     return _run(session, params, "decay", steps.decay)[0]
 
 
