@@ -106,18 +106,17 @@ def test_restoring_waits_for_no_agent_and_takes_no_other_vault(lived: Path, tmp_
 
 def test_a_file_of_the_vault_is_never_replaced(lived: Path, tmp_path: Path) -> None:
     """Also by a link that leads out of it."""
-    (lived / "vaultmem/sync").mkdir(exist_ok=True)
-    (lived / "vaultmem/sync/laptop.md").write_text("of then")
+    (lived / "vaultmem/answers.md").write_text("of then")
     saved = back_up(lived, tmp_path / "saved")
-    (lived / "vaultmem/sync/laptop.md").write_text("of now")
+    (lived / "vaultmem/answers.md").write_text("of now")
     assert ran("backup", str(saved), "--restore", "--vault", str(lived)).code == 0
-    assert (lived / "vaultmem/sync/laptop.md").read_text() == "of now"
+    assert (lived / "vaultmem/answers.md").read_text() == "of now"
     outside = tmp_path / "outside"
     (lived / "vaultmem").rename(outside)
-    (outside / "sync/laptop.md").unlink()
+    (outside / "answers.md").unlink()
     (lived / "vaultmem").symlink_to(outside)
     ran("backup", str(saved), "--restore", "--vault", str(lived))
-    assert not (outside / "sync/laptop.md").exists()
+    assert not (outside / "answers.md").exists()
 
 
 @pytest.mark.parametrize("nth", range(1, 9))

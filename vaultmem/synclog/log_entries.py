@@ -237,13 +237,16 @@ _MARK = lazy(r"[ \t]*generated::?[ \t]*[\"']?vaultmem[\"']?[ \t]*", re.IGNORECAS
 _HEAD = lazy(
     rf"[ \t]*(?P<key>machine|awake)::?[ \t]*[\"']?(?P<value>{MACHINE}|{_AT})[\"']?[ \t]*", re.ASCII
 )
-_OURS = lazy(rf"[ \t]*(?:[-*+] )?(?:#+ )?(?:{TITLE}|{re.escape(EXPLAINED)}|---)[ \t]*|")
+_OURS = lazy(
+    rf"[ \t]*(?:[-*+] )?(?:#+ )?(?:{TITLE}|Answers|{re.escape(EXPLAINED)}"
+    r"|What was answered to the items of pending\.md.*|---)[ \t]*|"
+)
 
 
 class Page(NamedTuple):
     """What one page says."""
 
-    machine: str = ""  # whose it is; "" where that is not known
+    machine: str = ""  # whose it is; "" for one from before machines had pages of their own
     awake: str = ""  # since when it was awake without a break, as far as it has said so
     entries: Entries = MappingProxyType({})
 

@@ -21,7 +21,7 @@ from vaultmem.ledger.ledger import Ledger
 from vaultmem.ledger.reads import ACCEPTED, EARLIER, HERE, MOST_WRITTEN, REJECTED, REOPENED, Share
 from vaultmem.light import NamedTuple
 from vaultmem.memories.item_answers import Answer
-from vaultmem.notes.places import SYNC
+from vaultmem.notes.places import GENERATED, SYNC
 from vaultmem.synclog.log_entries import (
     BASELINE,
     BEFORE,
@@ -52,6 +52,7 @@ from vaultmem.vault import conflicts, files, write
 from vaultmem.vault.conflicts import conflict_original
 from vaultmem.vault.moves import refuse_links
 
+ANSWERS = GENERATED[2]  # the one page of all machines, from before each had its own
 BELIEVED = 2 * 366 * 86_400.0  # seconds by which the clock of another machine may be ahead
 ALONE, TOGETHER = 86_400.0, 300.0  # seconds between two writes for nothing but reads
 _MOST_PAGES = 200
@@ -135,6 +136,8 @@ class LogFolder:
         self._read_at = {}
 
     def _paths(self) -> list[str]:
+        old = f"{self._memories}/{ANSWERS}"
+        beside = [old, *conflicts.named_after(self._vault, old)]
         full = f"{self._vault}/{self.folder}"
         try:
             names = [] if os.path.islink(full) else sorted(os.listdir(full))
@@ -142,7 +145,7 @@ class LogFolder:
             names = []
         # What sync programs are still writing has a dot in front, or another ending.
         pages = [name for name in names if name.endswith(".md") and not name.startswith((".", "~"))]
-        return [f"{self.folder}/{name}" for name in pages[:_MOST_PAGES]]
+        return [*beside, *(f"{self.folder}/{name}" for name in pages[:_MOST_PAGES])]
 
     def _read(self, path: str, latest: str) -> Page | None:
         return read(files.read(self._vault, path, _LONGEST).text, latest)
@@ -209,14 +212,14 @@ class LogFolder:
         write.change(self._vault, self.path, new_bytes, part=True)
 
     def put_copies_away(self) -> list[Page]:
-        """Move copies of this machine's page, which are kept elsewhere already, to the archive; what was written into
-        them meanwhile."""
+        """Move copies of this machine's page, and the page of all machines, to the archive; what was written into them
+        meanwhile. What they say must be kept elsewhere already."""
         late, name, own = [], self.machine, self.path
         pages = dict(self.pages())
         for path in self._paths():
-            page = pages.get(path)
+            page, is_log = pages.get(path), path.startswith(f"{self.folder}/")
             # A page that says nothing yet may be on its way from another machine.
-            is_copy = page is not None and page.machine == name
+            is_copy = page is not None and (page.machine == name or not is_log)
             if path != own and (is_copy or conflict_original(path) == own):
                 target = conflicts.put_away(self._vault, path, self._memories)
                 late.append(self._read(target, "") or Page())

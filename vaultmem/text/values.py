@@ -152,7 +152,7 @@ EVERYBODY = "global"  # the scope of what has no other
 ARCHIVE, ENTRIES, SYNC = "archive", "entries", "sync"  # folders beside those of the categories
 RECORDS = ".records"  # in the folder of a conversation: what editors pass over
 GENERATED = (  # written by us in the memory folder, no memories
-    "pending.md", "What changed.md", "expectations.md", "Memory.md",
+    "pending.md", "What changed.md", "answers.md", "expectations.md", "Memory.md",
     "Memories.md",  # of queries, where an editor knows such
 )  # fmt: skip
 
