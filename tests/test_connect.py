@@ -98,12 +98,16 @@ def test_in_and_out_gives_back_every_byte(home: Path, name: str, before: str) ->
     assert not connect(name, "--remove")["changed"]
 
 
-NOTHING_ELSE = [None, "", " \n\n", "\ufeff\r\n", "{}\n", '{"hooks": {}}', '{"version": 1}']
+EMPTY = [
+    None, "", " \n\n", "\ufeff", "\ufeff\r\n", "{}", "{}\n", " { } ", "{\n}\n", "{\r\n}\r\n", '{"hooks":{}}', '{"hooks" : { } , "a": 1}',
+    '{\n  "hooks": {\n  }\n}\n', '{"hooks": {"SessionStart": [], "sessionStart": []}}', '{"hooks": {"SessionStart": []}}\n',
+    '{"hooks": {"sessionStart": [ ]}}', '{"version": 1}', '{"a": 1}\n', '{"version": 1, "hooks": {}}', '{\n\t"hooks": {"Stop": []}\n}',
+]  # fmt: skip
 
 
-@each_case("before", NOTHING_ELSE)
-@pytest.mark.parametrize("name", ["claude", "cursor"])
-def test_a_file_that_says_nothing_else_goes_with_our_hook(
+@ALL
+@each_case("before", EMPTY)
+def test_what_was_there_and_empty_is_there_again(
     home: Path, vault: Path, name: str, before: str | None
 ) -> None:
     file = home / FILES[name]
@@ -112,27 +116,44 @@ def test_a_file_that_says_nothing_else_goes_with_our_hook(
         put(home, name, before)
     connect(name)
     once = file.read_bytes()
+    assert json.loads(once.decode("utf-8-sig"))
     assert not connect(name)["changed"]
-    connect(name, "--vault", str(vault))  # another command
+    connect(name, "--vault", str(vault))  # another command, which knows still what was there
     assert file.read_bytes() != once
     assert connect(name, "--remove", "--dry-run")["changed"]
-    assert file.exists()
     assert connect(name, "--remove")["changed"]
-    assert file.exists() == (before == '{"version": 1}' and name == "claude")
+    assert (file.read_bytes().decode() if file.exists() else None) == before
 
 
 @ALL
 def test_what_a_person_adds_meanwhile_stays(home: Path, name: str) -> None:
-    connect(name)
-    file = home / FILES[name]
-    settings = json.loads(file.read_text())
-    settings["mine"] = 1
-    settings["hooks"][HARNESSES[name].event].append(HARNESSES[name].entry("mine"))
-    file.write_text(json.dumps(settings))
-    connect(name, "--remove")
-    left = json.loads(file.read_text())
-    assert commands_in(left, HARNESSES[name]) == ["mine"]
-    assert left["mine"] == 1
+    for before in (
+        "{}",
+        '{"hooks": {}}',
+        '{"hooks": {"SessionStart": [], "sessionStart": []}}',
+        None,
+    ):
+        file = home / FILES[name]
+        put(home, name, before) if before else file.unlink(missing_ok=True)
+        connect(name)
+        settings = json.loads(file.read_text())
+        settings["mine"] = 1
+        settings["hooks"][HARNESSES[name].event].append(HARNESSES[name].entry("mine"))
+        file.write_text(json.dumps(settings))
+        connect(name, "--remove")
+        left = json.loads(file.read_text())
+        assert commands_in(left, HARNESSES[name]) == ["mine"]
+        assert left["mine"] == 1
+
+
+def test_a_hook_that_says_what_was_there_runs(home: Path, vault: Path) -> None:
+    put(home, "cursor", "{}")
+    connect("cursor", "--vault", str(vault))
+    (command,) = commands_in(json.loads((home / FILES["cursor"]).read_text()), HARNESSES["cursor"])
+    words = shlex.split(command)
+    assert words[-2:] == ["--was", "bare,without-version"]
+    ended = process(*words[words.index("hook") :])
+    assert (ended.code, ended.err) == (0, "")
 
 
 BLANK = st.text(" \n\t\r", max_size=3)
@@ -254,3 +275,14 @@ def test_hooks_of_others_are_never_taken_for_ours(command: str) -> None:
     harness = HARNESSES["claude"]
     text = json.dumps({"hooks": {"SessionStart": [harness.entry(command)]}})
     assert hooks.remove_hook(text, harness) == text
+
+
+def test_the_file_of_copilot_that_holds_only_our_hook_goes_with_it(home: Path) -> None:
+    connect("copilot")
+    connect("copilot", "--remove")
+    assert not (home / FILES["copilot"]).exists()
+    mine = '{"version": 1, "hooks": {"sessionEnd": []}}'
+    file = put(home, "copilot", mine)
+    connect("copilot")
+    connect("copilot", "--remove")
+    assert file.read_text() == mine

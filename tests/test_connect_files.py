@@ -120,9 +120,7 @@ def test_a_line_of_instructions_goes_in_once_and_out(home: Path, before: str) ->
     assert not connect("codex", *words)["changed"]
     connect("claude", *words)  # the line of another one takes its place
     connect("codex", *words, "--remove")
-    newline = "\r\n" if "\r\n" in before else "\n"
-    whole = before if before.endswith("\n") or not before else before + newline
-    assert (file.read_bytes().decode() if file.exists() else "") == whole
+    assert file.read_bytes().decode() == before
     assert not (home / ".codex").exists()
 
 

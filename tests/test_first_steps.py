@@ -16,7 +16,7 @@ from vaultmem.service import life
 from vaultmem_assistants import first_steps
 from vaultmem_chat import llm
 
-SETTINGS = '{\n  "model": "opus"\n}\n'
+SETTINGS = '{\n  "model": "opus",\n  "hooks": {}\n}\n'
 
 
 @pytest.fixture

@@ -101,10 +101,17 @@ class Connecting:
         """The line in a file of instructions."""
         path = os.path.abspath(os.path.expanduser(self._args.instructions))
         if self._args.remove:
-            return self._edit(path, context.remove_instruction)
+            return self._remove(path, self._without_line, context.is_made)
         vault = shlex.quote(self._vault) if self._vault else ""
         line = context.line_of(self._args.harness, self._program, vault)
+        if not os.path.lexists(path):
+            line = context.new_file_line(line)
         return self._edit(path, lambda text: context.add_instruction(text, line))
+
+    @staticmethod
+    def _without_line(text: str) -> str:
+        rest = context.remove_instruction(text)
+        return rest if rest.strip() or not context.is_made(text) else ""
 
     def hook(self) -> Edited:
         """The start-up hook."""
@@ -118,14 +125,18 @@ class Connecting:
             self._remove_empty(path, 1)
             return edited
         command = shlex.join(words)
+        is_new = not os.path.exists(path)
 
-        def change(text: str) -> str:
-            if self._args.remove:  # what cannot be read may still have nothing of ours
-                return hooks.remove_hook(text, harness) if servers.NAME in text else text
-            return hooks.add_hook(text, harness, command)
+        def added(text: str) -> str:
+            return (hooks.add_hook if text or is_new else hooks.fill_blank)(text, harness, command)
+
+        def removed(text: str) -> str:
+            return hooks.remove_hook(text, harness) if servers.NAME in text else text
 
         try:
-            return self._edit(path, change)
+            if self._args.remove:
+                return self._remove(path, removed, lambda text: hooks.is_made(text, harness))
+            return self._edit(path, added)
         except ValueError as error:
             advice = "Remove the hook by hand: its command has vaultmem hook session-start"
             if not self._args.remove:
@@ -159,12 +170,12 @@ class Connecting:
         harness, path = self._harness, self._harness.servers_path()
 
         def change(text: str) -> str:
-            if self._args.remove:
+            if self._args.remove:  # what cannot be read may still have nothing of ours
                 return servers.remove_server(text, harness) if servers.NAME in text else text
             return servers.add_server(text, harness, entry)
 
         try:
-            return hooks.edit(path, change, dry_run=dry_run or self._args.dry_run)
+            return hooks.edit(path, change, dry_run=dry_run or self._args.dry_run, spare=False)
         except ValueError as error:
             advice = "Remove the server vaultmem by hand"
             if not self._args.remove:
@@ -174,13 +185,16 @@ class Connecting:
     def skill(self) -> Edited | None:
         """The skill beside the hook. A foreign one of that name stays, and one that the person has changed."""
         harness, remove = self._harness, self._args.remove
-        path = context.path_of(harness)
+        path, former = context.path_of(harness), context.former_path_of(harness)
         text = context.skill_text(self._program, shlex.quote(self._vault) if self._vault else "")
         others = (
             one for one in HARNESSES.values() if one != harness and context.path_of(one) == path
         )
         users = ", ".join(one.title for one in others if hooks.is_connected(one))
         try:
+            if former != path and context.is_ours(hooks.read(former)):
+                self._own_file(former, "")
+                self._remove_empty(former, 2, always=True)
             if remove and users:
                 self._output.remark(f"vaultmem: the skill stays, for {users}: {path}")
                 return None
@@ -195,17 +209,26 @@ class Connecting:
 
     # --- files
 
-    def _edit(self, path: str, change: Callable[[str], str]) -> Edited:
-        return hooks.edit(path, change, dry_run=self._args.dry_run)
+    def _edit(self, path: str, change: Callable[[str], str], *, spare: bool = True) -> Edited:
+        return hooks.edit(path, change, dry_run=self._args.dry_run, spare=spare)
 
     def _own_file(self, path: str, text: str) -> Edited:
         """A file that is all ours, written or removed."""
         text = "" if self._args.remove else text
-        return self._edit(path, lambda before: context.installed(before, text))
+        return self._edit(path, lambda before: context.installed(before, text), spare=False)
 
-    def _remove_empty(self, path: str, levels: int) -> None:
+    def _remove(
+        self, path: str, change: Callable[[str], str], is_made: Callable[[str], bool]
+    ) -> Edited:
+        """Without our part; a file that was made for it and holds nothing else goes with it."""
+        planned = hooks.edit(path, change, dry_run=True)
+        if self._args.dry_run or not planned.is_changed:
+            return planned
+        return hooks.edit(path, change, spare=not is_made(planned.before))
+
+    def _remove_empty(self, path: str, levels: int, *, always: bool = False) -> None:
         """Remove the folders above a removed file, as far as they are empty."""
-        if self._args.dry_run or not self._args.remove:
+        if self._args.dry_run or not (self._args.remove or always):
             return
         folder = os.path.dirname(path)
         with contextlib.suppress(OSError):  # there is more in it

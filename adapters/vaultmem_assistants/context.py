@@ -155,6 +155,9 @@ def recall(vault: Vault, prompt: str, known: frozenset[str], by: str) -> dict[st
 
 _MARK = re.compile(r"^((?:  |// )vaultmem: sha256-)([0-9a-f]*)$", re.MULTILINE)
 _DIGITS = 16
+# The first skill had no hash of itself: that of its text, without the vault.
+_FIRST = "1fe8c68b94616df88c3e61446a547d978165dc20d205bb5ab1434a23907b814c"
+_VAULT = re.compile(r"(`vaultmem (?!connect)[a-z]+) --vault (?:'[^`]*'|[^\s`]+)")
 
 
 def sign(text: str) -> str:
@@ -171,7 +174,9 @@ def _hash(text: str) -> str:
 def is_ours(text: str) -> bool:
     """Whether a version of us has written this, to the last byte."""
     mark = _MARK.search(text)
-    return mark is not None and mark[2] == _hash(text)
+    if mark:
+        return mark[2] == _hash(text)
+    return _sha256(_VAULT.sub(r"\1", text)) == _FIRST
 
 
 def installed(before: str, text: str) -> str:
@@ -191,7 +196,16 @@ _BLANK = re.compile(r"\{(?:run:(\w+)|names)\}")
 
 def path_of(harness: Harness) -> str:
     """Where the skill of a harness lies."""
-    return os.path.join(harness.skills_folder(), "vaultmem", "SKILL.md")
+    return _file_in(harness.skills_folder())
+
+
+def former_path_of(harness: Harness) -> str:
+    """Where earlier versions put it, which would now be a second skill of the same name."""
+    return _file_in(os.path.join(harness.folder(), "skills"))
+
+
+def _file_in(folder: str) -> str:
+    return os.path.join(folder, "vaultmem", "SKILL.md")
 
 
 def skill_text(program: str, vault: str) -> str:
@@ -218,7 +232,10 @@ def plugin_text(command: Sequence[str]) -> str:
 # One marked line in the instructions of an assistant (AGENTS.md, CLAUDE.md), for those without a hook.
 
 MARK = "<!-- vaultmem -->"
-_OURS = re.compile(rf"^[^\r\n]*{re.escape(MARK)}[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+MADE = "<!-- vaultmem made this file -->"
+OPEN = "<!-- the line above had no end -->"  # before the mark
+_MARKS = f"{re.escape(MARK)}|{re.escape(MADE)}"
+_OURS = re.compile(rf"^[^\r\n]*(?:{_MARKS})[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 
 
 def line_of(name: str, program: str, vault: str) -> str:
@@ -235,17 +252,38 @@ def line_of(name: str, program: str, vault: str) -> str:
 def add_instruction(text: str, line: str) -> str:
     """The text with the line, once: where it was, else at the end."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    if result := _OURS.search(text):
+    result = _OURS.search(text)
+    if result:
         ended = newline if result[0].endswith("\n") else ""
+        line = new_file_line(line) if is_made(text) else line
+        line = _opened(line) if OPEN in result[0] else line
         return text[: result.start()] + line + ended + _OURS.sub("", text[result.end() :])
-    gap = newline if text and not text.endswith("\n") else ""
-    return f"{text}{gap}{line}{newline}"
+    if not text or text.endswith("\n"):
+        return f"{text}{line}{newline}"
+    return f"{text}{newline}{_opened(line)}{newline}"
 
 
 def remove_instruction(text: str) -> str:
-    """The text without it; "" where it says nothing else."""
+    """The text without it, and without the end that the line above it got by it, where nothing has followed since."""
+    result = list(_OURS.finditer(text))
     left = _OURS.sub("", text)
-    return left if left.strip() else ""
+    if result and OPEN in result[-1][0] and result[-1].end() == len(text):
+        return left.removesuffix("\n").removesuffix("\r")
+    return left
+
+
+def _opened(line: str) -> str:
+    return line.replace(MARK, f"{OPEN} {MARK}")
+
+
+def new_file_line(line: str) -> str:
+    """The line for a file that was not there before it, and goes with it."""
+    return line.replace(MARK, MADE)
+
+
+def is_made(text: str) -> bool:
+    """Whether the file was made for the line."""
+    return any(MADE in each[0] for each in _OURS.finditer(text))
 
 
 def _sha256(text: str) -> str:

@@ -328,7 +328,7 @@ def _undo(output: Output, *, dry_run: bool) -> None:
 
 def _take_back(one: Done, output: Output) -> None:
     if one.kind == "setting":
-        hooks.edit(paths.config_file(), lambda text: former(text, one.lines))
+        hooks.edit(paths.config_file(), lambda text: former(text, one.lines), spare=False)
     elif one.kind == "assistant":
         edits(one.name, one.vault, output, remove=one.parts)
     elif one.kind == "service":

@@ -1,5 +1,7 @@
-"""Our hook in the settings of a harness: known by its command, put in at the end, taken out with the lists that hold
-nothing else."""
+"""Our hook in the settings of a harness: known by its command, put in at the end, taken out without a trace.
+
+What cannot be seen later, that a list was there and empty, the command of the hook says itself: --was event.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,19 @@ from collections.abc import Callable
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.text.json_text import Node, append_item, parse, remove_item
-from vaultmem.text.values import value
+from vaultmem.text.values import TYPE_CHECKING, value
 from vaultmem.vault import write
 from vaultmem_assistants.programs import Harness
 
-_NOTHING = "\ufeff \t\r\n"
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+BLANK, BARE, HOOKS, EVENT = "blank", "bare", "hooks", "event"  # what was there, and empty
+ADDED = "without-"  # before the name of a member that a new file has, and this one had not
+_WAS = "--was"
+_BOM = "\ufeff"
+_NOTHING = f"{_BOM} \t\r\n"
 
 
 def tag(harness: Harness) -> str:
@@ -25,18 +35,60 @@ def tag(harness: Harness) -> str:
 
 def add_hook(text: str, harness: Harness, command: str) -> str:
     """The settings with our hook, once. Raises ValueError where that cannot be done safely."""
+    if not text:
+        return f"{_render_new(harness, command)}\n"
     if not text.strip(_NOTHING):
-        new = {**harness.scaffold, "hooks": {harness.event: [harness.entry(command)]}}
-        return f"{json.dumps(new, ensure_ascii=False, indent=2)}\n"
+        return fill_blank(text, harness, command)
     while len(_ours(parse(text), harness)) > 1:
-        text = _without_last(text, harness)
+        text = _without_last(text, harness, _was(text, harness))
     root = parse(text)
     if result := _ours(root, harness):
         own = result[0][-1][0].items[result[0][-1][1]].get(harness.command)
+        command = _mark(command, _was(text, harness))
         if own is None or own.text == command:
             return text
         return text[: own.start] + json.dumps(command, ensure_ascii=False) + text[own.end :]
-    return _put(text, root, harness, command)
+    return _put(text, root, harness, _mark(command, _is_now(root, harness)))
+
+
+def fill_blank(text: str, harness: Harness, command: str) -> str:
+    """The settings in a file that was there, with nothing in it but blanks."""
+    mark = _BOM if text.startswith(_BOM) else ""
+    return mark + _render_new(harness, _mark(command, [BLANK])) + text[len(mark) :]
+
+
+def _render_new(harness: Harness, command: str) -> str:
+    new = {**harness.scaffold, "hooks": {harness.event: [harness.entry(command)]}}
+    return json.dumps(new, ensure_ascii=False, indent=2)
+
+
+def _mark(command: str, was: Sequence[str]) -> str:
+    return f"{command} {_WAS} {','.join(was)}" if was else command
+
+
+def _is_now(root: Node, harness: Harness) -> list[str]:
+    """What is there without our hook, and would not be known from what we made when it is taken out."""
+    was: list[str] = []
+    hooks = root.get("hooks") if root.kind == "object" else None
+    event = hooks.get(harness.event) if hooks is not None and hooks.kind == "object" else None
+    if hooks is None and set(root.names) <= harness.scaffold.keys():
+        was.append(BARE)
+    elif event is not None and not event.items:
+        was.append(EVENT)
+    elif hooks is not None and not hooks.items:
+        was.append(HOOKS)
+    return [*was, *(ADDED + name for name in harness.scaffold if name not in root.names)]
+
+
+def _was(text: str, harness: Harness) -> list[str]:
+    """What our hooks say of the settings before them."""
+    result: dict[str, None] = {}
+    for way in _ours(parse(text), harness):
+        own = way[-1][0].items[way[-1][1]].get(harness.command)
+        words = shlex.split(own.text) if own else []
+        raw = words[words.index(_WAS) + 1 :][:1] if _WAS in words else []
+        result |= dict.fromkeys(word for each in raw for word in each.split(",") if word)
+    return list(result)
 
 
 def _put(text: str, root: Node, harness: Harness, command: str) -> str:
@@ -65,20 +117,47 @@ def _expect(node: Node, kind: str, name: str) -> Node:
 
 
 def remove_hook(text: str, harness: Harness) -> str:
-    """The settings without any hook of ours; "" where they say no more than a new file of ours would."""
+    """The settings without any hook of ours, and without what we had made for it: "" where that was all."""
     if not text.strip(_NOTHING) or not _ours(parse(text), harness):
         return text
+    if is_made(text, harness):
+        return ""
+    was = _was(text, harness)
+    left = _remove_added(text, harness, was)
+    while _ours(parse(left), harness):
+        left = _without_last(left, harness, was)
+    if BLANK in was and _is_bare(left, harness):
+        return (_BOM if text.startswith(_BOM) else "") + text[parse(text).end :]
+    return left
+
+
+def is_made(text: str, harness: Harness) -> bool:
+    """Whether the file was made for our hook, and holds nothing else."""
+    if not text.strip(_NOTHING) or not _ours(parse(text), harness):
+        return False
+    was = _was(text, harness)
     while _ours(parse(text), harness):
-        text = _without_last(text, harness)
-    return "" if set(parse(text).names) <= harness.scaffold.keys() else text
+        text = _without_last(text, harness, was)
+    return _is_bare(text, harness) and not {BLANK, BARE} & set(was)
 
 
-def _without_last(text: str, harness: Harness) -> str:
-    """Without the last hook of ours, and without the lists and groups that held nothing else."""
+def _remove_added(text: str, harness: Harness, was: Sequence[str]) -> str:
+    """Without the members that we have added beside the hooks, where they still say what we wrote."""
+    for name, member in harness.scaffold.items():
+        root = parse(text)
+        there = root.get(name) if ADDED + name in was else None
+        if there is not None and text[there.start : there.end] == json.dumps(member):
+            text = remove_item(text, root, root.names.index(name))
+    return text
+
+
+def _without_last(text: str, harness: Harness, was: Sequence[str]) -> str:
+    """Without the last hook of ours, and without the lists and groups that held nothing else and were not there."""
     way = _ours(parse(text), harness)[-1]
     if harness.grouped and len(way[-1][0].items) == 1:
         way = way[:-2]  # a group without hooks is none, whatever its matcher
-    while len(way) > 1 and len(way[-1][0].items) == 1:
+    least = 3 if EVENT in was else 2 if HOOKS in was else 1
+    while len(way) > least and len(way[-1][0].items) == 1:
         way = way[:-1]
     node, number = way[-1]
     return remove_item(text, node, number)
@@ -125,6 +204,11 @@ def _is_ours(hook: Node, harness: Harness) -> bool:
     return bool(places) and any("vaultmem" in word for word in words[: places[0]])
 
 
+def _is_bare(text: str, harness: Harness) -> bool:
+    """Whether settings say no more than a new file of ours would beside its hooks."""
+    return set(parse(text).names) <= harness.scaffold.keys()
+
+
 # A file of somebody else's settings: read, changed by one edit, written only if it still is what was read.
 
 MOST = 4_000_000  # bytes; no settings are so long
@@ -146,9 +230,9 @@ class Edited:
         return self.before != self.after
 
 
-def edit(path: str, change: Edit, *, dry_run: bool = False) -> Edited:
-    """Apply a change to a file, which may not be there yet, and is removed when nothing is left of it. What `change`
-    raises comes through, and nothing is written."""
+def edit(path: str, change: Edit, *, dry_run: bool = False, spare: bool = True) -> Edited:
+    """Apply a change to a file, which may not be there yet. When nothing is left of it and it is not to be spared,
+    it is removed. What `change` raises comes through, and nothing is written."""
     real = os.path.realpath(path)
     folder, name = os.path.split(real)
     before = read(real)
@@ -156,7 +240,7 @@ def edit(path: str, change: Edit, *, dry_run: bool = False) -> Edited:
     result = Edited(real, before, after)
     if dry_run or before == after:
         return result
-    if not after:
+    if not spare and not after:
         _remove(real, before)
         return result
 

@@ -1,4 +1,7 @@
-"""Our MCP server among those of a harness, in JSON or TOML: put in, renewed, taken out, and nothing else changed."""
+"""Our MCP server among those of a harness, in JSON or TOML: put in, renewed, taken out, and nothing else changed.
+
+What we make around it is written on one line. So what was there and empty differs from what goes with our entry.
+"""
 
 from __future__ import annotations
 
@@ -122,11 +125,12 @@ def _load_json(text: str) -> object:
 
 def _put_json(text: str, key: str, entry: Json) -> str:
     if not text:
-        return f"{json.dumps({key: {NAME: entry}}, ensure_ascii=False, indent=2)}\n"
+        return f"{_on_one_line({key: {NAME: entry}})}\n"
     root = parse(text)
     servers = root.get(key)
     if servers is None:
-        return append_item(text, root, {NAME: entry}, key)
+        text = append_item(text, root, {}, key)
+        return _replace(text, _at(text, key), {NAME: entry})
     if NAME not in servers.names:
         return append_item(text, servers, entry, NAME)
     for name, value in entry.items():
@@ -141,9 +145,12 @@ def _put_json(text: str, key: str, entry: Json) -> str:
 
 def _take_json(text: str, key: str) -> str:
     root, servers = parse(text), _at(text, key)
-    if len(servers.items) > 1:
+    written = text[servers.start : servers.end]
+    if len(servers.items) > 1 or written != _on_one_line(json.loads(written)):
         return remove_item(text, servers, servers.names.index(NAME))
-    return remove_item(text, root, root.names.index(key)) if len(root.items) > 1 else ""
+    if text == f"{{{_on_one_line(key)}: {written}}}\n":
+        return ""
+    return remove_item(text, root, root.names.index(key))
 
 
 def _cut_json(text: str, key: str, _: Collection[str]) -> str:
