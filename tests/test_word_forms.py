@@ -40,6 +40,13 @@ def test_forms_are_found_in_their_language(language: str, tmp_path: Path) -> Non
     assert found(searcher, "billing houses") == [2]
 
 
+def test_the_beginning_of_a_word_may_have_accents(tmp_path: Path) -> None:
+    write(tmp_path, {1: "Die Wärmepumpe in der Schloßstraße", 2: "Une théière"})
+    searcher = KeywordSearcher(str(tmp_path))
+    for typed, notes in {"wärme*": [1], "Schloßs*": [1], "schlosss*": [1], "thé*": [2]}.items():
+        assert found(searcher, typed) == notes, typed
+
+
 def test_a_word_that_most_notes_have_is_found_in_its_other_forms_too(tmp_path: Path) -> None:
     """As "Haus" in the notes of somebody who builds one, or in the first three notes of a vault."""
     text, _ = WRITTEN["german"]

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import tantivy  # the second half of keyword.py, which owns it
 
-from vaultmem.index.keyword import MAX_WORD, analyzer, normal, open_to_read, spoken, words
+from vaultmem.index.keyword import MAX_WORD, analyzer, folded, normal, open_to_read, spoken, words
 from vaultmem.plugins import language
 from vaultmem.search import rank
 from vaultmem.search.query import Query, Term
@@ -345,7 +345,7 @@ class KeywordSearcher:
             return []
         if is_character(tokens[-1]):
             return self._term(Term("word", text), fields)
-        written = normal(text).lower()
+        written = folded(normal(text))
         stems = {t for suffix in _SUFFIXES for t in self.tokens(written + suffix)[-1:]}
         queries: list[tantivy.Query] = []
         for field in _PHRASE_FIELDS:
