@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,6 +43,22 @@ def test_filters_alone_give_the_newest_notes_first(vault: Vault) -> None:
     assert paths(vault, "tag:log -rain") == ["Mid.md", "Old.md"]
     since = paths(vault, "", filters=[Filter("from", "2025"), Filter("tag", "log")])
     assert since == ["New.md", "Mid.md"]
+
+
+def test_names_and_filters_may_have_accents_apart(tmp_path: Path) -> None:
+    """As a terminal of macOS completes the name of a file."""
+    name = "Wärmepumpe"
+    (tmp_path / f"{name}.md").write_text("see [[Home]]\n", "utf-8")
+    (tmp_path / "Home.md").write_text(f"see [[{name}]] #{name}\n", "utf-8")
+    apart = unicodedata.normalize("NFD", name)
+    with Vault(str(tmp_path)) as vault:
+        vault.sync()
+        assert vault.find_note(apart) == vault.find_note(f"{apart}.md") == f"{name}.md"
+        for query in (f"title:{apart}", f"path:{apart}", apart[:4] + "*"):
+            assert f"{name}.md" in paths(vault, query), query
+        assert paths(vault, f"tag:{apart}") == ["Home.md"]
+        vault.set(f"{apart}.md", "Größe", "3")
+    assert [each.name for each in tmp_path.glob("W*")] == [f"{name}.md"]
 
 
 def test_a_misspelt_word_is_searched_in_its_nearest_spelling_and_said(vault: Vault) -> None:

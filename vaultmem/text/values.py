@@ -158,8 +158,13 @@ GENERATED = (  # written by us in the memory folder, no memories
 
 
 def encodable(text: str) -> str:
-    """A text without halves of characters (bytes that are no UTF-8 leave them): no index and no model takes those."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    """A text as an index and a model take it: accents as one with their letters (macOS types file names otherwise), and
+    without halves of characters, which bytes that are no UTF-8 leave."""
+    if text.isascii():
+        return text
+    from unicodedata import normalize
+
+    return normalize("NFC", text.encode("utf-8", "replace").decode())
 
 
 # Small turns of phrase for messages.
