@@ -204,7 +204,8 @@ class Agenda:
         private, scope = is_private(note.properties), scope_of(note.properties, memory=is_memory)
         author = origin_of(note.properties).writer if is_memory else ""
         asks = list(self._schedules(note, Place(note.path, note.title, name, foreign, written)))
-        if note.id in self._copies | self._same_names:  # an id of its own may be there twice, too
+        # Of these, an id of its own may be there twice, too.
+        if note.id in self._copies or note.id in self._same_names:
             asks = [one if one.due.memory else one._replace(source=note.path) for one in asks]
         if private or author or scope != EVERYBODY:
             asks = [
