@@ -47,14 +47,15 @@ def test_what_changed_is_written_over_nothing_of_a_person(
     assert not opened.dream(1)["changes"]
 
 
-def test_copies_that_sync_programs_leave_of_what_changed_are_put_away(
-    vault: Path, opened: Vault, write: Write
+@pytest.mark.parametrize("page", ["What changed", "Memory"])
+def test_copies_that_sync_programs_leave_of_pages_are_put_away(
+    vault: Path, opened: Vault, write: Write, page: str
 ) -> None:
     """And the history does not say that the person made and moved them."""
-    generated = "---\ngenerated: vaultmem\n---\n\n# What changed\n"
-    stray = "What changed.sync-conflict-20261122-101500-ABCDEFG.md"
+    generated = f"---\ngenerated: vaultmem\n---\n\n# {page}\n"
+    stray = f"{page}.sync-conflict-20261122-101500-ABCDEFG.md"
     write(f"vaultmem/{stray}", generated)
-    own = write("vaultmem/What changed (conflicted copy 2026-11-21).md", "mine\n")
+    own = write(f"vaultmem/{page} (conflicted copy 2026-11-21).md", "mine\n")
     opened.write(PLAIN)
     opened.dream(1)
     assert not (vault / "vaultmem" / stray).exists()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CATEGORIES, INBOX, REMINDERS = values.CATEGORIES, values.INBOX, values.REMINDERS
 ARCHIVE, ENTRIES, GENERATED = values.ARCHIVE, values.ENTRIES, values.GENERATED
 EXPECTATIONS = GENERATED[3]
-_EDITED = (EXPECTATIONS, GENERATED[4])  # pages of which the person merges the copies
+_EDITED = (EXPECTATIONS, GENERATED[-1])  # pages of which the person merges the copies
 SYNC = values.SYNC  # the logs by which machines agree
 RECORDS = values.RECORDS
 # What a person's own notes keep their paths in, when they are put away.
