@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,12 +33,6 @@ def model(monkeypatch: pytest.MonkeyPatch, scripted_llm: ScriptedLlm) -> Scripte
         monkeypatch.setenv(f"VAULTMEM_LLM_{name}", value)
     scripted_llm.otherwise = advice()
     return scripted_llm
-
-
-@pytest.fixture
-def open_vault(vault: Path) -> Iterator[Vault]:
-    with Vault(str(vault)) as opened:
-        yield opened
 
 
 def items_of(asked: Arguments) -> list[dict[str, str]]:

@@ -25,6 +25,7 @@ from tests import tables
 from tests.laws import examples
 from tests.real_llm import real_llm
 from tests.scripted_llm import scripted_llm
+from vaultmem import Vault
 
 __all__ = ["real_llm", "scripted_llm"]  # fixtures of all tests
 
@@ -214,6 +215,13 @@ def vault(tmp_path: Path) -> Path:
     folder = tmp_path / "vault"
     (folder / ".obsidian").mkdir(parents=True)
     return folder
+
+
+@pytest.fixture
+def opened(vault: Path) -> Iterator[Vault]:
+    """The same, open in this process."""
+    with Vault(str(vault)) as found:
+        yield found
 
 
 @pytest.fixture

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from vaultmem import Vault
-
-
-@pytest.fixture
-def opened(vault: Path) -> Iterator[Vault]:
-    with Vault(str(vault)) as found:
-        yield found
 
 
 def said(id_: str, content: str = "hello", role: str = "user", **more: object) -> dict[str, object]:

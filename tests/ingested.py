@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli_run import Ran, ran
-from vaultmem import Vault
 from vaultmem.notes import pages
 
 LONG = "\n\n".join(
@@ -39,12 +37,6 @@ def other(tmp_path: Path) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     return tmp_path / "other"
-
-
-@pytest.fixture
-def opened(vault: Path) -> Iterator[Vault]:
-    with Vault(str(vault)) as found:
-        yield found
 
 
 def memories(vault: Path) -> dict[str, tuple[dict[str, Any], str]]:

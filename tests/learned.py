@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from vaultmem import Vault
 from vaultmem.adapter.services import Question
@@ -34,13 +30,6 @@ class Scripted:
     def words(self) -> str:
         """All that it was told."""
         return json.dumps([[m.content for m in q.messages] for q in self.asked], ensure_ascii=False)
-
-
-@pytest.fixture
-def opened(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
-    with Vault(str(vault)) as found:
-        yield found
 
 
 def item(

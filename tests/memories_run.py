@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-from vaultmem import Vault
 from vaultmem.vault.identity import MARKER
 
 Write = Callable[..., Path]
@@ -18,12 +15,6 @@ FACTS = (
     "Lesson learned: never deploy on a Friday afternoon",
     "我喜欢喝绿茶，不喜欢咖啡",
 )
-
-
-@pytest.fixture
-def open_vault(vault: Path) -> Iterator[Vault]:
-    with Vault(str(vault)) as opened:
-        yield opened
 
 
 def files(root: Path, below: str = "") -> dict[str, bytes]:

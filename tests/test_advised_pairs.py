@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.advised import LISBON, ODD, PORTO, advice, items_of, model, of_model, open_vault, tree
+from tests.advised import LISBON, ODD, PORTO, advice, items_of, model, of_model, tree
 from tests.scripted_llm import (
     ScriptedLlm,
     as_json,
@@ -23,7 +23,7 @@ from vaultmem.memories.model import Memory
 from vaultmem.memories.view import View
 from vaultmem.review.advice import MOST_OF_ONE
 
-__all__ = ["model", "open_vault"]  # fixtures
+__all__ = ["model"]  # fixtures
 
 Write = Callable[..., Path]
 SECRET = "ghp_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2"
@@ -68,25 +68,25 @@ def two(vault: Vault, one: str, other: str, **about: str) -> tuple[str, str]:
 
 
 def test_a_merger_is_proposed_and_keeps_every_word(
-    vault: Path, model: ScriptedLlm, open_vault: Vault, near: dict[frozenset[str], float]
+    vault: Path, model: ScriptedLlm, opened: Vault, near: dict[frozenset[str], float]
 ) -> None:
-    ids = two(open_vault, TRAIN, RAIL)
+    ids = two(opened, TRAIN, RAIL)
     near[frozenset((TRAIN, RAIL))] = 0.85
     model.otherwise = advice(pair="same")
-    open_vault.dream(3)
-    (one,) = of_model(open_vault)
+    opened.dream(3)
+    (one,) = of_model(opened)
     assert one["kind"] == "merge"
     assert len(pairs_in(model)) == 1
     before = tree(vault)
-    assert len(open_vault.memories()) == 2
-    open_vault.accept(str(one["id"]))
-    (left,) = open_vault.memories()
+    assert len(opened.memories()) == 2
+    opened.accept(str(one["id"]))
+    (left,) = opened.memories()
     assert TRAIN in left["content"]
     assert RAIL in left["content"]
     assert left["id"] in ids
-    (gone,) = open_vault.memories(deleted=True)
+    (gone,) = opened.memories(deleted=True)
     assert gone["id"] in ids
-    open_vault.undo(last=True)
+    opened.undo(last=True)
     assert tree(vault) == before
 
 
@@ -100,27 +100,27 @@ BERLIN, PARIS = f"Anne lives in Berlin.{MORE}", f"Anne lives in Paris.{MORE}"  #
 )
 def test_of_two_that_contradict_each_other_one_is_archived(
     model: ScriptedLlm,
-    open_vault: Vault,
+    opened: Vault,
     near: dict[frozenset[str], float],
     holds: str,
     texts: tuple[str, str],
 ) -> None:
-    vault = Path(open_vault.path)
-    two(open_vault, *texts)
+    vault = Path(opened.path)
+    two(opened, *texts)
     near[frozenset(texts)] = 0.9
     model.otherwise = advice(pair=holds, reason="she cannot be at two places")
-    open_vault.dream(3)
-    (one,) = of_model(open_vault)
+    opened.dream(3)
+    (one,) = of_model(opened)
     assert one["kind"] == "contradiction"
     assert "she cannot be at two places" in str(one)
     before = tree(vault)
-    done = open_vault.accept(str(one["id"]))
+    done = opened.accept(str(one["id"]))
     assert done["path"].startswith("vaultmem/archive/")
-    (left,), (away,) = open_vault.memories(), open_vault.memories(deleted=True)
+    (left,), (away,) = opened.memories(), opened.memories(deleted=True)
     assert left["content"] == pairs_in(model)[0][holds]
     assert {left["content"], away["content"]} == set(texts)
     assert f"replaced_by={left['id']}" in (vault / done["path"]).read_text()
-    open_vault.undo(last=True)
+    opened.undo(last=True)
     assert tree(vault) == before
 
 
@@ -129,41 +129,41 @@ def test_of_two_that_contradict_each_other_one_is_archived(
 )
 def test_what_belongs_to_others_is_compared_with_nothing_of_ours(
     model: ScriptedLlm,
-    open_vault: Vault,
+    opened: Vault,
     near: dict[frozenset[str], float],
     other: dict[str, str],
 ) -> None:
-    open_vault.write(LISBON, category="people")
-    open_vault.write(PORTO, category="people", **other)  # type: ignore[arg-type] # tests
+    opened.write(LISBON, category="people")
+    opened.write(PORTO, category="people", **other)  # type: ignore[arg-type] # tests
     near[frozenset((LISBON, PORTO))] = 0.9
     model.otherwise = advice(pair="second")
-    open_vault.dream(3)
+    opened.dream(3)
     assert not pairs_in(model)
-    assert not [one for one in of_model(open_vault) if one["kind"] == "contradiction"]
+    assert not [one for one in of_model(opened) if one["kind"] == "contradiction"]
 
 
 def test_no_more_is_sent_than_texts_of_memories_that_are_not_private(
     vault: Path,
     model: ScriptedLlm,
-    open_vault: Vault,
+    opened: Vault,
     write: Write,
     near: dict[frozenset[str], float],
 ) -> None:
     write("Own.md", "grotto of mine, zzz qqq\n")
     write("vaultmem/Stray.md", "stray words, zzz qqq\n")
     write("vaultmem/entries/talk/facts/a.md", "---\nid: 1\n---\nentry words, zzz\n")
-    open_vault.write(f"{ODD} {SECRET} {'plugh ' * 400}")
-    hidden = open_vault.write("zzz plover frobnicate")
+    opened.write(f"{ODD} {SECRET} {'plugh ' * 400}")
+    hidden = opened.write("zzz plover frobnicate")
     path = vault / hidden["path"]
     path.write_text(path.read_text().replace("---\n", "---\nPrivate: Yes\n", 1))
-    gone = open_vault.write("zzz dwarvish axe")
-    open_vault.delete(gone["id"])
+    gone = opened.write("zzz dwarvish axe")
+    opened.delete(gone["id"])
     for text_ in (LISBON, PORTO):
-        made = open_vault.write(f"{text_}, in the grotto", category="people")
+        made = opened.write(f"{text_}, in the grotto", category="people")
         file = vault / made["path"]
         file.write_text(file.read_text().replace("---\n", "---\nprivate: true\n", 1))
     near[frozenset((f"{LISBON}, in the grotto", f"{PORTO}, in the grotto"))] = 0.9
-    open_vault.dream(3)
+    opened.dream(3)
     said = sent(model)
     assert "xyzzy" in said
     words = ("grotto", "stray", "entry words", "plover", "dwarvish", SECRET, "vaultmem", str(vault))
@@ -186,16 +186,16 @@ FAILURES = {
 
 @pytest.mark.parametrize("name", FAILURES)
 def test_a_model_that_fails_leaves_the_dream_as_it_is_without_one(
-    model: ScriptedLlm, open_vault: Vault, name: str
+    model: ScriptedLlm, opened: Vault, name: str
 ) -> None:
     model.otherwise = FAILURES[name]
     for said in (ODD, "Anne prefers trains to planes", "Anne lives in Lisbon"):
-        open_vault.write(said)
-    plan = open_vault.dream(3, dry_run=True)
-    report = open_vault.dream(3)
+        opened.write(said)
+    plan = opened.dream(3, dry_run=True)
+    report = opened.dream(3)
     assert report["counts"] == plan["counts"]
     assert report["proposals"] == 0
-    assert open_vault.proposals() == []
+    assert opened.proposals() == []
     trouble = report["model"]["trouble"]
     assert trouble
     assert "\n" not in trouble
@@ -203,24 +203,24 @@ def test_a_model_that_fails_leaves_the_dream_as_it_is_without_one(
 
 
 def test_nothing_is_asked_in_a_dry_run_in_lighter_dreams_and_without_a_model(
-    model: ScriptedLlm, open_vault: Vault, monkeypatch: pytest.MonkeyPatch
+    model: ScriptedLlm, opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    open_vault.write(ODD)
+    opened.write(ODD)
     for level in (1, 2):
-        assert "model" not in open_vault.dream(level)
-    assert "model" not in open_vault.dream(3, dry_run=True)
+        assert "model" not in opened.dream(level)
+    assert "model" not in opened.dream(3, dry_run=True)
     monkeypatch.setenv("VAULTMEM_LLM_BASE_URL", "")
-    with Vault(open_vault.path) as without:
+    with Vault(opened.path) as without:
         assert "model" not in without.dream(3)
     assert model.requests == []
 
 
-def test_only_a_person_decides(model: ScriptedLlm, open_vault: Vault) -> None:
-    open_vault.write(ODD)
+def test_only_a_person_decides(model: ScriptedLlm, opened: Vault) -> None:
+    opened.write(ODD)
     model.otherwise = advice("people")
-    open_vault.dream(3)
-    (one,) = of_model(open_vault)
-    for decide in (open_vault.accept, open_vault.reject):
+    opened.dream(3)
+    (one,) = of_model(opened)
+    for decide in (opened.accept, opened.reject):
         with pytest.raises(UsageError, match="only you"):
             decide(str(one["id"]), by="claude")
-    assert len(of_model(open_vault)) == 1
+    assert len(of_model(opened)) == 1

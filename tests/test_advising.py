@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.advised import LISBON, ODD, PORTO, advice, model, of_model, open_vault, tree
+from tests.advised import LISBON, ODD, PORTO, advice, model, of_model, tree
 from tests.cli_run import ran
 from tests.real_llm import RealLlm
 from tests.scripted_llm import (
@@ -26,7 +26,7 @@ from vaultmem.memories.model import CATEGORIES
 from vaultmem.review.advice import REASON, Doubt, question, read
 from vaultmem_chat.llm import llm
 
-__all__ = ["model", "open_vault"]  # fixtures
+__all__ = ["model"]  # fixtures
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -102,20 +102,20 @@ def test_no_answer_is_too_odd(answer: object, doubts: list[Doubt]) -> None:
 
 
 def test_a_category_is_proposed_and_a_person_decides(
-    vault: Path, model: ScriptedLlm, open_vault: Vault
+    vault: Path, model: ScriptedLlm, opened: Vault
 ) -> None:
-    odd = open_vault.write(ODD)
+    odd = opened.write(ODD)
     model.otherwise = advice("people", reason="it is a name [[x]]\nof a kind")
-    report = open_vault.dream(3)
+    report = opened.dream(3)
     assert report["model"] == {"asked": 1, "summaries": 0, "proposed": 1, "trouble": ""}
-    assert report["proposals"] == 1 == open_vault.waiting()["proposals"]
-    filed = open_vault.read(odd["id"])
+    assert report["proposals"] == 1 == opened.waiting()["proposals"]
+    filed = opened.read(odd["id"])
     assert filed["category"] not in ("inbox", "people"), (
         "what is unsure is filed, and only asked about"
     )
-    assert open_vault.waiting()["findings"] == [], "and no chore of a person"
+    assert opened.waiting()["findings"] == [], "and no chore of a person"
     before = tree(vault)
-    (one,) = of_model(open_vault)
+    (one,) = of_model(opened)
     assert one["kind"] == "classify"
     assert one["path"] == filed["path"]
     evidence = one["evidence"]
@@ -123,38 +123,38 @@ def test_a_category_is_proposed_and_a_person_decides(
     assert "it is a name" in evidence[0]
     assert "scripted" in evidence[0]
     assert not any("[[" in each or "\n" in each for each in evidence)
-    trial = open_vault.accept(str(one["id"]), dry_run=True)
+    trial = opened.accept(str(one["id"]), dry_run=True)
     assert trial["changes"][0]["target"].startswith("vaultmem/people/")
     assert tree(vault) == before
-    done = open_vault.accept(str(one["id"])[:6])
+    done = opened.accept(str(one["id"])[:6])
     assert done["path"].startswith("vaultmem/people/")
-    assert open_vault.read(odd["id"])["category"] == "people"
-    assert open_vault.history(limit=1)[0]["kind"] == "person"
-    open_vault.undo(last=True)
+    assert opened.read(odd["id"])["category"] == "people"
+    assert opened.history(limit=1)[0]["kind"] == "person"
+    opened.undo(last=True)
     assert tree(vault) == before
-    assert open_vault.dream(3)["model"]["asked"] == 0, "who undid it is not asked again"
-    assert of_model(open_vault) == []
+    assert opened.dream(3)["model"]["asked"] == 0, "who undid it is not asked again"
+    assert of_model(opened) == []
 
 
 def test_what_was_rejected_is_never_asked_again(
-    vault: Path, model: ScriptedLlm, open_vault: Vault
+    vault: Path, model: ScriptedLlm, opened: Vault
 ) -> None:
-    odd = open_vault.write(ODD)
+    odd = opened.write(ODD)
     model.otherwise = advice("people")
-    open_vault.dream(3)
-    (one,) = of_model(open_vault)
-    open_vault.reject(str(one["id"]))
-    assert of_model(open_vault) == []
+    opened.dream(3)
+    (one,) = of_model(opened)
+    opened.reject(str(one["id"]))
+    assert of_model(opened) == []
     asked = len(model.chats)
     with Vault(str(vault)) as another:
         another.dream(3)
         another.tag(odd["id"], "x")
         another.dream(3)
     assert len(model.chats) == asked
-    path = vault / open_vault.read(odd["id"])["path"]
+    path = vault / opened.read(odd["id"])["path"]
     path.write_text(path.read_text().replace(ODD, f"{ODD} plugh"))
     _aged(path)
-    open_vault.dream(3)
+    opened.dream(3)
     assert len(model.chats) == asked + 1, "what says something else is another question"
 
 
@@ -168,52 +168,52 @@ def _aged(path: Path) -> None:
 
 
 def test_what_a_model_cannot_tell_is_not_asked_every_night(
-    model: ScriptedLlm, open_vault: Vault
+    model: ScriptedLlm, opened: Vault
 ) -> None:
-    open_vault.write(ODD)
-    open_vault.dream(3)
+    opened.write(ODD)
+    opened.dream(3)
     assert len(model.chats) == 1
-    open_vault.write("Anne prefers trains")
-    open_vault.dream(3)
+    opened.write("Anne prefers trains")
+    opened.dream(3)
     assert len(model.chats) == 1
-    assert of_model(open_vault) == []
-    assert open_vault.waiting()["proposals"] == 0
+    assert of_model(opened) == []
+    assert opened.waiting()["proposals"] == 0
 
 
 def test_a_proposal_about_what_has_changed_is_none(
-    vault: Path, model: ScriptedLlm, open_vault: Vault
+    vault: Path, model: ScriptedLlm, opened: Vault
 ) -> None:
-    odd = open_vault.write(ODD)
+    odd = opened.write(ODD)
     model.otherwise = advice("people")
-    open_vault.dream(3)
-    (one,) = of_model(open_vault)
-    path = vault / open_vault.read(odd["id"])["path"]
+    opened.dream(3)
+    (one,) = of_model(opened)
+    path = vault / opened.read(odd["id"])["path"]
     path.write_text(path.read_text().replace("zzz", "zzz frotz"))
-    assert of_model(open_vault) == []
+    assert of_model(opened) == []
     with pytest.raises(VaultmemError, match="no open proposal"):
-        open_vault.accept(str(one["id"]))
+        opened.accept(str(one["id"]))
     model.otherwise = advice()
     _aged(path)
-    assert open_vault.dream(3)["proposals"] == 0 == open_vault.waiting()["proposals"]
+    assert opened.dream(3)["proposals"] == 0 == opened.waiting()["proposals"]
 
 
 def test_what_an_earlier_dream_filed_is_asked_about_until_somebody_files_it_elsewhere(
-    model: ScriptedLlm, open_vault: Vault
+    model: ScriptedLlm, opened: Vault
 ) -> None:
-    odd = open_vault.write(ODD)
-    open_vault.dream(1)
-    open_vault.dream(1)
-    filed = str(open_vault.read(odd["id"])["category"])
+    odd = opened.write(ODD)
+    opened.dream(1)
+    opened.dream(1)
+    filed = str(opened.read(odd["id"])["category"])
     model.otherwise = advice("people")
-    assert open_vault.dream(3)["model"]["proposed"] == 1
-    open_vault.upgrade(odd["id"], category="project" if filed != "project" else "soul")
-    assert of_model(open_vault) == []
-    assert open_vault.dream(3)["model"]["asked"] == 0, "a person has decided"
+    assert opened.dream(3)["model"]["proposed"] == 1
+    opened.upgrade(odd["id"], category="project" if filed != "project" else "soul")
+    assert of_model(opened) == []
+    assert opened.dream(3)["model"]["asked"] == 0, "a person has decided"
 
 
-def test_answers_about_what_nobody_asked_are_not_kept(open_vault: Vault) -> None:
-    odd, other = open_vault.write(ODD), open_vault.write("Anne prefers trains")
-    open_vault.dream(3)
+def test_answers_about_what_nobody_asked_are_not_kept(opened: Vault) -> None:
+    odd, other = opened.write(ODD), opened.write("Anne prefers trains")
+    opened.dream(3)
     for told in (
         {"id": "0" * 12, "memories": [odd["id"]], "choice": "soul"},
         {"id": "0" * 12, "memories": [odd["id"], other["id"]], "choice": "same"},
@@ -221,13 +221,11 @@ def test_answers_about_what_nobody_asked_are_not_kept(open_vault: Vault) -> None
         {"id": "x", "memories": "all", "choice": "soul"},
         {},
     ):
-        assert open_vault.ask("advise", answers=[told]) == {"proposed": 0, "open": 0}
+        assert opened.ask("advise", answers=[told]) == {"proposed": 0, "open": 0}
 
 
-def test_nobody_waits_while_a_model_thinks(
-    vault: Path, model: ScriptedLlm, open_vault: Vault
-) -> None:
-    open_vault.write(ODD)
+def test_nobody_waits_while_a_model_thinks(vault: Path, model: ScriptedLlm, opened: Vault) -> None:
+    opened.write(ODD)
     written = []
 
     def answer(asked: Arguments) -> Reply:
@@ -236,14 +234,14 @@ def test_nobody_waits_while_a_model_thinks(
         return advice("people")(asked)
 
     model.otherwise = answer
-    assert open_vault.dream(3)["model"]["proposed"] == 1
+    assert opened.dream(3)["model"]["proposed"] == 1
     assert len(written) == 1
 
 
 def test_a_person_sees_the_reason_and_the_remark(
-    vault: Path, model: ScriptedLlm, open_vault: Vault
+    vault: Path, model: ScriptedLlm, opened: Vault
 ) -> None:
-    open_vault.write(ODD)
+    opened.write(ODD)
     model.otherwise = advice("people", reason="sounds like one")
     words = ("--vault", str(vault))
     shown = ran("dream", "--level", "3", "--format", "text", *words)
@@ -254,7 +252,7 @@ def test_a_person_sees_the_reason_and_the_remark(
     (one,) = ran("review", *words, "--json").data["proposals"]
     assert ran("review", one["id"], "--accept", *words, "--json").data["accepted"] is True
     model.otherwise = status(500)
-    open_vault.write("zzz plugh frotz")
+    opened.write("zzz plugh frotz")
     failed = ran("dream", "--level", "3", "--format", "text", *words)
     assert failed.code == 0
     assert failed.err.count("without a model") == 1

@@ -205,7 +205,7 @@ def test_the_words_of_a_model_are_taken_and_its_secrets_are_not() -> None:
 
 
 @pytest.fixture
-def open_vault(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+def opened(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
     monkeypatch.setenv("VAULTMEM_CONVERSATIONS_COMPRESS_AFTER", "2")
     with Vault(str(vault)) as opened:
         yield opened
@@ -245,26 +245,26 @@ def tree(vault: Path) -> dict[str, str]:
 
 
 def test_compressing_is_one_entry_of_the_history_and_can_be_undone(
-    vault: Path, open_vault: Vault
+    vault: Path, opened: Vault
 ) -> None:
     remember(vault, 0, 1, 2)
     before = tree(vault)
-    trial = open_vault.compress(dry_run=True)
+    trial = opened.compress(dry_run=True)
     assert [one["action"] for one in trial["changes"]].count("create") == 1
     assert tree(vault) == before
-    report = open_vault.compress()
+    report = opened.compress()
     assert report["counts"] == {"create": 1, "edit": 2}
     assert "model" not in report
-    assert open_vault.compress()["changes"] == []
-    assert len(open_vault.history(by="compress")) == 1
-    open_vault.undo(last=True)
+    assert opened.compress()["changes"] == []
+    assert len(opened.history(by="compress")) == 1
+    opened.undo(last=True)
     after = {path: said for path, said in tree(vault).items() if "/archive/" not in path}
     assert after == before
-    assert open_vault.compress()["changes"] == [], "what was undone is not done again"
+    assert opened.compress()["changes"] == [], "what was undone is not done again"
 
 
 def test_a_kill_in_the_middle_is_made_good(
-    vault: Path, open_vault: Vault, monkeypatch: pytest.MonkeyPatch
+    vault: Path, opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember(vault, 0, 1, 2)
     with monkeypatch.context() as patch:
@@ -280,31 +280,31 @@ def test_a_kill_in_the_middle_is_made_good(
         patch.setattr(batches, "change", dies)
         patch.setattr(Batches, "close", lambda *_: None)  # as a kill would leave it
         with pytest.raises(KeyboardInterrupt):
-            open_vault.compress()
-    open_vault.compress()
+            opened.compress()
+    opened.compress()
     sums = [said for said in tree(vault).values() if "compression_source=true" in said]
     assert len(sums) == 1
     assert sum("compressed: true" in said for said in tree(vault).values()) == 2
 
 
 def test_what_is_compressed_is_neither_listed_nor_found_unless_asked_for(
-    vault: Path, open_vault: Vault
+    vault: Path, opened: Vault
 ) -> None:
     remember(vault, 0, 1, 2)
     synced(vault)
-    open_vault.compress()
-    open_vault.sync()
-    titles = {one["title"] for one in open_vault.memories()}
+    opened.compress()
+    opened.sync()
+    titles = {one["title"] for one in opened.memories()}
     assert not titles & {"0 0 ", "0 1 "}
     assert len(titles) == 5
-    assert len(open_vault.memories(include_compressed=True)) == 7
+    assert len(opened.memories(include_compressed=True)) == 7
     for words_, many in ((("list",), 5), (("list", "--include-compressed"), 7)):
         assert ran(*words_, "--vault", str(vault), "--json").data["count"] == many
     plain = {one["path"] for one in ran("search", "server", "--min-confidence", "0", "--vault", str(vault), "--json").data["results"]}  # fmt: skip
     whole = {one["path"] for one in ran("search", "server", "--include-compressed", "--min-confidence", "0", "--vault", str(vault), "--json").data["results"]}  # fmt: skip
     assert whole - plain == {"vaultmem/project/0 0 .md"}
-    told = open_vault.recall("server port Anne", top_k=20)["memories"]
-    every = open_vault.recall("server port Anne", top_k=20, include_compressed=True)["memories"]
+    told = opened.recall("server port Anne", top_k=20)["memories"]
+    every = opened.recall("server port Anne", top_k=20, include_compressed=True)["memories"]
     assert {one["path"] for one in every} - {one["path"] for one in told} >= {"vaultmem/project/0 0 .md"}  # fmt: skip
     assert ran("jobs", "run", "check", "--vault", str(vault)).code == 0
 
@@ -313,7 +313,7 @@ def test_what_is_compressed_is_neither_listed_nor_found_unless_asked_for(
 
 
 def test_a_model_sums_up_and_hears_of_nothing_but_the_session(
-    vault: Path, with_model: ScriptedLlm, open_vault: Vault, write: Write
+    vault: Path, with_model: ScriptedLlm, opened: Vault, write: Write
 ) -> None:
     write("Own note.md", "A secret garden of mine.\n")
     remember(vault, 0, 1, 2)
@@ -321,7 +321,7 @@ def test_a_model_sums_up_and_hears_of_nothing_but_the_session(
     path = vault / "vaultmem" / "project" / "0 0 .md"
     path.write_text(path.read_text() + f"Its key is {SECRET}.\n")
     with_model.play(text("Anne moved the server and found a pump."))
-    report = open_vault.compress()
+    report = opened.compress()
     assert report["model"] == {"asked": 1, "summaries": 1, "proposed": 0, "trouble": ""}
     sums = {said for said in tree(vault).values() if "compression_source=true" in said}
     assert len(sums) == 2
@@ -369,13 +369,13 @@ def test_there_are_no_more_calls_than_set_and_the_rest_waits(
 
 
 def test_a_deep_dream_has_the_model_sum_up_and_a_dry_run_asks_nothing(
-    vault: Path, with_model: ScriptedLlm, open_vault: Vault
+    vault: Path, with_model: ScriptedLlm, opened: Vault
 ) -> None:
     remember(vault, 0, 1, 2)
-    assert open_vault.compress(dry_run=True)["changes"]
-    assert open_vault.dream(3, dry_run=True)["changes"]
+    assert opened.compress(dry_run=True)["changes"]
+    assert opened.dream(3, dry_run=True)["changes"]
     for level in (1, 2):
-        open_vault.dream(level)
+        opened.dream(level)
         assert not any("compression_source" in said for said in tree(vault).values())
     assert with_model.requests == []
 
@@ -383,9 +383,9 @@ def test_a_deep_dream_has_the_model_sum_up_and_a_dry_run_asks_nothing(
         return as_json({"answers": []}) if asked.schema_mode else text("Anne moved the server.")
 
     with_model.otherwise = answer  # type: ignore[assignment] # of a reply
-    assert open_vault.dream(3)["model"]["summaries"] == 1
+    assert opened.dream(3)["model"]["summaries"] == 1
     assert any("Anne moved the server." in said for said in tree(vault).values())
-    open_vault.dream(3)
+    opened.dream(3)
     assert len([one for one in with_model.chats if not one.schema_mode]) == 1
 
 

@@ -10,14 +10,12 @@ import pytest
 
 from tests.agent_run import agent_on
 from tests.conftest import Write
-from tests.conversed import fact, final, ids, notes, opened, said
+from tests.conversed import fact, final, ids, notes, said
 from tests.kill_points import kill_everywhere
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, VaultmemError
 from vaultmem.memories.entries import ConversationFiles
 from vaultmem.notes import pages
-
-__all__ = ["opened"]  # fixtures
 
 
 def test_what_people_do_by_hand_is_believed(vault: Path, opened: Vault) -> None:

@@ -9,13 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.conversed import fact, final, ids, notes, opened, said
+from tests.conversed import fact, final, ids, notes, said
 from tests.laws import examples
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.notes import pages
-
-__all__ = ["opened"]  # fixtures
 
 KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
 

@@ -11,12 +11,12 @@ import pytest
 
 from tests.agent_run import agent_on
 from tests.cli_run import one_line, process, tree_hash
-from tests.ingested import LONG, command, memories, opened, other
+from tests.ingested import LONG, command, memories, other
 from tests.kill_points import killed_at
 from vaultmem import Vault
 from vaultmem.exchange import gathering
 
-__all__ = ["opened", "other"]  # fixtures
+__all__ = ["other"]  # fixtures
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
 

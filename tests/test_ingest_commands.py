@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.cli_run import one_line, ran, tree_hash
-from tests.ingested import command, memories, opened, other
+from tests.ingested import command, memories, other
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
 
-__all__ = ["opened", "other"]  # fixtures
+__all__ = ["other"]  # fixtures
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
 

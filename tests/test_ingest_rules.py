@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,6 @@ from vaultmem.exchange.items import without_small_talk
 from vaultmem.exchange.sources import Apart, Passed, Text, Tree
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
-
-
-@pytest.fixture
-def opened(vault: Path) -> Iterator[Vault]:
-    with Vault(str(vault)) as found:
-        yield found
 
 
 def files(root: Path, given: dict[str, str]) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.learned import AT, Scripted, facts, item, opened, turns
+from tests.learned import AT, Scripted, facts, item, turns
 from vaultmem import Vault
 from vaultmem.errors import LlmError
 from vaultmem_chat import summarizer
@@ -14,7 +14,7 @@ from vaultmem_chat.learning import learning
 from vaultmem_chat.learning.learning import Source, take_in, write_down
 from vaultmem_chat.learning.reconcile import neighbours
 
-__all__ = ["opened"]  # fixtures
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
 

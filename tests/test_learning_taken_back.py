@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.learned import AT, Scripted, facts, item, opened, turns
+from tests.learned import AT, Scripted, facts, item, turns
 from vaultmem import Vault
 from vaultmem.memories.conversation import derived_id
 from vaultmem_chat import memory_context
 from vaultmem_chat.learning import learning
 from vaultmem_chat.learning.turn_queue import NOTED
 
-__all__ = ["opened"]  # fixtures
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 
 def test_an_answer_that_goes_on_is_written_whole_and_a_persons_words_stay(opened: Vault) -> None:

@@ -8,19 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import one_line, ran
-from tests.memories_run import FACTS, Write, files, open_vault
+from tests.memories_run import FACTS, Write, files
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.notes import pages
 from vaultmem.notes.frontmatter import split
 
-__all__ = ["open_vault"]  # fixtures
 
-
-def test_a_memory_is_a_note_with_the_title_of_its_first_line(
-    vault: Path, open_vault: Vault
-) -> None:
-    said = open_vault.write("# Anne likes tea\n\nGreen, mostly.", agent="claude", tags=["tea"])
+def test_a_memory_is_a_note_with_the_title_of_its_first_line(vault: Path, opened: Vault) -> None:
+    said = opened.write("# Anne likes tea\n\nGreen, mostly.", agent="claude", tags=["tea"])
     note = vault / "vaultmem" / "inbox" / "Anne likes tea.md"
     front = pages.read("frontmatter", note.read_text())
     assert said["path"] == "vaultmem/inbox/Anne likes tea.md"
@@ -39,15 +35,15 @@ def test_a_memory_is_a_note_with_the_title_of_its_first_line(
     ["../../x", "CON", "x" * 300, "🎉🎉🎉", "\u202eevil\u202c", "key: [a, b", "a---\n---\nb", "---\nid: 1\n---\nbody", "..", "a/b\\c:d*?", "#", "-", "nul.txt", "Привет", "日記"],
 )  # fmt: skip
 def test_any_first_line_gives_a_safe_name_and_the_same_content(
-    vault: Path, open_vault: Vault, given: str
+    vault: Path, opened: Vault, given: str
 ) -> None:
-    said = open_vault.write(given)
+    said = opened.write(given)
     assert said["content"] == given
     found = files(vault)
     assert [*found] == [said["path"]]
     assert said["path"].startswith("vaultmem/inbox/")
     assert len(Path(said["path"]).name.encode()) <= 190
-    assert open_vault.read(said["id"])["content"] == given
+    assert opened.read(said["id"])["content"] == given
 
 
 @pytest.mark.parametrize(
@@ -69,238 +65,236 @@ def test_any_first_line_gives_a_safe_name_and_the_same_content(
     ],
 )
 def test_what_cannot_be_a_memory_is_refused_and_nothing_is_written(
-    vault: Path, open_vault: Vault, about: dict[str, object], says: str
+    vault: Path, opened: Vault, about: dict[str, object], says: str
 ) -> None:
     with pytest.raises(VaultmemError, match=says.replace("+", r"\+")) as caught:
-        open_vault.write(**about)  # type: ignore[arg-type]
+        opened.write(**about)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
     assert not files(vault)
 
 
-def test_what_is_nearly_the_same_or_contradicts_is_said_and_stored(open_vault: Vault) -> None:
-    dark = open_vault.write(FACTS[0])
-    light = open_vault.write("User prefers light mode in every editor")
+def test_what_is_nearly_the_same_or_contradicts_is_said_and_stored(opened: Vault) -> None:
+    dark = opened.write(FACTS[0])
+    light = opened.write("User prefers light mode in every editor")
     assert light["created"]
     assert [one["id"] for one in light["contradicts"]] == [dark["id"]]
     long = "The release needs a tag, a changelog, a green build and two reviews before it goes out"
-    first = open_vault.write(long)
-    near = open_vault.write(long + " to customers")
+    first = opened.write(long)
+    near = opened.write(long + " to customers")
     assert [one["id"] for one in near["similar"]] == [first["id"]]
     assert near["similar"][0]["similarity"] >= 0.7
 
 
-def test_titles_are_unique_in_the_whole_vault(open_vault: Vault, write: Write) -> None:
+def test_titles_are_unique_in_the_whole_vault(opened: Vault, write: Write) -> None:
     write("Projects/Roof.md", "a note of mine")
-    first = open_vault.write("Roof\nneeds slates")
-    second = open_vault.write("roof\nneeds a ladder")
+    first = opened.write("Roof\nneeds slates")
+    second = opened.write("roof\nneeds a ladder")
     titles = {"roof", first["title"].lower(), second["title"].lower()}
     assert len(titles) == 3
-    open_vault.sync()
-    third = open_vault.write("ROOF\nneeds nails")
+    opened.sync()
+    third = opened.write("ROOF\nneeds nails")
     assert third["title"].lower() not in titles
 
 
-def test_of_a_long_text_only_what_is_new_and_matters_becomes_memories(open_vault: Vault) -> None:
+def test_of_a_long_text_only_what_is_new_and_matters_becomes_memories(opened: Vault) -> None:
     minutes = (
         "Anne and Berit met in Lisbon on 3 May 2026 and agreed that the release of vaultmem 2.0 waits for the new "
         "index format. I prefer short meetings, and I always want the minutes the same day, in plain text, please.\n\n"
         "The budget of 4,000 euros for the workshop in October was approved by Carla, who also found the room, and "
         "the deploy branch will be `release/2.0` from now on, as decided with the platform team and with Daniel.\n"
     )
-    said = open_vault.ingest_text(minutes, session_id="s1", source="meeting", by="claude")
+    said = opened.ingest_text(minutes, session_id="s1", source="meeting", by="claude")
     assert [part["result"] for part in said["parts"]] == ["new", "new"]
     assert said["parts"][0]["memory_type"] == "procedural"
-    found = open_vault.memories()
+    found = opened.memories()
     assert {m["source"] for m in found} == {"meeting"}
     assert all(m["importance"] >= 0.3 for m in found)
-    assert open_vault.history()[0]["by"] == "claude"
-    again = open_vault.ingest_text(minutes)
+    assert opened.history()[0]["by"] == "claude"
+    again = opened.ingest_text(minutes)
     assert [part["result"] for part in again["parts"]] == ["known", "known"]
     assert not again["changes"]
-    dull = open_vault.ingest_text("it is what it is and so it goes on and on", dry_run=True)
+    dull = opened.ingest_text("it is what it is and so it goes on and on", dry_run=True)
     assert dull["dry_run"]
 
 
 def test_a_memory_says_where_it_comes_from_and_who_recalled_it(
-    vault: Path, open_vault: Vault, monkeypatch: pytest.MonkeyPatch
+    vault: Path, opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (vault / "House").mkdir()
     (vault / "House/Roof.md").write_text(
         "# Roof\n\nSlate it is. The slates cost 3.50 a piece. Ask Femi.\n"
     )
-    old = open_vault.write("The slates cost 3.20", title="Price of slates")
-    one = open_vault.write("The slates cost 3.50", source="House/Roof.md", replaces=old["id"])
+    old = opened.write("The slates cost 3.20", title="Price of slates")
+    one = opened.write("The slates cost 3.50", source="House/Roof.md", replaces=old["id"])
     first = time.time() - 40 * 86_400
     for day in range(25):
         monkeypatch.setenv("VAULTMEM_NOW", str(first + day * 86_400))
-        open_vault.read(one["id"], by="codex")
-        open_vault.read(one["id"], by="codex")
+        opened.read(one["id"], by="codex")
+        opened.read(one["id"], by="codex")
     monkeypatch.delenv("VAULTMEM_NOW")
-    open_vault.read(one["id"])
-    known = open_vault.ask("read", id=one["id"], provenance=True, counts=False)
+    opened.read(one["id"])
+    known = opened.ask("read", id=one["id"], provenance=True, counts=False)
     assert known["drawn_from"] == {
         "path": "House/Roof.md", "sentence": "The slates cost 3.50 a piece.", "line": 3
     }  # fmt: skip
     assert [each["id"] for each in known["replaced"]] == [old["id"]]
     recalled = [(each["by"], each["times"]) for each in known["recalled"]]
     assert recalled == [("", 1), *[("codex", 2)] * 19], "the newest days"
-    gone = open_vault.ask("read", id=old["id"], provenance=True, deleted=True)
+    gone = opened.ask("read", id=old["id"], provenance=True, deleted=True)
     assert (gone["deleted"], gone["replaced_by"]) == (True, one["id"])
     with pytest.raises(UsageError, match="only you"):
-        open_vault.ask("read", id=one["id"], provenance=True, by="codex")
-    assert "recalled" not in open_vault.read(one["id"], by="codex")
+        opened.ask("read", id=one["id"], provenance=True, by="codex")
+    assert "recalled" not in opened.read(one["id"], by="codex")
     assert "codex" not in (vault / one["path"]).read_text()
 
 
-def test_a_list_narrows_by_every_field(open_vault: Vault) -> None:
-    a = open_vault.write(
-        FACTS[0], agent="claude", project="x", tags="ui,dark", category="preferences"
-    )
-    open_vault.write(FACTS[1], agent="codex", project="y", scope="agent:codex", everywhere=True)
-    assert [m["id"] for m in open_vault.memories(agent="claude")] == [a["id"]]
-    assert [m["id"] for m in open_vault.memories(tags=["UI"])] == [a["id"]]
-    assert [m["id"] for m in open_vault.memories(phase="organized")] == [a["id"]]
-    assert [m["project"] for m in open_vault.memories(everywhere=True)] == ["y"]
-    assert len(open_vault.memories(scope="agent:codex")) == 1
-    assert not open_vault.memories(until="2001-01-01")
-    assert len(open_vault.memories(since="2001-01-01", limit=1)) == 1
-    assert [m["id"] for m in open_vault.memories(words="MODE dark")] == [a["id"]]
+def test_a_list_narrows_by_every_field(opened: Vault) -> None:
+    a = opened.write(FACTS[0], agent="claude", project="x", tags="ui,dark", category="preferences")
+    opened.write(FACTS[1], agent="codex", project="y", scope="agent:codex", everywhere=True)
+    assert [m["id"] for m in opened.memories(agent="claude")] == [a["id"]]
+    assert [m["id"] for m in opened.memories(tags=["UI"])] == [a["id"]]
+    assert [m["id"] for m in opened.memories(phase="organized")] == [a["id"]]
+    assert [m["project"] for m in opened.memories(everywhere=True)] == ["y"]
+    assert len(opened.memories(scope="agent:codex")) == 1
+    assert not opened.memories(until="2001-01-01")
+    assert len(opened.memories(since="2001-01-01", limit=1)) == 1
+    assert [m["id"] for m in opened.memories(words="MODE dark")] == [a["id"]]
     with pytest.raises(VaultmemError, match="must be a day"):
-        open_vault.memories(since="soon")
+        opened.memories(since="soon")
     with pytest.raises(UsageError, match="from 1 to"):
-        open_vault.memories(limit=0)
+        opened.memories(limit=0)
 
 
-def test_a_list_comes_in_parts_and_says_what_there_is(open_vault: Vault) -> None:
-    wrote = [open_vault.write(text)["id"] for text in FACTS[:3]]
-    open_vault.write(FACTS[3], agent="codex", source="House/Roof.md:12", tags="work")
-    open_vault.approve(open_vault.write(FACTS[4], agent="codex", source="roofing")["id"])
-    parts = [open_vault.ask("list", offset=at, limit=2) for at in (0, 2, 4, 6)]
+def test_a_list_comes_in_parts_and_says_what_there_is(opened: Vault) -> None:
+    wrote = [opened.write(text)["id"] for text in FACTS[:3]]
+    opened.write(FACTS[3], agent="codex", source="House/Roof.md:12", tags="work")
+    opened.approve(opened.write(FACTS[4], agent="codex", source="roofing")["id"])
+    parts = [opened.ask("list", offset=at, limit=2) for at in (0, 2, 4, 6)]
     assert [part["count"] for part in parts] == [2, 2, 1, 0]
     assert {part["total"] for part in parts} == {5}
     ids = [m["id"] for part in parts for m in part["memories"]]
-    assert ids == [m["id"] for m in open_vault.memories()]
+    assert ids == [m["id"] for m in opened.memories()]
     assert set(wrote) < set(ids)
-    facets = open_vault.ask("list", limit=1, category="people", facets=True)["facets"]
+    facets = opened.ask("list", limit=1, category="people", facets=True)["facets"]
     assert facets == {"category": {"inbox": 5}, "agent": {"codex": 2}, "tags": {"work": 1}}
-    assert [m["tags"] for m in open_vault.memories(unapproved=True)] == [["work"]]
+    assert [m["tags"] for m in opened.memories(unapproved=True)] == [["work"]]
     for name in ("Roof", "[[roof]]", "House/Roof.md", "Roof.md:3"):
-        assert [m["tags"] for m in open_vault.memories(source=name)] == [["work"]], name
+        assert [m["tags"] for m in opened.memories(source=name)] == [["work"]], name
 
 
-def test_reinforcing_is_for_those_that_can_be(open_vault: Vault) -> None:
-    stable = open_vault.write(FACTS[0], decay="stable")
-    fading = open_vault.write(FACTS[1], decay="contextual")
-    learned = open_vault.write(FACTS[3], decay="reinforceable")
+def test_reinforcing_is_for_those_that_can_be(opened: Vault) -> None:
+    stable = opened.write(FACTS[0], decay="stable")
+    fading = opened.write(FACTS[1], decay="contextual")
+    learned = opened.write(FACTS[3], decay="reinforceable")
     with pytest.raises(
         VaultmemError, match=r"^Memory has stable decay policy, reinforcement has no effect$"
     ):
-        open_vault.reinforce(stable["id"])
+        opened.reinforce(stable["id"])
     with pytest.raises(
         VaultmemError, match=r"^Memory has contextual decay policy, reinforcement is not supported$"
     ):
-        open_vault.reinforce(fading["id"])
-    said = open_vault.reinforce(learned["id"])
+        opened.reinforce(fading["id"])
+    said = opened.reinforce(learned["id"])
     assert [*said] == ["id", "confidence", "last_reinforced_at"]
     assert said["confidence"] == 1.0
 
 
-def test_undo_gives_exact_bytes_and_can_itself_be_undone(vault: Path, open_vault: Vault) -> None:
-    one = open_vault.write(FACTS[0])
+def test_undo_gives_exact_bytes_and_can_itself_be_undone(vault: Path, opened: Vault) -> None:
+    one = opened.write(FACTS[0])
     written = files(vault, "vaultmem")
-    open_vault.tag(one["id"], "ui")
+    opened.tag(one["id"], "ui")
     tagged = files(vault, "vaultmem")
-    open_vault.undo(last=True)
+    opened.undo(last=True)
     assert files(vault, "vaultmem").items() >= written.items()  # beside pages made meanwhile
-    open_vault.undo(redo=True)
+    opened.undo(redo=True)
     assert files(vault, "vaultmem").items() >= tagged.items()
 
 
 def test_each_undo_goes_one_change_further_back_and_each_redo_one_forward(
-    vault: Path, open_vault: Vault
+    vault: Path, opened: Vault
 ) -> None:
     def memories() -> dict[str, bytes]:
         found = files(vault, "vaultmem").items()
         return {path: data for path, data in found if path.startswith("vaultmem/inbox/")}
 
-    one, other = open_vault.write(FACTS[0]), open_vault.write(FACTS[1])
+    one, other = opened.write(FACTS[0]), opened.write(FACTS[1])
     states = [memories()]
     for tag in ("ui", "dark", "old"):
-        open_vault.tag(one["id"], tag)
+        opened.tag(one["id"], tag)
         states.append(memories())
     for wanted in (states[2], states[1]):
-        open_vault.undo(last=True)
+        opened.undo(last=True)
         assert memories() == wanted
-    open_vault.undo(redo=True)
+    opened.undo(redo=True)
     assert memories() == states[2]
     for wanted in (states[1], states[0]):
-        open_vault.undo(last=True)
+        opened.undo(last=True)
         assert memories() == wanted
     for wanted in states[1:]:
-        open_vault.undo(redo=True)
+        opened.undo(redo=True)
         assert memories() == wanted
     with pytest.raises(VaultmemError, match="nothing to do again"):
-        open_vault.undo(redo=True)
+        opened.undo(redo=True)
     (vault / other["path"]).unlink()  # of its writing nothing is left
     for _ in range(4):
-        open_vault.undo(last=True)
-    assert {each["id"] for each in open_vault.memories(deleted=True)} == {one["id"], other["id"]}
+        opened.undo(last=True)
+    assert {each["id"] for each in opened.memories(deleted=True)} == {one["id"], other["id"]}
 
 
 def test_what_was_removed_by_hand_is_listed_and_comes_back_by_its_id(
-    vault: Path, open_vault: Vault
+    vault: Path, opened: Vault
 ) -> None:
-    one = open_vault.write(FACTS[0])
-    other = open_vault.write(FACTS[1])
-    open_vault.delete(other["id"])
+    one = opened.write(FACTS[0])
+    other = opened.write(FACTS[1])
+    opened.delete(other["id"])
     kept = (vault / one["path"]).read_bytes()
     (vault / one["path"]).unlink()
-    listed = open_vault.memories(deleted=True)
+    listed = opened.memories(deleted=True)
     assert sorted(each["id"] for each in listed) == sorted([one["id"], other["id"]])
     assert next(each for each in listed if each["id"] == one["id"])["content"] == one["content"]
-    whys = [each["why"] for each in open_vault.history(one["id"][:8])]
+    whys = [each["why"] for each in opened.history(one["id"][:8])]
     assert whys == ["removed outside vaultmem", f"write {one['title']}"]
     with pytest.raises(NoteNotFoundError, match=f"was deleted; vaultmem restore {one['id'][:8]} "):
-        open_vault.read(one["id"])
-    assert open_vault.restore(one["id"][:8])["id"] == one["id"]
+        opened.read(one["id"])
+    assert opened.restore(one["id"][:8])["id"] == one["id"]
     assert (vault / one["path"]).read_bytes() == kept
-    assert [each["id"] for each in open_vault.memories(deleted=True)] == [other["id"]]
+    assert [each["id"] for each in opened.memories(deleted=True)] == [other["id"]]
     with pytest.raises(VaultmemError, match="is not deleted"):
-        open_vault.restore(one["id"][:8])
+        opened.restore(one["id"][:8])
     (vault / one["path"]).unlink()
-    assert open_vault.restore(one["title"])["id"] == one["id"]
+    assert opened.restore(one["title"])["id"] == one["id"]
     with pytest.raises(NoteNotFoundError, match="not found"):
-        open_vault.restore("Never there")
+        opened.restore("Never there")
 
 
-def test_an_undo_that_cannot_be_names_the_one_before_it(vault: Path, open_vault: Vault) -> None:
-    open_vault.write(FACTS[1])
-    one = open_vault.write(FACTS[0])
-    open_vault.tag(one["id"], "ui")
+def test_an_undo_that_cannot_be_names_the_one_before_it(vault: Path, opened: Vault) -> None:
+    opened.write(FACTS[1])
+    one = opened.write(FACTS[0])
+    opened.tag(one["id"], "ui")
     (vault / one["path"]).unlink()
     said = ran("undo", "--last", "--vault", str(vault))
-    before = open_vault.undo(last=True, dry_run=True)["before"]
+    before = opened.undo(last=True, dry_run=True)["before"]
     assert said.code == 1
     assert one_line(said).count(one["path"]) == 1
     assert one_line(said).endswith(f"; what was done before it: vaultmem undo {before[:8]}")
     assert ran("undo", before[:8], "--vault", str(vault)).code == 0
 
 
-def test_undo_by_name_takes_back_all_that_somebody_did(open_vault: Vault) -> None:
-    kept = open_vault.write(FACTS[0], by="claude")
-    open_vault.write(FACTS[1], by="codex")
-    open_vault.write(FACTS[2], by="codex")
-    said = open_vault.undo(name="codex", since="1h")
+def test_undo_by_name_takes_back_all_that_somebody_did(opened: Vault) -> None:
+    kept = opened.write(FACTS[0], by="claude")
+    opened.write(FACTS[1], by="codex")
+    opened.write(FACTS[2], by="codex")
+    said = opened.undo(name="codex", since="1h")
     assert len(said["undone"]) == 2
-    assert [m["id"] for m in open_vault.memories()] == [kept["id"]]
+    assert [m["id"] for m in opened.memories()] == [kept["id"]]
 
 
-def test_undo_keeps_what_a_person_wrote_since(vault: Path, open_vault: Vault) -> None:
-    one = open_vault.write("First line\n\nMiddle\n\nLast line")
-    open_vault.tag(one["id"], "ui")
+def test_undo_keeps_what_a_person_wrote_since(vault: Path, opened: Vault) -> None:
+    one = opened.write("First line\n\nMiddle\n\nLast line")
+    opened.tag(one["id"], "ui")
     note = vault / one["path"]
     note.write_text(note.read_text().replace("Last line", "Last line, by hand"))
-    tagging = next(c for c in open_vault.history() if c["why"].startswith("tag"))
-    open_vault.undo(tagging["commit"])
+    tagging = next(c for c in opened.history() if c["why"].startswith("tag"))
+    opened.undo(tagging["commit"])
     assert "Last line, by hand" in note.read_text()
     assert "ui" not in note.read_text()

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.memories_run import FACTS, Write, files, open_vault
+from tests.memories_run import FACTS, Write, files
 from tests.stand_in_agent import agent_for
 from vaultmem import Vault
 from vaultmem.notes import pages
 from vaultmem.progress import heard_by
-
-__all__ = ["open_vault"]  # fixtures
 
 
 def texts(vault: Path) -> str:
@@ -29,56 +27,54 @@ def aged(vault: Path, path: str, days: float) -> None:
     os.utime(vault / path, (at, at))
 
 
-def test_a_dream_files_what_is_plain_and_says_why(
-    vault: Path, open_vault: Vault, write: Write
-) -> None:
+def test_a_dream_files_what_is_plain_and_says_why(vault: Path, opened: Vault, write: Write) -> None:
     write("Mine.md", "[[Nowhere]] and dark mode")
-    open_vault.sync()
+    opened.sync()
     outside = {
         path: data for path, data in files(vault).items() if not path.startswith("vaultmem/")
     }
     for fact in FACTS:
-        open_vault.write(fact)
+        opened.write(fact)
     before = files(vault)
-    shown = open_vault.dream(1, dry_run=True)
+    shown = opened.dream(1, dry_run=True)
     assert files(vault) == before
-    done = open_vault.dream(1)
+    done = opened.dream(1)
     assert [c["target"] for c in done["changes"]] == [c["target"] for c in shown["changes"]]
-    filed = {m["content"]: m["category"] for m in open_vault.memories()}
+    filed = {m["content"]: m["category"] for m in opened.memories()}
     assert filed[FACTS[0]] == "preferences"
     assert filed[FACTS[1]] == "decisions"
     assert filed[FACTS[3]] == "lessons"
     assert all(change["why"] for change in done["changes"])
-    assert not open_vault.dream(1)["changes"]
-    assert not open_vault.dream(3)["changes"]
+    assert not opened.dream(1)["changes"]
+    assert not opened.dream(3)["changes"]
     now = files(vault)
     assert {path: now[path] for path in outside} == outside
 
 
-def test_what_was_undone_is_not_done_again(open_vault: Vault, vault: Path) -> None:
-    one = open_vault.write(FACTS[0])
-    open_vault.dream(1)
-    open_vault.undo(last=True)
-    assert not open_vault.dream(1)["changes"]
-    assert open_vault.read(one["id"])["category"] == "inbox"
-    open_vault.tag(one["id"], "ui")
+def test_what_was_undone_is_not_done_again(opened: Vault, vault: Path) -> None:
+    one = opened.write(FACTS[0])
+    opened.dream(1)
+    opened.undo(last=True)
+    assert not opened.dream(1)["changes"]
+    assert opened.read(one["id"])["category"] == "inbox"
+    opened.tag(one["id"], "ui")
     (vault / one["path"]).write_text((vault / one["path"]).read_text() + "more of it\n")
     aged(vault, one["path"], 1)
-    assert open_vault.dream(1)["changes"]
+    assert opened.dream(1)["changes"]
 
 
-def test_what_people_do_by_hand_is_understood(vault: Path, open_vault: Vault, write: Write) -> None:
+def test_what_people_do_by_hand_is_understood(vault: Path, opened: Vault, write: Write) -> None:
     write(
         "vaultmem/inbox/Dropped in.md", "We decided to buy the red one instead of the blue one.\n"
     )
     aged(vault, "vaultmem/inbox/Dropped in.md", 1)
-    moved = open_vault.write(FACTS[2])
+    moved = opened.write(FACTS[2])
     target = vault / "vaultmem" / "people" / Path(moved["path"]).name
     target.parent.mkdir(parents=True)
     (vault / moved["path"]).rename(target)
     aged(vault, target.relative_to(vault).as_posix(), 1)
-    open_vault.dream(1)
-    found = {m["title"]: m for m in open_vault.memories()}
+    opened.dream(1)
+    found = {m["title"]: m for m in opened.memories()}
     assert found["Dropped in"]["category"] == "decisions"
     assert found[moved["title"]]["category"] == "people"
     assert found[moved["title"]]["id"] == moved["id"]
@@ -101,12 +97,12 @@ class Heard:
 
 
 @pytest.mark.parametrize("by_agent", [False, True])
-def test_who_waits_hears_how_far_a_dream_is(vault: Path, open_vault: Vault, by_agent: bool) -> None:
+def test_who_waits_hears_how_far_a_dream_is(vault: Path, opened: Vault, by_agent: bool) -> None:
     for fact in FACTS[:3]:
-        open_vault.write(fact)
+        opened.write(fact)
     heard = Heard()
     with agent_for(vault) if by_agent else nullcontext(), heard_by(heard):
-        open_vault.dream(2)
+        opened.dream(2)
     names = {name for name, _, _ in heard.stages}
     if by_agent:  # which does not pass on every line
         assert names
@@ -115,61 +111,61 @@ def test_who_waits_hears_how_far_a_dream_is(vault: Path, open_vault: Vault, by_a
         assert all(done == total for _, total, done in heard.stages)
 
 
-def test_merging_keeps_every_word_and_every_link(vault: Path, open_vault: Vault) -> None:
+def test_merging_keeps_every_word_and_every_link(vault: Path, opened: Vault) -> None:
     text = "The release needs a tag, a changelog, a green build and two reviews before it goes out, and a cake for all"
-    a = open_vault.write(text, category="project")
-    b = open_vault.write(text + "\n\nand somebody has to hum\n", category="project", tags=["hum"])
-    c = open_vault.write(f"See [[{b['title']}]] before Friday", category="project")
+    a = opened.write(text, category="project")
+    b = opened.write(text + "\n\nand somebody has to hum\n", category="project", tags=["hum"])
+    c = opened.write(f"See [[{b['title']}]] before Friday", category="project")
     words = set(texts(vault).split())
-    open_vault.read(a["id"])
-    open_vault.dream(2)
-    alive = {m["id"]: m for m in open_vault.memories()}
+    opened.read(a["id"])
+    opened.dream(2)
+    alive = {m["id"]: m for m in opened.memories()}
     assert set(alive) == {a["id"], c["id"]}
     assert "somebody has to hum" in alive[a["id"]]["content"]
     assert alive[a["id"]]["tags"] == ["hum"]
     assert a["id"] in alive[c["id"]]["links"] or a["title"] in alive[c["id"]]["content"]
     assert {word for word in words if word.isalpha()} <= set(texts(vault).split())
-    assert not open_vault.dream(2)["changes"]
+    assert not opened.dream(2)["changes"]
 
 
-def test_old_inbox_memories_end_and_stable_ones_stay(vault: Path, open_vault: Vault) -> None:
+def test_old_inbox_memories_end_and_stable_ones_stay(vault: Path, opened: Vault) -> None:
     old, stable = (
-        open_vault.write("Session: looked for the leak"),
-        open_vault.write(FACTS[0], category="preferences"),
+        opened.write("Session: looked for the leak"),
+        opened.write(FACTS[0], category="preferences"),
     )
-    fact = open_vault.write("The demo server runs on port 8100", category="project")
-    faded = open_vault.write("Fixed the demo server on 3 May", category="project")
+    fact = opened.write("The demo server runs on port 8100", category="project")
+    faded = opened.write("Fixed the demo server on 3 May", category="project")
     for one in (old, stable, fact, faded):
         note = vault / one["path"]
         note.write_text(
             note.read_text().replace("2026", "2020").replace(time.strftime("%Y"), "2020")
         )
         aged(vault, one["path"], 400)
-    assert [c["id"] for c in open_vault.expire()["changes"]] == [old["id"]]
-    assert [c["id"] for c in open_vault.decay()["changes"]] == [faded["id"]]
-    assert not open_vault.consolidate()["changes"]
-    assert {m["id"] for m in open_vault.memories()} == {stable["id"], fact["id"]}
+    assert [c["id"] for c in opened.expire()["changes"]] == [old["id"]]
+    assert [c["id"] for c in opened.decay()["changes"]] == [faded["id"]]
+    assert not opened.consolidate()["changes"]
+    assert {m["id"] for m in opened.memories()} == {stable["id"], fact["id"]}
 
 
 def test_dreams_only_propose_changes_to_notes_and_remember_what_was_rejected(
-    vault: Path, open_vault: Vault, write: Write
+    vault: Path, opened: Vault, write: Write
 ) -> None:
     write(
         "Garden plan.md", "Beans along the fence, and the compost behind the shed, as last year.\n"
     )
     write("Index.md", "See [[Garden plam|the plan]] and the [[Garden plan]].\n")
-    open_vault.sync()
+    opened.sync()
     before = files(vault)
-    open_vault.dream(3)
+    opened.dream(3)
     assert files(vault) == before
-    broken = [p for p in open_vault.proposals() if p["kind"] == "broken-link"]
+    broken = [p for p in opened.proposals() if p["kind"] == "broken-link"]
     assert [(p["path"], p["old"], p["new"]) for p in broken] == [
         ("Index.md", "Garden plam", "Garden plan")
     ]
     assert "+See [[Garden plan|the plan]]" in broken[0]["diff"]
-    open_vault.reject(broken[0]["id"])
-    open_vault.dream(3)
-    assert not [p for p in open_vault.proposals() if p["kind"] == "broken-link"]
+    opened.reject(broken[0]["id"])
+    opened.dream(3)
+    assert not [p for p in opened.proposals() if p["kind"] == "broken-link"]
     told = {
         path: data for path, data in files(vault).items() if not path.startswith("vaultmem/sync/")
     }
@@ -177,19 +173,19 @@ def test_dreams_only_propose_changes_to_notes_and_remember_what_was_rejected(
 
 
 def test_an_accepted_proposal_changes_that_place_and_can_be_undone(
-    open_vault: Vault, write: Write
+    opened: Vault, write: Write
 ) -> None:
     write(
         "Garden plan.md", "Beans along the fence, and the compost behind the shed, as last year.\n"
     )
     note = write("Index.md", b"\xef\xbb\xbfSee [[Garden plam|the plan]].\r\nMore\r\n")
     before = note.read_bytes()
-    open_vault.sync()
-    open_vault.dream(3)
-    broken = [p for p in open_vault.proposals() if p["kind"] == "broken-link"]
-    open_vault.accept(broken[0]["id"])
+    opened.sync()
+    opened.dream(3)
+    broken = [p for p in opened.proposals() if p["kind"] == "broken-link"]
+    opened.accept(broken[0]["id"])
     assert note.read_bytes() == before.replace(b"plam", b"plan")
-    open_vault.undo(last=True)
+    opened.undo(last=True)
     assert note.read_bytes() == before
 
 
@@ -232,11 +228,11 @@ def test_in_a_logseq_graph_a_title_with_dots_is_read_as_it_is(graph: Path) -> No
         assert vault.read(other["id"])["links"] == [said["id"]]
 
 
-def test_what_a_deep_dream_finds_is_kept_under_the_paths_of_after_it(open_vault: Vault) -> None:
-    open_vault.write("I prefer dark mode in the editor")
-    open_vault.write("I prefer light mode in the editor", source="https://example.org")
-    said = open_vault.dream(3)
+def test_what_a_deep_dream_finds_is_kept_under_the_paths_of_after_it(opened: Vault) -> None:
+    opened.write("I prefer dark mode in the editor")
+    opened.write("I prefer light mode in the editor", source="https://example.org")
+    said = opened.dream(3)
     found = [one for one in said["findings"] if one["kind"] == "contradiction"]
     assert found[0]["subject"].startswith("vaultmem/preferences/")
-    waits = [one["subject"] for one in open_vault.waiting()["findings"]]
+    waits = [one["subject"] for one in opened.waiting()["findings"]]
     assert found[0]["subject"] in waits

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,12 +14,6 @@ from vaultmem.notes.frontmatter import split
 
 Write = Callable[..., Path]
 PLAIN = "We decided to use Postgres for billing instead of MySQL"
-
-
-@pytest.fixture
-def opened(vault: Path) -> Iterator[Vault]:
-    with Vault(str(vault)) as found:
-        yield found
 
 
 @pytest.mark.parametrize("kind", ["symlink", "hard link", "own note", "folder", "fifo"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -21,12 +21,6 @@ Write = Callable[..., Path]
 BODY = "Beans along the fence, and the compost behind the shed, as it was in the year before.\n"
 
 
-@pytest.fixture
-def open_vault(vault: Path) -> Iterator[Vault]:
-    with Vault(str(vault)) as opened:
-        yield opened
-
-
 def proposed(vault: Vault, kind: str) -> list[tuple[str, str]]:
     """What a deep dream proposes of a kind: which note, and what would stand there."""
     vault.sync()
@@ -37,7 +31,7 @@ def proposed(vault: Vault, kind: str) -> list[tuple[str, str]]:
 
 
 def test_a_note_of_many_megabytes_is_left_alone(
-    open_vault: Vault, write: Write, monkeypatch: pytest.MonkeyPatch
+    opened: Vault, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody reads it line by line, and a dream would take minutes to."""
     write("Garden diary.md", BODY)
@@ -53,7 +47,7 @@ def test_a_note_of_many_megabytes_is_left_alone(
         return note
 
     monkeypatch.setattr(proposals.Finder, "_note", note)  # no name that a later module imports
-    assert proposed(open_vault, "broken-link") == proposed(open_vault, "mention") == []
+    assert proposed(opened, "broken-link") == proposed(opened, "mention") == []
     assert max(read) < 2 * len(BODY)
 
 
@@ -95,15 +89,13 @@ def test_of_two_titles_that_are_equally_near_none_is_meant() -> None:
     assert Titles(["Garden plan", "Gardenplan"]).nearest("Garden plam") == ("Garden plan",)
 
 
-def test_links_to_days_and_links_in_templates_stay_as_they_are(
-    open_vault: Vault, write: Write
-) -> None:
+def test_links_to_days_and_links_in_templates_stay_as_they_are(opened: Vault, write: Write) -> None:
     write("Garden plan.md", BODY)
     write("2022-12-06.md", BODY)
     write("Index.md", "[[2022-12-04]] [[Dec 6th, 2022]] [[Gardenplan]]\n")
     write("Forms/Daily.md", "[[Gardenplan]] of {{date}}\n")
     write("Templates/Week.md", "[[Gardenplan]]\n")
-    assert proposed(open_vault, "broken-link") == [("Index.md", "Garden plan")]
+    assert proposed(opened, "broken-link") == [("Index.md", "Garden plan")]
 
 
 @pytest.mark.parametrize(
@@ -126,28 +118,28 @@ def test_words_are_names_only_where_they_are_meant_so(line: str, found: list[str
     assert [name.title for name in names_in(line, line, wanted)] == found
 
 
-def test_mentions_are_proposed_in_ordinary_notes_only(open_vault: Vault, write: Write) -> None:
+def test_mentions_are_proposed_in_ordinary_notes_only(opened: Vault, write: Write) -> None:
     write("Garden plan.md", BODY)
     text = "We spoke of the garden plan.\n"
     write("Meeting.md", text)
     write("Templates/Meeting of.md", text)
     write("Forms/Note.md", f"---\nday: {{{{date}}}}\n---\n{text}")
     write("Board.md", f"---\nkanban-plugin: board\n---\n{text}")
-    assert proposed(open_vault, "mention") == [("Meeting.md", "[[garden plan]]")]
+    assert proposed(opened, "mention") == [("Meeting.md", "[[garden plan]]")]
 
 
 def test_a_note_that_says_the_same_goes_only_where_nothing_links_to_it(
-    open_vault: Vault, write: Write
+    opened: Vault, write: Write
 ) -> None:
     write("A/Beans.md", BODY)
     write("B/Beans too.md", BODY)
     write("Linked.md", BODY + "More.\n")
     write("Linked too.md", BODY + "More.\n")
     write("Index.md", "[[Linked]] and [[Linked too]] and [[B/Beans too]]\n")
-    assert proposed(open_vault, "duplicate") == [("A/Beans.md", "B/Beans too.md")]
+    assert proposed(opened, "duplicate") == [("A/Beans.md", "B/Beans too.md")]
 
 
-def test_what_says_nothing_and_templates_are_no_duplicates(open_vault: Vault, write: Write) -> None:
+def test_what_says_nothing_and_templates_are_no_duplicates(opened: Vault, write: Write) -> None:
     empty = f"---\ntags: [{'a, ' * 60}a]\n---\nshort\n"
     form = "# {{title}}\n" + BODY
     for folder, text in (("Music", empty), ("Forms", form), ("Templates", BODY), ("模板", BODY)):
@@ -156,87 +148,87 @@ def test_what_says_nothing_and_templates_are_no_duplicates(open_vault: Vault, wr
     write("Own/One.md", BODY + "Own.\n")
     write("Own/Two.md", BODY + "Own.\n")
     write(".obsidian/templates.json", '{"folder": "Own"}')
-    assert proposed(open_vault, "duplicate") == []
+    assert proposed(opened, "duplicate") == []
 
 
 def test_a_note_that_was_put_away_is_no_memory_and_comes_back_as_it_was(
-    vault: Path, open_vault: Vault, write: Write
+    vault: Path, opened: Vault, write: Write
 ) -> None:
     write("A/Beans.md", BODY)
     gone = write("A/deep/Beans.md", BODY)
-    assert proposed(open_vault, "duplicate") == [("A/deep/Beans.md", "A/Beans.md")]
-    (one,) = open_vault.proposals()
-    assert open_vault.accept(one["id"])["path"] == "vaultmem/archive/notes/A/deep/Beans.md"
+    assert proposed(opened, "duplicate") == [("A/deep/Beans.md", "A/Beans.md")]
+    (one,) = opened.proposals()
+    assert opened.accept(one["id"])["path"] == "vaultmem/archive/notes/A/deep/Beans.md"
     assert not gone.exists()
     assert (vault / "vaultmem/archive/notes/A/deep/Beans.md").read_text() == BODY
-    assert open_vault.memories(deleted=True) == []
-    open_vault.dream(3)
-    open_vault.undo(last=True)
+    assert opened.memories(deleted=True) == []
+    opened.dream(3)
+    opened.undo(last=True)
     assert gone.read_text() == BODY
 
 
-def test_what_was_rejected_stays_so_when_its_line_changes(open_vault: Vault, write: Write) -> None:
+def test_what_was_rejected_stays_so_when_its_line_changes(opened: Vault, write: Write) -> None:
     """A task that is done, another link of the line that is mended: the proposal is the same."""
     write("Garden diary.md", BODY)
     write("Compost heap.md", "Cold.\n")
     write("Plan.md", "- [ ] Read [[Gardne diary]] of last year\nThe Compost heap is cold\n")
-    assert proposed(open_vault, "broken-link")
-    assert proposed(open_vault, "mention")
-    for each in open_vault.proposals():
-        open_vault.reject(each["id"])
+    assert proposed(opened, "broken-link")
+    assert proposed(opened, "mention")
+    for each in opened.proposals():
+        opened.reject(each["id"])
     write("Plan.md", "- [x] Read [[Gardne diary]] again\nThe Compost heap is warm\n")
-    assert proposed(open_vault, "broken-link") == proposed(open_vault, "mention") == []
+    assert proposed(opened, "broken-link") == proposed(opened, "mention") == []
 
 
-def test_each_of_several_same_links_is_mended(open_vault: Vault, write: Write) -> None:
+def test_each_of_several_same_links_is_mended(opened: Vault, write: Write) -> None:
     write("Garden diary.md", BODY)
     note = write("Plan.md", "[[Gardne diary]], [[Gardne diary]]\n\n[[Gardne diary]]\n")
-    while found := proposed(open_vault, "broken-link"):
+    while found := proposed(opened, "broken-link"):
         assert set(found) == {("Plan.md", "Garden diary")}
-        open_vault.accept(open_vault.proposals()[0]["id"])
+        opened.accept(opened.proposals()[0]["id"])
     assert note.read_text() == "[[Garden diary]], [[Garden diary]]\n\n[[Garden diary]]\n"
 
 
 def test_a_rule_decides_on_all_of_a_kind_and_can_be_taken_back(
-    vault: Path, open_vault: Vault, write: Write
+    vault: Path, opened: Vault, write: Write
 ) -> None:
     for name in ("Beans", "Peas"):
         write(f"A/{name}.md", BODY + name)
         write(f"A/deep/{name}.md", BODY + name)
-    assert len(proposed(open_vault, "duplicate")) == 2
-    open_vault.rule("duplicate", "never")
-    assert open_vault.ask("proposals")["proposals"] == []
-    assert open_vault.waiting()["proposals"] == 0
-    open_vault.rule("duplicate", "ask")
-    one, _ = open_vault.proposals()
-    assert open_vault.rule("duplicate", "always")["rules"] == {"duplicate": "always"}
+    assert len(proposed(opened, "duplicate")) == 2
+    opened.rule("duplicate", "never")
+    assert opened.ask("proposals")["proposals"] == []
+    assert opened.waiting()["proposals"] == 0
+    opened.rule("duplicate", "ask")
+    one, _ = opened.proposals()
+    assert opened.rule("duplicate", "always")["rules"] == {"duplicate": "always"}
     with pytest.raises(UsageError, match="only you"):
-        open_vault.rule("mention", "always", by="claude")
-    for decide in (open_vault.accept, open_vault.reject):
+        opened.rule("mention", "always", by="claude")
+    for decide in (opened.accept, opened.reject):
         with pytest.raises(UsageError, match="only you can decide"):
             decide(str(one["id"]), by="claude")
-    open_vault.reject(one["id"])
-    assert proposed(open_vault, "duplicate") == []
+    opened.reject(one["id"])
+    assert proposed(opened, "duplicate") == []
     kept = [path for path in ("A/deep/Beans.md", "A/deep/Peas.md") if (vault / path).exists()]
     assert kept == [one["path"]], "what was rejected before stays"
-    (done,) = [each for each in open_vault.history() if each["why"].startswith("always duplicate")]
+    (done,) = [each for each in opened.history() if each["why"].startswith("always duplicate")]
     assert (done["by"], done["kind"]) == ("dream", "job")
-    open_vault.undo(done["commit"])
-    assert proposed(open_vault, "duplicate") == [], "what was undone is not made again"
+    opened.undo(done["commit"])
+    assert proposed(opened, "duplicate") == [], "what was undone is not made again"
     assert (vault / "A/deep/Beans.md").exists()
     assert (vault / "A/deep/Peas.md").exists()
 
 
 def test_a_duplicate_that_is_linked_to_by_now_stays(
-    vault: Path, open_vault: Vault, write: Write
+    vault: Path, opened: Vault, write: Write
 ) -> None:
     write("A/Beans.md", BODY)
     write("A/deep/Beans too.md", BODY)
-    assert proposed(open_vault, "duplicate") == [("A/deep/Beans too.md", "A/Beans.md")]
+    assert proposed(opened, "duplicate") == [("A/deep/Beans too.md", "A/Beans.md")]
     write("Index.md", "[[Beans too]]\n")
-    open_vault.sync()
-    assert open_vault.proposals() == []
-    assert open_vault.waiting()["proposals"] >= 0
+    opened.sync()
+    assert opened.proposals() == []
+    assert opened.waiting()["proposals"] >= 0
     assert (vault / "A/deep/Beans too.md").exists()
 
 
@@ -260,19 +252,19 @@ def linked(write: Write, count: int) -> None:
 
 
 def test_ten_orphans_at_most_are_proposed_those_with_the_nearest_neighbours(
-    open_vault: Vault, write: Write, monkeypatch: pytest.MonkeyPatch
+    opened: Vault, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     linked(write, 25)
     for number in range(14):
         write(f"Alone {number:02}.md", f"Number {number}. " + BODY * 4)
     near_to_all(monkeypatch, {f"Alone {number:02}": 0.85 + number / 50 for number in range(14)})
-    found = proposed(open_vault, "orphan")
+    found = proposed(opened, "orphan")
     assert [path for path, _ in found] == [f"Alone {number:02}.md" for number in range(4, 14)]
     assert all(new.endswith("\n\nRelated: [[Hub]]") for _, new in found)
 
 
 def test_no_neighbours_for_forms_days_attachments_and_short_notes(
-    open_vault: Vault, write: Write, monkeypatch: pytest.MonkeyPatch
+    opened: Vault, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     linked(write, 25)
     write(".obsidian/app.json", '{"attachmentFolderPath": "Media"}')
@@ -283,15 +275,15 @@ def test_no_neighbours_for_forms_days_attachments_and_short_notes(
     write("Form of.md", long + "{{date}}")
     write("Alone.md", long)
     near_to_all(monkeypatch, {"Far": 0.8})
-    assert [path for path, _ in proposed(open_vault, "orphan")] == ["Alone.md"]
+    assert [path for path, _ in proposed(opened, "orphan")] == ["Alone.md"]
 
 
 @pytest.mark.parametrize(("links", "alone"), [(10, 3), (20, 30)])
 def test_in_small_vaults_and_where_notes_are_hardly_linked_no_orphan_is_proposed(
-    open_vault: Vault, write: Write, monkeypatch: pytest.MonkeyPatch, links: int, alone: int
+    opened: Vault, write: Write, monkeypatch: pytest.MonkeyPatch, links: int, alone: int
 ) -> None:
     linked(write, links)
     for number in range(alone):
         write(f"Alone {number:02}.md", f"Number {number}. " + BODY * 4)
     near_to_all(monkeypatch, {})
-    assert proposed(open_vault, "orphan") == []
+    assert proposed(opened, "orphan") == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -16,13 +15,6 @@ from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.notes.frontmatter import split
 from vaultmem.text import recurrence
 from vaultmem_languages import reminder_phrase
-
-
-@pytest.fixture
-def opened(vault: Path) -> Iterator[Vault]:
-    with Vault(str(vault)) as found:
-        yield found
-
 
 NOW = dt.datetime(2026, 11, 21, 10, tzinfo=ZoneInfo("Europe/Berlin"))
 PHRASES = [

@@ -11,7 +11,7 @@ import pytest
 
 from tests.agent_run import until
 from tests.learned import Scripted
-from tests.worker_run import _seconds, facts, opened, said, speak
+from tests.worker_run import _seconds, facts, said, speak
 from vaultmem import Vault
 from vaultmem.adapter.services import Question
 from vaultmem.client import AgentError
@@ -22,7 +22,7 @@ from vaultmem_chat.learning.learning import Learned
 from vaultmem_chat.learning.turn_queue import Item, Turns
 from vaultmem_chat.learning.worker import Worker
 
-__all__ = ["opened"]  # fixtures
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 
 def test_what_waits_is_remembered_in_order_and_gone_from_the_queue(opened: Vault) -> None:

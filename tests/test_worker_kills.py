@@ -17,7 +17,7 @@ import pytest
 
 from tests.agent_run import agent_on, until
 from tests.kill_points import kill_everywhere
-from tests.worker_run import facts, opened, said, speak
+from tests.worker_run import facts, said, speak
 from vaultmem import Vault
 from vaultmem.adapter.services import Question
 from vaultmem.errors import VaultmemError
@@ -25,7 +25,7 @@ from vaultmem.vault.write import create as real_create
 from vaultmem_chat.learning import worker as working
 from vaultmem_chat.learning.worker import Worker
 
-__all__ = ["opened"]  # fixtures
+pytestmark = pytest.mark.usefixtures("without_a_model")
 
 ROOT = Path(__file__).parents[1]
 

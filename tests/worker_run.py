@@ -4,21 +4,9 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from vaultmem import Vault
 from vaultmem_chat.learning.worker import Worker
-
-
-@pytest.fixture
-def opened(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
-    with Vault(str(vault)) as found:
-        yield found
-
 
 _seconds = (time.time() - 300 + number for number in itertools.count())
 
