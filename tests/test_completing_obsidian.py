@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.stand_in_files import Files
 from vaultmem.adapter import Completion, Note, Task
 from vaultmem.notes.frontmatter import split
 from vaultmem.text.recurrence import next_day
@@ -18,26 +16,10 @@ DONE = Completion("2026-11-22T10:00", next_day)
 PLUGIN = ".obsidian/plugins/obsidian-tasks-plugin/data.json"
 
 
-@dataclass
-class Files:
-    """The settings of a vault."""
-
-    kept: dict[str, bytes] = field(default_factory=dict)
-
-    def exists(self, path: str) -> bool:
-        return path in self.kept
-
-    def read(self, path: str) -> bytes | None:
-        return self.kept.get(path)
-
-
 def rules(settings: dict[str, object] | None = None) -> ObsidianRules:
     """A vault without the Tasks plugin, or with these settings of it."""
-    kept = {}
-    if settings is not None:
-        kept[PLUGIN] = json.dumps(settings).encode()
-        kept[".obsidian/community-plugins.json"] = b'["obsidian-tasks-plugin"]'
-    return ObsidianDialect().open(Files(kept))
+    enabled = {".obsidian/community-plugins.json": ["obsidian-tasks-plugin"], PLUGIN: settings}
+    return ObsidianDialect().open(Files(None if settings is None else enabled))
 
 
 BARE, WITH_PLUGIN = rules(), rules({})

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import is_linear
+from tests.stand_in_files import Files
 from vaultmem.adapter import FrontMatter, Note
 from vaultmem.notes.frontmatter import split
 from vaultmem.text.sanitize import fill
@@ -208,22 +209,10 @@ def test_resolve_prefers_the_file_of_that_name_then_the_order() -> None:
 
 
 def test_dialect_and_uri() -> None:
-    class Graph:
-        def exists(self, path: str) -> bool:
-            return path == "logseq/config.edn"
-
-        def read(self, path: str) -> bytes | None:
-            return b"{:file/name-format :triple-lowbar}" if self.exists(path) else None
-
-    class Other:
-        def exists(self, path: str) -> bool:
-            return path == ".obsidian"
-
-        def read(self, path: str) -> bytes | None:
-            return None if path else b""
-
-    assert (dialect.claims(Graph()), dialect.claims(Other())) == (2, 0)
-    lowbar, legacy = dialect.open(Graph()), dialect.open(Other())
+    graph = Files({"logseq/config.edn": b"{:file/name-format :triple-lowbar}"})
+    other = Files({".obsidian/app.json": b""})
+    assert (dialect.claims(graph), dialect.claims(other)) == (2, 0)
+    lowbar, legacy = dialect.open(graph), dialect.open(other)
     assert lowbar.fingerprint != legacy.fingerprint
     assert legacy.parse("pages/a.b.md", "", FrontMatter({}, None, 0)).title == "a/b"
     mirrored = legacy.parse(

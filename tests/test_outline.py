@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.laws import examples
+from tests.stand_in_files import Files
 from vaultmem.adapter import FrontMatter
 from vaultmem.notes.logseq_properties import from_outline, to_outline
 from vaultmem.text.similarity import content_hash, normal
@@ -49,16 +50,8 @@ def test_every_line_of_an_outline_belongs_to_a_block(content: str) -> None:
     assert all(
         not line or line.lstrip("\t").startswith(("- ", "  ")) or line == "-" for line in lines
     )
-    note = dialect.open(_Nothing()).parse("pages/x.md", page, FrontMatter({}, None, 0))
+    note = dialect.open(Files()).parse("pages/x.md", page, FrontMatter({}, None, 0))
     assert not note.properties or "::" in content
-
-
-class _Nothing:
-    def exists(self, path: str) -> bool:  # noqa: ARG002 - the protocol
-        return False
-
-    def read(self, path: str) -> bytes | None:  # noqa: ARG002 - the protocol
-        return None
 
 
 @given(st.lists(LINES | st.text(max_size=6), max_size=12).map("\n".join))

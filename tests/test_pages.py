@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.laws import examples
+from tests.stand_in_files import Files
 from vaultmem.adapter import Value
 from vaultmem.errors import FrontMatterError
 from vaultmem.notes import frontmatter, pages
@@ -126,19 +127,11 @@ def test_a_logseq_page_is_spelled_as_logseq_does() -> None:
         data
         == b"tags:: a, b\nalias:: Chai\nid:: 4f3c\ncreated-at:: 2026-11-22\n\n- Tea\n\t- green\n"
     )
-    note = dialect.open(_Nothing()).parse(
+    note = dialect.open(Files()).parse(
         "pages/Tea.md", data.decode(), frontmatter.split(data.decode())
     )
     assert note.aliases == ("Chai",)
     assert note.tags == ("a", "b")
-
-
-class _Nothing:
-    def exists(self, path: str) -> bool:  # noqa: ARG002 - the protocol
-        return False
-
-    def read(self, path: str) -> bytes | None:  # noqa: ARG002 - the protocol
-        return None
 
 
 def test_an_obsidian_note_is_spelled_as_obsidian_does() -> None:

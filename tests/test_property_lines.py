@@ -9,6 +9,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tests.laws import examples
+from tests.stand_in_files import Files
 from vaultmem.adapter import Note, Value
 from vaultmem.errors import FrontMatterError
 from vaultmem.notes import frontmatter
@@ -51,17 +52,9 @@ BODIES = st.sampled_from(
 )
 
 
-class _Nothing:
-    def exists(self, path: str) -> bool:  # noqa: ARG002 - the protocol
-        return False
-
-    def read(self, path: str) -> bytes | None:  # noqa: ARG002 - the protocol
-        return None
-
-
 def by_logseq(text: str) -> Note:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    return dialect.open(_Nothing()).parse("pages/x.md", text, frontmatter.split(text))
+    return dialect.open(Files()).parse("pages/x.md", text, frontmatter.split(text))
 
 
 @given(st.dictionaries(KEYS, TEXTS, max_size=4), BODIES)

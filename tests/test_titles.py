@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.effort import takes_less
 from tests.laws import examples
+from tests.stand_in_files import Files
 from vaultmem.adapter import FrontMatter
 from vaultmem.memories.model import CATEGORIES, GENERATED
 from vaultmem.notes.dialects import installed
@@ -94,14 +95,6 @@ def test_nobody_takes_a_title_for_a_sync_conflict(title: str) -> None:
     assert not re.search(r" \([1-9][0-9]?\)$", path[:-3])
 
 
-class _Empty:
-    def exists(self, path: str) -> bool:  # noqa: ARG002 - the protocol
-        return False
-
-    def read(self, path: str) -> bytes | None:  # noqa: ARG002 - the protocol
-        return None
-
-
 @given(TITLES)
 @settings(max_examples=examples(200), deadline=None)
 def test_no_editor_reads_a_title_as_a_day_a_folder_or_another_name(title: str) -> None:
@@ -109,7 +102,7 @@ def test_no_editor_reads_a_title_as_a_day_a_folder_or_another_name(title: str) -
     path = f"vaultmem/inbox/{made}.md"
     assert title_from_path(path, triple_lowbar=True) == made
     for dialect in installed():
-        rules = dialect.open(_Empty())
+        rules = dialect.open(Files())
         assert rules.kind(path) == "note"
         assert rules.parse(path, "- x", FrontMatter({}, None, 0)).journal is None
 

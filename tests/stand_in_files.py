@@ -1,0 +1,22 @@
+"""A vault of which a dialect sees a few files."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+class Files:
+    """A vault that holds only these files; what is no text is written as JSON."""
+
+    def __init__(self, files: dict[str, Any] | None = None) -> None:
+        self.files = files or {}
+
+    def exists(self, path: str) -> bool:
+        return any(name == path or name.startswith(path + "/") for name in self.files)
+
+    def read(self, path: str) -> bytes | None:
+        if path not in self.files:
+            return None
+        value = self.files[path]
+        return value if isinstance(value, bytes) else json.dumps(value).encode()
