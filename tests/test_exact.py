@@ -11,13 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vector_samples import (
-    Vectors,
-    keys,
-    opened,
-    vector_of,
-    vectors_of,
-)
+from vector_samples import Vectors, folder, keys, store, vector_of, vectors_of
 
 from tests.laws import examples
 from vaultmem.notes.blocks import text_hash
@@ -27,20 +21,9 @@ from vaultmem.vectors.hnsw import HnswIndex
 from vaultmem.vectors.vectors import ExactIndex, VectorStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "a-model"
-
-
-@pytest.fixture
-def store(folder: Path) -> Iterator[VectorStore]:
-    with opened(folder) as store:
-        store.append(keys(0, 1000), vectors_of(keys(0, 1000)))
-        yield store
+__all__ = ["folder", "store"]  # fixtures
 
 
 def brute_force(

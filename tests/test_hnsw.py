@@ -17,9 +17,11 @@ import pytest
 from vector_samples import (
     DIMENSIONS,
     Vectors,
+    folder,
     keys,
     opened,
     recall,
+    store,
     vector_of,
     vectors_of,
 )
@@ -36,17 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "a-model"
-
-
-@pytest.fixture
-def store(folder: Path) -> Iterator[VectorStore]:
-    with opened(folder) as store:
-        store.append(keys(0, 1000), vectors_of(keys(0, 1000)))
-        yield store
+__all__ = ["folder", "store"]  # fixtures
 
 
 @pytest.fixture(scope="module")

@@ -23,8 +23,10 @@ from hypothesis import strategies as st
 from vector_samples import (
     DIMENSIONS,
     assert_right,
+    folder,
     keys,
     opened,
+    store,
     vector_of,
     vectors_of,
 )
@@ -35,19 +37,9 @@ from vaultmem.errors import StateError
 from vaultmem.vectors.vectors import ExactIndex, VectorStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "a-model"
-
-
-@pytest.fixture
-def store(folder: Path) -> Iterator[VectorStore]:
-    with opened(folder) as store:
-        store.append(keys(0, 1000), vectors_of(keys(0, 1000)))
-        yield store
+__all__ = ["folder", "store"]  # fixtures
 
 
 # The store

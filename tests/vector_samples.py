@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from vaultmem.notes.blocks import text_hash
@@ -52,6 +53,18 @@ def opened(folder: Path) -> Iterator[VectorStore]:
         yield store
     finally:
         store.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "a-model"
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[VectorStore]:
+    with opened(folder) as store:
+        store.append(keys(0, 1000), vectors_of(keys(0, 1000)))
+        yield store
 
 
 def recall(index: HnswIndex, store: VectorStore, allowed: exact.Allowed | None = None) -> float:

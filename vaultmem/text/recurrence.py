@@ -101,9 +101,7 @@ def resumed(text: str, start: date) -> str:
     shortens = plain and rule.unit in {MONTHLY, YEARLY} and start.day > _SHORTEST_MONTH
     if rule.times is None and not shortens:
         return text
-    end = re.search(r" (?:for|until) |\Z", text, re.IGNORECASE)
-    at = end.start() if end else len(text)
-    return f"{text[:at]} from {start.isoformat()}{text[at:]}"
+    return re.sub(r"(?i)(?= (?:for|until) |\Z)", f" from {start.isoformat()}", text, count=1)
 
 
 def _ended_around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
