@@ -12,6 +12,7 @@ import pty
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,15 +70,27 @@ def started(command: list[str], **options: Any) -> Iterator[subprocess.Popen[Any
 
 
 def at_terminal(
-    *words: str, typed: str = "", size: tuple[int, int] = (0, 0), **environ: str
+    *words: str,
+    typed: str = "",
+    size: tuple[int, int] = (0, 0),
+    apart: bool = False,
+    **environ: str,
 ) -> Ran:
-    """A command at a terminal of so many rows and columns, and what a person types there. `out` is all that it shows."""
+    """A command at a terminal of so many rows and columns, and what a person types there. `out` is all that it shows;
+    errors are not shown there, but kept `apart`, if so wished."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
     own = {name: one for name, one in os.environ.items() if name not in ("COLUMNS", "LINES")}
     command = [sys.executable, "-m", "vaultmem", *words]
     ends = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
-    with started(command, env={**own, "TERM": "xterm", **environ}, **ends) as running:
+    with (
+        tempfile.TemporaryFile() as errors,
+        started(
+            command,
+            env={**own, "TERM": "xterm", **environ},
+            **(ends | {"stderr": errors} if apart else ends),
+        ) as running,
+    ):
         os.write(ours, typed.encode())
         os.close(theirs)
         seen = b""
@@ -86,7 +99,9 @@ def at_terminal(
                 seen += part
         os.close(ours)
         code = running.wait(60)
-    return Ran(code, seen.decode().replace("\r\n", "\n"), "")
+        errors.seek(0)
+        err = errors.read().decode()
+    return Ran(code, seen.decode().replace("\r\n", "\n"), err)
 
 
 def one_line(ended: Ran) -> str:

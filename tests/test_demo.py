@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import io
 import os
-import pty
 import re
 import shutil
 import signal
-import struct
 import subprocess
 import sys
-import tempfile
-import termios
 from pathlib import Path
 
 import pytest
 
-from tests.cli_run import Ran, one_line, process, started, tree_hash
+from tests.cli_run import Ran, at_terminal, one_line, process, started, tree_hash
 from tests.conftest import SAMPLE
 from vaultmem.commands import demo
 from vaultmem.output import Output, Streams
@@ -49,27 +43,6 @@ def agents_in(folder: Path) -> list[str]:
     return found
 
 
-def at_terminal(*words: str, **environ: str) -> Ran:
-    """A command at a terminal of sixty columns that wants no colours."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
-    kept = {name: one for name, one in os.environ.items() if name != "COLUMNS"}
-    with tempfile.TemporaryFile() as errors, subprocess.Popen(
-        [sys.executable, "-m", "vaultmem", *words], stdout=theirs, stderr=errors,
-        env={**kept, **environ, "NO_COLOR": "1", "TERM": "xterm"},
-    ) as running:  # fmt: skip
-        os.close(theirs)
-        seen = b""
-        with contextlib.suppress(OSError):  # the other end is closed
-            while part := os.read(ours, 65_536):
-                seen += part
-        os.close(ours)
-        code = running.wait(60)
-        errors.seek(0)
-        err = errors.read().decode("utf-8")
-    return Ran(code, seen.decode("utf-8").replace("\r\n", "\n"), err)
-
-
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Ran, Path, str]:
     """The story as JSON and as text, told while somebody has a state and settings of their own."""
@@ -94,7 +67,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, Ran, Path, str]
         "VAULTMEM_VAULT": "/nowhere", "TMPDIR": str(own / "tmp"), "HOME": str(own / "home"),
     }  # fmt: skip
     as_json = process("demo", "--keep", "--format", "json", **{**environ, "TMPDIR": str(kept)})
-    as_text = at_terminal("demo", "--fast", **environ)
+    as_text = at_terminal("demo", "--fast", size=(24, 60), apart=True, NO_COLOR="1", **environ)
     after = (
         tree_hash(own / "state")
         + tree_hash(own / "config")

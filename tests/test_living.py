@@ -96,22 +96,17 @@ def test_restart_makes_another_process(living: Path) -> None:
     assert life.ping(str(living)) == second.data["pid"]
 
 
+def starting(vault: Path) -> subprocess.Popen[bytes]:
+    words = ("start", "--vault", str(vault), "--format", "json")
+    return subprocess.Popen(
+        [sys.executable, "-m", "vaultmem", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
 def test_two_starts_at_once_make_one_agent(living: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "vaultmem",
-        "start",
-        "--vault",
-        str(living),
-        "--format",
-        "json",
-    ]
-    both = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)
-    ]
-    said = [one.communicate(timeout=60) for one in both]
-    assert [one.returncode for one in both] == [0, 0, 0], said
+    several = [starting(living) for _ in range(3)]
+    said = [one.communicate(timeout=60) for one in several]
+    assert [one.returncode for one in several] == [0, 0, 0], said
     found = holder(state_of(living))
     assert found is not None
     assert all(f'"pid": {found.pid}' in out.decode() for out, _ in said)
@@ -304,22 +299,12 @@ def test_start_waits_for_a_sync_that_runs(
     living: Path, bystander: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
     other = bystander(HOLDS, lock_of(living), "sync")
-    command = [
-        sys.executable,
-        "-m",
-        "vaultmem",
-        "start",
-        "--vault",
-        str(living),
-        "--format",
-        "json",
-    ]
-    starting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    child = starting(living)
     time.sleep(0.5)
-    assert starting.poll() is None
+    assert child.poll() is None
     other.kill()
-    out, err = starting.communicate(timeout=60)
-    assert starting.returncode == 0, err
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 0, err
     assert b'"started"' in out
 
 
