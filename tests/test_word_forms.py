@@ -40,6 +40,16 @@ def test_forms_are_found_in_their_language(language: str, tmp_path: Path) -> Non
     assert found(searcher, "billing houses") == [2]
 
 
+def test_little_words_of_english_are_no_forms(tmp_path: Path) -> None:
+    """The stem of "Hasen" is "has", that of "Noten" is "not"."""
+    german, _ = WRITTEN["german"]
+    english = {4: "He has a plan", 5: "It is not here"}
+    write(tmp_path, {1: german, 2: "Der Hase mit den Noten", 3: "Drei Hasen ohne Note", **english})
+    searcher = KeywordSearcher(str(tmp_path))
+    for word in ("Hase", "Hasen", "Note", "Noten"):
+        assert sorted(found(searcher, word)) == [2, 3], word
+
+
 def test_the_beginning_of_a_word_may_have_accents(tmp_path: Path) -> None:
     write(tmp_path, {1: "Die Wärmepumpe in der Schloßstraße", 2: "Une théière"})
     searcher = KeywordSearcher(str(tmp_path))

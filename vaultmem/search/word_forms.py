@@ -59,6 +59,7 @@ class WordForms:
         if len(token) < MIN_INFLECTED or not token.isalpha() or token in rank.STOP_WORDS:
             return {}
         forms: dict[str, int] = {}
+        others = rank.STOP_WORDS | {token}  # beside English, "Hasen" is no form of "has"
         for name in self._languages:
             # The index has words without accents, and without what is an ending in English, most often an e.
             stems = {*stemmer(name).analyze(f"{token} {folded(word)}")}
@@ -66,7 +67,7 @@ class WordForms:
             shortest = min(stems, key=len)
             start = shortest[: max(MIN_INFLECTED - 1, len(shortest) - 1)]
             for field in ("title", "body"):
-                like = [one for one, _ in self._starting(field, start) if one != token]
+                like = [one for one, _ in self._starting(field, start) if one not in others]
                 ends = [*like, *(f"{one}e" for one in like)]
                 made = zip(2 * like, stemmer(name).analyze(" ".join(ends)), strict=True)
                 forms |= {one: self._count(one) for one, stem in made if stem in stems}
