@@ -38,7 +38,7 @@ _TOKEN = lazy(  # the same with the wide characters, which take 4 ms to compile
 )
 CUES, DENIAL, EVENT, LASTING, WORKING = map(form, ("cues", "denial", "event", "lasting", "working"))
 _SEVERAL = form("several")  # of these one can have several at a time
-_IS, _GOVERNED = form("is"), form("governed")
+_BY_USER, _IS, _GOVERNED = map(form, ("by_user", "is", "governed"))
 _CLAUSE, _CHANGED = lazy(r"[,;，；。]|\.\s"), "\0"
 _OTHER_TIME, _WHEN = form("other_time"), form("when")
 _WHICH = lazy(r"([^\W\d_]{2,}) (\d{1,3})(?![.,:%/-]?[\w%])(?: ([^\W\d_]+))?")
@@ -90,6 +90,8 @@ def words_of(text: str) -> tuple[Token, ...]:
 def subject(text: str) -> frozenset[str]:
     """The words that tell what a statement is about: "My new dentist is …", "The blog of Anne runs on …"; none where
     that is the user, or is not plain."""
+    if _BY_USER.match(text):
+        return frozenset()
     clause = _CLAUSE.split(CUES.sub(_CHANGED, text), maxsplit=1)[0]
     for is_state, pattern in ((True, _IS), (False, _GOVERNED)):
         for end in pattern.finditer(clause):

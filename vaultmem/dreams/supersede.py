@@ -69,9 +69,8 @@ class _Pair:
                 _is_about_another,
             )
         )
-        may_replace = not are_two and (
-            looks["contradicts"] or not (is_aside or _is_one_more(looks))
-        )
+        is_aside = is_aside or _is_one_more(old, new, looks)
+        may_replace = not are_two and (looks["contradicts"] or not is_aside)
         self.replaces = replacing(looks, _REPLACES) if may_replace else _NEVER
         self.contradicts = bool(looks["contradicts"])
 
@@ -167,10 +166,14 @@ def _is_about_another(old: str, new: str) -> bool:
     return bool(a - stems(new)) and bool(b - stems(old))
 
 
-def _is_one_more(looks: Mapping[str, float]) -> bool:
-    """Whether the newer text states one more of what one can have several of: it ends the older one only by denying it,
-    or by another number of them."""
-    return bool(looks["several"]) and not (looks["denied in one"] or looks["numbers differ"])
+def _is_one_more(old: str, new: str, looks: Mapping[str, float]) -> bool:
+    """Whether the newer text states one more of what one can have several of: it ends the older one only by naming what
+    that ends with, by denying it, or by another number of them."""
+    is_ended = looks["denied in one"] or looks["numbers differ"]
+    if is_ended or not looks["several"]:
+        return False
+    ending = read(old[:CAP]).tokens[-1 if old.isascii() else -2 :]  # two signs are a word
+    return not stems(new).issuperset(token.stem for token in ending)
 
 
 def _states_something_else(old: str, new: str) -> bool:
