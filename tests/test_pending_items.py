@@ -60,6 +60,18 @@ def test_where_a_day_goes(day: str, section: str | None) -> None:
     )
 
 
+def test_whether_to_tick_tasks_in_their_notes_is_asked_for_a_while_and_of_few_notes() -> None:
+    dues = [due("2026-11-22", path=f"Daily/{number}.md") for number in range(9)]
+    dues = [one._replace(id=f"vm-{number}") for number, one in enumerate(dues)]
+    answers: dict[str, Answer] = {}
+    for number, one in enumerate(dues):
+        answers[one.id] = Answer(one.id, "done", f"2026-11-{number + 12}T09:00:00Z", "you")
+    found = due_items(dues, answers, WALL)
+    assert [item.id for item in found] == [completion_id(f"Daily/{n}.md") for n in (8, 7, 6)]
+    assert len(due_items(dues, answers, WALL.replace(month=12, day=4, hour=8))) == 1
+    assert due_items(dues, answers, WALL.replace(month=12, day=5)) == []
+
+
 def test_what_is_foreign_waits_for_approval() -> None:
     one = due("2026-11-22", foreign=True)
     assert due_items([one], {}, WALL) == []

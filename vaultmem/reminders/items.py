@@ -36,6 +36,7 @@ PREFERENCES = "preferences"
 OLDER = "older"  # overdue for so long that one line counts it
 DAYS = 7  # of the section "soon"
 RECENT = 14  # days for which what is overdue is listed singly
+MOST_QUESTIONS = 3  # whether to tick tasks in their notes
 PRIVATE = "(private)"
 LISTED = {**HEADINGS, OLDER: "Overdue for more than two weeks"}
 _ORDER = {section: number for number, section in enumerate(LISTED)}
@@ -63,7 +64,8 @@ class Item:
 def due_items(
     dues: Iterable[Due], answers: Answers, now: datetime, days: int = DAYS, *, asks: bool = True
 ) -> list[Item]:
-    """What is pending in the next days, and with `asks` one question for each note with tasks done here."""
+    """What is pending in the next days, and with `asks` one question for each note with tasks done here, a few at a
+    time and while that is not long ago."""
     today, last = now.date().isoformat(), days_later(now.date(), days)
     items: list[Item] = []
     open_in_notes: dict[str, list[Due]] = {}
@@ -75,8 +77,16 @@ def due_items(
         section = section_of(due, today, last)
         if section and may_be_shown(due, answers):
             items.append(_item_of(due, section))
-    items += map(_completion_question, open_in_notes.values())
-    return open_items(items, answers, now)
+    since = (now - timedelta(RECENT)).isoformat()
+    last_done = {
+        path: max(answers[one.id].at for one in some) for path, some in open_in_notes.items()
+    }
+    fresh = sorted(path for path, at in last_done.items() if at >= since)
+    newest = sorted(fresh, key=lambda path: last_done[path], reverse=True)
+    questions = open_items(
+        (_completion_question(open_in_notes[path]) for path in newest), answers, now
+    )
+    return [*open_items(items, answers, now), *questions[:MOST_QUESTIONS]]
 
 
 def section_of(due: Due, today: str, last: str) -> str:
