@@ -101,6 +101,16 @@ def stemmer(language: str) -> tantivy.TextAnalyzer:
     return builder.filter(tantivy.Filter.stemmer(language)).build()
 
 
+@cache
+def without_stop_words(language: str) -> tantivy.TextAnalyzer | None:
+    """What leaves out the words between blanks that only join others; None where Tantivy has no list of them."""
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    try:
+        return builder.filter(tantivy.Filter.stopword(language)).build()
+    except ValueError:
+        return None
+
+
 def folded(word: str) -> str:
     """A word in lower case without accents, as the analyzer has it before it takes its ending off."""
     return _folder().analyze(word)[0]

@@ -326,8 +326,8 @@ class Searcher:
     def _telling_words(self, query: language.Query) -> set[str]:
         """The tokens that tell something: all of the query but stop words."""
         terms = [*query.words, *query.must, *(term for group in query.groups for term in group)]
-        tokens = {token for term in terms for token in self.keyword.tokens(term.text)}
-        return rank.telling(tokens) or tokens
+        telling = {token for term in terms for token in self.keyword.forms.telling(term.text)}
+        return telling or {token for term in terms for token in self.keyword.tokens(term.text)}
 
 
 def _candidates(ask: Ask) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import product
 
-from vaultmem.index.keyword import folded, stemmer, words
+from vaultmem.index.keyword import folded, stemmer, without_stop_words, words
 from vaultmem.search import rank
 
 MIN_CORRECTED = 4  # letters of a stem; shorter ones are near too many others
@@ -40,7 +40,19 @@ class WordForms:
             for name, words in _LANGUAGES.items()
             if sum(count(token) > WRITTEN * total for token in tokens(words)) >= 3
         ]
+        self._stops = list(filter(None, map(without_stop_words, self._languages)))
         self._known: dict[str, dict[str, float]] = {}
+
+    def telling(self, text: str) -> set[str]:
+        """The words of a text, as the index has them, without those that only join others in a language of the
+        notes."""
+        every = words(text).lower().split() if self._stops else [text]
+        return rank.telling(
+            one for word in every if not self._joins(word) for one in self._tokens(word)
+        )
+
+    def _joins(self, word: str) -> bool:
+        return any(not stops.analyze(word) for stops in self._stops)
 
     def inflected(self, text: str) -> dict[str, float]:
         """The other forms of the words of a text, as the index has them, each with its share of the points of the word
@@ -56,7 +68,12 @@ class WordForms:
 
     def _inflected(self, word: str, token: str = "") -> dict[str, float]:
         own = self._count(token)
-        if len(token) < MIN_INFLECTED or not token.isalpha() or token in rank.STOP_WORDS:
+        if (
+            len(token) < MIN_INFLECTED
+            or not token.isalpha()
+            or token in rank.STOP_WORDS
+            or self._joins(word)
+        ):
             return {}
         forms: dict[str, int] = {}
         others = rank.STOP_WORDS | {token}  # beside English, "Hasen" is no form of "has"
