@@ -321,8 +321,3 @@ def test_the_example_of_the_prompt_is_an_answer_that_is_read(strategy: str) -> N
     assert decisions(json.loads(asked.messages[2].content), (CELLO,), THERE, strategy) == Decisions(
         (CELLO,), (), ()
     )
-
-
-def test_another_strategy_is_an_error() -> None:
-    with pytest.raises(ValueError, match="subset or enumerate"):
-        question((CELLO,), THERE, "guess")

@@ -40,7 +40,7 @@ class PageReader:
         return reading.note(path, front)
 
     def title(self, path: str, written: str) -> tuple[str, str | None]:
-        """The page's title and its day if it is a journal; `given` is a title in its properties."""
+        """The page's title and its day if it is a journal; `written` is a title in its properties."""
         written = written if names.canonical(written) else ""
         title = written.strip() or self._title_of_file(path)
         day = self.days.day(title.strip().strip("/"))

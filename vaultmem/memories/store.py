@@ -103,8 +103,8 @@ class MemoryStore:
     """The memories of one vault, but for what is pending: see vaultmem.pending.desk. Who writes holds the lock of the
     state folder.
 
-    Any thread may use it; they wait for each other. `told` hears the paths that were written. Most verbs need little
-    of it: what costs time to import is imported when it is first used.
+    Any thread may use it; they wait for each other. `on_write` hears the paths that were written. Most verbs need
+    little of it: what costs time to import is imported when it is first used.
     """
 
     def __init__(

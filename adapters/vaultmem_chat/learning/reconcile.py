@@ -73,9 +73,7 @@ class Decisions(NamedTuple):
 
 
 def question(new: Sequence[str], existing: Sequence[Existing], strategy: str) -> Question:
-    """The question to a model, by one of STRATEGIES. Raises ValueError for another one."""
-    if strategy not in STRATEGIES:
-        raise ValueError(f"{strategy!r} is no strategy. Use {' or '.join(STRATEGIES)}.")
+    """The question to a model, by one of STRATEGIES."""
     numbered = strategy == "enumerate"
     example = [Existing("", text) for text in _REMEMBERED]
     prompts = table("vaultmem_chat", "prompts")
@@ -268,7 +266,7 @@ def _unique(facts: Sequence[str]) -> list[str]:
 
 
 def neighbours(
-    known: Sequence[Entry], new: Sequence[str], result: Sequence[Sequence[str]], most: int
+    known: Sequence[Entry], new: Sequence[str], found: Sequence[Sequence[str]], most: int
 ) -> list[Entry]:
     """At most so many of the facts, the likeliest first. `found` has for each new fact the ids that a search gave."""
     if len(known) <= most:
@@ -282,7 +280,7 @@ def neighbours(
         on_topic = [id_ for id_ in newest if topics & about[id_][0]]
         shared = {id_: len(words & about[id_][1]) for id_ in newest}
         similar = sorted((id_ for id_ in newest if shared[id_]), key=lambda id_: -shared[id_])
-        rows += [on_topic, result[number] if number < len(result) else (), similar]
+        rows += [on_topic, found[number] if number < len(found) else (), similar]
     chosen = (id_ for turn in zip_longest(*rows, newest) for id_ in turn if id_ in by_id)
     return [by_id[id_] for id_ in list(dict.fromkeys(chosen))[:most]]
 
