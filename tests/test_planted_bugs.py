@@ -109,8 +109,8 @@ PLANTED = [
     ),
     (
         "vaultmem/dreams/dream.py",
-        "< QUIET:",
-        "< 0:",
+        "< QUIET and",
+        "< 0 and",
         "tests/test_plan_adopt.py",
     ),
     (
