@@ -376,17 +376,17 @@ def note_blocks(catalog: Catalog, note: int) -> list[BlockPlace]:
 
 
 _LINKED = (
-    "SELECT DISTINCT source FROM links WHERE target = ?1 AND kind != 'self'",
-    "SELECT DISTINCT target FROM links WHERE source = ?1 AND target IS NOT NULL",
-    """SELECT DISTINCT target FROM (SELECT l.target FROM (SELECT DISTINCT source FROM links WHERE target = ?1
-    AND source != ?1) s JOIN links l ON l.source = s.source WHERE l.target != ?1 LIMIT 100000) LIMIT 500""",
+    "SELECT DISTINCT source FROM links WHERE target = :note AND kind != 'self'",
+    "SELECT DISTINCT target FROM links WHERE source = :note AND target IS NOT NULL",
+    """SELECT DISTINCT target FROM (SELECT l.target FROM (SELECT DISTINCT source FROM links WHERE target = :note
+    AND source != :note) s JOIN links l ON l.source = s.source WHERE l.target != :note LIMIT 100000) LIMIT 500""",
 )
 
 
 def linked_notes(catalog: Catalog, note: int) -> list[set[int]]:
     """What links to a note, what it links to, and what is linked from notes that link to it. Each link is looked at
     once, however many there are of one kind."""
-    return [{int(row[0]) for row in catalog.db.execute(each, (note,))} for each in _LINKED]
+    return [{int(row[0]) for row in catalog.db.execute(each, {"note": note})} for each in _LINKED]
 
 
 def is_excluded(catalog: Catalog, path: str) -> bool:

@@ -114,7 +114,7 @@ class Ledger:
                 "INSERT OR IGNORE INTO runs (name, seen) VALUES (?, ?)", [(n, now) for n in names]
             )
             for column in ("seen", "waiting", "last_run", "last_ok"):
-                db.execute(f"UPDATE runs SET {column} = ?1 WHERE {column} > ?1", (now,))  # noqa: S608 - own constants
+                db.execute(f"UPDATE runs SET {column} = ? WHERE {column} > ?", (now, now))  # noqa: S608 - own constants
 
     def wait(self, name: str, now: float) -> None:
         """Remember since when a job waits; the first time counts."""

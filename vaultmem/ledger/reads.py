@@ -153,9 +153,9 @@ def _note_recall(db: sqlite3.Connection, memory: str, by: str, at: float) -> Non
         (memory, by, day),
     )
     db.execute(
-        "DELETE FROM recalls WHERE id = ?1 AND (by, day) NOT IN"
-        " (SELECT by, day FROM recalls WHERE id = ?1 ORDER BY day DESC, by LIMIT ?2)",
-        (memory, MOST_RECALLS),
+        "DELETE FROM recalls WHERE id = :id AND (by, day) NOT IN"
+        " (SELECT by, day FROM recalls WHERE id = :id ORDER BY day DESC, by LIMIT :most)",
+        {"id": memory, "most": MOST_RECALLS},
     )
 
 
@@ -354,8 +354,8 @@ def take_decisions(ledger: Ledger, made: Iterable[tuple[str, float, str]], now: 
     """Store decisions, each with id, time and state, also on what was not proposed on this machine yet."""
     with ledger.writing(now) as db:
         db.executemany(
-            "INSERT INTO proposals VALUES (?1, ?2, ?3, '{}')"
-            " ON CONFLICT DO UPDATE SET state = ?3, at = ?2",
+            "INSERT INTO proposals VALUES (?, ?, ?, '{}')"
+            " ON CONFLICT DO UPDATE SET state = excluded.state, at = excluded.at",
             made,
         )
 

@@ -276,7 +276,7 @@ class Finder:
         """Copies of other notes."""
         query = f"""SELECT json_group_array(path) FROM (SELECT f.hash AS hash, f.path AS path
             FROM {_NOTES} AND n.journal IS NULL AND f.size >= {SHORTEST} AND f.hash IS NOT NULL ORDER BY f.path)
-            GROUP BY hash HAVING count(*) > 1 ORDER BY min(path) LIMIT ?2"""  # noqa: S608 - own text
+            GROUP BY hash HAVING count(*) > 1 ORDER BY min(path) LIMIT :most"""  # noqa: S608 - own text
         for (paths,) in self._rows(query, MOST_DUPLICATES):
             notes = [self._note(path) for path in sorted(json.loads(paths))]
             notes = [note for note in notes if not self._is_template(note)]
@@ -286,7 +286,7 @@ class Finder:
 
     def orphans(self) -> Iterator[Proposal]:
         """Notes without links that have near neighbours, in vaults whose owner links notes at all."""
-        counts = f"SELECT count(*), total({_ALONE}) FROM {_NOTES} LIMIT ?2"  # noqa: S608 - own text
+        counts = f"SELECT count(*), total({_ALONE}) FROM {_NOTES} LIMIT :most"  # noqa: S608 - own text
         count, alone = (int(float(each)) for each in self._rows(counts, 1)[0])
         if count < LEAST_VAULT or 2 * alone > count:
             return
@@ -315,15 +315,17 @@ class Finder:
 
     @cached_property
     def _titles(self) -> list[str]:
-        rows = self._rows(f"SELECT n.title FROM {_NOTES} LIMIT ?2", -1)  # noqa: S608 - own text
+        rows = self._rows(f"SELECT n.title FROM {_NOTES} LIMIT :most", -1)  # noqa: S608 - own text
         return [str(row[0]) for row in rows]
 
     def _paths(self, order: str, most: int) -> list[str]:
-        rows = self._rows(f"SELECT f.path FROM {_NOTES} {order} LIMIT ?2", most)  # noqa: S608 - own text
+        rows = self._rows(f"SELECT f.path FROM {_NOTES} {order} LIMIT :most", most)  # noqa: S608 - own text
         return [str(row[0]) for row in rows]
 
     def _rows(self, query: str, most: int) -> list[tuple[str, ...]]:
-        return self._catalog.db.execute(query, (self._session.desk.folder, most)).fetchall()
+        return self._catalog.db.execute(
+            query, {"folder": self._session.desk.folder, "most": most}
+        ).fetchall()
 
     def _note(self, path: str) -> Note:
         """A note as it is now, with its own line ends; without text when it is too large."""
@@ -373,7 +375,7 @@ _ALONE = """NOT EXISTS (SELECT 1 FROM links l WHERE l.source = f.id)
     AND NOT EXISTS (SELECT 1 FROM links l WHERE l.target = f.id)"""
 _NOTES = f"""files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = f.id
     WHERE n.excluded = 0 AND c.copy IS NULL AND f.size <= {LARGEST}
-    AND NOT (f.path >= ?1 || '/' AND f.path < ?1 || '0')"""
+    AND NOT (f.path >= :folder || '/' AND f.path < :folder || '0')"""
 
 
 _NEWEST = "ORDER BY f.mtime_ns DESC, f.path"
