@@ -323,9 +323,8 @@ class Finder:
         return [str(row[0]) for row in rows]
 
     def _rows(self, query: str, most: int) -> list[tuple[str, ...]]:
-        return self._catalog.db.execute(
-            query, {"folder": self._session.desk.folder, "most": most}
-        ).fetchall()
+        values = {"folder": self._session.desk.folder, "most": most}
+        return self._catalog.db.execute(query, values).fetchall()
 
     def _note(self, path: str) -> Note:
         """A note as it is now, with its own line ends; without text when it is too large."""
@@ -376,8 +375,6 @@ _ALONE = """NOT EXISTS (SELECT 1 FROM links l WHERE l.source = f.id)
 _NOTES = f"""files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c ON c.copy = f.id
     WHERE n.excluded = 0 AND c.copy IS NULL AND f.size <= {LARGEST}
     AND NOT (f.path >= :folder || '/' AND f.path < :folder || '0')"""
-
-
 _NEWEST = "ORDER BY f.mtime_ns DESC, f.path"
 
 
