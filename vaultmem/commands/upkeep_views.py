@@ -298,10 +298,6 @@ def show_difference(answer: CommitReport, _args: Namespace, output: Output) -> N
 
 def undo(args: Namespace, output: Output) -> int:
     """Take back what was done to memories, as far as that is possible."""
-    if sum(map(bool, (args.commit, args.last, args.redo, args.name))) != 1:
-        raise UsageError("name one of: a COMMIT (see vaultmem history), --last, --redo, --by NAME")
-    if bool(args.name) != bool(args.since):
-        raise UsageError("--by NAME and --since WHEN go together")
     with vault_of(args, output) as vault:
         report = vault.undo(**params_of("undo", args))
     if output.as_json:

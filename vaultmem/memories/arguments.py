@@ -151,12 +151,17 @@ class Arguments:
 
     def scope(self) -> str:
         """A scope, or "" for none."""
-        scope = self.text("scope")
-        if scope and not SCOPE.fullmatch(scope):
-            raise UsageError(
-                f"{scope!r} is no scope; global, agent:NAME, conversation:ID or user:ID"
-            )
-        return scope
+        return next(iter(self.scopes()), "")
+
+    def scopes(self) -> tuple[str, ...]:
+        """The same, where there may be several."""
+        scopes = self.texts("scope")
+        for scope in scopes:
+            if not SCOPE.fullmatch(scope):
+                raise UsageError(
+                    f"{scope!r} is no scope; global, agent:NAME, conversation:ID or user:ID"
+                )
+        return scopes
 
     def moment(self, name: str, now: datetime, *, ahead: bool) -> float:
         """A day or a time on the person's clock, in digits or in words, or a span: from now on, or back from now."""

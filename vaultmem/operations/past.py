@@ -220,11 +220,11 @@ def _chosen(session: Session, params: Arguments) -> list[list[Record]]:
     is_last = params.flag("last") or params.flag("redo")
     if sum(map(bool, (commit, params.flag("last"), params.flag("redo"), name))) != 1:
         raise UsageError("name one of: a COMMIT (see vaultmem history), --last, --redo, --by NAME")
+    since = _since(session, params)
+    if bool(name) != (since is not None):
+        raise UsageError("--by NAME and --since WHEN go together")
     if commit:
         return [[past.show(past.resolve(commit))]]
-    since = _since(session, params)
-    if not is_last and since is None:
-        raise UsageError("--by NAME needs --since WHEN, such as 2h or 2026-11-22")
     done = past.log(limit=ALL if is_last else MOST, by=name or None, since=since)
     # What people do in their editor, they undo there.
     results = [[one for one in done if one.is_ours]]

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from vaultmem.config import Config
 from vaultmem.embedding import wordpieces
-from vaultmem.errors import ModelError, StateError, UsageError
+from vaultmem.errors import ModelError, StateError
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING, allocate_lock
 from vaultmem.memories.access import SCOPE
@@ -72,7 +72,7 @@ def wanted_of(request: Arguments, config: Config, now: float) -> Wanted:
         request.long_text("query")[:LONGEST], request.whole("budget"),
         request.whole("top_k"),
         request.tags("types"),
-        _scopes(request), request.flag("notes"), request.number("min_confidence"),
+        request.scopes(), request.flag("notes"), request.number("min_confidence"),
         request.flag("include_compressed"), request.flag("untrusted"),
         None if threshold < 0 else threshold,
         frozenset(request.tags("without")),
@@ -89,16 +89,6 @@ def _as_of(request: Arguments, now: float) -> float | None:
     at = request.moment("as_of", datetime.fromtimestamp(now).astimezone(), ahead=False)
     local = datetime.fromtimestamp(at)  # noqa: DTZ006 - a day may have 25 hours
     return (local + timedelta(days=1)).timestamp() if local.time() == time.min else at
-
-
-def _scopes(request: Arguments) -> tuple[str, ...]:
-    scopes = request.texts("scope")
-    for scope in scopes:
-        if not SCOPE.fullmatch(scope):
-            raise UsageError(
-                f"{scope!r} is no scope; global, agent:NAME, conversation:ID or user:ID"
-            )
-    return scopes
 
 
 def recaller(desk: MemoryStore) -> Recaller:
