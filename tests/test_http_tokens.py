@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cli_run import one_line, ran
 from tests.laws import examples
 from vaultmem.errors import UsageError
 from vaultmem_server.app import _Tries
@@ -54,6 +55,15 @@ def test_no_token_acts_under_the_name_of_the_person(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="no assistant is called"):
             store.add(name, WRITE, agent)
     assert store.add("laptop", WRITE, "claude")
+
+
+def test_a_dry_run_refuses_what_would_be_refused() -> None:
+    assert ran("token", "add", "laptop", "--dry-run", "--format", "json").data["dry_run"]
+    for words in ("revoke laptop", "add you", "add a/b"):
+        tried = ran("token", *words.split(), "--dry-run")
+        assert one_line(tried) == one_line(ran("token", *words.split()))
+        assert tried.code != 0
+    assert TokenStore().all() == []
 
 
 def test_scopes_grow() -> None:

@@ -38,6 +38,7 @@ def _add(store: TokenStore, args: Namespace, output: Output) -> None:
     facts = {"name": args.name, "scope": args.scope, "agent": agent, "vaults": folders}
     facts["expires"] = args.expires or ""
     if args.dry_run:
+        store.check(args.name, args.scope, agent)
         would = f"would make the token {args.name} with the scope {args.scope}"
         _say(output, {"dry_run": True, **facts}, would)
         return
@@ -71,11 +72,7 @@ def _lifetime(text: str | None) -> float | None:
 
 def _revoke(store: TokenStore, args: Namespace, output: Output) -> None:
     if args.dry_run:
-        names = [one.name for one in store.all()]
-        if args.name not in names:
-            raise UsageError(
-                f"there is no token {args.name!r}; known: {', '.join(names) or 'none'}"
-            )
+        store.named(args.name)
         _say(output, {"dry_run": True, "name": args.name}, f"would revoke the token {args.name}")
         return
     gone = store.revoke(args.name)

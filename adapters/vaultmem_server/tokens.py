@@ -91,10 +91,17 @@ class TokenStore:
         self._refresh()
         return sorted(self._tokens.values(), key=lambda token: token.name)
 
-    def add(
-        self, name: str, scope: str, agent: str = "", vaults: Sequence[str] = (), lifetime: float | None = None
-    ) -> str:  # fmt: skip
-        """Make a token; its text, which is nowhere else. `lifetime` is in seconds. Raises UsageError."""
+    def named(self, name: str) -> Token:
+        """The token of that name. Raises UsageError where there is none."""
+        known = self.all()
+        for token in known:
+            if token.name == name:
+                return token
+        names = ", ".join(token.name for token in known) or "none"
+        raise UsageError(f"there is no token {name!r}; known: {names}")
+
+    def check(self, name: str, scope: str, agent: str = "") -> None:
+        """Raise UsageError where no such token can be made."""
         if not _NAME.fullmatch(name):
             raise UsageError(
                 "the name of a token has up to 40 letters, digits, dots, dashes and underscores"
@@ -103,12 +110,18 @@ class TokenStore:
             raise UsageError(f"the scope of a token is one of {', '.join(SCOPES)}")
         if client_name(agent or name) != (agent or name):  # "you", "conversation:…"
             raise UsageError(f"no assistant is called {agent or name!r}; give another name")
+        if any(token.name == name for token in self.all()):
+            raise UsageError(f"there is a token {name!r} already; vaultmem token revoke {name}")
+
+    def add(
+        self, name: str, scope: str, agent: str = "", vaults: Sequence[str] = (), lifetime: float | None = None
+    ) -> str:  # fmt: skip
+        """Make a token; its text, which is nowhere else. `lifetime` is in seconds. Raises UsageError."""
         key, secret = secrets.token_hex(6), secrets.token_urlsafe(_SECRET_BYTES)
         now = self._clock()
         ends = None if lifetime is None else now + lifetime
         with self._locked():
-            if any(token.name == name for token in self.all()):
-                raise UsageError(f"there is a token {name!r} already; vaultmem token revoke {name}")
+            self.check(name, scope, agent)
             new = Token(name, key, _digest(secret), scope, agent, tuple(vaults), now, ends)
             self._write([*self._tokens.values(), new])
         return f"{PREFIX}_{key}_{secret}"
@@ -116,12 +129,8 @@ class TokenStore:
     def revoke(self, name: str) -> Token:
         """Remove a token. Raises UsageError where there is none of that name."""
         with self._locked():
-            known = self.all()
-            gone = next((token for token in known if token.name == name), None)
-            if gone is None:
-                names = ", ".join(token.name for token in known) or "none"
-                raise UsageError(f"there is no token {name!r}; known: {names}")
-            self._write([token for token in known if token is not gone])
+            gone = self.named(name)
+            self._write([token for token in self.all() if token.name != name])
         return gone
 
     def holder(self, text: str) -> Token | None:

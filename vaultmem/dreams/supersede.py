@@ -321,7 +321,6 @@ RECENT = 8 * 86_400.0  # seconds: what is older was compared in another dream
 RARE = 30  # memories; a word that more of them have says little
 MOST = 40  # older memories that one is compared with
 NEAR = 0.6  # cosine
-_ANYBODY = access.Viewer("an assistant that wrote nothing")
 
 
 def supersede(draft: Draft) -> None:
@@ -372,7 +371,7 @@ def _older(draft: Draft, new: Memory, groups: list[list[Memory]]) -> list[Memory
 def may_replace(old: Memory, new: Properties, trust: str = access.CONNECTED) -> bool:
     """Whether one with these properties may replace an older one: the same scope, no two projects, told to all."""
     projects = {old.text("project"), str(new.get("project") or "")} - {""}
-    is_told = access.is_trusted(access.origin(new), _ANYBODY, trust)
+    is_told = access.is_trusted(access.origin(new), access.ANYBODY, trust)
     return old.scope == new.get("scope", DEFAULT_SCOPE) and len(projects) < 2 and is_told
 
 

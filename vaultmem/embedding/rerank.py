@@ -63,14 +63,11 @@ def _open(setting: str, models: str, threads: int) -> TextCrossEncoder:
         from fastembed.rerank.cross_encoder import TextCrossEncoder
 
         folder = Path(setting).expanduser()
-        if folder.is_absolute():
-            return TextCrossEncoder(
-                _register(folder), cache_dir=models, threads=threads, specific_model_path=str(folder),
-                providers=["CPUExecutionProvider"],
-            )  # fmt: skip
+        is_own = folder.is_absolute()
         return TextCrossEncoder(
-            setting, cache_dir=models, threads=threads, providers=["CPUExecutionProvider"]
-        )
+            _register(folder) if is_own else setting, cache_dir=models, threads=threads,
+            specific_model_path=str(folder) if is_own else None, providers=["CPUExecutionProvider"],
+        )  # fmt: skip
 
 
 def _register(folder: Path) -> str:

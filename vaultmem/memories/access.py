@@ -42,6 +42,7 @@ class Viewer:
 
 
 PERSON = Viewer()
+ANYBODY = Viewer("an assistant that wrote nothing")
 PERSON_NAMES = ("you", "person")  # how the history calls the person; no assistant is called so
 
 
@@ -142,7 +143,7 @@ def is_of_one_writer(one: Origin, other: Origin) -> bool:
 
 
 def _is_public(one: Origin, trust: str) -> bool:
-    return trust == ALL or is_trusted(one, Viewer("an assistant that wrote nothing"), trust)
+    return trust == ALL or is_trusted(one, ANYBODY, trust)
 
 
 def is_connected(writer: str) -> bool:
