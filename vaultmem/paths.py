@@ -260,13 +260,13 @@ def project_names(folder: str) -> list[str]:
     home = os.path.expanduser("~")
     return [
         name
-        for each in dict.fromkeys((folder, _repository(folder)))
+        for each in dict.fromkeys((folder, repository(folder)))
         if each and os.path.basename(each) and each != home
         for name in (os.path.basename(each), _dash_digits(each.removeprefix(home)))
     ]
 
 
-def _repository(folder: str) -> str:
+def repository(folder: str) -> str:
     """The nearest folder at or above this one that Git keeps; "" for none."""
     while not os.path.exists(os.path.join(folder, ".git")):
         above = os.path.dirname(folder)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from vaultmem import paths
 from vaultmem.client import is_terminal
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.text import urls
@@ -353,12 +354,9 @@ def make_private(path: str) -> None:
 
 def _is_in_git(real: str) -> bool:
     """Whether a repository that is around the file would take it up."""
-    folder = os.path.dirname(real)
-    while not os.path.exists(os.path.join(folder, ".git")):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return False
-        folder = above
+    folder = paths.repository(os.path.dirname(real))
+    if not folder:
+        return False
     try:
         command = ["git", "-C", folder, "check-ignore", "-q", real]
         return subprocess.run(command, capture_output=True, check=False).returncode != 0
