@@ -307,6 +307,7 @@ def test_what_took_the_place_of_an_answer_in_other_words_is_told_for_it(
     query = "where does the user live"
     assert titles(vault, query) == ["Sister", "Third"]
     assert titles(vault, query, by="codex") == ["Sister", "Third", "Own"]
+    assert titles(vault, "where does Anton live") == ["Sister"]
     assert "Third" not in titles(vault, query, as_of="2026-01-15")
 
 

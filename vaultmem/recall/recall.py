@@ -188,16 +188,17 @@ class Run:
         allowed, _ = recall_candidate.filter_allowed(archived, self.wanted)
         replaced = recall_candidate.replaced(archived, self.wanted)
         known = {one.id: one for one in candidates[: self.wanted.top_k]}
-        newer = [
-            known.get(one.successor) or self._sources.successor(self.look, one) for one in replaced
-        ]
-        there = [one for one in newer if one is not None and self.wanted.may_know(one)]
-        added = {one.id: one for one in there if one.id not in known}
-        more, _ = recall_candidate.filter_allowed(list(added.values()), self.wanted)
-        told = known.keys() | {one.id for one in more}
-        if count := sum(one.id in told for one in there):
+        told, newer = dict(known), []
+        for old in replaced:
+            one = known.get(old.successor) or self._sources.successor(self.look, old)
+            if one and self.wanted.may_know(one):
+                newer.append(one.id)
+                fits = old.parts["lead"] > 0 or old.parts["shared"] == 1
+                if fits and recall_candidate.filter_allowed([one], self.wanted)[0]:
+                    told.setdefault(one.id, one)
+        if count := sum(id_ in told for id_ in newer):
             self.left_out["replaced"] = count
-        return [*candidates[:1], *more, *candidates[1:], *allowed]
+        return [*candidates[:1], *[*told.values()][len(known) :], *candidates[1:], *allowed]
 
     def _candidates(self) -> list[Candidate]:
         """Search and filter; where filters leave too few, look further."""
