@@ -47,6 +47,23 @@ def test_a_memory_is_what_its_file_says(folder: Folder) -> None:
     assert folder.known.content(memory) == content
 
 
+@pytest.mark.parametrize("name", ["Ann's tea", "of logseq"])
+def test_what_git_could_not_merge_is_no_memory_until_somebody_has(
+    folder: Folder, name: str
+) -> None:
+    """Else it would be one without its id, and assistants were told its marks and properties."""
+    place = f"vaultmem/people/{name}.md"
+    folder.memory(place, ONE, TEA, category="people", tags=["tea"])
+    merged = (folder.root / place).read_text("utf-8")
+    both = merged.replace("tags:", "<<<<<<< HEAD\ntags:", 1)
+    both = both.replace("tea\n", "tea\n=======\ntags:: a\n>>>>>>> 59b\n", 1)
+    folder.put(place, both.encode(), age=5)
+    assert folder.live() == []
+    assert [path for path, _ in folder.known.troubles()] == [place]
+    folder.put(place, merged.encode())
+    assert [memory.id for memory in folder.live()] == [ONE]
+
+
 def test_a_file_that_a_person_drops_is_a_memory_with_an_id_to_come(folder: Folder) -> None:
     folder.put("vaultmem/inbox/My thought.md", b"A thought of my own.")
     folder.put("vaultmem/people/Ann.md", b"\xef\xbb\xbfAnn\r\nis kind.\r\n")

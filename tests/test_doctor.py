@@ -178,6 +178,14 @@ def test_a_line_of_a_memory_that_says_nothing_is_named_with_its_place(indexed: P
     )
 
 
+def test_what_git_could_not_merge_is_named(indexed: Path, write: Write) -> None:
+    write("Plan.md", "<<<<<<< HEAD\nA\n=======\nB\n>>>>>>> 59b3155\n")
+    ran("sync", "--vault", str(indexed))
+    told = ran("doctor", "--vault", str(indexed), "--format", "json").data["findings"]
+    assert [one["what"] for one in told] == ["1 note that Git could not merge"]
+    assert told[0]["places"] == ["Plan.md: front matter: both versions of a merge stand there"]
+
+
 def test_a_copy_of_a_page_of_ours_has_its_original(indexed: Path, write: Write) -> None:
     copy = "pending.sync-conflict-20261122-100000-ABCDEFG.md"
     for name in (copy, f"Gone{copy[7:]}", "pending.md"):

@@ -43,6 +43,9 @@ def locate(text: str) -> Block | None:
     return Block(opening.end(), closing.start(), closing.end()) if closing else None
 
 
+# Git's mark before any text, or between properties of Logseq: below it nothing is a property.
+_UNMERGED = lazy(r"(?:[^\n:]+::[^\n]*\n)*<<<<<<< ")
+UNMERGED = "both versions of a merge stand there"
 PLACEHOLDER = "holds {{placeholders}}, as templates do"
 
 
@@ -50,7 +53,7 @@ def split(text: str) -> FrontMatter:
     """Read the properties of a note. Never raises; what cannot be read gives an error line."""
     block = locate(text)
     if block is None:
-        return FrontMatter({}, None, 0)
+        return FrontMatter({}, UNMERGED if _UNMERGED.match(text) else None, 0)
     source = text[block.start : block.end]
     if len(source) > LIMIT:
         return FrontMatter({}, f"longer than {LIMIT} characters", block.body)

@@ -11,6 +11,7 @@ from vaultmem.api import Vault
 from vaultmem.errors import NoRoomError, StateError, VaultGoneError, VaultmemError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, below, spoken
+from vaultmem.notes.frontmatter import UNMERGED
 from vaultmem.notes.places import LINE
 from vaultmem.text import scripts
 from vaultmem.text.values import plural, value
@@ -20,6 +21,7 @@ from vaultmem.vault.files import on_disk
 
 ADVICE = {
     "{{placeholders}}": "nothing to do if these are templates; exclude their folder from search if they get in the way",
+    UNMERGED: "open the note, keep one of both versions, and take out the lines that Git has put between them",
     "front matter": "open the note and mend the lines between the --- marks; its text is indexed all the same",
     "symbolic link": "notes behind links are not read; move the notes into the vault if they should be",
     "other": "open the note in its editor and save it again as UTF-8 text; what can be read of it is indexed",
@@ -28,6 +30,7 @@ ADVICE = {
 
 KINDS = {
     "{{placeholders}}": ("note", "with properties that hold {{placeholders}}"),
+    UNMERGED: ("warning", "that Git could not merge"),
     "front matter": ("warning", "with front matter that cannot be read"),
     "symbolic link": ("note", "behind a symbolic link"),
     "other": ("warning", "that cannot be read, or not wholly"),
