@@ -31,7 +31,7 @@ def token(args: Namespace, output: Output) -> int:
 
 
 def _add(store: TokenStore, args: Namespace, output: Output) -> None:
-    lifetime = _lifetime(args.expires)
+    lifetime = seconds_of(args.expires, "--expires")
     folders = [_folder(named) for named in args.vault or ()]
     vaults = [paths.vault_id(folder) for folder in folders]
     agent = (args.agent or "").strip()
@@ -61,13 +61,14 @@ def _folder(named: str) -> str:
         return vault.path
 
 
-def _lifetime(text: str | None) -> float | None:
+def seconds_of(text: str | None, option: str) -> float | None:
+    """The span that an option names; None where it is not given."""
     if not text:
         return None
     try:
         return float(times.duration_seconds(text))
     except ValueError as error:
-        raise UsageError(f"--expires must be {error}") from error
+        raise UsageError(f"{option} must be {error}") from error
 
 
 def _revoke(store: TokenStore, args: Namespace, output: Output) -> None:

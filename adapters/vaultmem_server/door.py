@@ -21,9 +21,9 @@ from vaultmem.api import Vault
 from vaultmem.errors import UsageError
 from vaultmem.output import Output
 from vaultmem.service import life
-from vaultmem.text import times
 from vaultmem.text.values import plural
 from vaultmem_server import app, guard, serving
+from vaultmem_server.commands import seconds_of
 from vaultmem_server.link import Companion, JsonObject, Link, of_memories
 from vaultmem_server.metrics import Metrics
 from vaultmem_server.tokens import Caller, TokenStore
@@ -118,7 +118,7 @@ def serve(args: Namespace, output: Output) -> int:
     scheme = "https" if tls else "http"
     shown = f"[{host}]" if ":" in host else host
     names = {*(name.lower() for name in args.name or ()), host.lower(), *guard.LOOPBACK}
-    idle = _seconds(args.idle)
+    idle = seconds_of(args.idle, "--idle")
     door = Door(vaults, f"{scheme}://{shown}:{port}", names, guard.is_loopback(host))
     door.has_chats, door.until_stop = args.proxy, args.until_stop
     server = serving.server(app.build(door, _lifespan(door)), tls)
@@ -187,15 +187,6 @@ def _address(text: str) -> tuple[str, int]:
     if not colon or not port.isascii() or not port.isdecimal() or int(port) > 65_535 or not host:
         raise UsageError("--http takes an address and a port, such as 127.0.0.1:8101")
     return host.strip("[]"), int(port)
-
-
-def _seconds(text: str | None) -> float | None:
-    if not text:
-        return None
-    try:
-        return float(times.duration_seconds(text))
-    except ValueError as error:
-        raise UsageError(f"--idle must be {error}") from error
 
 
 def _tls(args: Namespace) -> tuple[str, str] | None:

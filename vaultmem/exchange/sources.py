@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
 from vaultmem import plugins
 from vaultmem.adapter import Value
@@ -181,21 +182,11 @@ def _checked_root(path: str, vault: str) -> str:
 
 def is_inside(path: str, folder: str) -> bool:
     """Whether a path is that folder, as of the vault, or lies in it, however it is spelled."""
-    try:
+    real = Path(os.path.realpath(path))
+    with suppress(OSError):
         root = os.stat(folder)
-    except OSError:
-        return False
-    at = os.path.realpath(path)
-    while True:
-        try:
-            if os.path.samestat(os.stat(at), root):
-                return True
-        except OSError:
-            return False
-        above = os.path.dirname(at)
-        if above == at:
-            return False
-        at = above
+        return any(os.path.samestat(one.stat(), root) for one in (real, *real.parents))
+    return False
 
 
 # The files below the root of a source: listed and read without following a link, without reading more than a note.

@@ -227,7 +227,7 @@ def _encoding(data: bytes) -> tuple[str, int]:
 
 def on_disk(root: str, path: str) -> str | None:
     """How the disk spells an NFC path of the vault, or None when there is no such file."""
-    if _exists(f"{root}/{path}"):
+    if os.path.lexists(f"{root}/{path}"):
         return path
     if has_one_spelling(path):
         return None
@@ -240,16 +240,8 @@ def on_disk(root: str, path: str) -> str | None:
     return raw
 
 
-def _exists(full: str) -> bool:
-    try:
-        os.lstat(full)
-    except (OSError, ValueError):
-        return False
-    return True
-
-
 def _name_on_disk(folder: str, name: str) -> str | None:
-    if _exists(f"{folder}/{name}"):
+    if os.path.lexists(f"{folder}/{name}"):
         return name
     if has_one_spelling(name):
         return None
