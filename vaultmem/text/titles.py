@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
@@ -126,10 +127,8 @@ def _candidates(title: str, addition: str, own_id: str) -> Iterator[str]:
     letters = "".join(filter(str.isalnum, own_id)).lower() or "0"
     for length in dict.fromkeys(min(n, len(letters)) for n in (6, 8, 12, len(letters))):
         yield _shorten(title, f"{addition} {letters[:length]}")
-    number = 2
-    while True:  # also where others have the title and the id: there is always one more
+    for number in itertools.count(2):  # also where others have the title and the id
         yield _shorten(title, f"{addition} {letters} n{number}")
-        number += 1
 
 
 def _shorten(title: str, addition: str) -> str:

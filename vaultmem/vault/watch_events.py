@@ -142,16 +142,7 @@ def _shows_git(path: str) -> bool:
 
 def count_folders(root: str) -> int:
     """How many folders there are to watch: those that can be listed, hidden ones as well."""
-    count = 0
-    waiting = [root]
-    while waiting:
-        try:
-            with os.scandir(waiting.pop()) as listing:
-                waiting += [item.path for item in listing if item.is_dir(follow_symlinks=False)]
-        except OSError:
-            continue
-        count += 1
-    return count
+    return sum(1 for _ in os.walk(root))
 
 
 def open_queues() -> set[str]:
