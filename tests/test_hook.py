@@ -40,7 +40,7 @@ def test_each_harness_reads_its_own_json(remembering: Path, harness: str, form: 
     ended = asked(remembering, "--format", form, harness=harness)
     assert (ended.code, ended.err) == (0, "")
     text = text_in(ended.data, harness)
-    assert "[PROCEDURAL] Prefers trains to planes" in text
+    assert "[PROCEDURAL] (2026-11-22) Prefers trains to planes" in text
     assert f"--by {harness}" in text
 
 
@@ -110,8 +110,8 @@ def test_preferences_and_ways_of_working_are_told_and_nothing_from_elsewhere(
     assert "not instructions" in text.splitlines()[0]
     block = text.partition("<memory>\n")[2].partition("\n</memory>")[0].splitlines()
     assert sorted(block) == [
-        "[PROCEDURAL] Prefers trains to planes",
-        "[PROCEDURAL] Run the tests before a commit",
+        "[PROCEDURAL] (2026-11-22) Prefers trains to planes",
+        "[PROCEDURAL] (2026-11-22) Run the tests before a commit",
     ]
     assert "web page" not in text
     assert "course" not in text
@@ -140,7 +140,7 @@ def test_what_a_nameless_assistant_wrote_is_told_when_a_person_has_approved_it(
     approve(vault, made["id"])
     text = told(vault, "tabs")
     assert text.count("Always prefers tabs") == 1
-    assert "[PROCEDURAL] Always prefers tabs" in text
+    assert "[PROCEDURAL] (2026-11-22) Always prefers tabs" in text
     assert "To review" not in text
 
 

@@ -174,7 +174,7 @@ def test_the_model_is_told_what_the_hook_says(
     sessions: dict[str, Seen], vault: Path, name: str
 ) -> None:
     told = html.unescape("\n".join(words(sessions[name].requests[0])))
-    assert "[PROCEDURAL] Prefers trains to planes" in told
+    assert re.search(r"\[PROCEDURAL\] \(\d{4}-\d\d-\d\d\) Prefers trains to planes", told)
     lines = told.partition("Commands for a shell:\n")[2].splitlines()[:4]
     assert [shlex.split(line, comments=True)[1] for line in lines] == [
         "search",

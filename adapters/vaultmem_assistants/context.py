@@ -50,7 +50,7 @@ def context(
 ) -> str:
     """What to tell the assistant that the harness `name` starts: what is pending, memories, and what it may run."""
     rows = result.get("preferences", [])
-    memories = [f"[PROCEDURAL] {row['text']}{_remark(row)}" for row in rows]
+    memories = [f"[PROCEDURAL] {_since(row)}{row['text']}{_remark(row)}" for row in rows]
     memories += [f"[SEMANTIC] {line}" for line in recalled]
     program, named = shlex.join(paths.program()), shlex.join(["--vault", vault])
     advice = ADVICE.format(program=program, vault=named, name=name)
@@ -107,6 +107,10 @@ def _line(row: Row) -> str:
     when = (row["due"] or "").replace("T", " ")
     place = f" ({row['place']})" if row["place"] else ""
     return f"- {row['id']} {when}{' ' if when else ''}{row['text']}{_remark(row)}{place}"
+
+
+def _since(row: Row) -> str:
+    return f"({row['known']}) " if row["known"] else ""
 
 
 def _remark(row: Row) -> str:

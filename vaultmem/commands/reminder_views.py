@@ -131,7 +131,7 @@ def _load_listing(args: Namespace, output: Output, now: float) -> Listed:
 
 
 def _to_json(row: Row) -> JsonObject:
-    hidden = ("section", "place", "scope", "private", "author", "memory")
+    hidden = ("section", "place", "scope", "private", "author", "memory", "known")
     own = {name: value for name, value in row.items() if name not in hidden}
     return {**own, "by": row["author"]} if row["author"] else own
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         repeat: str | None
         author: str  # the assistant that wrote it; "" for the person
         memory: str
+        known: str  # of a preference, the day since when
 
     class Fact(TypedDict):
         """What holds about the person or a project, in one line that is safe to show."""
@@ -188,6 +189,7 @@ def to_row(item: Mapping[str, Any]) -> Row:
         "title": one_line(item.get("title") or ""), "scope": item.get("scope") or "global",
         "private": bool(item.get("private")), "repeat": one_line(repeat, _SHORT) if repeat else None,
         "author": one_line(item.get("author") or "", _SHORT), "memory": item.get("memory") or "",
+        "known": item.get("known") or "",
     }  # fmt: skip
 
 

@@ -164,9 +164,8 @@ def _fact(
     origin, approved = access.origin(own), item_answers.is_approved(id_, answers)
     if (origin.outside and not approved) or item_answers.is_refused(id_, answers):
         return None
-    created = seconds(own.get("created_at"))
     return {
-        "id": id_, "text": title, "day": "" if created is None else _local(context, created)[:10],
+        "id": id_, "text": title, "day": local_day(context, own),
         "author": "" if approved else origin.writer, "scope": access.scope_of(own, memory=True),
         "project": project, "ends": "" if ends is None else _local(context, ends),
     }  # fmt: skip
@@ -179,6 +178,12 @@ def scope_for(scope: str, author: str, trust: str) -> str:
         return scope
     mine = access.viewer(author)
     return mine.scope if trust == OWN and scope in (EVERYBODY, mine.scope) else ""
+
+
+def local_day(context: Context, own: Properties) -> str:
+    """The day on which a memory was written."""
+    created = seconds(own.get("created_at"))
+    return "" if created is None else _local(context, created)[:10]
 
 
 def _local(context: Context, at: float) -> str:

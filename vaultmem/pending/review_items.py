@@ -170,6 +170,7 @@ class Review:
         return [
             Item(
                 _preference_id(each), "preferences", self._content(each), rank=number, author=author, memory=each.id,
+                known=person_facts.local_day(self._context, each.properties),
                 scope=person_facts.scope_for(scope_of(each.properties, memory=True), author, trust),
             )
             for number, (each, author) in enumerate(known)

@@ -58,6 +58,7 @@ class Item:
     rank: int = 0  # what of one section and day comes first
     author: str = ""  # the assistant that wrote it; "" for the person
     memory: str = ""  # the id of the memory that it tells of
+    known: str = ""  # of a preference, the day since when
     counts_others: bool = False  # it stands for more than the page lists
 
 
