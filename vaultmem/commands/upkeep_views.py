@@ -69,8 +69,6 @@ def expect(args: Namespace, output: Output) -> int:
     """Keep an expectation or remove it, list them, or check them."""
     if args.run and args.question:
         raise UsageError("--run checks all expectations; leave the question out")
-    if args.question and not args.answer and not args.remove:
-        raise UsageError("give the words, too, that have to be found")
     if args.question or args.remove:
         return _change_expectation(args, output)
     opened = open_vault if args.run else vault_of
