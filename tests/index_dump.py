@@ -21,6 +21,24 @@ from vaultmem.search.query import parse
 
 Dump = dict[str, list[tuple[object, ...]]]
 Hits = dict[str, dict[tuple[str, int], float]]
+SECOND = 1_000_000_000
+
+
+class Clock:
+    """The time of day for sync, as told."""
+
+    def __init__(self, now: int) -> None:
+        self.now = now
+
+    def time_ns(self) -> int:
+        return self.now
+
+    def time(self) -> float:
+        return self.now / SECOND
+
+    def monotonic(self) -> float:
+        return self.now / SECOND
+
 
 DEFAULTS = Config({})
 WORDS = (

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from tests.conftest import Write
 from tests.index_dump import (
     DEFAULTS,
+    SECOND,
+    Clock,
     assert_equals_rebuilt,
     block_count,
     catalog_dump,
@@ -33,29 +35,12 @@ from vaultmem.index.sync import changes, sync
 from vaultmem.notes.dialects import open_rulebook
 from vaultmem.vault import files as reading
 
-SECOND = 1_000_000_000
 NOW = 1_795_000_000 * SECOND
-
-
-class Clock:
-    """The time of day, as told."""
-
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def time_ns(self) -> int:
-        return self.now
-
-    def time(self) -> float:
-        return self.now / SECOND
-
-    def monotonic(self) -> float:
-        return self.now / SECOND
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    told = Clock()
+    told = Clock(NOW)
     monkeypatch.setattr(indexer_module, "time", told)
     return told
 

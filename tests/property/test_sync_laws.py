@@ -13,6 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from tests.index_dump import (
     DEFAULTS,
+    SECOND,
+    Clock,
     assert_equals_rebuilt,
     catalog_dump,
     generation,
@@ -55,23 +57,6 @@ texts = st.builds(
     st.sampled_from(FRONTS),
     st.lists(st.sampled_from(PARTS), max_size=5),
 )
-SECOND = 1_000_000_000
-
-
-class Clock:
-    """The time of day for the machine and for sync."""
-
-    def __init__(self) -> None:
-        self.now = 1_795_000_000 * SECOND
-
-    def time_ns(self) -> int:
-        return self.now
-
-    def time(self) -> float:
-        return self.now / SECOND
-
-    def monotonic(self) -> float:
-        return self.now / SECOND
 
 
 class VaultMachine(RuleBasedStateMachine):
@@ -81,7 +66,7 @@ class VaultMachine(RuleBasedStateMachine):
         super().__init__()
         self.place = Path(tempfile.mkdtemp(prefix="vaultmem-laws-"))
         self.root = self.place / "vault"
-        self.clock = Clock()
+        self.clock = Clock(1_795_000_000 * SECOND)
         self.real_time = indexer_module.time
         indexer_module.time = self.clock  # type: ignore[attr-defined, assignment]
         self.trash: dict[Path, tuple[bytes, int]] = {}
