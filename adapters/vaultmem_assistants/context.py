@@ -110,7 +110,8 @@ def _line(row: Row) -> str:
 
 
 def _since(row: Row) -> str:
-    return f"({row['known']}) " if row["known"] else ""
+    known = row.get("known")  # a listing of before has none
+    return f"({known}) " if known else ""
 
 
 def _remark(row: Row) -> str:
