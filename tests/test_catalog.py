@@ -18,6 +18,7 @@ from vaultmem.index import catalog_read
 from vaultmem.index.catalog import Catalog, spoken
 from vaultmem.search import cache
 from vaultmem.search.query import Filter, day_range
+from vaultmem.text.values import encodable
 
 
 @pytest.fixture
@@ -107,6 +108,7 @@ def test_finding_notes(opened: Vault, name: str) -> None:
 def by_looking_at_all(catalog: Catalog, name: str) -> list[str]:
     """What find_notes() answers, worked out of the names of all notes."""
     wanted = name.strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
+    wanted = encodable(wanted)
     folded = wanted.lower()
     low = folded.removesuffix(".md") + ".md"
     rows = catalog.db.execute(

@@ -65,7 +65,7 @@ def test_parse_never_raises_and_loses_no_word(text: str) -> None:
     )
 )
 def test_a_plain_word_is_searched_as_it_is(word: str) -> None:
-    assert parse(word) == Query(words(word), [], [], [], [])
+    assert parse(word) == Query(words(encodable(word)), [], [], [], [])
 
 
 @given(st.integers(1, 5000))

@@ -47,7 +47,7 @@ def test_parts_add_up_and_the_best_is_first(
     hits = [ranking.ranked(block) for _, block in ranking.scored]
     assert {hit.block for hit in hits} == keyword.keys() | meaning.keys()
     for hit, (lost, _) in zip(hits, ranking.scored, strict=True):
-        assert hit.score == -lost
+        assert hit.score == pytest.approx(-lost)
         assert hit.score == pytest.approx(sum(hit.parts.values()))
     assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.block))
     reversed_ones = dict(reversed(keyword.items())), dict(reversed(meaning.items()))

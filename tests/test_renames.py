@@ -116,7 +116,7 @@ def test_a_note_that_is_renamed_neither_rings_nor_asks_again(
         waiting.refresh(catalog, NOW)
         told = waiting.notify(catalog, NOW).alarms
         return [one.title for one in told], [
-            one.text for one in waiting.items(catalog, NOW) if one.section != "review"
+            one.text for one in waiting.at(catalog, NOW).items() if one.section != "review"
         ]
 
     assert looked("sweep") == (["call Anne"], ["call Anne"])

@@ -23,8 +23,9 @@ class LocalZone(tzinfo):
 
     def utcoffset(self, when: datetime | None) -> timedelta:
         """The offset at a time of the clock on the wall."""
-        local = when.replace(tzinfo=None) if when else datetime.now(UTC).replace(tzinfo=None)
-        return local.astimezone().utcoffset() or timedelta()
+        local = (when or datetime.now(UTC)).replace(tzinfo=None, microsecond=0)
+        # Not astimezone(): from Python 3.12 on, that takes an hour that is left out for the one before.
+        return local - datetime.fromtimestamp(local.timestamp(), UTC).replace(tzinfo=None)
 
     def dst(self, when: datetime | None) -> timedelta | None:  # noqa: ARG002 - as tzinfo has it
         """Not known, and not needed."""
