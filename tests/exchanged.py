@@ -12,6 +12,7 @@ from tests.cli_run import Ran, ran
 from vaultmem import Vault
 from vaultmem.notes.places import GENERATED
 from vaultmem.vault.identity import MARKER
+from vaultmem.vault.write import TEMP_PREFIX
 
 KINDS = ("obsidian", "logseq")
 FULL = """---
@@ -52,11 +53,10 @@ def put(vault: Path, files: dict[str, bytes]) -> None:
 
 
 def notes(vault: Path) -> dict[str, bytes]:
-    """All files of the memory folder but those that are made from others."""
+    """All files of the memory folder but those that are made from others, which an agent may be writing."""
     root = memories_of(vault)
-    found = {
-        str(file.relative_to(root)): file.read_bytes() for file in root.rglob("*") if file.is_file()
-    }
+    there = (file for file in root.rglob("*") if not file.name.startswith(TEMP_PREFIX))
+    found = {str(file.relative_to(root)): file.read_bytes() for file in there if file.is_file()}
     made = {*GENERATED, MARKER, "Memories.base", "Pending.base"}
     return {name: data for name, data in found.items() if name not in made}
 
