@@ -190,8 +190,8 @@ def test_an_assistant_sets_a_reminder(box: Toolbox, opened: Vault) -> None:
         words = {"content": "call Ann", "at": f"{day} {at}", "repeat": "every week"}
         new = call(box, opened, "memory_remind", **words)
         assert new.data["created"] is not known
-        said = "is there already, and reminds on" if known else "reminds on"
-        assert new.text.startswith(f"{said} {day}T{at:0>5}, every week: call Ann")
+        opening = "is there already, and reminds on" if known else "reminds on"
+        assert new.text.startswith(f"{opening} {day}T{at:0>5}, every week: call Ann")
     opened.sync()
     lines = [line for line in call(box, opened, "memory_pending").text.split("\n") if "Ann" in line]
     assert [f"{day}T09:00: call Ann (by tester, every week" in line for line in lines] == [

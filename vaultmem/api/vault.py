@@ -152,9 +152,8 @@ class Vault(MemoryVault):
             if generation == self.state.generation():  # else somebody has just done so
                 import logging
 
-                log = logging.getLogger(
-                    "vaultmem.index"
-                )  # a person sees it, or the log of a program
+                # A person sees it, or the log of a program.
+                log = logging.getLogger("vaultmem.index")
                 log.warning("vaultmem: %s; building it anew", str(error).partition(" (")[0])
                 self.sync(rebuild=True)
             return work()

@@ -118,7 +118,7 @@ class _Found:
             self._draft.set(memory, "its words say when", **times_of(moment))
 
     def set_end(self, memory: Memory, text: str) -> None:
-        """Let a memory that says until when it holds, and nothing else, end then, unless it ends or was kept."""
+        """Let a memory that says until when it holds, and nothing else, end then, unless it ends or is stable."""
         if any(memory.text(key) for key in ("expires_at", "decay_policy")) or not is_plain(text):
             return
         until = language().end(text, self._draft.written_at(memory))

@@ -45,14 +45,16 @@ TEXT_FIELDS = ("body", "near", "title", "heading", "label", "tag", "path")
 def analyzer() -> tantivy.TextAnalyzer:
     """The analyzer for notes and queries alike, of texts that words() has prepared."""
     filters = tantivy.Filter
-    return (
-        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-        .filter(filters.remove_long(MAX_WORD))
-        .filter(filters.lowercase())
-        .filter(filters.ascii_fold())
-        .filter(filters.stemmer("english"))
-        .build()
-    )
+    return _between_blanks(
+        filters.remove_long(MAX_WORD), filters.lowercase(), filters.ascii_fold(), filters.stemmer("english")
+    )  # fmt: skip
+
+
+def _between_blanks(*filters: tantivy.Filter) -> tantivy.TextAnalyzer:
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    for each in filters:
+        builder = builder.filter(each)
+    return builder.build()
 
 
 def normal(text: str) -> str:
@@ -96,17 +98,14 @@ def words(text: str) -> str:
 @cache
 def stemmer(language: str) -> tantivy.TextAnalyzer:
     """What makes one stem of each word between blanks, by the rules of a language ("german")."""
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    builder = builder.filter(tantivy.Filter.lowercase())
-    return builder.filter(tantivy.Filter.stemmer(language)).build()
+    return _between_blanks(tantivy.Filter.lowercase(), tantivy.Filter.stemmer(language))
 
 
 @cache
 def without_stop_words(language: str) -> tantivy.TextAnalyzer | None:
     """What leaves out the words between blanks that only join others; None where Tantivy has no list of them."""
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
     try:
-        return builder.filter(tantivy.Filter.stopword(language)).build()
+        return _between_blanks(tantivy.Filter.stopword(language))
     except ValueError:
         return None
 
@@ -118,8 +117,7 @@ def folded(word: str) -> str:
 
 @cache
 def _folder() -> tantivy.TextAnalyzer:
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    return builder.filter(tantivy.Filter.lowercase()).filter(tantivy.Filter.ascii_fold()).build()
+    return _between_blanks(tantivy.Filter.lowercase(), tantivy.Filter.ascii_fold())
 
 
 _short_words = lru_cache(maxsize=1024)(words)

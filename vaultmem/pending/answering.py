@@ -55,11 +55,12 @@ def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     at, to = desk.pending.at(catalog, now, vanished), access.viewer(params.text("by"))
     items = desk.pending.records(catalog, at.items(params.whole("days")))
     if to.name:
-        public = (one for one in items if not one["asks"])
         items = [
             one
-            for one in public
-            if not access.reason(str(one["scope"]), to, private=bool(one["private"]))
+            for one in items
+            if not (
+                one["asks"] or access.reason(str(one["scope"]), to, private=bool(one["private"]))
+            )
         ]
     chores = [] if to.name else at.chores()
     facts = at.facts() if params.flag("facts") else []

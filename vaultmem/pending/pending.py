@@ -73,7 +73,7 @@ def _path_of(item: Item) -> str:
 
 
 class PendingAt:
-    """What is pending at one moment; what it is made of is asked for once."""
+    """What is pending at one moment; what it is made of is computed once."""
 
     def __init__(
         self, pending: Pending, catalog: Catalog, now: datetime, vanished: str, answers: Answers

@@ -7,10 +7,9 @@ import json
 import math
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import zip_longest
 from weakref import WeakKeyDictionary
 
 from vaultmem.adapter import Properties, Value
@@ -31,16 +30,12 @@ from vaultmem.text.sanitize import one_line
 from vaultmem.text.secrets import redact
 from vaultmem.text.similarity import content_hash, topic_words
 from vaultmem.text.times import seconds
-from vaultmem.text.values import EVERYBODY
+from vaultmem.text.values import EVERYBODY, in_turns
 from vaultmem.vault import files
 
 if TYPE_CHECKING:
-    from typing import TypeVar
-
     from vaultmem.pending.listing import Fact
     from vaultmem.pending.review_items import Context
-
-    T = TypeVar("T")
 
 _READ = 65_536  # bytes of a note that are looked at
 _NOTES = f"SELECT n.id, f.path, f.hash, n.title, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL"
@@ -126,20 +121,14 @@ def _may_qualify(inner: str, note: _Note) -> bool:
 
 
 def _most_used_and_newest(facts: Iterable[_Scored]) -> list[_Scored]:
-    """In turns: what was told often has proved its worth, and what is new had no time for that."""
+    """In turns: what was used often has proved its worth, and what is new had no time for that."""
     ranked = sorted(facts, key=lambda one: (-one.score, one.note.path))
     newest = sorted(ranked, key=lambda one: -one.created)
     return in_turns(ranked, newest, key=lambda one: one.note.path)
 
 
-def in_turns(*rows: Iterable[T], key: Callable[[T], str]) -> list[T]:
-    """The first of each row, then the second of each, and so on; each thing once."""
-    every = (one for turn in zip_longest(*rows) for one in turn if one is not None)
-    return list({key(one): one for one in every}.values())
-
-
 def uses_of(own: Properties, id_: str, counts: Mapping[str, int]) -> int:
-    """How often a memory was told, as far as this machine or its file knows."""
+    """How often a memory was used, as far as this machine or its file knows."""
     uses = counts.get(id_, own.get("access_count"))
     return max(0, uses) if isinstance(uses, int) else 0
 
@@ -191,7 +180,7 @@ def _local(context: Context, at: float) -> str:
 
 
 def use_counts(context: Context) -> dict[str, int]:
-    """How often each memory was told, by id."""
+    """How often each memory was used, by id."""
     try:
         return {id_: one.number for id_, one in reads.counts(context.ledger).items()}
     except DamagedError:

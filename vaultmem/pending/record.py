@@ -67,10 +67,9 @@ class Record:
         self._lock = threading.RLock()
         self._ledger, self._pages = ledger, pages
         self._silent: dict[str, str] = {}  # other machines, by their last sign of life
-        # All entries, with what they were made of.
-        self._seen: (
-            tuple[tuple[int, int, bytes] | None, log_entries.Entries, log_entries.Entries] | None
-        ) = None
+        # All entries, by the version of the ledger and the pages that they were made of.
+        self._made_of: tuple[object, log_entries.Entries] = (None, {})
+        self._entries: log_entries.Entries = {}
         self._forgotten: set[Key] = set()  # by this process; pages of others may have them still
 
     def answers(self) -> dict[str, Answer]:
@@ -147,18 +146,10 @@ class Record:
         with self._lock:
             pages = self._pages.about_items() if self._pages is not None else {}
             version = self._ledger.version()
-            if (
-                version is None
-                or self._seen is None
-                or self._seen[0] != version
-                or self._seen[1] is not pages
-            ):
-                self._seen = (
-                    version,
-                    pages,
-                    merge_entries(log_folder.answers_in(self._ledger), pages),
-                )
-            return self._seen[2]
+            if version != self._made_of[0] or pages is not self._made_of[1]:
+                self._entries = merge_entries(log_folder.answers_in(self._ledger), pages)
+                self._made_of = version, pages
+            return self._entries
 
     def _publish(self, old: set[Key]) -> None:
         """Write this machine's page if it lacks something, or has what is `old`."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
-from itertools import chain, zip_longest
+from itertools import chain
 
 from vaultmem.adapter import Value
 from vaultmem.errors import DamagedError
@@ -43,7 +43,7 @@ from vaultmem.reminders.items import (
     words_of,
 )
 from vaultmem.text.times import seconds
-from vaultmem.text.values import plural
+from vaultmem.text.values import in_turns, plural
 
 MOST = 3  # single lines of a kind
 MOST_QUESTIONS = 2  # things from outside, from chats and of dreams that the page asks about at once
@@ -116,8 +116,7 @@ class Review:
     def items(self) -> list[Item]:
         """What only the person can say, a little at a time, and one line that counts all else."""
         kinds = self._kinds
-        turns = chain.from_iterable(zip_longest(*(kinds[kind] for kind in _ASKED)))
-        questions = [one for one in turns if one is not None]
+        questions = in_turns(*(kinds[kind] for kind in _ASKED), key=lambda one: one.id)
         # An answer brings up the next.
         asked, rest = questions[:MOST_QUESTIONS], questions[MOST_QUESTIONS:]
         rest += [each for kind, some in kinds.items() if kind not in PERSONAL for each in some]
@@ -165,7 +164,7 @@ class Review:
         used = sorted(
             known, key=lambda pair: -person_facts.uses_of(pair[0].properties, pair[0].id, counts)
         )
-        shown = person_facts.in_turns(known, used, key=lambda pair: pair[0].id)[:MOST_PREFERENCES]
+        shown = in_turns(known, used, key=lambda pair: pair[0].id)[:MOST_PREFERENCES]
         known = [pair for pair in known if pair in shown]
         return [
             Item(

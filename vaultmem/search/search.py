@@ -193,8 +193,10 @@ class Searcher:
 
     def _correct_spelling(self, query: language.Query, remarks: list[str]) -> language.Query:
         """Words that no note has are searched in the nearest spelling that some note has."""
-        words = list(query.words)
         unknown = self.keyword.unknown_words(query)
+        if not unknown:
+            return query
+        words = list(query.words)
         telling = sum(not self.keyword.is_weak(word) for word in words)
         nothing_else = len(unknown) == telling and not (query.must or query.groups)
         typed = {one: word.text for word in query.words for one in self.keyword.tokens(word.text)}

@@ -2,7 +2,7 @@
 
 The index stems Latin letters by English rules alone, so that no text has to be sorted by language. Forms in other
 languages are looked up when they are searched: the words that begin alike and have the same stem in a language that the
-notes are written in. Which ones these are tells the index itself, by words that come often in no other language.
+notes are written in. The index shows which ones these are, by words that are frequent in no other language.
 """
 
 from __future__ import annotations
@@ -57,12 +57,14 @@ class WordForms:
     def inflected(self, text: str) -> dict[str, float]:
         """The other forms of the words of a text, as the index has them, each with its share of the points of the word
         itself: as if both were one."""
+        if not self._languages:
+            return {}
         known = self._known.get(text)
         if known is None:
             if len(self._known) >= MOST_REMEMBERED:
                 self._known.clear()
             known = self._known[text] = {}
-            for word in words(text).lower().split() if self._languages else ():
+            for word in words(text).lower().split():
                 known |= self._inflected(word, *self._tokens(word)[:1])
         return known
 

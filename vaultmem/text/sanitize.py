@@ -70,7 +70,7 @@ _LOOKALIKES = str.maketrans({"<": "‹", ">": "›", "@": "＠", "#": "＃", "^"
 _RUNS = "javascript|vbscript|livescript|data|file|blob|obsidian|logseq|vscode|cursor|shortcuts|ms-[a-z-]+|x-[a-z-]+"
 _BEGINS = "(?<![a-z0-9])"  # of a word, also of one that Chinese stands before
 _DATED = "📅📆🗓⏳⌛🛫➕✅❌⏰"
-# What to look for, what is there wherever it is found, and what takes its place.
+# A pattern, a sign that is in every line it matches, and what takes its place.
 _CHANGES: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
     (lazy(pattern, re.IGNORECASE), sign, new)
     for pattern, sign, new in (

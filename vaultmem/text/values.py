@@ -5,17 +5,19 @@ from __future__ import annotations
 
 __all__ = [
     "ARCHIVE", "CATEGORIES", "DAYS", "EDITOR_LINE", "ENTRIES", "EVERYBODY", "GENERATED", "INBOX", "MEMORIES",
-    "REMINDERS", "RESULTS", "SYNC", "TOKENS", "TYPE_CHECKING", "OnError", "file_text", "lazy", "plural", "table",
-    "value",
+    "REMINDERS", "RESULTS", "SYNC", "TOKENS", "TYPE_CHECKING", "OnError", "file_text", "in_turns", "lazy", "plural",
+    "table", "value",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from dataclasses import dataclass as value
-    from typing import Any
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
 else:
 
     def value(cls):
@@ -173,3 +175,11 @@ def encodable(text: str) -> str:
 def plural(count: int, noun: str, several: str = "") -> str:
     """ "1 note", "2 notes"."""
     return f"{count:,} {noun if count == 1 else several or noun + 's'}"
+
+
+def in_turns(*rows: Iterable[T], key: Callable[[T], object]) -> list[T]:
+    """The first of each row, then the second of each, and so on; each thing once."""
+    from itertools import zip_longest
+
+    every = (one for turn in zip_longest(*rows) for one in turn if one is not None)
+    return list({key(one): one for one in every}.values())

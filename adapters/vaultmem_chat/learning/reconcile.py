@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import NamedTuple
 
 from vaultmem.adapter.services import Message, Question, Schema, json_lines, list_schema, short_id
 from vaultmem.memories.conversation import Entry
 from vaultmem.plugins import language
 from vaultmem.text.similarity import normal, topic_words
-from vaultmem.text.values import table
+from vaultmem.text.values import in_turns, table
 from vaultmem_chat.llm.replies import records
 
 EVENTS = ("ADD", "UPDATE", "DELETE", "NONE")
@@ -281,8 +281,8 @@ def neighbours(
         shared = {id_: len(words & about[id_][1]) for id_ in newest}
         similar = sorted((id_ for id_ in newest if shared[id_]), key=lambda id_: -shared[id_])
         rows += [on_topic, found[number] if number < len(found) else (), similar]
-    chosen = (id_ for turn in zip_longest(*rows, newest) for id_ in turn if id_ in by_id)
-    return [by_id[id_] for id_ in list(dict.fromkeys(chosen))[:most]]
+    chosen = in_turns(*rows, newest, key=str)
+    return [by_id[id_] for id_ in chosen if id_ in by_id][:most]
 
 
 def _topics(text: str) -> frozenset[tuple[str, str]]:
