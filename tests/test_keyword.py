@@ -89,7 +89,7 @@ def test_no_query_raises(searcher: KeywordSearcher, text: str) -> None:
         assert score >= 0
     searcher.parts(question, 1)
     for word in searcher.unknown_words(question.query):
-        searcher.forms.corrected(word)
+        searcher.vocabulary.corrected(word)
 
 
 TIMES = {
@@ -155,10 +155,12 @@ def test_corrections(searcher: KeywordSearcher) -> None:
         unknown = searcher.unknown_words(parse(typed))
         assert unknown
         assert any(
-            word.startswith(meant[:5]) for one in unknown for word in searcher.forms.corrected(one)
+            word.startswith(meant[:5])
+            for one in unknown
+            for word in searcher.vocabulary.corrected(one)
         ), typed
     assert searcher.unknown_words(parse("bread 桥 -nothing")) == []
-    assert searcher.forms.corrected("qqqqqqqq") == []
+    assert searcher.vocabulary.corrected("qqqqqqqq") == []
 
 
 def test_damage_is_said(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import shutil
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
@@ -139,6 +141,23 @@ def test_threads_may_take_turns(vault: Path) -> None:
             thread.start()
             thread.join()
         assert found == [expected] * 3
+
+
+def test_who_lets_go_of_a_searcher_lets_go_of_its_threads(vault: Path) -> None:
+    """Each open index has a thread of Tantivy's. An agent at rest may wait an hour for Python to collect cycles."""
+    Editor(vault, 1).put("note.md")
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        searcher = Searcher(opened.path, opened.config)
+        asked(searcher)
+        index = weakref.ref(searcher.keyword)
+        gc.disable()
+        try:
+            searcher.close()
+            del searcher
+            assert index() is None
+        finally:
+            gc.enable()
 
 
 # Texts of notes

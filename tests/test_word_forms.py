@@ -67,6 +67,6 @@ def test_a_word_that_most_notes_have_is_found_in_its_other_forms_too(tmp_path: P
 def test_words_that_only_join_others_tell_nothing_in_their_language(tmp_path: Path) -> None:
     write(tmp_path / "de", {1: WRITTEN["german"][0], 2: ENGLISH})
     write(tmp_path / "en", {2: ENGLISH})
-    here, elsewhere = (KeywordSearcher(str(tmp_path / name)).forms for name in ("de", "en"))
+    here, elsewhere = (KeywordSearcher(str(tmp_path / name)).vocabulary for name in ("de", "en"))
     assert here.telling("Wo war die Wohnung?") == {"wohnung"}
     assert elsewhere.telling("Wo war die Wohnung?") == {"wo", "war", "die", "wohnung"}

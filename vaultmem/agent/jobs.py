@@ -11,6 +11,7 @@ from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.errors import DamagedError, ModelError, UsageError
 from vaultmem.index.catalog import spoken
+from vaultmem.index.keyword import tokenize
 from vaultmem.index.state import State
 from vaultmem.ledger.ledger import Ledger, Run, Runs
 from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
@@ -182,7 +183,7 @@ def _lost_note(searcher: Searcher) -> str | None:
     ).fetchall()
     for note, title in notes[:: max(1, len(notes) // SAMPLES)]:
         word = _WORD.search(title)
-        if word is None or not searcher.keyword.tokens(word[0]):
+        if word is None or not tokenize(word[0]):
             continue
         ask = Ask(f'"{word[0]}"', limit=1, min_confidence=0.0, compressed=True)
         if not searcher.search(ask).results:

@@ -316,13 +316,13 @@ class Reader:
 
 def _telling(searcher: Searcher, text: str) -> str:
     """The words of a text that the fewest notes have; those of all its words would be many to look for."""
+    from vaultmem.index.keyword import tokenize
     from vaultmem.search.query import Term
 
     keyword = searcher.keyword
     rare: dict[str, int] = {}
     for word in dict.fromkeys(text.split()):
         if not keyword.is_weak(Term("word", word)):
-            tokens = keyword.tokens(word)
-            rare[word] = min((keyword.frequency(token) for token in tokens), default=0)
+            rare[word] = min(map(keyword.frequency, tokenize(word)), default=0)
     known = sorted((word for word, count in rare.items() if count), key=rare.__getitem__)
     return " ".join(known[:TELLING]) or text

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vaultmem.index.catalog_write import Entry
 
 MAX_WORD = 64
+MOST_REMEMBERED = 5000  # words
 HEAP_BYTES = 64_000_000
 SHORT = 200  # characters of texts that come again and again: titles, headings, tags
 # How the names of characters begin that are words of their own.
@@ -93,6 +94,19 @@ def words(text: str) -> str:
         if letters.search(text):
             text = " ".join(stemmer(language).analyze(text))
     return text
+
+
+def tokenize(text: str) -> tuple[str, ...]:
+    """What the analyzer makes of a text."""
+    return _short_tokens(text) if len(text) <= MAX_WORD else _tokenized(text)
+
+
+def _tokenized(text: str) -> tuple[str, ...]:
+    return tuple(_analyzer().analyze(words(text)))
+
+
+_analyzer = cache(analyzer)
+_short_tokens = lru_cache(MOST_REMEMBERED)(_tokenized)
 
 
 @cache

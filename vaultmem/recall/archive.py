@@ -6,6 +6,7 @@ import os
 from functools import lru_cache
 
 from vaultmem import now as clock
+from vaultmem.index.keyword import tokenize
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories import access, model
 from vaultmem.notes.places import category_of, file_name
@@ -106,8 +107,8 @@ def _hit(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) 
         return None
     title = file_name(path)
     line = text.count("\n", 0, max(text.rfind(content), 0)) + 1
-    wanted = {token for word in words for token in searcher.keyword.tokens(word.text)}
-    shown = snippet.Marker(wanted, searcher.keyword.tokens).snippet(content)
+    wanted = {token for word in words for token in tokenize(word.text)}
+    shown = snippet.Marker(wanted, tokenize).snippet(content)
     return Hit(
         path, None, title, line, line + content.count("\n"), [], None, str(own.get("created_at") or "")[:10] or None,
         category_of(path.partition("/")[2], own.get("category")), dict(own), None, sure, 0.0, None, {},

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from vaultmem.index.keyword import tokenize
 from vaultmem.light import NamedTuple
 from vaultmem.recall import recall_candidate
 from vaultmem.recall.recall_candidate import Candidate, Wanted
@@ -51,13 +52,12 @@ def followed(
     look: Look, sources: Sources, wanted: Wanted, candidates: Sequence[Candidate]
 ) -> tuple[list[Candidate], str]:
     """The candidates with those that a name leads to which one of the best gives, and what was done."""
-    words = look.searcher.keyword
-    step = _step(plain(wanted.query), candidates, words)
+    step = _step(plain(wanted.query), candidates, look.searcher.keyword)
     if step is None:
         return list(candidates), "no name leads on"
     most = recall_candidate.LEAST_CANDIDATES
     results = sources.search(look, wanted._replace(query=step.query), most)
-    reached = _reached(step, recall_candidate.filter_allowed(results, wanted)[0], words)
+    reached = _reached(step, recall_candidate.filter_allowed(results, wanted)[0])
     names = ", ".join(one.name for one in step.bridges)
     did = f"from the best on to {names}: {plural(len(reached), 'line')}"
     return _merged(candidates, reached), did
@@ -65,17 +65,15 @@ def followed(
 
 def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> Step | None:
     """Where the best candidates lead; None where they name nothing."""
-    asked = {
-        token: word for word in question.split() for token in telling(words.tokens(word)) - _SELF
-    }
+    asked = {token: word for word in question.split() for token in telling(tokenize(word)) - _SELF}
     bridges: list[Bridge] = []
     lacking: set[str] = set()
     for one in best[:BRIDGES]:
-        there = {*words.tokens(one.content), *words.tokens(one.title)}
+        there = {*tokenize(one.content), *tokenize(one.title)}
         rest = asked.keys() - there
         if len(rest) == len(asked):
             continue
-        names = {name: frozenset(words.tokens(name)) for name in _names(one.content)}
+        names = {name: frozenset(tokenize(name)) for name in _names(one.content)}
         if len(names) > MOST_NAMED:  # it tells of many things
             continue
         known = {bridge.tokens for bridge in bridges}
@@ -106,11 +104,11 @@ def _names(text: str) -> list[str]:
     return [match.strip() for match in (*_LINK.findall(text), *_NAME.findall(text))]
 
 
-def _reached(step: Step, results: Iterable[Candidate], words: KeywordSearcher) -> list[Candidate]:
+def _reached(step: Step, results: Iterable[Candidate]) -> list[Candidate]:
     """Of what the second round found what bears one of the names, scored below the line that gives the name."""
     named: list[tuple[Candidate, Bridge]] = []
     for one in results:
-        there = {*words.tokens(one.content), *words.tokens(one.title)}
+        there = {*tokenize(one.content), *tokenize(one.title)}
         for bridge in step.bridges:
             answers = (
                 not bridge.rest.isdisjoint(there) or one.parts.get("similarity", 1.0) >= NEARER

@@ -361,7 +361,7 @@ class Run:
         if not candidates or (size := _count(candidates[0])) <= room:
             return candidates
         best, *others = candidates
-        excerpts = self._sources.excerpts(self.look, self.wanted, best)
+        excerpts = self._sources.excerpts(self.wanted, best)
         short = next((one for one in excerpts if _count(one) <= room), None)
         how = "is cut to" if short else "does not fit into"
         place, length = f"{best.path}:{best.line}", plural(size, "token")

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from vaultmem.adapter import Properties
 from vaultmem.index.catalog import NOTES_BELOW, below
+from vaultmem.index.keyword import tokenize
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access, model
 from vaultmem.memories.access import is_private, says_private
@@ -108,7 +109,7 @@ class Sources:
             if one is not None and _says_something(one.content) and one.key not in result:
                 is_near = hit.similarity is not None and hit.similarity >= near
                 is_near = is_near or "words around it" in hit.parts
-                shares = is_near or _shares(look.searcher, answer.forms, hit, text)
+                shares = is_near or _shares(answer.forms, hit, text)
                 lacks = near > NEAR and not shares
                 result[one.key] = _score(one, hit, is_memory)._replace(shares=shares, lacks=lacks)
         return list(result.values())[:most]
@@ -198,10 +199,9 @@ class Sources:
             plain(wanted.query), most, look.semantic, group, (), sure, notes, all_but=wanted.notes
         )
 
-    def excerpts(self, look: Look, wanted: Wanted, one: Candidate) -> Iterator[Candidate]:
+    def excerpts(self, wanted: Wanted, one: Candidate) -> Iterator[Candidate]:
         """The same with less and less of its text around the words of the question, down to a few words."""
-        tokens = look.searcher.keyword.tokens
-        marker = Marker(telling(tokens(plain(wanted.query))), tokens)
+        marker = Marker(telling(tokenize(plain(wanted.query))), tokenize)
         width = 8 * wanted.room
         while width >= FEW_WORDS:
             yield one._replace(content=marker.snippet(one.content, width).text)
@@ -315,13 +315,13 @@ def _says_something(content: str) -> bool:
     return bool(own.strip(" \n\r\t-*+>"))
 
 
-def _shares(searcher: Searcher, words: frozenset[str], hit: Hit, text: str) -> bool:
+def _shares(words: frozenset[str], hit: Hit, text: str) -> bool:
     """Whether a block has one of these words in any form, or what stands above it, or, of a turn, what is said just
     before or after."""
     above = " ".join((hit.title, *hit.headings, hit.label or ""))
     around = AROUND if hit.label else 0
     near = cut_lines(text, hit.line - around, hit.end_line + around)
-    return not words.isdisjoint((*searcher.keyword.tokens(near), *searcher.keyword.tokens(above)))
+    return not words.isdisjoint((*tokenize(near), *tokenize(above)))
 
 
 def _score(one: Candidate, hit: Hit, is_memory: bool) -> Candidate:

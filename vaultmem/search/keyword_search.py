@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 
 import tantivy  # the second half of keyword.py, which owns it
 
-from vaultmem.index.keyword import MAX_WORD, analyzer, folded, normal, open_to_read, spoken, words
+from vaultmem.index.keyword import folded, normal, open_to_read, spoken, tokenize
 from vaultmem.plugins import language
 from vaultmem.search import rank
 from vaultmem.search.query import Query, Term
 from vaultmem.search.rank import is_character
-from vaultmem.search.word_forms import MOST_REMEMBERED, WordForms
+from vaultmem.search.vocabulary import Vocabulary
 from vaultmem.text.values import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -51,12 +51,7 @@ class KeywordSearcher:
         self._commit = self._last_commit()
         self._index, self._searcher, self._is_live = open_to_read(folder)
         self._schema = self._index.schema
-        self._counts: dict[tuple[str, str], int] = {}  # by field and token
-        self._tokens: dict[str, list[str]] = {}  # by word
-
-    @cached_property
-    def _analyzer(self) -> tantivy.TextAnalyzer:
-        return analyzer()
+        self.vocabulary = Vocabulary(self._searcher)
 
     @spoken()
     def refresh(self) -> bool:
@@ -66,20 +61,9 @@ class KeywordSearcher:
             return False
         self._index.reload()
         self._searcher = self._index.searcher()
-        self._counts.clear()
-        self.__dict__.pop("forms", None)
+        self.vocabulary = Vocabulary(self._searcher)
         self._commit = commit
         return True
-
-    @cached_property
-    def forms(self) -> WordForms:
-        """What a word of a query may stand for."""
-        return WordForms(
-            partial(self._count, "body"), self._starting, self.tokens, self.block_count()
-        )
-
-    def _starting(self, field: str, start: str) -> list[tuple[str, int]]:
-        return self._searcher.terms_with_prefix(field, start, limit=None)
 
     def _last_commit(self) -> bytes:
         """The list of the index's parts, which every commit replaces."""
@@ -88,23 +72,12 @@ class KeywordSearcher:
 
     def block_count(self) -> int:
         """How many blocks are indexed."""
-        return int(self._searcher.num_docs)
-
-    def tokens(self, text: str) -> list[str]:
-        """What the analyzer makes of a text."""
-        known = self._tokens.get(text)
-        if known is None:
-            known = self._analyzer.analyze(words(text))
-            if len(text) <= MAX_WORD:
-                if len(self._tokens) >= MOST_REMEMBERED:
-                    self._tokens.clear()
-                self._tokens[text] = known
-        return list(known)
+        return self.vocabulary.blocks
 
     def terms(self, text: str) -> list[str]:
         """The words of a text as they are searched for: stems, and pairs of CJK characters."""
         results = []
-        for unit in _units(self.tokens(text)):
+        for unit in _units(tokenize(text)):
             results += ["".join(pair) for pair in pairwise(unit)] if len(unit) > 1 else unit
         return results
 
@@ -112,16 +85,7 @@ class KeywordSearcher:
     def frequency(self, term: str) -> int:
         """In how many blocks a term stands (of a CJK pair: its rarer character)."""
         parts = list(term) if len(term) == 2 and is_character(term[0]) else [term]
-        return min(self._count("body", part) for part in parts)
-
-    def _count(self, field: str, token: str) -> int:
-        """How many blocks have a token in a field."""
-        result = self._counts.get((field, token))
-        if result is None:
-            if len(self._counts) >= MOST_REMEMBERED:
-                self._counts.clear()
-            result = self._counts[field, token] = int(self._searcher.doc_freq(field, token))
-        return result
+        return min(self.vocabulary.count("body", part) for part in parts)
 
     @spoken()
     def search(self, question: Question, limit: int) -> dict[int, float]:
@@ -181,7 +145,7 @@ class KeywordSearcher:
 
     def is_weak(self, term: Term) -> bool:
         """Whether a term is made of stop words only."""
-        return rank.STOP_WORDS.issuperset(self.tokens(term.text))
+        return rank.STOP_WORDS.issuperset(tokenize(term.text))
 
     def _by_weight(self, words: list[Term]) -> tuple[list[Term], list[Term]]:
         """Words that tell something, and stop words; a query of stop words only has no others."""
@@ -225,7 +189,7 @@ class KeywordSearcher:
         """What finds the blocks that speak of days or dates."""
         times, body = language().time_words(), (self._schema, "body")
         results = []
-        for one in [("|".join(self.tokens(times.words)),), *times.patterns]:
+        for one in [("|".join(tokenize(times.words)),), *times.patterns]:
             query = (
                 _T.regex_phrase_query(*body, list(one))
                 if one[1:]
@@ -237,7 +201,7 @@ class KeywordSearcher:
     def _is_there(self, pattern: str) -> bool:
         """Whether a pattern of CJK characters can find anything: to look for numbers beside them takes long."""
         return pattern.isascii() or any(
-            self._count("body", one) for one in pattern if is_character(one)
+            self.vocabulary.count("body", one) for one in pattern if is_character(one)
         )
 
     def _filter(
@@ -266,7 +230,7 @@ class KeywordSearcher:
         self, term: Term, fields: Collection[str], strict: bool = False
     ) -> list[tantivy.Query]:
         """The queries of which any finds this term. `strict`: its words must stand side by side."""
-        tokens = self.tokens(term.text)
+        tokens = tokenize(term.text)
         if term.kind == "prefix":
             return self._prefix(term.text, fields)
         if term.kind == "phrase" or (strict and len(tokens) > 1):
@@ -274,7 +238,7 @@ class KeywordSearcher:
         queries: list[tantivy.Query] = []
         for unit in _units(tokens):
             queries += self._han(unit, fields) if len(unit) > 1 else self._word(unit[0], fields)
-        for form, share in self.forms.inflected(term.text).items():
+        for form, share in self.vocabulary.inflected(term.text).items():
             queries += [_T.boost_query(query, share) for query in self._word(form, fields)]
         if "body" in fields and _belongs_together(tokens):
             queries += self._phrase(tokens, ("body",))  # foo-bar, v1.2: better side by side
@@ -283,10 +247,10 @@ class KeywordSearcher:
     def _word(self, token: str, fields: Collection[str]) -> list[tantivy.Query]:
         """BM25 where a field's length and repetition tell something, plain presence elsewhere."""
         weight = rank.word_weight(token)
-        counts = {field: self._count(field, token) for field in ("body", *fields)}
-        as_label = counts.get("label") or self._count("label", token)
+        counts = {field: self.vocabulary.count(field, token) for field in ("body", *fields)}
+        as_label = counts.get("label") or self.vocabulary.count("label", token)
         spoken = weight * rank.spoken_weight(as_label, counts["body"])
-        frequent = weight < 1.0 or counts["body"] > rank.FREQUENT * self._searcher.num_docs
+        frequent = weight < 1.0 or counts["body"] > rank.FREQUENT * self.vocabulary.blocks
         queries = []
         for field in fields:
             if not counts[field]:
@@ -299,7 +263,7 @@ class KeywordSearcher:
             if presence:
                 # How rare a word is says its frequency in texts, which nearly all blocks have.
                 count = counts["label" if field == "label" else "body"]
-                points *= rank.rarity(count, self._searcher.num_docs)
+                points *= rank.rarity(count, self.vocabulary.blocks)
                 queries.append(_T.const_score_query(query, points * presence))
         return queries
 
@@ -324,7 +288,7 @@ class KeywordSearcher:
         ]
         return queries
 
-    def _phrase(self, tokens: list[str], fields: Collection[str]) -> list[tantivy.Query]:
+    def _phrase(self, tokens: Sequence[str], fields: Collection[str]) -> list[tantivy.Query]:
         if not tokens:
             return []
         results = []
@@ -340,24 +304,24 @@ class KeywordSearcher:
         return results
 
     def _prefix(self, text: str, fields: Collection[str]) -> list[tantivy.Query]:
-        tokens = self.tokens(text)
+        tokens = tokenize(text)
         if not tokens:
             return []
         if is_character(tokens[-1]):
             return self._term(Term("word", text), fields)
         written = folded(normal(text))
-        stems = {t for suffix in _SUFFIXES for t in self.tokens(written + suffix)[-1:]}
+        stems = {t for suffix in _SUFFIXES for t in tokenize(written + suffix)[-1:]}
         queries: list[tantivy.Query] = []
         for field in _PHRASE_FIELDS:
             if field in fields:
-                known = self._searcher.terms_with_prefix(field, written, limit=MAX_PREFIX_TERMS)
-                names = {name for name, _ in known} | stems
+                known = self.vocabulary.starting(field, written, limit=MAX_PREFIX_TERMS)
+                names = known.keys() | stems
                 queries += [
                     _T.boost_query(
                         _T.term_query(self._schema, field, name, "freq"), rank.PHRASE_WEIGHTS[field]
                     )
                     for name in sorted(names)
-                    if self._count(field, name)
+                    if self.vocabulary.count(field, name)
                 ]
         return queries
 
@@ -368,20 +332,20 @@ class KeywordSearcher:
         tokens = [
             token
             for term in query.words
-            if term.kind == "word" and not self.forms.inflected(term.text)
-            for token in self.tokens(term.text)
+            if term.kind == "word" and not self.vocabulary.inflected(term.text)
+            for token in tokenize(term.text)
         ]
-        return [t for t in tokens if not any(self._count(f, t) for f in fields)]
+        return [t for t in tokens if not any(self.vocabulary.count(f, t) for f in fields)]
 
 
-def _belongs_together(tokens: list[str]) -> bool:
+def _belongs_together(tokens: Sequence[str]) -> bool:
     """Whether tokens of one written word are parts of a name or number, not "Anne's" or "I'm"."""
     if len(tokens) < 2 or is_character(tokens[0]):
         return False
     return all(len(t) > 1 or t.isdigit() for t in tokens) and tokens[-1] not in rank.STOP_WORDS
 
 
-def _units(tokens: list[str]) -> list[list[str]]:
+def _units(tokens: Sequence[str]) -> list[list[str]]:
     """Runs of CJK characters together, every other token alone."""
     units: list[list[str]] = []
     for token in tokens:

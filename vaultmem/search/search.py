@@ -9,6 +9,7 @@ from vaultmem.config import Config
 from vaultmem.errors import ModelError, StateError
 from vaultmem.index import ORD_BITS, catalog_read, refuse_if_off
 from vaultmem.index.catalog import Catalog, spoken
+from vaultmem.index.keyword import tokenize
 from vaultmem.index.state import State
 from vaultmem.memories import access, model
 from vaultmem.search import cache, rank, snippet
@@ -149,7 +150,7 @@ class Searcher:
         if query.words or query.must or query.groups:
             result = _Blocks(known, self._telling_words(query), remarks)
             for word in query.words:
-                result.forms |= self.keyword.forms.inflected(word.text).keys()
+                result.forms |= self.keyword.vocabulary.inflected(word.text).keys()
             self._best(ask, question, result)
         else:
             result = _Blocks(known, set(), remarks)
@@ -199,11 +200,11 @@ class Searcher:
         words = list(query.words)
         telling = sum(not self.keyword.is_weak(word) for word in words)
         nothing_else = len(unknown) == telling and not (query.must or query.groups)
-        typed = {one: word.text for word in query.words for one in self.keyword.tokens(word.text)}
+        typed = {one: word.text for word in query.words for one in tokenize(word.text)}
         for word in unknown:
             if not nothing_else and (len(word) <= SHORT_WORD or 2 * len(unknown) < telling):
                 continue  # the rest of the query finds enough, and near is not the same
-            if near := self.keyword.forms.corrected(word):
+            if near := self.keyword.vocabulary.corrected(word):
                 words += [language.Term("word", one) for one in near]
                 remarks.append(f'no note has "{typed[word]}"; searched {", ".join(near)}')
         return language.Query(words, query.must, query.excluded, query.groups, query.filters)
@@ -318,7 +319,7 @@ class Searcher:
         """Give hits their texts."""
         texts = self.texts.read(hit.raw or hit.path for _, hit in hits)
         ranges = result.known.ranges([pair for block, _ in hits for pair in result.others(block)])
-        marker = snippet.Marker(result.forms, self.keyword.tokens)
+        marker = snippet.Marker(result.forms, tokenize)
         for block, hit in hits:
             content = cut_lines(texts[hit.raw or hit.path], hit.line, hit.end_line)
             shown = marker.snippet(snippet.without_editor_lines(content))
@@ -328,8 +329,8 @@ class Searcher:
     def _telling_words(self, query: language.Query) -> set[str]:
         """The tokens that tell something: all of the query but stop words."""
         terms = [*query.words, *query.must, *(term for group in query.groups for term in group)]
-        telling = {token for term in terms for token in self.keyword.forms.telling(term.text)}
-        return telling or {token for term in terms for token in self.keyword.tokens(term.text)}
+        telling = {token for term in terms for token in self.keyword.vocabulary.telling(term.text)}
+        return telling or {token for term in terms for token in tokenize(term.text)}
 
 
 def _candidates(ask: Ask) -> int:

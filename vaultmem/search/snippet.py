@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 
 from vaultmem.text.values import EDITOR_LINE, lazy, value
@@ -33,7 +33,7 @@ class Marker:
     """Finds the words of one query in texts. `wanted` are tokens as the analyzer gives them, `stem` is the analyzer: a
     word is marked when one of its tokens is wanted."""
 
-    def __init__(self, wanted: set[str], stem: Callable[[str], list[str]]) -> None:
+    def __init__(self, wanted: set[str], stem: Callable[[str], Collection[str]]) -> None:
         self._wanted, self._stem = wanted, stem
         self._beginnings = _beginnings_of(wanted)
         self._known: dict[str, bool] = {}  # words that were looked at

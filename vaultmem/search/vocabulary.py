@@ -1,4 +1,4 @@
-"""Words of the index that a word of a query may mean: its forms in other languages, and its nearest spellings.
+"""The words of the index, and which of them a word of a query may mean: its forms and its nearest spellings.
 
 The index stems Latin letters by English rules alone, so that no text has to be sorted by language. Forms in other
 languages are looked up when they are searched: the words that begin alike and have the same stem in a language that the
@@ -7,16 +7,26 @@ notes are written in. The index shows which ones these are, by words that are fr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cached_property
 from itertools import product
 
-from vaultmem.index.keyword import folded, stemmer, without_stop_words, words
+from vaultmem.index.keyword import (
+    MOST_REMEMBERED,
+    folded,
+    stemmer,
+    tokenize,
+    without_stop_words,
+    words,
+)
 from vaultmem.search import rank
+from vaultmem.text.values import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tantivy
 
 MIN_CORRECTED = 4  # letters of a stem; shorter ones are near too many others
 MIN_INFLECTED = 4
 MOST_FORMS = 10
-MOST_REMEMBERED = 5000  # words
 # A language is written here when three of its words stand in so many of the blocks.
 WRITTEN = 0.002
 _LANGUAGES = {
@@ -28,27 +38,47 @@ _LANGUAGES = {
 }  # fmt: skip
 
 
-class WordForms:
-    """Reads one state of the index: `count` tells in how many blocks a word stands, `starting` the words of a field
-    that begin with some letters, and how often each comes."""
+class Vocabulary:
+    """The words of one state of the index."""
 
-    def __init__(self, count: Callable[[str], int], starting: Callable[[str, str], list[tuple[str, int]]],
-                 tokens: Callable[[str], list[str]], total: int) -> None:  # fmt: skip
-        self._count, self._starting, self._tokens, self._total = count, starting, tokens, total
-        self._languages = [
+    def __init__(self, searcher: tantivy.Searcher) -> None:
+        self._searcher = searcher
+        self.blocks = int(searcher.num_docs)
+        self._counts: dict[tuple[str, str], int] = {}  # by field and token
+        self._forms: dict[str, dict[str, float]] = {}
+
+    def count(self, field: str, token: str) -> int:
+        """How many blocks have a token in a field."""
+        result = self._counts.get((field, token))
+        if result is None:
+            if len(self._counts) >= MOST_REMEMBERED:
+                self._counts.clear()
+            result = self._counts[field, token] = int(self._searcher.doc_freq(field, token))
+        return result
+
+    def starting(self, field: str, start: str, limit: int | None = None) -> dict[str, int]:
+        """The words of a field that begin so, and how often each comes."""
+        return dict(self._searcher.terms_with_prefix(field, start, limit=limit))
+
+    @cached_property
+    def _languages(self) -> list[str]:
+        return [
             name
-            for name, words in _LANGUAGES.items()
-            if sum(count(token) > WRITTEN * total for token in tokens(words)) >= 3
+            for name, joining in _LANGUAGES.items()
+            if sum(self.count("body", one) > WRITTEN * self.blocks for one in tokenize(joining))
+            >= 3
         ]
-        self._stops = list(filter(None, map(without_stop_words, self._languages)))
-        self._known: dict[str, dict[str, float]] = {}
+
+    @cached_property
+    def _stops(self) -> list[tantivy.TextAnalyzer]:
+        return list(filter(None, map(without_stop_words, self._languages)))
 
     def telling(self, text: str) -> set[str]:
         """The words of a text, as the index has them, without those that only join others in a language of the
         notes."""
         every = words(text).lower().split() if self._stops else [text]
         return rank.telling(
-            one for word in every if not self._joins(word) for one in self._tokens(word)
+            one for word in every if not self._joins(word) for one in tokenize(word)
         )
 
     def _joins(self, word: str) -> bool:
@@ -59,17 +89,17 @@ class WordForms:
         itself: as if both were one."""
         if not self._languages:
             return {}
-        known = self._known.get(text)
+        known = self._forms.get(text)
         if known is None:
-            if len(self._known) >= MOST_REMEMBERED:
-                self._known.clear()
-            known = self._known[text] = {}
+            if len(self._forms) >= MOST_REMEMBERED:
+                self._forms.clear()
+            known = self._forms[text] = {}
             for word in words(text).lower().split():
-                known |= self._inflected(word, *self._tokens(word)[:1])
+                known |= self._inflected(word, *tokenize(word)[:1])
         return known
 
     def _inflected(self, word: str, token: str = "") -> dict[str, float]:
-        own = self._count(token)
+        own = self.count("body", token)
         if (
             len(token) < MIN_INFLECTED
             or not token.isalpha()
@@ -86,14 +116,14 @@ class WordForms:
             shortest = min(stems, key=len)
             start = shortest[: max(MIN_INFLECTED - 1, len(shortest) - 1)]
             for field in ("title", "body"):
-                like = [one for one, _ in self._starting(field, start) if one not in others]
+                like = [one for one in self.starting(field, start) if one not in others]
                 ends = [*like, *(f"{one}e" for one in like)]
                 made = zip(2 * like, stemmer(name).analyze(" ".join(ends)), strict=True)
-                forms |= {one: self._count(one) for one, stem in made if stem in stems}
+                forms |= {one: self.count("body", one) for one, stem in made if stem in stems}
         best = sorted(forms, key=lambda one: (-forms[one], one))[:MOST_FORMS]
-        every = rank.rarity(own + sum(forms.values()), self._total)
+        every = rank.rarity(own + sum(forms.values()), self.blocks)
         return {
-            form: rank.FORM_WEIGHT * every / rank.rarity(forms[form], self._total) for form in best
+            form: rank.FORM_WEIGHT * every / rank.rarity(forms[form], self.blocks) for form in best
         }
 
     def corrected(self, token: str) -> list[str]:
@@ -114,7 +144,7 @@ class WordForms:
         low, high = len(token) - distance, len(token) + distance
         counts: dict[str, int] = {}
         for field, start in product(("title", "body"), {*token[:2]}):  # these may be swapped
-            for word, count in self._starting(field, start):
+            for word, count in self.starting(field, start).items():
                 if low <= len(word) <= high and len(letters.difference(word)) <= distance:
                     counts[word] = counts.get(word, 0) + count
         near = (word for word in counts if len({*word} - letters) <= distance)
