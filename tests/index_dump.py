@@ -6,10 +6,13 @@ import os
 import shutil
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
+
+import tantivy
 
 from vaultmem.config import Config
 from vaultmem.index import ORD_BITS
@@ -108,9 +111,16 @@ def keyword_hits(vault: Path, words: tuple[str, ...] = WORDS) -> Hits:
     return found
 
 
-def block_count(vault: Path) -> int:
-    """How many blocks the keyword index holds."""
-    return KeywordSearcher(f"{generation(vault)}/kw").block_count()
+def indexed_blocks(vault: Path) -> Counter[tuple[str, int]]:
+    """The blocks that the keyword index holds, by path and ordinal, each as often as it does."""
+    folder = generation(vault)
+    with closing(sqlite3.connect(folder / "catalog.db")) as db:
+        paths = dict(db.execute("SELECT id, path FROM files"))
+    searcher = tantivy.Index.open(f"{folder}/kw").searcher()
+    hits = searcher.search(tantivy.Query.all_query(), searcher.num_docs or 1).hits
+    blocks = searcher.fast_field_values("block", [place for _, place in hits])
+    each = [(int(block) >> ORD_BITS, int(block) & (1 << ORD_BITS) - 1) for block in blocks]
+    return Counter((paths.get(note, f"gone {note}"), ordinal) for note, ordinal in each)
 
 
 def removed(folder: Path) -> None:
@@ -142,13 +152,13 @@ class Contents(NamedTuple):
 
     rows: Dump
     hits: dict[str, set[tuple[str, int]]]
-    blocks: int
+    blocks: Counter[tuple[str, int]]
 
 
 def contents(vault: Path) -> Contents:
     """Of the index in force."""
     hits = {text: set(found) for text, found in keyword_hits(vault).items()}
-    return Contents(catalog_dump(vault), hits, block_count(vault))
+    return Contents(catalog_dump(vault), hits, indexed_blocks(vault))
 
 
 def rebuilt(vault: Path, scratch: Path) -> Contents:
@@ -168,7 +178,8 @@ def differences(one: Contents, other: Contents) -> list[tuple[str, object]]:
     found += [
         (text, one.hits[text] ^ hits) for text, hits in other.hits.items() if one.hits[text] != hits
     ]
-    return found if one.blocks == other.blocks else [*found, ("blocks", (one.blocks, other.blocks))]
+    more, less = one.blocks - other.blocks, other.blocks - one.blocks
+    return [*found, ("indexed more, less often", (more, less))] if more or less else found
 
 
 def assert_equals_rebuilt(vault: Path, scratch: Path) -> None:

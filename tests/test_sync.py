@@ -18,9 +18,9 @@ from tests.index_dump import (
     SECOND,
     Clock,
     assert_equals_rebuilt,
-    block_count,
     catalog_dump,
     generation,
+    indexed_blocks,
     keyword_hits,
     other_state,
     synced,
@@ -229,7 +229,7 @@ def test_one_long_note_does_not_keep_others_out(vault: Path, write: Write) -> No
             "There is one apple in a rather long sentence about something else.",
         )
     synced(vault)
-    assert block_count(vault) > 400
+    assert indexed_blocks(vault).total() > 400
     with Vault(str(vault)) as opened:
         assert len(opened.search("apple")) == 6
 
