@@ -113,43 +113,52 @@ def at_door(at: str) -> Iterator[None]:
         door.reset(token)
 
 
-@cache
-def of_verb(name: str) -> tuple[dict[str, Param], Schema]:
-    """The parameters of a memory verb by their names in JSON, and their schema. Raises UsageError."""
-    declared = verb(name)
-    if declared is None or not declared.run:
-        runnable = (known for known, one in every().items() if one.run)
-        raise UsageError(f"unknown verb {name[:_MOST_NAME]!r}; known: {', '.join(runnable)}")
-    params = declared.of(JSON)
-    return {one.outside: one for one in params}, object_of(map(lenient, params))
-
-
 def lenient(param: Param) -> Param:
     """A long text is checked by its verb, which can advise."""
     return param.but(needed=False, kind="any") if param.kind in ("long", "any") else param
 
 
+class Declared:
+    """Parameters, ready to check arguments against them."""
+
+    def __init__(
+        self, params: Iterable[Param], as_checked: Callable[[Param], Param] = lenient
+    ) -> None:
+        outside = {one.outside: one for one in params}
+        self._schema = object_of(map(as_checked, outside.values()))
+        self._known = {**{one.name: one for one in outside.values()}, **outside}
+
+    def check(self, arguments: JsonObject) -> JsonObject:
+        """The arguments by their names in Python, with defaults. Raises UsageError."""
+        plain: dict[str, object] = {}
+        for name, value in arguments.items():
+            if value is not None:
+                param = self._known.get(name)
+                plain[param.outside if param else name] = (
+                    _normalize(param, value) if param else value
+                )
+        fitting = check_object(self._schema, plain, self.speller())
+        return {self._known[name].name: value for name, value in fitting.items()}
+
+    def speller(self) -> Spell:
+        """How the parameters are spelled at the door of this thread."""
+        at, known = door.get(), self._known
+        return lambda name: known[name].spelled(at) if name in known else _in_json(name)
+
+
+@cache
+def of_verb(name: str) -> Declared:
+    """The parameters of a memory verb. Raises UsageError."""
+    declared = verb(name)
+    if declared is None or not declared.run:
+        runnable = (known for known, one in every().items() if one.run)
+        raise UsageError(f"unknown verb {name[:_MOST_NAME]!r}; known: {', '.join(runnable)}")
+    return Declared(declared.of(JSON))
+
+
 def check(name: str, arguments: JsonObject) -> JsonObject:
     """The arguments of a memory verb by their names in Python, with defaults. Raises UsageError."""
-    return check_by(*of_verb(name), arguments)
-
-
-def check_by(params: Mapping[str, Param], schema: Schema, arguments: JsonObject) -> JsonObject:
-    """The same for parameters by their names in JSON, with their schema."""
-    names = {one.name: one.outside for one in params.values()}
-    plain: dict[str, object] = {}
-    for name, value in ((name, value) for name, value in arguments.items() if value is not None):
-        outside = name if name in params else names.get(name, name)
-        plain[outside] = _normalize(params[outside], value) if outside in params else value
-    fitting = check_object(schema, plain, speller(params))
-    return {params[name].name: value for name, value in fitting.items()}
-
-
-def speller(params: Mapping[str, Param]) -> Spell:
-    """How parameters are spelled at the door of this thread."""
-    at = door.get()
-    each = {**{one.name: one for one in params.values()}, **params}
-    return lambda name: each[name].spelled(at) if name in each else _in_json(name)
+    return of_verb(name).check(arguments)
 
 
 def _normalize(param: Param, value: object) -> object:

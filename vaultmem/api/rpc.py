@@ -180,7 +180,7 @@ def takes(name: str, param: str) -> bool:
 def _check(name: str, params: JsonObject) -> Arguments:
     from vaultmem.memories.arguments import Arguments
 
-    return Arguments(declared.check(name, params), declared.speller(declared.of_verb(name)[0]))
+    return Arguments(declared.check(name, params), declared.of_verb(name).speller())
 
 
 def _check_size(name: str, params: JsonObject) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from itertools import groupby
 
 from vaultmem import __version__
-from vaultmem.api import params as declared_params
 from vaultmem.api import rpc
+from vaultmem.api.params import Declared, at_door
 from vaultmem.api.rpc import Request, RequestError
 from vaultmem.api.verbs import JSON, Param, commands, find_verb
 from vaultmem.commands import tool_calls
@@ -36,9 +36,10 @@ MOST_COLUMNS = 10_000
 
 CHANGES_WITHIN = 20.0  # seconds that a request waits for a change
 
-_NAME = Param("name", needed=True)
-_SEEN = Param("seen", kind="any")
-_MEMORY = (Param("verb", needed=True), Param("params", kind="any"), Param("door"))
+_NAME = Declared([Param("name", needed=True)])
+_SEEN = Declared([Param("seen", kind="any")])
+_MEMORY = Declared([Param("verb", needed=True), Param("params", kind="any"), Param("door")])
+_NOTHING = Declared([])
 
 
 def methods(host: Agent) -> Answer:
@@ -60,7 +61,8 @@ class _Dispatcher:
             "status": self._command,
             "run": self._run_words,
             "sync": lambda request: host.sync(
-                **_check(request, *find_verb("sync").of(JSON)), progress=request.progress
+                **Declared(find_verb("sync").of(JSON)).check(request.params),  # type: ignore[arg-type] # as declared
+                progress=request.progress,
             ),
             "index-writes": _plain(lambda: {"indexed": host.index_writes()}),
             "agent": _plain(host.status),
@@ -68,7 +70,7 @@ class _Dispatcher:
             "memory": self._memory,
             "memory.job": self._memory,
             "jobs": _plain(lambda: {"jobs": (listed := host.jobs()), "count": len(listed)}),
-            "jobs.run": lambda request: host.run_job(str(_check(request, _NAME)["name"])),
+            "jobs.run": lambda request: host.run_job(str(_NAME.check(request.params)["name"])),
             "changes": self._changes,
             "ping": _plain(lambda: {"version": __version__, "pid": os.getpid()}),
             "stop": _plain(self._stop),
@@ -78,7 +80,7 @@ class _Dispatcher:
 
     def answer(self, request: Request) -> object:
         """The result of a request."""
-        with declared_params.at_door(JSON):
+        with at_door(JSON):
             return self._method(request.method)(request)
 
     def _method(self, name: str) -> Answer:
@@ -96,21 +98,21 @@ class _Dispatcher:
 
     def _changes(self, request: Request) -> object:
         """How often notes, memories and jobs have changed, as soon as that is more often than "seen" says."""
-        seen: object = _check(request, _SEEN).get("seen") or {}
+        seen: object = _SEEN.check(request.params).get("seen") or {}
         if not isinstance(seen, dict):
             raise RequestError(rpc.WRONG_PARAMS, '"seen" must be an object')
         return self._host.changes.wait(seen, CHANGES_WITHIN)
 
     def _memory(self, request: Request) -> object:
         """A verb of memories with its parameters; "memory.job" is for those that may take long."""
-        own: JsonObject = {**_check(request, *_MEMORY)}
+        own = _MEMORY.check(request.params)
         params = own.get("params", {})
         if not isinstance(params, dict):
             raise RequestError(rpc.WRONG_PARAMS, '"params" must be an object')
         at = str(own.get("door", JSON))
         try:
             with (
-                declared_params.at_door(at),
+                at_door(at),
                 heard_by(request.progress),
                 self._host.vault() as vault,
             ):
@@ -214,19 +216,11 @@ class _Dispatcher:
                 raise _refusal("the agent has another vault")
 
 
-def _check(request: Request, *params: Param) -> dict[str, bool]:
-    """The parameters of a request. Raises UsageError."""
-    known = {one.outside: one for one in params}
-    schema = declared_params.object_of(params)
-    own: dict[str, bool] = declared_params.check_by(known, schema, request.params)  # type: ignore[assignment] # as declared
-    return own
-
-
 def _plain(work: Callable[[], object]) -> Answer:
     """A method that takes no parameters."""
 
     def answer(request: Request) -> object:
-        _check(request)
+        _NOTHING.check(request.params)
         return work()
 
     return answer

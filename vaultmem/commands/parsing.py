@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from vaultmem.adapter import JsonObject
-    from vaultmem.adapter.services import Schema
     from vaultmem.commands.option_parser import Parser
     from vaultmem.output import Output
 else:  # argparse is loaded for help and errors
@@ -146,9 +145,9 @@ def from_params(name: str, arguments: JsonObject) -> Namespace:
 
 
 def _namespace(name: str, arguments: JsonObject, at: str, read: JsonObject) -> Namespace:
-    known, schema = _declared(name, at)
+    declared = _declared(name, at)
     with params.at_door(at):
-        checked = params.check_by(known, schema, arguments)
+        checked = declared.check(arguments)
     empty = {param.name: _default(param) for param in find_verb(name).params}
     shared = {name: read.get(name) for name in ("vault", "format", "json") if name not in checked}
     if shared["json"] and shared["format"] == "text":
@@ -157,11 +156,11 @@ def _namespace(name: str, arguments: JsonObject, at: str, read: JsonObject) -> N
 
 
 @cache
-def _declared(name: str, at: str) -> tuple[dict[str, Param], Schema]:
-    """The parameters that a command has at a door, and their schema."""
-    known = {param.outside: param for param in find_verb(name).of(at)}
-    as_typed = _untyped_param if at == COMMAND else params.lenient
-    return known, params.object_of(map(as_typed, known.values()))
+def _declared(name: str, at: str) -> params.Declared:
+    """The parameters that a command has at a door."""
+    return params.Declared(
+        find_verb(name).of(at), _untyped_param if at == COMMAND else params.lenient
+    )
 
 
 def _untyped_param(param: Param) -> Param:
