@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vaultmem.agent.scheduler import Scheduler, Timing
-from vaultmem.ledger.ledger import Ledger
+from vaultmem.ledger.ledger import CUT_SHORT, Ledger, Run
 from vaultmem.text.times import Planned
 
 PATIENCE = 60.0  # seconds for what takes milliseconds
@@ -91,8 +91,7 @@ def settled(clock: Scheduler, name: str) -> float:
 
 
 def ran_at(world: World, name: str, at: float) -> None:
-    world.ledger.see([name], at)
-    world.ledger.begin(name, at)
+    world.ledger.write_runs([Run(name, at, None, at, False, CUT_SHORT)], at)
 
 
 NIGHTLY = Planned("nightly", "0 3 * * *")

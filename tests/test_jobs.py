@@ -191,8 +191,7 @@ def test_listing_before_and_after(notes: Path) -> None:
     assert [one["name"] for one in first] == [*jobs.JOBS]
     assert first[0]["next_run"] == NOW + 300
     assert all(one["last_run"] is one["ok"] is one["last_result"] is None for one in first)
-    ledger.begin("reconcile", NOW)
-    ledger.end(Run("reconcile", NOW, None, NOW, True, "fine", 2.0, NOW))
+    ledger.write_runs([Run("reconcile", NOW, None, NOW, True, "fine", 2.0, NOW)], NOW)
     one = jobs.listing(settings, ledger, NOW + 100)[0]
     assert (one["next_run"], one["last_run"], one["last_result"]) == (NOW + 300, NOW, "fine")
     assert (one["ok"], one["last_ok"], one["seconds"]) == (True, NOW, 2.0)
@@ -281,7 +280,7 @@ def test_what_is_typed_wrongly(vault: Path, words: tuple[str, ...], code: int, s
 
 def test_a_damaged_ledger_is_told_once_it_was_replaced(notes: Path) -> None:
     ledger: Ledger = jobs.ledger(str(notes))
-    ledger.see(["reconcile"], NOW)
+    ledger.write_runs([Run("reconcile", NOW)], NOW)
     Path(ledger.path).write_bytes(b"nothing" * 1_000)
     words = ("--vault", str(notes), "--format", "text")
     assert ran("jobs", *words).code == 0

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from vaultmem.errors import StateError
+from vaultmem.errors import StateError, VaultmemError
 from vaultmem.ledger.ledger import CUT_SHORT, Ledger, Run, Runs
 
 NOW = 1_780_000_000.0
@@ -25,28 +25,47 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger(str(tmp_path / "state" / "ledger.db"))
 
 
+def begun(name: str, at: float) -> Run:
+    return Run(name, at, None, at, False, CUT_SHORT)
+
+
 def test_a_run_from_its_first_plan_to_its_end(ledger: Ledger) -> None:
-    ledger.see(["a", "b"], NOW)
-    ledger.see(["a", "b"], NOW + 50)
+    clock = [NOW]
+    runs = Runs(ledger, lambda: clock[0])
+    runs.remember(["a", "b"])
     assert ledger.runs() == {"a": Run("a", NOW), "b": Run("b", NOW)}
-    ledger.wait("a", NOW + 60)
-    ledger.wait("a", NOW + 70)
+    clock[0] = NOW + 50
+    Runs(ledger, lambda: clock[0]).remember(["a", "b"])
+    assert ledger.runs() == {"a": Run("a", NOW), "b": Run("b", NOW)}
+    for clock[0] in (NOW + 60, NOW + 70):
+        runs.waiting("a")
     assert ledger.runs()["a"] == Run("a", NOW, NOW + 60)
-    ledger.begin("a", NOW + 80)
-    assert ledger.runs()["a"] == Run("a", NOW, None, NOW + 80, False, CUT_SHORT)
-    good = Run("a", NOW, None, NOW + 80, True, "fine", 1.5, NOW + 80)
-    ledger.end(good)
+    clock[0] = NOW + 80
+    seen: list[Run] = []
+
+    def work() -> str:
+        seen.append(ledger.runs()["a"])
+        return "fine"
+
+    good = runs.carry_out("a", work)
+    assert seen == [Run("a", NOW, None, NOW + 80, False, CUT_SHORT)]
+    assert good == Run("a", NOW, None, NOW + 80, True, "fine", good.seconds, NOW + 80)
     assert ledger.runs()["a"] == good
-    ledger.begin("a", NOW + 90)
-    ledger.end(Run("a", NOW, None, NOW + 90, False, "no", 0.5, None))
-    assert ledger.runs()["a"] == Run("a", NOW, None, NOW + 90, False, "no", 0.5, NOW + 80)
+    clock[0] = NOW + 90
+
+    def failing() -> str:
+        raise VaultmemError("no")
+
+    bad = runs.carry_out("a", failing)
+    assert bad == Run("a", NOW, None, NOW + 90, False, "no", bad.seconds, NOW + 80)
+    assert ledger.runs()["a"] == bad
     assert ledger.runs()["b"] == Run("b", NOW)
 
 
 def test_only_the_owner_may_read_it(ledger: Ledger) -> None:
     old = os.umask(0)
     try:
-        ledger.see(["a"], NOW)
+        ledger.write_runs([Run("a", NOW)], NOW)
     finally:
         os.umask(old)
     assert os.stat(ledger.path).st_mode & 0o777 == 0o600
@@ -55,8 +74,7 @@ def test_only_the_owner_may_read_it(ledger: Ledger) -> None:
 
 
 def whole(ledger: Ledger) -> bytes:
-    ledger.see(["a", "b"], NOW)
-    ledger.begin("a", NOW)
+    ledger.write_runs([begun("a", NOW), Run("b", NOW)], NOW)
     return Path(ledger.path).read_bytes()
 
 
@@ -80,14 +98,14 @@ def test_a_damaged_file_is_replaced_and_remembered(ledger: Ledger, kind: str) ->
         broken = Path(ledger.path).read_bytes()
     assert ledger.runs() == {}
     assert Path(ledger.path).read_bytes() == broken, "looking changes nothing"
-    ledger.see(["a"], NOW + 9)
+    ledger.write_runs([Run("a", NOW + 9)], NOW + 9)
     assert ledger.runs() == {"a": Run("a", NOW + 9)}
     ((at, said),) = ledger.notices()
     assert at == NOW + 9
     assert "damaged" in said
     aside = Path(ledger.path + ".damaged").read_bytes()
     assert aside == broken or kind == "another table"
-    ledger.begin("a", NOW + 10)
+    ledger.write_runs([begun("a", NOW + 10)], NOW + 10)
     assert len(ledger.notices()) == 1
 
 
@@ -101,7 +119,7 @@ def test_values_that_nobody_wrote(ledger: Ledger, value: str) -> None:
             "DROP TABLE runs; ALTER TABLE other RENAME TO runs;"
         )
     assert ledger.runs() == {}
-    ledger.see(["a"], NOW)
+    ledger.write_runs([Run("a", NOW)], NOW)
     assert ledger.runs() == {"a": Run("a", NOW)}
     assert len(ledger.notices()) == 1
 
@@ -118,7 +136,7 @@ def test_random_damage_never_surprises(ledger: Ledger) -> None:
         # A header that says "made by a later SQLite" may be read and not written.
         with contextlib.suppress(StateError):
             ledger.runs()
-            ledger.begin("c", NOW + turn)
+            ledger.write_runs([begun("c", NOW + turn)], NOW + turn)
             written.append(turn)
             assert ledger.runs()["c"].last_run == NOW + turn
     assert len(written) > 30
@@ -129,11 +147,11 @@ def test_a_full_disk_is_told(ledger: Ledger) -> None:
     whole(ledger)
     code = (
         "import resource, signal, sys\n"
-        "from vaultmem.errors import StateError\nfrom vaultmem.ledger.ledger import Ledger\n"
+        "from vaultmem.errors import StateError\nfrom vaultmem.ledger.ledger import Ledger, Run\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
         "ledger = Ledger(sys.argv[1])\nprint(sorted(ledger.runs()))\n"
-        "try:\n    ledger.begin('a', 5.0)\nexcept StateError as error:\n    print(error)\n"
+        "try:\n    ledger.write_runs([Run('a', 5.0)], 5.0)\nexcept StateError as error:\n    print(error)\n"
     )
     ended = subprocess.run(
         [sys.executable, "-c", code, ledger.path], capture_output=True, text=True, check=True
@@ -142,7 +160,7 @@ def test_a_full_disk_is_told(ledger: Ledger) -> None:
     assert names == "['a', 'b']", "it can be read all the same"
     assert "ledger.db cannot be used" in said
     assert "free some space" in said
-    ledger.begin("a", NOW + 1)
+    ledger.write_runs([begun("a", NOW + 1)], NOW + 1)
     assert ledger.runs()["a"].last_run == NOW + 1
     assert ledger.notices() == []
 
@@ -157,18 +175,19 @@ def test_what_is_in_the_way_is_told(tmp_path: Path, what: str) -> None:
     with pytest.raises(
         StateError, match=r"ledger\.db cannot be used|cannot create the state folder"
     ):
-        Ledger(str(path)).begin("a", NOW)
+        Ledger(str(path)).write_runs([begun("a", NOW)], NOW)
 
 
 def test_readers_and_writers_at_once(ledger: Ledger) -> None:
     problems: list[StateError] = []
-    ledger.see(["0", "1", "2"], NOW)
+    ledger.write_runs([Run(name, NOW) for name in "012"], NOW)
 
     def write(name: str) -> None:
         try:
             for turn in range(15):
-                ledger.begin(name, NOW + turn)
-                ledger.end(Run(name, NOW, None, NOW + turn, True, "fine", 0.1, NOW + turn))
+                ledger.write_runs([begun(name, NOW + turn)], NOW)
+                done = Run(name, NOW, None, NOW + turn, True, "fine", 0.1, NOW + turn)
+                ledger.write_runs([done], NOW)
         except StateError as error:
             problems.append(error)
 
@@ -184,8 +203,9 @@ def test_readers_and_writers_at_once(ledger: Ledger) -> None:
 
 def test_a_kill_between_begin_and_end(ledger: Ledger) -> None:
     code = (
-        "import os, sys\nfrom vaultmem.ledger.ledger import Ledger\n"
-        "Ledger(sys.argv[1]).begin('a', 7.0)\nos.kill(os.getpid(), 9)\n"
+        "import os, sys\nfrom vaultmem.ledger.ledger import Ledger, Runs\n"
+        "runs = Runs(Ledger(sys.argv[1]), lambda: 7.0)\n"
+        "runs.carry_out('a', lambda: os.kill(os.getpid(), 9))\n"
     )
     subprocess.run([sys.executable, "-c", code, ledger.path], check=False)
     run = ledger.runs()["a"]

@@ -107,42 +107,13 @@ class Ledger:
             "SELECT at, said FROM notices", lambda row: (float(str(row[0])), str(row[1]))
         )
 
-    def see(self, names: list[str], now: float) -> None:
-        """Remember jobs that are planned first, and count what lies in the future of a clock set back as of now."""
+    def write_runs(self, runs: Iterable[Run], now: float) -> None:
+        """Write down how jobs stand now, in place of what was written before."""
         with self.writing(now) as db:
             db.executemany(
-                "INSERT OR IGNORE INTO runs (name, seen) VALUES (?, ?)", [(n, now) for n in names]
+                f"INSERT OR REPLACE INTO runs ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - own constants
+                runs,
             )
-            for column in ("seen", "waiting", "last_run", "last_ok"):
-                db.execute(f"UPDATE runs SET {column} = ? WHERE {column} > ?", (now, now))  # noqa: S608 - own constants
-
-    def wait(self, name: str, now: float) -> None:
-        """Remember since when a job waits; the first time counts."""
-        with self.writing(now) as db:
-            self._known(db, name, now)
-            db.execute("UPDATE runs SET waiting = coalesce(waiting, ?) WHERE name = ?", (now, name))
-
-    def begin(self, name: str, now: float) -> None:
-        """Write down that a job starts, before it does: one that kills its process has had its turn and failed."""
-        with self.writing(now) as db:
-            self._known(db, name, now)
-            db.execute(
-                "UPDATE runs SET last_run = ?, waiting = NULL, ok = 0, result = ?, seconds = NULL WHERE name = ?",
-                (now, CUT_SHORT, name),
-            )
-
-    def end(self, run: Run) -> None:
-        """Write down how a run ended that begin() has told of."""
-        with self.writing(run.counted_from) as db:
-            self._known(db, run.name, run.counted_from)
-            db.execute(
-                "UPDATE runs SET last_run = ?, waiting = NULL, ok = ?, result = ?, seconds = ?,"
-                " last_ok = coalesce(?, last_ok) WHERE name = ?",
-                (run.last_run, run.ok, run.result, run.seconds, run.last_ok, run.name),
-            )
-
-    def _known(self, db: sqlite3.Connection, name: str, now: float) -> None:
-        db.execute("INSERT OR IGNORE INTO runs (name, seen) VALUES (?, ?)", (name, now))
 
     def rows(
         self, question: str, read: Callable[[tuple[object, ...]], T], values: tuple[str, ...] = ()
@@ -260,19 +231,18 @@ class Runs:
         """Take over what the ledger knows, and tell it of jobs that it does not."""
         listed, now = list(names), self._now()
         try:
-            self._ledger.see(listed, now)
-        except StateError as error:
-            _log().warning("the runs of jobs cannot be written down: %s", error)
-        try:
-            written = self._ledger.runs()
+            written, is_read = self._ledger.runs(), True
         except StateError:
-            written = {}
+            written, is_read = {}, False
         with self._lock:
             for name in listed:
                 new = Run(name, now)
                 both = (self._known.get(name, new), written.get(name, new))
                 latest = max(both, key=lambda run: (run.last_run or 0.0, -run.seen))
                 self._known[name] = latest.at_most(now)
+            latest_runs = [self._known[name] for name in listed]
+        if is_read:
+            self._write(latest_runs, "the runs of jobs")
 
     def runs(self) -> dict[str, Run]:
         """The last runs by the names of the jobs."""
@@ -289,35 +259,38 @@ class Runs:
         now, known = self._now(), self.of(name)
         if known.waiting is not None:
             return now - known.waiting
-        with self._lock:
-            self._known[name] = known._replace(waiting=now)
-        try:
-            self._ledger.wait(name, now)
-        except StateError as error:
-            _log().warning("that %s waits cannot be written down: %s", name, error)
+        self._keep(known._replace(waiting=now), f"that {name} waits")
         return 0.0
 
     def carry_out(self, name: str, work: Callable[[], str]) -> Run:
-        """Run a job, and write down that it starts, before it does, and how it ended."""
+        """Run a job, and write down that it starts, before it does, and how it ended: one that kills its process has
+        had its turn and failed."""
         started, before, ticks = self._now(), self.of(name), time.monotonic()
-        try:
-            self._ledger.begin(name, started)
-        except StateError as error:
-            # Not begun; it has had its turn all the same, or came again at once.
-            ok, result = False, str(error)
-        else:
-            ok, result = _outcome(name, work)
-        took = time.monotonic() - ticks
-        last_ok = started if ok else before.last_ok
-        run = Run(name, before.seen, None, started, ok, _plain(result), took, last_ok)
-        try:
-            self._ledger.end(run)
-        except StateError as error:
-            _log().warning("how %s ended cannot be written down: %s", name, error)
+        begun = before._replace(
+            waiting=None, last_run=started, ok=False, result=CUT_SHORT, seconds=None
+        )
+        # A job whose start cannot be written is not begun; it has had its turn all the same, or came again at once.
+        problem = self._write([begun], f"that {name} starts")
+        ok, result = (False, problem) if problem else _outcome(name, work)
+        took, last_ok = time.monotonic() - ticks, started if ok else before.last_ok
+        run = begun._replace(ok=ok, result=_plain(result), seconds=took, last_ok=last_ok)
+        self._keep(run, f"how {name} ended")
         _log().info("%s: %s", name, run.result)
-        with self._lock:
-            self._known[name] = run
         return run
+
+    def _keep(self, run: Run, what: str) -> None:
+        with self._lock:
+            self._known[run.name] = run
+        self._write([run], what)
+
+    def _write(self, runs: Iterable[Run], what: str) -> str:
+        """Why it could not be written down; "" if it was."""
+        try:
+            self._ledger.write_runs(runs, self._now())
+        except StateError as error:
+            _log().warning("%s cannot be written down: %s", what, error)
+            return str(error)
+        return ""
 
 
 def _log() -> logging.Logger:
