@@ -67,15 +67,6 @@ def test_each_item_has_its_line(vault: Path) -> None:
     assert later == f"snoozed until {tomorrow} 09:00: buy milk ({milk})\n"
 
 
-def test_the_question_ticks_the_note(vault: Path) -> None:
-    asks = report(vault, "done", ids(vault)["call Anne"])["items"][0]["asks"]
-    said = on(vault, "done", asks)
-    assert said.out.rstrip().endswith("Tasks.md")
-    assert f"- [x] call Anne 📅 {TODAY} ✅ {TODAY}\n" in (vault / "Tasks.md").read_text()
-    assert on(vault, "undo", "--last").code == 0
-    assert f"- [ ] call Anne 📅 {TODAY}\n" in (vault / "Tasks.md").read_text()
-
-
 def test_a_dry_run(vault: Path) -> None:
     call = ids(vault)["call Anne"]
     before = tree_hash(vault)
@@ -107,19 +98,6 @@ def test_what_is_wrong_is_said_and_the_others_are_answered(vault: Path) -> None:
 
 def test_before_the_first_sync(tmp_path: Path) -> None:
     assert "vaultmem sync" in one_line(on(tmp_path, "done", "vm-abcdef"))
-
-
-def test_in_python(vault: Path) -> None:
-    known = ids(vault)
-    call = known["call Anne"]
-    with Vault(str(vault)) as opened:
-        assert opened.done(call)["changed"]
-        assert opened.reopen(call)["was"] == "done"
-        assert opened.snooze(call)["until"] == str(TODAY + dt.timedelta(days=1))
-        assert opened.snooze(call, "2w")["was"] == "snoozed"
-        assert opened.drop(call, dry_run=True)["dry_run"]
-        assert opened.drop(call, by="claude")["changed"]
-        assert opened.settle()["done"] == []
 
 
 def test_through_an_agent(vault: Path) -> None:

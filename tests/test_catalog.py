@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Write
-from tests.index_dump import generation, synced
+from tests.index_dump import synced
 from vaultmem.api import Vault
 from vaultmem.errors import DamagedError, StateError
 from vaultmem.index import catalog_read
@@ -91,18 +91,6 @@ def opened(vault: Path, write: Write) -> Vault:
     write("ÄRGER.md", "trouble")
     synced(vault)
     return Vault(str(vault))
-
-
-NAMES = {
-    "Plan.md": "Plan.md", "plan": "Plan.md", "PLAN.MD": "Plan.md", "Scheme": "Plan.md", "计划": "Plan.md", "[[Scheme]]": "Plan.md",
-    "a/Twin": "a/Twin.md", "/b/twin.md": "b/Twin.md", "ärger": "ÄRGER.md", "2026-03-20": "2026-03-20.md",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_finding_notes(opened: Vault, name: str) -> None:
-    with opened:
-        assert opened.find_note(name) == NAMES[name]
 
 
 def by_looking_at_all(catalog: Catalog, name: str) -> list[str]:
@@ -285,14 +273,6 @@ def test_links_both_ways(opened: Vault) -> None:
             ("Nowhere", "Plan.md", 6, []), ("Scheme", "b/Twin.md", 3, ["Plan.md"])
         ]  # fmt: skip
         assert [link.target for link in opened.ambiguous()] == ["a/Twin.md"]
-
-
-def test_the_catalog_is_sound(opened: Vault, vault: Path) -> None:
-    with opened:
-        catalog = opened.searcher().catalog
-        assert catalog.is_sound()
-        assert catalog.waiting() == 0
-    assert generation(vault).joinpath("catalog.db").is_file()
 
 
 def test_another_process_leaves_what_is_open_here_in_place(tmp_path: Path) -> None:

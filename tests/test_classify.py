@@ -28,29 +28,17 @@ REASONS = [
     ("user prefers dark mode", "preferences", "prefers"),
     ("我讨厌语音消息，喜欢打字", "preferences", "讨厌"),
     ("We decided to use Postgres instead of MongoDB", "decisions", "decided"),
-    ("经过讨论，我们决定不上 Kafka", "decisions", "决定"),
-    ("Lesson learned: never deploy on a Friday", "lessons", "lesson"),
     ("这次的教训是上线之前先备份", "lessons", "教训"),
     ("Remind me to call Anne tomorrow", "reminders", "remind me"),
-    ("提醒我明天给安娜打电话", "reminders", "提醒"),
-    ("The deadline of the grant is 30 June", "date", "deadline"),
     ("合同截止日期是六月三十日", "date", "截止"),
     ("My sister Anne is married to Rui", "people", "my sister"),
-    ("我妻子在儿童医院当护士", "people", "我妻子"),
     ("The repository is deployed to staging by CI", "project", "repository"),
-    ("这个项目部署在测试环境", "project", "项目"),
-    ("My mission is to make clean water cheap", "soul", "mission"),
     ("我的使命是帮助别人", "soul", "使命"),
     ("He is shy and his sense of humour is dry", "character", "shy"),
-    ("她性格内向，脾气很好", "character", "性格"),
     ("I go running every morning", "habits", "every morning"),
-    ("他习惯每天早上跑步", "habits", "每天"),
-    ("She is fluent in Polish and good at chess", "skills", "fluent"),
     ("他精通德语，也擅长下棋", "skills", "精通"),
     ("The reviewers suggested to make it shorter, the text was too long", "feedback", "too long"),
-    ("用户反馈页面太慢，建议优化", "feedback", "反馈"),
     ("By default the algorithm returns the index of the first byte", "knowledge", "by default"),
-    ("TCP 协议默认的窗口算法用于控制速率", "knowledge", "算法"),
 ]
 TEXT = st.text(max_size=300)
 CLOSENESS = st.none() | st.dictionaries(
@@ -150,20 +138,7 @@ def test_closeness_is_the_mean_of_the_nearest_prototypes() -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    [
-        "a",
-        " ",
-        "a ",
-        "的",
-        "一",
-        "I really ",
-        "turned the it them that ",
-        "从一日到二号",
-        "12 may ",
-        "every second ",
-        "x's ",
-        ".",
-    ],
+    ["a", "a ", "的", "I really ", "turned the it them that ", "从一日到二号", "12 may ", "."],
 )
 def test_hostile_text_is_classified_at_once(piece: str) -> None:
     text = piece * (100_000 // len(piece))

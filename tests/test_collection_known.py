@@ -153,14 +153,6 @@ def test_a_memory_that_is_gone_has_no_content(filled: Folder) -> None:
         filled.known.content(memory)
 
 
-def test_whether_a_file_exists(filled: Folder) -> None:
-    filled.put("Note.md", b"x")
-    assert filled.known.exists("Note.md")
-    assert filled.known.exists("vaultmem/ARCHIVE/coffee.md")
-    assert not filled.known.exists("vaultmem/archive/Tea.md")
-    assert not filled.known.exists("No.md")
-
-
 def test_two_thousand_memories_are_known_in_a_moment(folder: Folder) -> None:
     for number in range(2000):
         folder.memory(

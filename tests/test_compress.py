@@ -152,17 +152,6 @@ def test_a_summary_that_a_person_has_put_away_does_not_come_back() -> None:
     assert StandInView(undone).run(step())[0].changes == ()
 
 
-def test_a_kill_between_summary_and_marks_makes_no_second_summary() -> None:
-    plan, after = view(session(0), session(1), session(2)).run(step())
-    (sum_,) = made(plan)
-    half = dict(view(session(0), session(1), session(2)).files)
-    half[sum_.target] = after.files[sum_.target]
-    again, whole = StandInView(half).run(step())
-    assert made(again) == []
-    marked = {path for path, file in whole.files.items() if file.properties.get("compressed")}
-    assert marked == {path for path in whole.files if "/0-" in path}
-
-
 def test_a_run_does_no_more_than_it_may_and_goes_on() -> None:
     files = view(*(session(n) for n in range(8)))
     whole = {one.id for one in made(files.run(step(0))[0])}

@@ -29,39 +29,23 @@ def theirs(vault: Path) -> Path:
     return file
 
 
-def test_environment_over_user_over_vault(
-    vault: Path, own: Path, theirs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_environment_over_user_over_vault(vault: Path, own: Path, theirs: Path) -> None:
+    def loaded(**environ: str) -> list[object]:
+        settings = config.load(str(vault), environ)
+        return [settings[key] for key in ("dialect", "memory_folder", "search.limit")]
+
     theirs.write_text("dialect: logseq\nmemory_folder: theirs\nsearch:\n  limit: 3\n")
-    assert [config.load(str(vault))[k] for k in ("dialect", "memory_folder", "search.limit")] == [
-        "logseq",
-        "theirs",
-        3,
-    ]
+    assert loaded() == ["logseq", "theirs", 3]
     own.write_text("memory_folder: own\nsearch.limit: 4\n")
-    assert [config.load(str(vault))[k] for k in ("dialect", "memory_folder", "search.limit")] == [
-        "logseq",
-        "own",
-        4,
-    ]
-    monkeypatch.setenv("VAULTMEM_SEARCH_LIMIT", "5")
-    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
-    assert [
-        config.load(str(vault))[k] for k in ("memory_folder", "search.limit", "embedding.model")
-    ] == ["own", 5, "off"]
+    assert loaded() == ["logseq", "own", 4]
+    assert loaded(VAULTMEM_SEARCH_LIMIT="5") == ["logseq", "own", 5]
 
 
 DANGEROUS = {
-    "embedding.model": "/tmp/x", "embedding.base_url": "http://evil.example/v1", "embedding.key": "env:HOME",
-    "embedding.timeout": "1s", "embedding.private": "on", "embedding.other_scripts": "multilingual", "embedding.threads": "99", "proxy.patience": "9m", "vault": "/etc", "vectors.hnsw_threshold": "1",
-    "index.max_note_bytes": "9000000", "jobs.reconcile": "1s", "jobs.tidy": "off", "jobs.check": "off",
-    "jobs.typing": "1s", "jobs.battery": "run", "jobs.max_load": "1000", "agent.idle": "1s", "agent.threads": "64",
-    "agent.unload": "1s", "dialect": "zzz",
-    "llm.base_url": "http://evil.example/v1", "llm.model": "x", "llm.key": "env:HOME", "llm.timeout": "1s", "llm.retries": "9",
-    "llm.calls": "99", "llm.strategy": "enumerate", "llm.schema": "off", "conversations.id": "theirs", "conversations.top_k": "99",
-    "conversations.budget": "99999", "conversations.neighbours": "99", "conversations.max_entries": "1",
-    "conversations.compress_after": "1", "conversations.session_gap": "1s", "conversations.summaries": "off",
-    "proxy.host": "0.0.0.0", "proxy.port": "80", "proxy.place": "start", "proxy.notes": "on", "proxy.key": "env:HOME",
+    "embedding.model": "/tmp/x", "llm.base_url": "http://evil.example/v1", "llm.key": "env:HOME", "proxy.host": "0.0.0.0",
+    "vault": "/etc", "jobs.tidy": "off",
+    # of what is harmless, not every value is
+    "dialect": "zzz",
     "memory_folder": ["/etc", "../outside", "a/../../b", "..", ".", "", "x/../..", "a//b", "\\\\server\\x", "..\\..", ".obsidian", "a/.git"],
 }  # fmt: skip
 
@@ -75,6 +59,16 @@ def test_a_vault_cannot_set_what_could_harm(vault: Path, theirs: Path, key: str)
         assert settings[key] == config.SETTINGS[key].default, value
         assert len(settings.warnings) == 1
         assert key in settings.warnings[0]
+
+
+@each_case("key", [key for key, setting in config.SETTINGS.items() if not setting.harmless])
+def test_what_a_vault_may_not_set_is_told_whatever_it_says(
+    vault: Path, theirs: Path, key: str
+) -> None:
+    """A vault may come from anywhere: it would choose who reads along."""
+    theirs.write_text(f"{key}: '{config.SETTINGS[key].default}'\n")
+    (warning,) = config.load(str(vault)).warnings
+    assert key in warning
 
 
 def test_a_vault_may_name_a_dialect_that_is_not_there(vault: Path, theirs: Path) -> None:
@@ -107,17 +101,6 @@ def test_a_dialect_of_another_package(
     settings = config.load(str(vault))
     assert settings["dialect"] == "roam"
     assert settings.warnings == ()
-
-
-def test_a_vault_names_no_service_and_no_key() -> None:
-    """What a vault says reaches whoever opens it: it would choose who reads along."""
-    judged = {
-        key
-        for key in config.SETTINGS
-        if key.startswith(("llm.", "embedding.", "conversations.", "proxy."))
-    }
-    assert len(judged) == 29
-    assert judged <= DANGEROUS.keys()
 
 
 def test_every_setting_is_judged() -> None:
@@ -311,23 +294,6 @@ def test_off_as_yaml_1_1_wrote_it(vault: Path, own: Path) -> None:
     assert [settings[key] for key in ("llm.key", "llm.schema", "conversations.summaries")] == [
         "off"
     ] * 3
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("VAULTMEM_SEARCH_LIMIT", "many"),
-        ("VAULTMEM_DIALECT", "roam"),
-        ("VAULTMEM_MEMORY_FOLDER", "../x"),
-    ],
-)
-def test_a_bad_variable_is_named(
-    vault: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
-    monkeypatch.setenv(name, value)
-    ended = ran("sync", "--no-embed", "--format", "text", "--vault", str(vault))
-    assert ended.code == 1
-    assert name in one_line(ended) or value in one_line(ended)
 
 
 def test_paths_are_named_as_the_walk_through_the_vault_names_them() -> None:

@@ -146,16 +146,6 @@ def test_what_a_person_adds_meanwhile_stays(home: Path, name: str) -> None:
         assert left["mine"] == 1
 
 
-def test_a_hook_that_says_what_was_there_runs(home: Path, vault: Path) -> None:
-    put(home, "cursor", "{}")
-    connect("cursor", "--vault", str(vault))
-    (command,) = commands_in(json.loads((home / FILES["cursor"]).read_text()), HARNESSES["cursor"])
-    words = shlex.split(command)
-    assert words[-2:] == ["--was", "bare,without-version"]
-    ended = process(*words[words.index("hook") :])
-    assert (ended.code, ended.err) == (0, "")
-
-
 BLANK = st.text(" \n\t\r", max_size=3)
 WORD = st.text(max_size=5)
 

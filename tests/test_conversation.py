@@ -73,23 +73,6 @@ def test_an_id_without_a_problem_makes_a_scope_and_comes_back_from_its_folder(gi
     assert in_folder(folder_of(given), given) == given
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ("", "empty"),
-        ("x" * 10_000, "10,000 characters"),
-        ("a\nb", "control"),
-        ("a\x00", "control"),
-        (" a", "blanks"),
-        ("a ", "blanks"),
-        (":a", "colon"),
-        ("\ud800", "control"),
-    ],
-)
-def test_what_can_be_no_id_is_told(given: str, says: str) -> None:
-    assert says in conversation_problem(given)
-
-
 @pytest.mark.parametrize("given", ["x" * 181, "a\nb", ":a", "a\u200bb", "a\u202eb", "\ud800"])
 def test_what_can_be_no_id_is_one_in_no_place(given: str, vault: Path) -> None:
     assert conversation_problem(given)

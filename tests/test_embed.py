@@ -211,20 +211,6 @@ def test_batches_are_small_sorted_and_complete(lengths: list[int], longest: int)
         assert cells <= BATCH_TOKENS or len(batch) == 1
 
 
-def test_sorting_saves_most_of_the_padding() -> None:
-    """Lengths as in real notes: many short blocks, a few that fill the model."""
-    drawn = np.random.default_rng(7).lognormal(3.2, 0.9, 3000)
-    lengths = np.clip(drawn, 3, 256).astype(int).tolist()
-
-    def cells(batches: list[list[int]]) -> int:
-        return sum(len(batch) * max(lengths[index] for index in batch) for batch in batches)
-
-    unsorted = [list(range(n, min(n + 256, len(lengths)))) for n in range(0, len(lengths), 256)]
-    in_order = cells(list(cut_batches(lengths, 256)))
-    assert in_order < 1.1 * sum(lengths)
-    assert in_order * 5 < cells(unsorted)
-
-
 @pytest.mark.parametrize("lost", ["model.onnx", "tokenizer.json"])
 def test_damage_after_preparing_is_an_error_of_one_line(
     default: Model, tmp_path: Path, lost: str

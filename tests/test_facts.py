@@ -130,8 +130,7 @@ def test_no_message_can_close_its_fence(text: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "facts"),
     [
-        ({"facts": ["A b", "C d"]}, ["A b", "C d"]),
-        (["A b", "A B.", "C d", "E f", "G h"], ["A b", "C d", "E f"]),
+        ({"facts": ["A b", "A B.", "C d", "E f", "G h"]}, ["A b", "C d", "E f"]),
         ("- A b\n* C d\n", ["A b", "C d"]),
         ("1. A b\n2) C d", ["A b", "C d"]),
         ('Sure! Here is it:\n```json\n{"facts": ["A b"]}\n```', ["A b"]),
@@ -140,12 +139,9 @@ def test_no_message_can_close_its_fence(text: str) -> None:
         ({"facts": "A b"}, ["A b"]),
         ({"facts": [None, 3, "", " ", "none", "A\nb", ["C d"], True]}, ["A", "b"]),
         ({"facts": ["x" * 301, "A b"]}, ["A b"]),
-        ({"facts": []}, []),
         ("None.", []),
         ("There are no facts in the message.", []),
-        ("无", []),
         (None, []),
-        (17, []),
         ("{broken", ["{broken"]),
         ("{'facts': ['A b',],}", ["A b"]),
         ('<think>["C d"]</think>{"facts": ["A b"]', ["A b"]),
@@ -176,33 +172,27 @@ def test_numbers_and_dashes_in_a_fact_stay(fact: str) -> None:
     assert read({"facts": [fact]}) == read([f"- {fact}"]) == read(f"1. {fact}\n2) {fact}") == [fact]
 
 
-@pytest.mark.parametrize(
-    ("fact", "message"),
-    [
-        ("The user's wife is named Anne", "My wife is Anne."),
-        ("The user moved to Porto in 2024", "we moved to Porto 2 years ago"),
-        ("用户住在上海", "我住在上海,喜欢爬山"),
-        ("The user is 42", "I am 42 now"),
-        ("La femme de l'utilisateur s'appelle Anne", "Ma femme s'appelle Anne"),
-        ("Пользователь живёт в Риге", "Я живу в Риге"),
-    ],
-)
-def test_what_a_model_takes_from_a_message_is_believed(fact: str, message: str) -> None:
-    assert plausible([fact], message) == [fact]
+WHERE = "Where do I live, and who is my wife?"
 
 
 @pytest.mark.parametrize(
-    ("fact", "message"),
+    ("fact", "message", "believed"),
     [
-        ("The user's sister keeps bees", "Where do I live, and who is my wife?"),
-        ("Where do I live", "Where do I live, and who is my wife?"),
-        ("Who is the user's wife?", "Where do I live, and who is my wife?"),
-        ("The user is a person", "Hello there!"),
-        ("Alice", "Hi, my name is Alice."),
-        ("上海", "我住在上海"),
-        ("用户喜欢喝茶", "我住在上海"),
-        ("", "My wife is Anne."),
+        ("The user's wife is named Anne", "My wife is Anne.", True),
+        ("The user moved to Porto in 2024", "we moved to Porto 2 years ago", True),
+        ("用户住在上海", "我住在上海,喜欢爬山", True),
+        ("La femme de l'utilisateur s'appelle Anne", "Ma femme s'appelle Anne", True),
+        ("Пользователь живёт в Риге", "Я живу в Риге", True),
+        ("The user's sister keeps bees", WHERE, False),
+        ("Where do I live", WHERE, False),
+        ("Who is the user's wife?", WHERE, False),
+        ("The user is a person", "Hello there!", False),
+        ("Alice", "Hi, my name is Alice.", False),
+        ("用户喜欢喝茶", "我住在上海", False),
+        ("", "My wife is Anne.", False),
     ],
 )
-def test_what_a_model_makes_up_is_not_believed(fact: str, message: str) -> None:
-    assert plausible([fact], message) == []
+def test_what_a_model_takes_from_a_message_is_believed_and_what_it_makes_up_is_not(
+    fact: str, message: str, believed: bool
+) -> None:
+    assert plausible([fact], message) == [fact] * believed

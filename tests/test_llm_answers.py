@@ -33,9 +33,7 @@ LISTS = [
     ('  \ufeff["a"]\r\n', ["a"]),
     ("[]", []),
     ("{}", {}),
-    ('{"facts": ["a", "b"]}', ["a", "b"]),
     ('{"answer": ["a"]}', ["a"]),
-    ('{"answer": []}', []),
     ('{"thoughts": "hm", "facts": ["a"]}', ["a"]),
     ('"a"', ["a"]),
     # one object, or objects in lines, where a list is wanted
@@ -54,7 +52,6 @@ LISTS = [
     # small mistakes
     ('["a", "b",]', ["a", "b"]),
     ('["a" "b"]', ["a", "b"]),
-    ("['a', 'b']", ["a", "b"]),
     ("['The user's wife is Anne', 'it's']", ["The user's wife is Anne", "it's"]),
     ('["they said "hi" to me", "b"]', ['they said "hi" to me', "b"]),
     ("[“a”, “b”]", ["a", "b"]),
@@ -65,7 +62,6 @@ LISTS = [
     ("[1e999, NaN, -1.5e3, .5]", [None, "NaN", -1500.0, 0.5]),
     # cut off: the complete items
     ('["a", "b", "c', ["a", "b"]),
-    ('["a", "b",', ["a", "b"]),
     ('[1, 2, 34', [1, 2]),
     ('[{"id": 1, "text": "a"}, {"id": 2, "te', [{"id": 1, "text": "a"}]),
     ('[{"id": 1, "text": "a"}, {"id": 2, "text": "b"', [{"id": 1, "text": "a"}]),
@@ -79,7 +75,6 @@ OBJECTS = [
     ("{'a': 'b'}", {"a": "b"}),
     ('{"a"：1}', {"a": 1}),
     ('{"a": {"b": "c"}, "d": {"e": 1, "f', {"a": {"b": "c"}, "d": {"e": 1}}),
-    ('{"a": 1, "b": "c', {"a": 1}),
     ('Sure [1]: {"a": [1, 2]} and [3, 4, 5, 6, 7, 8, 9]', {"a": [1, 2]}),
 ]
 NOTHING = [
@@ -253,13 +248,10 @@ def test_any_reply_is_read_or_refused(data: bytes) -> None:
     [
         (b'{"error": {"message": "a"}}', "a"),
         (b'{"error": "b"}', "b"),
-        (b'{"message": "c"}', "c"),
         (b'{"detail": "d"}', "d"),
         (b'{"detail": [{"msg": "e"}]}', ""),
         (b'{"error": {"error": {"error": {"message": "deep"}}}}', ""),
-        (b"<html>f</html>", ""),
         (b'"g"', "g"),
-        (b"", ""),
     ],
 )
 def test_what_a_service_says_of_an_error(data: bytes, words: str) -> None:

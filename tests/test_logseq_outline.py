@@ -103,8 +103,6 @@ def test_markers(line: str, status: str, marker: str, priority: str | None, text
         ("date:: 2026-11-25", (None, None, "2026-11-25")),
         ("due:: 2026-11-25\n  DEADLINE: <2026-11-26 Thu>", ("2026-11-26", None, None)),
         ("due:: 2026-02-30", (None, None, None)),
-        ("due:: [[Plan]]", (None, None, None)),
-        ("due:: soon", (None, None, None)),
         ("done:: 2026-11-25", (None, None, None)),
     ],
 )
@@ -118,7 +116,6 @@ def test_times_in_properties(lines: str, times: tuple[str | None, ...]) -> None:
     ("line", "scheduled", "due", "repeater"),
     [
         ("SCHEDULED: <2026-11-21 Sat>", "2026-11-21", None, None),
-        ("SCHEDULED: <2026-11-21>", "2026-11-21", None, None),
         ("SCHEDULED: <2026-11-21 周六 9:05 .+2w>", "2026-11-21T09:05", None, ".+2w"),
         ("DEADLINE: <2026-11-21 Sat ++1y>", None, "2026-11-21", "++1y"),
         ("DEADLINE: <2026-11-21 Sat 24:61 +1d>", None, "2026-11-21", "+1d"),
