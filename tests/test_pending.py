@@ -94,11 +94,12 @@ def test_to_review(vault: Path, write: Write) -> None:
     found = value_of(vault)
     foreign, chores = found["review"]
     assert "buy our course" in foreign["text"]
-    assert chores["text"] == "2 things to look after: vaultmem review"
+    assert chores["text"] == "3 things to look after: vaultmem review"
     assert found["count"] == 2
     assert found["today"] == []
     listed = ran("review", "--list", "--vault", str(vault), "--format", "json").data
     assert isinstance(listed, dict)
+    assert listed["count"] == 3
     again, copy, broken = listed["chores"]
     assert again["id"] == foreign["id"]
     assert copy["source"] == "Note.sync-conflict-20260301-101010-ABCDEFG.md"
@@ -107,7 +108,7 @@ def test_to_review(vault: Path, write: Write) -> None:
     lines = ran("review", "--list", "--vault", str(vault), "--format", "text").out.splitlines()
     assert [line.partition(" ")[0] for line in lines] == [one["id"] for one in listed["chores"]]
     assert ran("done", broken["id"], "--vault", str(vault)).code == 0
-    assert value_of(vault)["review"][1]["text"].startswith("1 thing ")
+    assert value_of(vault)["review"][1]["text"].startswith("2 things ")
 
 
 # --- the three ways to it

@@ -21,7 +21,15 @@ from vaultmem.memories.access import CONNECTED, OWN
 from vaultmem.memories.item_answers import Answer, approval_id, completion_id, item_id, item_ids
 from vaultmem.pending.review_items import Context, Review
 from vaultmem.reminders.due import REMINDER, TASK, Due
-from vaultmem.reminders.items import HEADINGS, Item, due_items, render, snoozed_until
+from vaultmem.reminders.items import (
+    HEADINGS,
+    Item,
+    completion_questions,
+    due_items,
+    render,
+    snoozed_until,
+)
+from vaultmem.text.similarity import content_hash
 
 WALL = datetime(2026, 11, 22, 10)  # noqa: DTZ001 - the clock on the wall
 NOW = WALL.replace(tzinfo=UTC)
@@ -66,10 +74,10 @@ def test_whether_to_tick_tasks_in_their_notes_is_asked_for_a_while_and_of_few_no
     answers: dict[str, Answer] = {}
     for number, one in enumerate(dues):
         answers[one.id] = Answer(one.id, "done", f"2026-11-{number + 12}T09:00:00Z", "you")
-    found = due_items(dues, answers, WALL)
+    found = completion_questions(dues, answers, WALL)
     assert [item.id for item in found] == [completion_id(f"Daily/{n}.md") for n in (8, 7, 6)]
-    assert len(due_items(dues, answers, WALL.replace(month=12, day=4, hour=8))) == 1
-    assert due_items(dues, answers, WALL.replace(month=12, day=5)) == []
+    assert len(completion_questions(dues, answers, WALL.replace(month=12, day=4, hour=8))) == 1
+    assert completion_questions(dues, answers, WALL.replace(month=12, day=5)) == []
 
 
 def test_what_is_foreign_waits_for_approval() -> None:
@@ -81,18 +89,20 @@ def test_what_is_foreign_waits_for_approval() -> None:
 
 def test_tasks_done_here_and_open_in_their_note_are_asked_about_once_for_all() -> None:
     one, other = due("2026-11-22"), due("2026-11-22", "pay the rent")
-    found = due_items([one], said(one.id), WALL)
+    found = completion_questions([one], said(one.id), WALL)
     assert [(item.id, item.section) for item in found] == [(completion_id("a.md"), "review")]
     assert "call Anne" in render(found, "frontmatter")
     both = {**said(one.id), **said(other.id)}
     elsewhere = other._replace(id="vm-elsewhere", path="b.md")
-    [here, there] = due_items([one, other, elsewhere], both | said(elsewhere.id), WALL)
+    [here, there] = completion_questions([one, other, elsewhere], both | said(elsewhere.id), WALL)
     assert (here.id, there.id) == (completion_id("a.md"), completion_id("b.md"))
     assert "2 tasks" in here.text
     for state in ("done", "dropped"):
-        assert not due_items([one, other], {**both, **said(completion_id("a.md"), state)}, WALL)
-    assert not due_items([one], said(one.id, "dropped"), WALL)
-    assert not due_items([one._replace(kind=REMINDER)], said(one.id), WALL)
+        assert not completion_questions(
+            [one, other], {**both, **said(completion_id("a.md"), state)}, WALL
+        )
+    assert not completion_questions([one], said(one.id, "dropped"), WALL)
+    assert not completion_questions([one._replace(kind=REMINDER)], said(one.id), WALL)
 
 
 @pytest.mark.parametrize(
@@ -200,17 +210,27 @@ def test_findings_are_shown_while_they_are_so(sight: Context, vault: Path, write
 def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
     sight: Context, vault: Path, write: Write
 ) -> None:
-    advice = {"kind": "merge"}
-    reads.advise(sight.ledger, {"a": (reads.OPEN, advice), "b": (reads.OPEN, advice)}, 1.0)
+    known = {path: memory(write, f"people/{path}.md", "likes tea") for path in "abc"}
+    same = content_hash("likes tea")
+
+    def advice(*paths: str) -> Any:
+        ids = [known[path] for path in paths]
+        row = {"kind": "merge", "memories": ids, "hashes": [same, same], "category": "people"}
+        return reads.OPEN, row
+
+    reads.advise(sight.ledger, {"a": advice(*"ab"), "b": advice(*"ac")}, 1.0)
     memory(write, "inbox/old.md")
     for number in range(5):
         write(f"bad{number}.md", "---\na: [\n---\n")
     assert len(look(sight, vault)) == 2  # what a model proposes is shown there by itself
     [line] = Review(sight, [], {}).items()
-    assert line.text == "8 things to look after: vaultmem review"
+    assert line.text == "4 things to look after: vaultmem review", "2 lines and 2 proposals"
     assert Review(sight, [], said(line.id)).items() == []
-    reads.advise(sight.ledger, {"c": (reads.OPEN, advice)}, 3.0)
+    reads.advise(sight.ledger, {"c": advice(*"bc")}, 3.0)
     assert [one.id != line.id for one in Review(sight, [], said(line.id)).items()] == [True]
+    memory(write, "people/a.md", "likes coffee")
+    synced(vault)
+    assert Review(sight, [], {}).count() == 3, "of what has changed nothing is proposed"
 
 
 def test_conflict_copies_and_unreadable_notes(sight: Context, vault: Path, write: Write) -> None:
@@ -234,7 +254,7 @@ def test_a_vanished_vault_comes_first(sight: Context, vault: Path, write: Write)
     write("bad.md", "---\na: [\n---\n")
     synced(vault)
     shown = Review(sight, [], {}, "9 of 10 notes are gone").items()
-    assert [item.text.partition(" ")[0] for item in shown] == ["9", "1"]
+    assert [item.text.partition(" ")[0] for item in shown] == ["9", "2"]
     page = render(shown, "frontmatter")
     assert page.index("are gone") < page.index("vaultmem review")
 
@@ -245,7 +265,7 @@ def test_dues_from_outside_are_asked_about_one_after_the_other(sight: Context, v
     dues.append(due("2027-11-23", "much later", foreign=True))
     shown = Review(sight, dues, {}).items()
     assert [item.id for item in shown[:2]] == [approval_id(each.id) for each in dues[:2]]
-    assert [item.text.partition(" to")[0] for item in shown[2:]] == ["3 things"]
+    assert [item.text.partition(" to")[0] for item in shown[2:]] == ["5 things"]
     assert [one.id for one in Review(sight, dues, {}).chores()] == [
         approval_id(each.id) for each in dues[:5]
     ]

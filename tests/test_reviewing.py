@@ -155,3 +155,34 @@ def test_a_rejection_is_an_entry_of_the_history_and_undone_like_any(make: Make) 
     assert "The pump is blue" in said(vault, "list").out
     done(vault, "review", own, "--reject")
     assert open_() == []
+
+
+def test_whatever_counts_what_there_is_to_review_counts_what_review_lists(make: Make) -> None:
+    vault = make("obsidian")
+    notes = next(vault.rglob("Anne.md")).parent
+    for number in range(25):
+        (notes / f"Ride {number}.md").write_text("- My sister rides the [[Bicycel]].\n")
+    (notes / "Diary.md").write_text("---\nprivate: true\n---\n\nTom rides the [[Bicycel]].\n")
+    (notes / "Clip.md").write_text("---\nsource: web\n---\n- [ ] buy 📅 2026-01-01\n")
+    for number in range(5):
+        (notes / f"Bad {number}.md").write_text("---\na: [\n---\n")
+    dreamt = said(vault, "dream", "--level", "3")
+    assert "to review" not in dreamt.out + dreamt.err, "review lists what can be decided"
+
+    def counts() -> tuple[int, str, str]:
+        listed = done(vault, "review")
+        assert listed["count"] == len(listed["proposals"]) + len(listed["chores"])
+        [line] = [
+            one["text"] for one in done(vault, "pending")["review"] if "look after" in one["text"]
+        ]
+        told = said(vault, "hook", "session-start", "--harness", "codex").out
+        return listed["count"], line, told
+
+    for number in range(3):
+        count, line, told = counts()
+        assert line.startswith(f"{count} things to look after")
+        assert f"To review: {count}" in told
+        ride = notes / f"Ride {number}.md"  # the proposal for it counts no more, and is not listed
+        ride.write_text("A line above\n" + ride.read_text())
+        said(vault, "sync")
+    assert counts()[0] == count - 1

@@ -46,16 +46,21 @@ Commands for a shell:
 
 
 def context(
-    name: str, vault: str, result: Mapping[str, list[Row]], recalled: Sequence[str] = ()
+    name: str,
+    vault: str,
+    result: Mapping[str, list[Row]],
+    recalled: Sequence[str] = (),
+    review: int = 0,
 ) -> str:
-    """What to tell the assistant that the harness `name` starts: what is pending, memories, and what it may run."""
+    """What to tell the assistant that the harness `name` starts: what is pending and how much there is to review,
+    memories, and what it may run."""
     rows = result.get("preferences", [])
     memories = [f"[PROCEDURAL] {_since(row)}{row['text']}{_remark(row)}" for row in rows]
     memories += [f"[SEMANTIC] {line}" for line in recalled]
     program, named = shlex.join(paths.program()), shlex.join(["--vault", vault])
     advice = ADVICE.format(program=program, vault=named, name=name)
     half = (MOST - len(INTRODUCTION) - len(advice) - 64) // 2
-    shown = [*_block("memory", memories, half), *_block("pending", _waiting(result), half)]
+    shown = [*_block("memory", memories, half), *_block("pending", _waiting(result, review), half)]
     return "\n".join([INTRODUCTION, *shown, advice])
 
 
@@ -88,7 +93,7 @@ def _block(name: str, lines: list[str], room: int) -> list[str]:
     return [f"<{name}>", *chosen, f"</{name}>"] if chosen else []
 
 
-def _waiting(result: Mapping[str, list[Row]]) -> list[str]:
+def _waiting(result: Mapping[str, list[Row]], review: int) -> list[str]:
     """What is due. What is to review may come from anybody, and is only counted."""
     lines: list[str] = []
     for section, title in SECTIONS.items():
@@ -99,7 +104,6 @@ def _waiting(result: Mapping[str, list[Row]]) -> list[str]:
             lines.append(f"- +{len(rows) - MOST_ITEMS:,} more")
     if older := len(result.get("older", [])):
         lines.append(f"Overdue for more than two weeks: {older:,}")
-    review = len(result.get("review", []))
     return [*lines, f"To review: {review:,}"] if review else lines
 
 

@@ -79,7 +79,7 @@ class _Context:
         memories = self._facts(listed)
         if vault is not None and self._args.prompt:
             memories |= self._recall(vault, sections, memories)
-        text = context(self._args.harness, folder, sections, [*memories.values()])
+        text = context(self._args.harness, folder, sections, [*memories.values()], listed.review)
         lines = [(row["memory"], row["text"]) for rows in sections.values() for row in rows]
         if ids := [id_ for id_, line in (*lines, *memories.items()) if id_ and line in text]:
             listing.note(paths.state_folder(folder), ids, clock.seconds())

@@ -226,7 +226,7 @@ def show_report(report: PlanReport, output: Output) -> None:
         output.line(would + _change_line(change, output))
         show_diff(change.get("diff"), output)
     if report["findings"]:
-        output.line(output.paint("to review", "bold"))
+        output.line(output.paint("noticed", "bold"))
     for finding in report["findings"]:
         subject = output.paint(finding["subject"], "cyan")
         output.line(f"  {finding['kind']}: {subject}  {finding['said']}")
@@ -255,7 +255,7 @@ def _show_counts(report: PlanReport, output: Output) -> None:
     done = {**_DONE, "move": "filed"}
     would = would_be(dry_run=report["dry_run"])
     counts = [f"{n:,} {would}{done.get(action, action)}" for action, n in report["counts"].items()]
-    for rows, what in ((report["skipped"], "left alone"), (report["findings"], "to review")):
+    for rows, what in ((report["skipped"], "left alone"), (report["findings"], "noticed")):
         if rows:
             counts.append(f"{len(rows):,} {what}")
     head = "dry run, nothing was done" if report["dry_run"] else report["job"]

@@ -62,11 +62,11 @@ def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
                 one["asks"] or access.reason(str(one["scope"]), to, private=bool(one["private"]))
             )
         ]
-    chores = [] if to.name else at.chores()
+    chores = [] if to.name else at.review.chores()
     facts = at.facts() if params.flag("facts") else []
     return {
         "items": items, "count": len(items), **({"facts": facts} if facts else {}),
-        "chores": [dict(item.__dict__) for item in chores],
+        "chores": [dict(item.__dict__) for item in chores], "review": 0 if to.name else at.review.count(),
         "until": at.unchanged_until(),
     }  # fmt: skip
 
@@ -240,7 +240,7 @@ def _target(session: Session, name: str, now: datetime) -> _Target:
         raise StateError(NOT_INDEXED)
     waiting, to = session.desk.pending, session.viewer
     at = waiting.at(searcher.catalog, now)
-    items = [*at.items(), *at.chores()]
+    items = [*at.items(), *at.review.chores()]
     dues = {due.id: due for due in carrying.dues(session)}
     hidden = {one for one, due in dues.items() if access.reason(due.scope, to, private=due.private)}
     dues = {id_: due for id_, due in dues.items() if id_ not in hidden}

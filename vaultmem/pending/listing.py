@@ -66,6 +66,7 @@ class Listed:
     rows: list[Row]
     warnings: list[str]
     facts: list[Fact]
+    review: int = 0  # how many things vaultmem review lists
 
 
 # --- Read
@@ -84,7 +85,7 @@ def read(named: str | None, now: float) -> Listed | None:
         until, stats = listing["until"], listing["files"]
         if (until and minute(now) >= until) or stats != _stats(stats):
             return None
-        return Listed(listing["items"], listing["warnings"], listing["facts"])
+        return Listed(listing["items"], listing["warnings"], listing["facts"], listing["review"])
     except (KeyError, TypeError, AttributeError):  # of another shape, so it is gathered again
         return None
 
@@ -166,11 +167,12 @@ def gather(vault: MemoryVault, now: float, days: int = DAYS, *, keep: bool = Fal
     surroundings = _surroundings(vault.path, now)
     answer = vault.ask("pending", days=days, facts=True)
     rows = [to_row(item) for item in answer["items"]]
-    listed = Listed(rows, list(vault.config.warnings), answer.get("facts", []))
+    warnings, facts = list(vault.config.warnings), answer.get("facts", [])
+    listed = Listed(rows, warnings, facts, answer["review"])
     if keep and days == DAYS and _are_settled(before):
         listing = {
             "for": surroundings, "files": before, "until": answer.get("until") or "",
-            "warnings": listed.warnings, "items": rows, "facts": listed.facts,
+            "warnings": warnings, "items": rows, "facts": facts, "review": listed.review,
         }  # fmt: skip
         _write(vault.state.folder, listing)
     return listed

@@ -96,22 +96,16 @@ class PendingAt:
 
     def every(self, days: int, extent: items.Extent = items.SHORT) -> list[Item]:
         """All items of so many days ahead; to review, all or what the page has room for."""
-        config, wall = self._pending.config, self._now.replace(tzinfo=None)
-        asks = config.text("pending.complete_in_notes") == "ask"
-        review = self.review
+        review, wall = self.review, self._now.replace(tzinfo=None)
         return [
-            *items.due_items(self._dues, self._answers, wall, days, asks=asks),
+            *items.due_items(self._dues, self._answers, wall, days),
             *(review.everything() if extent == items.FULL else review.items()),
-            *review.preferences(config.text("recall.trust")),
+            *review.preferences(self._pending.config.text("recall.trust")),
         ]
 
     def items(self, days: int = items.DAYS) -> list[Item]:
         """All that the page would show, were there no end to it, and it looked so many `days` ahead."""
         return sorted(self.every(days), key=items.urgency)
-
-    def chores(self) -> list[Item]:
-        """All that is to review, which the page only counts."""
-        return self.review.chores()
 
     def facts(self) -> list[Fact]:
         """What holds about the person and projects, for an assistant that starts."""
@@ -210,7 +204,8 @@ class Pending:
 
     def context(self, catalog: Catalog, now: datetime) -> Context:
         """What a review looks at."""
-        return Context(catalog, self._ledger, self.vault, self.folder, now, self.path)
+        asks = self.config.text("pending.complete_in_notes") == "ask"
+        return Context(catalog, self._ledger, self.vault, self.folder, now, self.path, asks)
 
     # --- The page
 

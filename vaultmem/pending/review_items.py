@@ -13,7 +13,7 @@ from vaultmem.errors import DamagedError
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
-from vaultmem.light import NamedTuple
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import CONNECTED, is_foreign, is_private, origin, scope_of
 from vaultmem.memories.draft import HALTED, LEAVING, LOST, FindingRow
 from vaultmem.memories.item_answers import (
@@ -36,19 +36,25 @@ from vaultmem.reminders.items import (
     PRIVATE,
     Item,
     carried_out_ids,
+    completion_questions,
     days_later,
     open_items,
     place_of,
     section_of,
     words_of,
 )
+from vaultmem.review.review import doable
 from vaultmem.text.times import seconds
 from vaultmem.text.values import in_turns, plural
+
+if TYPE_CHECKING:
+    from vaultmem.review.proposals import Proposal
 
 MOST = 3  # single lines of a kind
 MOST_QUESTIONS = 2  # things from outside, from chats and of dreams that the page asks about at once
 _ASKED = ("approve", "remember", "proposals")  # kinds that only the person may answer
-PERSONAL = ("vanished", HALTED, LOST, "leaving", *_ASKED)  # for the page; the others are chores
+# For the page; the others are chores.
+PERSONAL = ("vanished", HALTED, LOST, "complete", "leaving", *_ASKED)
 MOST_PREFERENCES = 8
 _NOTICED = ("contradiction", "fading")  # findings for which a person may want to do something
 _KINDS = (*PERSONAL, *_NOTICED, "advice", *review_sources.KINDS, "inbox")
@@ -77,6 +83,7 @@ class Context(NamedTuple):
     folder: str  # of the memories
     now: datetime  # the clock on the wall, with its zone
     page: str = ""  # the path of the page itself
+    asks: bool = True  # whether tasks that were done here are to be ticked in their notes
 
 
 class _Memory(NamedTuple):
@@ -121,10 +128,11 @@ class Review:
         asked, rest = questions[:MOST_QUESTIONS], questions[MOST_QUESTIONS:]
         rest += [each for kind, some in kinds.items() if kind not in PERSONAL for each in some]
         lost = _summarize_many(kinds[LOST], _COUNTED[LOST])
-        shown = [*kinds["vanished"], *kinds[HALTED], *lost, *kinds["leaving"], *asked]
+        alone = ("vanished", HALTED, "complete", "leaving")
+        shown = [*(one for kind in alone for one in kinds[kind]), *lost, *asked]
         if rest:
             key = "\0".join(sorted(item.id for item in rest))
-            text = CHORES.format(plural(len(rest), "thing"))
+            text = CHORES.format(plural(self.count(), "thing"))
             rank = _RANK[_NOTICED[0]]
             shown.append(
                 Item(item_id("chores", key), "review", text, rank=rank, counts_others=True)
@@ -140,6 +148,10 @@ class Review:
                 items if kind in PERSONAL else _summarize_many(items, _COUNTED.get(kind, "{}"))
             )
         )
+
+    def count(self) -> int:
+        """How many things vaultmem review lists: what counts them anywhere else asks here."""
+        return len(self.chores()) + len(self._doable) + len(self._advice)
 
     def everything(self) -> list[Item]:
         """All that is to review, for the page that shows all."""
@@ -200,8 +212,9 @@ class Review:
         kinds = {
             "vanished": [_item("vanished", item_id("vanished", why), why)] if why else [],
             HALTED: self._from_jobs(HALTED, "; tick if that is right"), LOST: self._from_jobs(LOST),
+            "complete": self._to_complete(),
             "leaving": self._leaving(), "approve": self._to_approve(), "remember": self._to_remember(),
-            **self._group_findings(), "proposals": self._proposals(), "advice": self._advice(),
+            **self._group_findings(), "proposals": self._proposals(), "advice": self._advice,
             **self._file_problems(), "inbox": self._inbox(),
         }  # fmt: skip
         return {kind: self._drop_answered(items) for kind, items in kinds.items()}
@@ -291,6 +304,12 @@ class Review:
             items[kind].append(_item(kind, id_, text, memory.path, memory.title))
         return items
 
+    def _to_complete(self) -> list[Item]:
+        if not self._context.asks:
+            return []
+        now = self._context.now.replace(tzinfo=None)
+        return completion_questions(self._dues, self._answers, now)
+
     def _from_jobs(self, kind: str, advice: str = "") -> list[Item]:
         mine = (one for one in self._findings if one.get("kind") == kind)
         return [_item(kind, halted_id(one), f"{one['said']}{advice}") for one in mine]
@@ -307,14 +326,18 @@ class Review:
         return items
 
     def _proposals(self) -> list[Item]:
-        every = review_sources.questions(self._context)
+        every = review_sources.questions(self._context, self._doable)
         return [_item("proposals", *question) for question in every]
 
+    @cached_property
+    def _doable(self) -> list[tuple[Proposal, str]]:
+        return list(doable(self._context.ledger, self._context.vault))
+
+    @cached_property
     def _advice(self) -> list[Item]:
         """What a model proposes, for the count: vaultmem review shows it with its reasons."""
-        rows = reads.open_proposals(self._context.ledger)
-        ids = (proposal_id(one.id) for one in rows if one.is_of_model)
-        return [_item("advice", id_, "") for id_ in ids]
+        ids = review_sources.open_advice(self._context)
+        return [_item("advice", proposal_id(id_), "") for id_ in ids]
 
     def _file_problems(self) -> dict[str, list[Item]]:
         context = self._context

@@ -5,8 +5,9 @@ What a model proposes for memories is decided with vaultmem review, where its re
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 
 from vaultmem.errors import VaultmemError
@@ -26,11 +27,13 @@ from vaultmem.memories.item_answers import (
     state_of,
 )
 from vaultmem.notes.frontmatter import PLACEHOLDER
-from vaultmem.notes.places import GENERATED, SYNC
+from vaultmem.notes.places import ARCHIVE, GENERATED, SYNC, category_of, named
+from vaultmem.pending import person_facts
 from vaultmem.review import review
-from vaultmem.review.proposals import BROKEN, DUPLICATE, MENTION, Note, Proposal, edit
+from vaultmem.review.advice import CLASSIFY
+from vaultmem.review.proposals import BROKEN, DUPLICATE, MENTION, Note, Proposal
 from vaultmem.text.sanitize import quote_text
-from vaultmem.vault import files
+from vaultmem.text.similarity import content_hash
 from vaultmem.vault.conflicts import conflict_original
 
 if TYPE_CHECKING:
@@ -39,26 +42,46 @@ if TYPE_CHECKING:
     from vaultmem.pending.review_items import Context
     from vaultmem.review.review import Decision
 
-MOST = 20  # that are looked at, for a page that shows two of them
-LARGEST = 500_000  # bytes of a note
 _BESIDE = 30  # characters of a line on either side of a change
+_NOTES = f"SELECT f.path, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL"
 _PROPERTIES = (
     "SELECT n.properties, n.title FROM files f JOIN notes n ON n.id = f.id WHERE f.path = ?"
 )
 
 
-def questions(context: Context) -> Iterator[tuple[str, str, str, str]]:
-    """Id, text, path and title of what can still be done, but for private notes: assistants read the page, too."""
-    for proposal in review.open_for_notes(context.ledger)[:MOST]:
+def questions(
+    context: Context, doable: Iterable[tuple[Proposal, str]]
+) -> Iterator[tuple[str, str, str, str]]:
+    """Id, text, path and title of proposals, but for private notes: assistants read the page, too."""
+    for proposal, text in doable:
         row = context.catalog.db.execute(_PROPERTIES, (proposal.path,)).fetchone()
-        if row is None or is_private(json.loads(row[0] or "{}")):
-            continue
-        try:
-            text = files.read(context.vault, proposal.path, LARGEST).text
-            edit(proposal, text)
-        except (VaultmemError, OSError):
-            continue  # the next deep dream looks again
-        yield proposal_id(proposal.id), _in_words(proposal, text), proposal.path, row[1]
+        if row is not None and not is_private(json.loads(row[0] or "{}")):
+            yield proposal_id(proposal.id), _in_words(proposal, text), proposal.path, row[1]
+
+
+def open_advice(context: Context) -> list[str]:
+    """Ids of what a model proposes about memories that still are as they were when it was asked."""
+    rows = [one for one in reads.open_proposals(context.ledger) if one.is_of_model]
+    wanted = {id_ for one in rows for id_ in one.fields["memories"]}
+    known = dict(_memories(context, wanted)) if wanted else {}
+    ids = []
+    for one in rows:
+        seen = [known.get(id_, ("", "")) for id_ in one.fields["memories"]]
+        category = one.fields["category"] if one.fields["kind"] == CLASSIFY else seen[0][1]
+        if ([hash_ for hash_, _ in seen], seen[0][1]) == (one.fields["hashes"], category):
+            ids.append(one.id)
+    return ids
+
+
+def _memories(context: Context, wanted: Collection[str]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """The hash and the category of each of some memories, by its id."""
+    folder = context.folder
+    for path, dialect, properties in context.catalog.db.execute(_NOTES, below(folder)).fetchall():
+        own, inner = named(json.loads(properties)), path[len(folder) + 1 :]
+        if own.get("id") in wanted and not inner.startswith(f"{ARCHIVE}/"):
+            with contextlib.suppress(VaultmemError, OSError):  # it has just gone
+                text = person_facts.content(context.vault, path, dialect)
+                yield str(own["id"]), (content_hash(text), category_of(inner, own.get("category")))
 
 
 def _in_words(proposal: Proposal, text: str) -> str:

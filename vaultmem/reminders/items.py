@@ -62,22 +62,20 @@ class Item:
     counts_others: bool = False  # it stands for more than the page lists
 
 
-def due_items(
-    dues: Iterable[Due], answers: Answers, now: datetime, days: int = DAYS, *, asks: bool = True
-) -> list[Item]:
-    """What is pending in the next days, and with `asks` one question for each note with tasks done here, a few at a
-    time and while that is not long ago."""
+def due_items(dues: Iterable[Due], answers: Answers, now: datetime, days: int = DAYS) -> list[Item]:
+    """What is pending in the next days."""
     today, last = now.date().isoformat(), days_later(now.date(), days)
-    items: list[Item] = []
+    open_dues = (due for due in dues if not is_over(due, answers) and may_be_shown(due, answers))
+    sections = ((due, section_of(due, today, last)) for due in open_dues)
+    return open_items((_item_of(due, name) for due, name in sections if name), answers, now)
+
+
+def completion_questions(dues: Iterable[Due], answers: Answers, now: datetime) -> list[Item]:
+    """One for each note with tasks that were done here, a few at a time and while that is not long ago."""
     open_in_notes: dict[str, list[Due]] = {}
     for due in dues:
-        if is_over(due, answers):
-            if asks and _is_open_in_its_note(due, answers):
-                open_in_notes.setdefault(due.path, []).append(due)
-            continue
-        section = section_of(due, today, last)
-        if section and may_be_shown(due, answers):
-            items.append(_item_of(due, section))
+        if is_over(due, answers) and _is_open_in_its_note(due, answers):
+            open_in_notes.setdefault(due.path, []).append(due)
     since = (now - timedelta(RECENT)).isoformat()
     last_done = {
         path: max(answers[one.id].at for one in some) for path, some in open_in_notes.items()
@@ -87,7 +85,7 @@ def due_items(
     questions = open_items(
         (_completion_question(open_in_notes[path]) for path in newest), answers, now
     )
-    return [*open_items(items, answers, now), *questions[:MOST_QUESTIONS]]
+    return questions[:MOST_QUESTIONS]
 
 
 def section_of(due: Due, today: str, last: str) -> str:

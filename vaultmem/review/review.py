@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+from collections.abc import Iterator
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.ledger import reads
@@ -28,6 +29,7 @@ from vaultmem.review.advice import Opinion
 from vaultmem.review.proposals import DUPLICATE, Proposal, edit
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
+from vaultmem.vault import files
 from vaultmem.vault.batches import Header
 from vaultmem.vault.files import digest
 
@@ -133,6 +135,15 @@ def open_for_notes(ledger: Ledger) -> list[Proposal]:
     return sorted(every, key=lambda each: (each.path, each.line, each.kind, each.id))
 
 
+def doable(ledger: Ledger, vault: str) -> Iterator[tuple[Proposal, str]]:
+    """Those of them whose notes still are as they were proposed for, each with the text of its note."""
+    for one in open_for_notes(ledger):
+        with contextlib.suppress(VaultmemError, OSError):  # the next deep dream looks again
+            text = files.read(vault, one.path, finder.LARGEST).text
+            edit(one, text)
+            yield one, text
+
+
 def _from_row(row: ProposalRow) -> Proposal:
     """A proposal as it was stored."""
     return Proposal(
@@ -151,7 +162,9 @@ def to_row(one: Proposal) -> ProposalRow:
 
 def _open_as_json(session: Session) -> list[ShownProposal]:
     """What is open, without what cannot be done because a note has changed, until the next dream looks again."""
-    return [report for each in _open(session) if (report := _to_json(session, each))]
+    notes = [one for one, _ in doable(session.desk.ledger, session.desk.vault)]
+    rows = [_to_json(session, one) or ShownProposal(**to_row(one), diff="") for one in notes]
+    return rows + [row for one in advice.opinions(session) if (row := _to_json(session, one))]
 
 
 def _to_json(session: Session, proposal: Proposal | Opinion) -> ShownProposal | None:
