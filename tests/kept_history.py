@@ -68,7 +68,8 @@ class Kept:
 
     def unmade(self, *commits: str) -> tuple[list[PlannedWrite], list[Refused]]:
         """What has to be done to undo commits, newest first."""
-        undone = [Undone(self.history.files(one), self.history.moved_since(one)) for one in commits]
+        known = self.history
+        undone = [Undone(known.files(known.show(one)), known.moved_since(one)) for one in commits]
         means = Means("memories", self.read, self.history.merged, lambda data: data + b"deleted\n")
         return planned_writes(undone, means, "undo")
 

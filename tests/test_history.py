@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.kept_history import Kept, tree, true
 from vaultmem.errors import VaultmemError
 from vaultmem.history import repository
-from vaultmem.history.commits import FileChange, FileLine, Message, format_message, parse_message
+from vaultmem.history.commits import Commit, FileChange, format_message, parse_message
 from vaultmem.vault.batches import PlannedWrite
 
 ODD = ["memories/pl ain.md", "memories/\"q\"/'\\.md", "memories/a\nb\tc.md", "memories/\u8ba1\u5212 \U0001f642.md",
@@ -40,7 +40,7 @@ def test_a_batch_becomes_a_commit(kept: Kept) -> None:
     assert kept.batches.waiting() == []
     [record] = kept.history.log()
     assert record[1:5] == (1001.0, "Claude <x>", "assistant", "two lines")
-    assert record.files == (FileChange(None, "memories/a.md", "asked for"),)
+    assert [one[:3] for one in record.files] == [(None, "memories/a.md", "asked for")]
     assert record.is_ours
     assert len(record.commit) == 40
     assert kept.take_in() == 0
@@ -56,7 +56,7 @@ def test_every_name_and_every_byte_come_back(kept: Kept) -> None:
     )
     second = kept.commit(*(PlannedWrite(path, path, lambda _: b"other", "") for path, _ in whole))
     changed = sorted((path, data, path, b"other") for path, data in whole)
-    assert sorted(kept.history.files(second)) == changed
+    assert sorted(kept.history.files(kept.history.show(second))) == changed
     for path, data in whole:
         assert kept.bytes_at(first, path) == data
         assert [one.commit for one in kept.history.log(path)] == [second, first]
@@ -74,8 +74,8 @@ def test_the_first_commit_is_what_was_found(kept: Kept) -> None:
     assert (found.why, found.by, found.kind) == ("as it was found", "you", "person")
     assert kept.bytes_at(found.commit, "memories/mine.md") == b"mine\r\n"
     assert kept.bytes_at(found.commit, "memories/late.md") == b"late"
-    assert kept.history.files(first.commit) == [("memories/mine.md", b"mine\r\n", "memories/x/mine.md", b"ours")]  # fmt: skip
-    assert second.files == (FileChange(None, "memories/new.md", ""),)
+    assert kept.history.files(first) == [("memories/mine.md", b"mine\r\n", "memories/x/mine.md", b"ours")]  # fmt: skip
+    assert [one[:3] for one in second.files] == [(None, "memories/new.md", "")]
     assert true(kept)
 
 
@@ -93,7 +93,7 @@ def test_what_a_person_does_in_between_is_theirs(kept: Kept) -> None:
     before, ours, after = reversed(kept.history.log(limit=3))
     assert (before.by, before.kind) == ("you", "person")
     assert before.why == "created and edited and moved and removed outside vaultmem"
-    assert kept.history.files(ours.commit) == [("memories/a.md", b"a, edited by hand", "memories/a.md", b"a, edited by hand!")]  # fmt: skip
+    assert kept.history.files(ours) == [("memories/a.md", b"a, edited by hand", "memories/a.md", b"a, edited by hand!")]  # fmt: skip
     assert after.why == "edited outside vaultmem"
     assert {(one.path, one.target) for one in before.files} == {
         ("memories/b.md", "memories/z.md"), ("memories/c.md", None), (None, "memories/n.md"),
@@ -221,7 +221,7 @@ def test_merging(kept: Kept) -> None:
 
 @given(st.text(), st.text(), st.lists(st.tuples(st.none() | st.text(), st.none() | st.text(), st.text()), max_size=3))  # fmt: skip
 def test_messages_read_back(by: str, why: str, files: list[tuple[str | None, str | None, str]]) -> None:  # fmt: skip
-    message = Message(by, "job", why, 0.0, "abc", tuple(FileLine(*one) for one in files))
+    message = Commit("", 0.0, by, "job", why, tuple(FileChange(*one) for one in files), "abc")
     text = format_message(message).decode()
     found = parse_message(text)
     assert found.files == message.files

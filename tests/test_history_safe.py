@@ -222,7 +222,7 @@ kept = Kept(pathlib.Path(sys.argv[1]))
 first = kept.make("memories/a.md", b"1\\n2\\n3\\n4\\n5\\n")
 second = kept.edit("memories/a.md", b"1\\n2\\n3\\n4\\nfive\\n")
 kept.put("memories/.gitattributes", b"* diff=evil merge=evil filter=evil\\n")
-assert kept.history.diff(second) and kept.history.files(second)
+assert kept.history.diff(second) and kept.history.files(kept.history.show(second))
 assert not kept.undo(second, first), "undone"
 repository._LOOSE = -1
 assert kept.history.tidy()

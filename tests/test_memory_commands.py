@@ -29,7 +29,7 @@ from tests.memory_commands import (
 )
 from tests.test_cli import GOLDEN, golden, shape
 from vaultmem import Vault
-from vaultmem.history.commits import FileChange, Record
+from vaultmem.history.commits import Commit, FileChange
 from vaultmem.operations.overviews import standing
 
 __all__ = ["make", "vault"]  # fixtures
@@ -261,9 +261,9 @@ def test_what_changed_tells_neither_of_reads_nor_of_what_was_undone() -> None:
     assert [one for one, _ in standing([old, wrote])] == [old, wrote]
 
 
-def _commit(why: str, change: FileChange, *undone: Record) -> Record:
+def _commit(why: str, change: FileChange, *undone: Commit) -> Commit:
     undoes = tuple(one.commit for one in undone)
-    return Record(why, 0.0, "dream", "job", why, (change,), undoes=undoes)
+    return Commit(why, 0.0, "dream", "job", why, (change,), "batch", undoes)
 
 
 def test_through_an_agent_everything_is_the_same(vault: Path) -> None:

@@ -163,7 +163,7 @@ def test_a_chain_of_moves(kept: Kept) -> None:
 def test_a_person_who_writes_while_it_is_undone(kept: Kept) -> None:
     kept.make("memories/a.md", LINES)
     commit = kept.edit("memories/a.md", LINES + b"ours\r\n")
-    files = kept.history.files(commit)
+    files = kept.history.files(kept.history.show(commit))
     reads = iter([LINES + b"ours\r\n"])
     kept.read = lambda _: next(reads, None)  # type: ignore[method-assign]
     kept.put("memories/a.md", b"first by hand\r\n" + LINES + b"ours\r\n")

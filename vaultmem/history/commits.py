@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from vaultmem.history.repository import BRANCH, blob_id
+from vaultmem.history.repository import BRANCH, SHORT, blob_id
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.vault.recovery import Answered, Batch, Step
 
@@ -26,6 +26,10 @@ class FileChange(NamedTuple):
     path: str | None
     target: str | None
     why: str
+    # The ids of its bytes before and after; "" for none. In a message only those of moved files: another file may have
+    # their place by then. All others Git knows.
+    old: str = ""
+    new: str = ""
 
 
 class Difference(NamedTuple):
@@ -37,51 +41,30 @@ class Difference(NamedTuple):
     new: bytes | None
 
 
-class Record(NamedTuple):
-    """A commit as a person sees it."""
+class Commit(NamedTuple):
+    """A commit: what its message says, and its files."""
 
-    commit: str  # the full hash
+    commit: str  # the full hash; "" for one that is yet to be written
     at: float  # seconds since the epoch
     by: str
     kind: str  # assistant, job or person
     why: str
-    files: tuple[FileChange, ...]
-    is_ours: bool = True  # False: what a person did in an editor, or another machine, seen later
-    # The ids of what its files hold after it, see repository.short_id.
-    contents: tuple[str, ...] = ()
+    files: tuple[FileChange, ...] = ()  # in a message only the moved ones, and those with a reason
+    token: str = (
+        ""  # of the batch; "" for what a person did in an editor, or another machine, seen later
+    )
     undoes: tuple[str, ...] = ()  # commits, or ids of contents, that it takes back
     answers: tuple[Answered, ...] = ()
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether vaultmem did it, on this machine."""
+        return bool(self.token)
 
-class Entry(NamedTuple):
-    """A file in a commit, by the ids of its bytes; None: there is none before or after."""
-
-    path: str
-    before: str | None
-    after: str | None
-
-
-class FileLine(NamedTuple):
-    """One file in the message of a commit; of a moved one, what Git does not know."""
-
-    path: str | None
-    target: str | None
-    why: str
-    old: str = ""  # where it moved, the ids of its bytes before and after: another file may
-    new: str = ""  # have its place now
-
-
-class Message(NamedTuple):
-    """What a commit says."""
-
-    by: str
-    kind: str
-    why: str
-    at: float
-    token: str = ""  # of the batch
-    files: tuple[FileLine, ...] = ()  # moves, and why a file changed
-    undoes: tuple[str, ...] = ()
-    answers: tuple[Answered, ...] = ()
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """The ids of what its files hold after it, see repository.short_id."""
+        return tuple(one.new[:SHORT] for one in self.files if one.new)
 
 
 def one_line(text: str) -> str:
@@ -95,7 +78,7 @@ def author(name: str) -> str:
     return plain.strip(" .,:;'\"\\") or "nobody"
 
 
-def format_message(message: Message) -> bytes:
+def format_message(message: Commit) -> bytes:
     """The text of a commit."""
     lines = [
         one_line(message.why) or "changed",
@@ -111,24 +94,25 @@ def format_message(message: Message) -> bytes:
     return "\n".join(lines).encode() + b"\n"
 
 
-def parse_message(text: str) -> Message:
-    """The reverse of format_message(), but for the time."""
+def parse_message(text: str) -> Commit:
+    """The reverse of format_message(), but for the hash and the time."""
     subject, _, rest = text.partition("\n")
     fields: dict[str, str] = {}
     files, undoes, answers = [], [], []
     for line in rest.splitlines():
         key, _, value = line.partition(": ")
         if key == "File":
-            files.append(FileLine(*json.loads(value)))
+            files.append(FileChange(*json.loads(value)))
         elif key == "Undoes":
             undoes.append(value)
         elif key == "Answer":
             answers.append(Answered(*json.loads(value)))
         else:
             fields[key] = value
-    by, kind = fields.get("By", ""), fields.get("Kind", "")
-    lists = tuple(files), tuple(undoes), tuple(answers)
-    return Message(by, kind, subject, 0.0, fields.get("Batch", ""), *lists)
+    return Commit(
+        "", 0.0, fields.get("By", ""), fields.get("Kind", ""), subject, tuple(files), fields.get("Batch", ""),
+        tuple(undoes), tuple(answers),
+    )  # fmt: skip
 
 
 def batch_tokens(text: str) -> Iterator[str]:
@@ -136,22 +120,23 @@ def batch_tokens(text: str) -> Iterator[str]:
     return (line[7:] for line in text.splitlines() if line.startswith("Batch: "))
 
 
-def changes_of(
-    message: Message, entries: Sequence[Entry]
-) -> list[tuple[FileChange, str | None, str | None]]:
-    """The files of a commit with the ids of their bytes, moved ones as one."""
-    before = {entry.path: entry.before for entry in entries if entry.before}
-    after = {entry.path: entry.after for entry in entries if entry.after}
-    whys = {one.target: one.why for one in message.files}
-    changes: list[tuple[FileChange, str | None, str | None]] = []
-    for one in (one for one in message.files if one.old):
-        before.pop(one.path or "", None)
-        after.pop(one.target or "", None)
-        changes.append((FileChange(*one[:3]), one.old, one.new))
-    for path in sorted({*before, *after}):
-        there = (path if path in before else None, path if path in after else None)
-        changes.append((FileChange(*there, whys.get(path, "")), before.get(path), after.get(path)))
-    return changes
+def all_files(
+    named: Iterable[FileChange], before: Mapping[str, str], after: Mapping[str, str]
+) -> tuple[FileChange, ...]:
+    """The files of a commit, moved ones as one: those that its message names, and the ids that Git has by paths."""
+    moved = [one for one in named if one.old]
+    whys = {one.target: one.why for one in named}
+    sources, targets = {one.path for one in moved}, {one.target for one in moved}
+    old = {path: id_ for path, id_ in before.items() if path not in sources}
+    new = {path: id_ for path, id_ in after.items() if path not in targets}
+    others = (
+        FileChange(
+            path if path in old else None, path if path in new else None, whys.get(path, ""),
+            old.get(path, ""), new.get(path, ""),
+        )
+        for path in sorted({*old, *new})
+    )  # fmt: skip
+    return (*moved, *others)
 
 
 class Stream:
@@ -169,7 +154,7 @@ class Stream:
         self._file.write(b"\n")
         return blob_id(data)
 
-    def commit(self, message: Message, puts: Mapping[str, str], drops: Iterable[str]) -> None:
+    def commit(self, message: Commit, puts: Mapping[str, str], drops: Iterable[str]) -> None:
         """A commit on top: files by path and id, and paths that go."""
         text = format_message(message)
         when = b"%d +0000" % max(0, int(message.at))
@@ -281,9 +266,8 @@ class Intake:
             self._put(puts, step.target, step.new)
         drops = before.keys() - {step.target for step in steps}
         by, kind, why, at, undoes, answers = batch.header
-        message = Message(
-            by, kind, why, at, batch.token, tuple(map(_file_line, steps)), undoes, answers
-        )
+        files = tuple(map(_to_file, steps))
+        message = Commit("", at, by, kind, why, files, batch.token, undoes, answers)
         self._commit(message, puts, drops & self.tree.keys())
 
     def _by_person(self, held: Mapping[str, bytes], drops: set[str], at: float) -> None:
@@ -296,7 +280,7 @@ class Intake:
         created = sorted(puts.keys() - self.tree.keys())
         lost = {self.tree[path]: path for path in sorted(drops, reverse=True)}
         moves = [
-            FileLine(lost.pop(puts[path]), path, "", puts[path], puts[path])
+            FileChange(lost.pop(puts[path]), path, "", puts[path], puts[path])
             for path in created
             if puts[path] in lost
         ]
@@ -312,11 +296,11 @@ class Intake:
         if len(notes) == len(created) == len(puts) and not drops:
             why = _FOUND  # notes seen for the first time, because they are about to be changed
         why, self._first_why = self._first_why or why, ""
-        self._commit(Message(YOU, PERSON, why, at, files=tuple(moves)), puts, drops)
+        self._commit(Commit("", at, YOU, PERSON, why, tuple(moves)), puts, drops)
 
     def _renamed(
         self, puts: Mapping[str, str], held: Mapping[str, bytes], created: set[str], lost: dict[str, str]
-    ) -> Iterator[FileLine]:  # fmt: skip
+    ) -> Iterator[FileChange]:  # fmt: skip
         """Memories that have another path and other words: their ids are those of files that are gone."""
         ids = {_memory_id(held[path]): path for path in sorted(created)} if lost else {}
         stored = self._held([*lost]) if any(ids) else {}
@@ -324,22 +308,23 @@ class Intake:
             id_ = _memory_id(stored.get(old, b""))
             if id_ and id_ in ids:
                 target = ids.pop(id_)
-                yield FileLine(path, target, "", lost.pop(old), puts[target])._replace(old=old)
+                del lost[old]
+                yield FileChange(path, target, "", old, puts[target])
 
     def _put(self, puts: dict[str, str], path: str, data: bytes) -> None:
         """Bytes for a path, unless the last commit has them there."""
         if is_storable(path) and self.tree.get(path) != blob_id(data):
             puts[path] = self._stream.blob(data)
 
-    def _commit(self, message: Message, puts: dict[str, str], drops: set[str]) -> None:
+    def _commit(self, message: Commit, puts: dict[str, str], drops: set[str]) -> None:
         self._stream.commit(message, puts, drops)
         for path in drops:
             del self.tree[path]
         self.tree.update(puts)
 
 
-def _file_line(step: Step) -> FileLine:
-    line = FileLine(step.path, step.target, step.why)
+def _to_file(step: Step) -> FileChange:
+    one = FileChange(step.path, step.target, step.why)
     if step.path is None or step.path == step.target or step.old is None:
-        return line
-    return line._replace(old=blob_id(step.old), new=blob_id(step.new))
+        return one
+    return one._replace(old=blob_id(step.old), new=blob_id(step.new))

@@ -13,18 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.history import commits
-from vaultmem.history.commits import (
-    Difference,
-    Entry,
-    FileChange,
-    Files,
-    Intake,
-    Message,
-    Read,
-    Record,
-    Stream,
-)
-from vaultmem.history.repository import BRANCH, NO_GIT, SHORT, Repository, is_there
+from vaultmem.history.commits import Commit, Difference, Files, Intake, Read, Stream
+from vaultmem.history.repository import BRANCH, NO_GIT, Repository, is_there
 from vaultmem.vault.batches import Batch, Batches
 
 log = logging.getLogger("vaultmem.memories")
@@ -156,13 +146,13 @@ class History:
         limit: int | None = 20,
         by: str | None = None,
         since: float | None = None,
-    ) -> list[Record]:
+    ) -> list[Commit]:
         """The newest commits first: all, or those of one file, under the names that it had before, too."""
         tip = self._tip()
         if tip is None:
             return []
         every = self._of_path(tip, path) if path is not None else self._all(tip, limit, by, since)
-        records: list[Record] = []
+        records: list[Commit] = []
         for record in every:
             if len(records) == limit:
                 break
@@ -170,30 +160,32 @@ class History:
                 records.append(record)
         return records
 
-    def show(self, commit: str) -> Record:
+    def show(self, commit: str) -> Commit:
         """One commit by its hash, or the beginning of it."""
-        return next(self._records([self.resolve(commit)]))
+        return next(self._read([self.resolve(commit)]))
 
-    def files(self, commit: str) -> list[Difference]:
+    def files(self, commit: Commit) -> list[Difference]:
         """The files of a commit with all bytes before and after."""
-        [(message, _, entries)] = self._read([self.resolve(commit)])
-        changes = commits.changes_of(message, entries)
-        names = [name for _, *both in changes for name in both if name]
-        data = self._repository.blobs(names)
+        data = self._repository.blobs(
+            [id_ for one in commit.files for id_ in (one.old, one.new) if id_]
+        )
         return [
-            Difference(one.path, data[old] if old else None, one.target, data[new] if new else None)
-            for one, old, new in changes
+            Difference(one.path, data.get(one.old), one.target, data.get(one.new))
+            for one in commit.files
         ]
 
     def removed(self, limit: int) -> list[tuple[str, bytes, float]]:
         """The files that people removed in the last commits, the newest first: path, last bytes, and when."""
-        tip, rows = self._tip(), list[tuple[str, str, float]]()
-        for message, _, entries in self._read(self._list(tip, f"-n{limit}")) if tip else ():
-            for one, old, _ in commits.changes_of(message, entries) if not message.token else ():
-                if one.path is not None and one.target is None and old:
-                    rows.append((one.path, old, message.at))
-        data = self._repository.blobs([old for _, old, _ in rows])
-        return [(path, data[old], at) for path, old, at in rows]
+        tip = self._tip()
+        every = self._read(self._list(tip, f"-n{limit}")) if tip else ()
+        gone = [
+            (one.path, one.old, commit.at)
+            for commit in every
+            for one in commit.files
+            if not commit.is_ours and one.path is not None and one.target is None and one.old
+        ]
+        data = self._repository.blobs([old for _, old, _ in gone])
+        return [(path, data[old], at) for path, old, at in gone]
 
     def moved_since(self, commit: str) -> dict[str, str]:
         """Where files that had a place after a commit were moved to later, as far as we know."""
@@ -263,10 +255,10 @@ class History:
 
     def _all(
         self, tip: str, limit: int | None, by: str | None, since: float | None
-    ) -> Iterator[Record]:
+    ) -> Iterator[Commit]:
         """Commits that may be wanted; the files of the others are not looked at."""
         if by is None and since is None:
-            return self._records(self._list(tip, *([] if limit is None else [f"-n{limit}"])))
+            return self._read(self._list(tip, *([] if limit is None else [f"-n{limit}"])))
         rows = self._repository.run("log", "--format=%H %at %an", tip).decode("utf-8", "replace")
         wanted = []
         for row in rows.splitlines():
@@ -274,14 +266,14 @@ class History:
             author = None if by is None else commits.author(by)
             if author in (None, name) and (since is None or float(at) >= since):
                 wanted.append(commit)
-        return self._records(wanted)
+        return self._read(wanted)
 
-    def _of_path(self, tip: str, path: str) -> Iterator[Record]:
+    def _of_path(self, tip: str, path: str) -> Iterator[Commit]:
         """The commits of a file, and before it was moved those of its former name."""
         start, before = tip, path
         while start:
             at, start = start, ""
-            for record in self._records(self._list(at, "--", before)):
+            for record in self._read(self._list(at, "--", before)):
                 yield record
                 moved = (one for one in record.files if one.target == before != one.path)
                 former = next((one.path for one in moved if one.path), None)
@@ -292,18 +284,8 @@ class History:
     def _list(self, *arguments: str) -> list[str]:
         return self._repository.run("rev-list", *arguments).decode("ascii").split()
 
-    def _records(self, hashes: Sequence[str]) -> Iterator[Record]:
-        for message, commit, entries in self._read(hashes):
-            changes = commits.changes_of(message, entries)
-            files: tuple[FileChange, ...] = tuple(one for one, _, _ in changes)
-            contents = tuple(new[:SHORT] for _, _, new in changes if new)
-            what = (message.at, message.by, message.kind, message.why, files)
-            yield Record(
-                commit, *what, bool(message.token), contents, message.undoes, message.answers
-            )
-
-    def _read(self, hashes: Sequence[str]) -> Iterator[tuple[Message, str, list[Entry]]]:
-        """Messages, hashes and files of commits."""
+    def _read(self, hashes: Sequence[str]) -> Iterator[Commit]:
+        """Commits with their files."""
         if not hashes:
             return
         output = self._repository.run(
@@ -312,22 +294,22 @@ class History:
         )  # fmt: skip
         parts = iter(output.split(b"\0"))
         head: bytes | None = None
-        entries: list[Entry] = []
+        before: dict[str, str] = {}
+        after: dict[str, str] = {}
         for part in parts:
             if part.lstrip(b"\n").startswith(b":"):
-                _, _, before, after, _ = part.decode("ascii").split(" ")
+                _, _, old, new, _ = part.decode("ascii").split(" ")
                 path = os.fsdecode(next(parts))
-                entries.append(Entry(path, _name(before), _name(after)))
+                before |= {path: old} if old != _NOTHING else {}
+                after |= {path: new} if new != _NOTHING else {}
                 continue
             if head is not None:
-                yield _message(head, entries)
-            head, entries = part.lstrip(b"\n") or None, []
+                yield _to_commit(head, before, after)
+            head, before, after = part.lstrip(b"\n") or None, {}, {}
 
 
-def _message(head: bytes, entries: list[Entry]) -> tuple[Message, str, list[Entry]]:
-    commit, at, text = head.decode("utf-8", "replace").split("\n", 2)
-    return commits.parse_message(text)._replace(at=float(at)), commit, entries
-
-
-def _name(name: str) -> str | None:
-    return None if name == _NOTHING else name
+def _to_commit(head: bytes, before: Mapping[str, str], after: Mapping[str, str]) -> Commit:
+    hash_, at, text = head.decode("utf-8", "replace").split("\n", 2)
+    message = commits.parse_message(text)
+    files = commits.all_files(message.files, before, after)
+    return message._replace(commit=hash_, at=float(at), files=files)

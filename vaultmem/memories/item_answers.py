@@ -16,7 +16,7 @@ from vaultmem.memories import access
 from vaultmem.notes.places import key_of, named
 
 if TYPE_CHECKING:
-    from vaultmem.history.commits import Record
+    from vaultmem.history.commits import Commit
     from vaultmem.memories.draft import FindingRow
     from vaultmem.memories.reports import Skipped
     from vaultmem.memories.store import Session
@@ -176,7 +176,7 @@ def history_answers(known: Answers, answers: Iterable[Answer]) -> tuple[Answered
 
 
 def answers_before(
-    session: Session, commits: list[Record]
+    session: Session, commits: list[Commit]
 ) -> tuple[tuple[Answered, ...], list[Skipped]]:
     """The answers to pending items as they were before; those that were answered again since stay."""
     known = session.desk.pending.record.answers()
@@ -225,7 +225,7 @@ def entry_of_answer(session: Session, id_: str, state: str) -> str | None:
     return None
 
 
-def holding(done: Iterable[Record]) -> tuple[list[Record], set[str]]:
+def holding(done: Iterable[Commit]) -> tuple[list[Commit], set[str]]:
     """The entries that no later one takes back, the newest first; and what is taken back."""
     taken_back: set[str] = set()
     holding = []

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 
 from vaultmem.errors import VaultmemError
-from vaultmem.history.commits import FileChange
-from vaultmem.history.commits import Record as Commit
+from vaultmem.history.commits import Commit, FileChange
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments

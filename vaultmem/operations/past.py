@@ -17,8 +17,8 @@ from vaultmem.errors import (
     VaultmemError,
 )
 from vaultmem.history import undo as undoing
-from vaultmem.history.commits import OUTSIDE, Difference, Record
-from vaultmem.history.repository import short_id
+from vaultmem.history.commits import OUTSIDE, Commit
+from vaultmem.history.repository import SHORT
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import item_answers
@@ -102,18 +102,16 @@ def undo(session: Session, params: Arguments) -> UndoReport:
 
 
 class _Taking(NamedTuple):
-    commits: list[Record]
+    commits: list[Commit]
     why: str
     writes: list[PlannedWrite]
     answers: tuple[Answered, ...]
     refused: list[Skipped]
 
 
-def _taking(session: Session, commits: list[Record], by: str) -> _Taking:
+def _taking(session: Session, commits: list[Commit], by: str) -> _Taking:
     past = session.desk.history
-    undone = [
-        undoing.Undone(_files_of(session, one), past.moved_since(one.commit)) for one in commits
-    ]
+    undone = [undoing.Undone(past.files(one), past.moved_since(one.commit)) for one in commits]
     subjects = ", ".join(one.why for one in commits)
     again = subjects.startswith(UNDO) and all(one.undoes for one in commits)
     why = f"{REDO}{subjects.removeprefix(UNDO)}" if again else f"{UNDO}{subjects}"
@@ -213,7 +211,7 @@ def _remember(session: Session) -> None:
     session.desk.remember()
 
 
-def _chosen(session: Session, params: Arguments) -> list[list[Record]]:
+def _chosen(session: Session, params: Arguments) -> list[list[Commit]]:
     """What may be meant, the likeliest first: one choice, but for what was done or undone last."""
     past = session.desk.history
     commit, name = params.text("commit"), params.text("name")
@@ -236,7 +234,7 @@ def _chosen(session: Session, params: Arguments) -> list[list[Record]]:
     return results
 
 
-def _last(session: Session, done: list[Record], *, redo: bool) -> list[list[Record]]:
+def _last(session: Session, done: list[Commit], *, redo: bool) -> list[list[Commit]]:
     """Each change that holds, the newest first; or each undo that holds, to do again what it took back."""
     levels: dict[str, int] = {}  # 0 of a change, odd of an undo, even of doing it again
     for one in reversed(done):
@@ -258,8 +256,8 @@ def _last(session: Session, done: list[Record], *, redo: bool) -> list[list[Reco
 
 
 def _last_elsewhere(
-    session: Session, seen: list[Record], own: list[Record], taken_back: set[str]
-) -> list[Record]:
+    session: Session, seen: list[Commit], own: list[Commit], taken_back: set[str]
+) -> list[Commit]:
     """What vaultmem did last, if on another machine: the files it wrote there at once, as they were seen here."""
     elsewhere = session.desk.pending.record.written_elsewhere()
     marks = [
@@ -274,26 +272,20 @@ def _last_elsewhere(
     if own and last.at < stamp(own[0].at):
         # Within one second what was seen here later is the later one.
         return []
-    batch = tuple(
+    batch = {
         mark.id for mark, one in marks if one == commit and (mark.at, mark.by) == (last.at, last.by)
-    )
-    return [commit._replace(contents=batch)]
+    }
+    files = tuple(one for one in commit.files if one.new[:SHORT] in batch)
+    return [commit._replace(files=files)]
 
 
-def _names(one: Record, elsewhere: Mapping[str, Written]) -> tuple[str, ...]:
+def _names(one: Commit, elsewhere: Mapping[str, Written]) -> tuple[str, ...]:
     """By what an undo names what it takes back: the commit, or the contents that another machine wrote."""
     known = () if one.is_ours else tuple(id_ for id_ in one.contents if id_ in elsewhere)
     return known or (one.commit,)
 
 
-def _files_of(session: Session, commit: Record) -> list[Difference]:
-    files = session.desk.history.files(commit.commit)
-    if commit.is_ours or len(commit.contents) == sum(one.new is not None for one in files):
-        return files
-    return [one for one in files if one.new is not None and short_id(one.new) in commit.contents]
-
-
-def is_said(one: Record) -> bool:
+def is_said(one: Commit) -> bool:
     """Whether a conversation did it: a turn, what was learned from it, a summary."""
     return is_talk(one.by)
 
@@ -322,7 +314,7 @@ def _path(session: Session, text: str) -> str:
         raise
 
 
-def _commit_to_json(record: Record, elsewhere: Mapping[str, Written]) -> CommitReport:
+def _commit_to_json(record: Commit, elsewhere: Mapping[str, Written]) -> CommitReport:
     """A commit. What came from another machine has the name of that; and who did it there, where it is all theirs."""
     known = () if record.is_ours else record.contents
     marks = [elsewhere[id_] for id_ in known if id_ in elsewhere]
