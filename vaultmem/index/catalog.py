@@ -77,6 +77,7 @@ _NO_ROOM = (
     sqlite3.SQLITE_CANTOPEN,
 )
 
+READER_CACHE = 256  # KB
 _opened = itertools.count()
 
 
@@ -94,6 +95,8 @@ class Catalog:
             self._see_whether_it_can_be_read()
         self.db.execute("PRAGMA synchronous = NORMAL")
         self.db.execute("PRAGMA temp_store = MEMORY")
+        if not create:  # an agent has several open, and the system remembers what they read
+            self.db.execute(f"PRAGMA cache_size = -{READER_CACHE}")
         self.db.create_function("fold", 1, _fold, deterministic=True)  # lower() knows only ASCII
         if fresh:
             self.db.execute("PRAGMA journal_mode = WAL")
