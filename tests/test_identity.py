@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 
 from tests.cli_run import Ran, ran, tree_hash
 from tests.conftest import Write
+from tests.index_dump import other_state
 from tests.mounting import mounts, runs_with_mounts
+from tests.vault_sync import git_merge_markers
 from vaultmem.paths import state_folder
 from vaultmem.vault.identity import MARKER, RECORD
 
@@ -177,3 +180,76 @@ with agent_on(vault) as agent:
 @pytest.mark.skipif(sys.platform != "linux", reason="mounts as Linux does")
 def test_a_drive_that_is_unmounted_below_a_running_agent(tmp_path: Path) -> None:
     runs_with_mounts(UNMOUNT, tmp_path)
+
+
+def git(folder: Path, *words: str) -> str:
+    own = (
+        "-c",
+        "user.name=Anne",
+        "-c",
+        "user.email=anne@example.org",
+        "-c",
+        "init.defaultBranch=main",
+    )
+    done_ = subprocess.run(
+        ["git", "-C", str(folder), *own, *words], check=False, capture_output=True, text=True
+    )
+    return done_.stdout + done_.stderr
+
+
+def test_git_merges_the_markers_of_two_machines(tmp_path: Path) -> None:
+    """Each of them has used its clone before the first pull."""
+    shared, laptop, desktop = (tmp_path / name for name in ("shared.git", "laptop", "desktop"))
+    git(tmp_path, "init", "--bare", str(shared))
+    states = {}
+    for machine in (laptop, desktop):
+        git(tmp_path, "clone", str(shared), str(machine))
+        if machine == laptop:
+            git(laptop, "commit", "--allow-empty", "-m", "begun")
+            git(laptop, "push", "origin", "main")
+        (machine / f"{machine.name}.md").write_text("A note")
+        states[machine] = tmp_path / f"state of {machine.name}"
+
+    def at(machine: Path, *words: str) -> Ran:
+        with other_state(states[machine]):
+            return done(machine, *words)
+
+    def ids(machine: Path) -> list[str]:
+        return (machine / "vaultmem" / MARKER).read_text().splitlines()
+
+    for machine in (laptop, desktop):
+        at(machine, "sync")
+        at(machine, "write", f"The boiler of the {machine.name} is serviced by Ben")
+        git(machine, "add", "-A")
+        git(machine, "commit", "-m", "used")
+    both = sorted(ids(laptop) + ids(desktop))
+    assert len(both) == 2
+    git(laptop, "push", "origin", "main")
+    assert f"vaultmem/{MARKER}" in git(desktop, "pull", "--no-rebase")
+    assert "<<<<<<<" in ids(desktop)[0]
+    at(desktop, "write", "Written in the middle of the merge")
+    at(desktop, "sync")
+    assert ids(desktop) == both, "what Git could not merge is merged"
+    git(desktop, "add", "-A")
+    git(desktop, "commit", "-m", "merged")
+    git(desktop, "push", "origin", "main")
+    git(laptop, "pull", "--no-rebase")
+    assert ids(laptop) == both
+    at(laptop, "sync")
+    for machine in (laptop, desktop):
+        assert git(machine, "status", "--short", f"vaultmem/{MARKER}") == ""
+        assert {"laptop", "desktop"} <= {*at(machine, "list").out.split()}
+        moved = machine.rename(machine.with_name("moved"))
+        shutil.copytree(moved, machine)  # another folder: the marker alone says which vault it is
+        shutil.rmtree(moved)
+        at(machine, "write", f"The roof of the {machine.name} was mended")
+        assert ids(machine) == both
+
+
+def test_a_backup_from_before_the_markers_were_merged_is_of_this_vault(
+    mounted: Path, tmp_path: Path
+) -> None:
+    done(mounted, "backup", str(tmp_path / "backup"))
+    (marker,) = mounted.glob(f"*/{MARKER}")
+    git_merge_markers(marker, b"0" * 32 + b"\n")
+    done(mounted, "backup", str(tmp_path / "backup"), "--restore")

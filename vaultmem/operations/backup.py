@@ -103,7 +103,7 @@ def restore(
     backup = read(folder)
     identity.check(vault)
     own = identity.id_in(vault, f"{memory_folder}/{MARKER}")
-    if backup.id and own and backup.id != own:
+    if backup.id and own and not identity.is_same(backup.id, own):
         raise StateError(
             f"{backup.folder} is the backup of another vault ({backup.vault}); name its vault with --vault"
         )

@@ -3,6 +3,9 @@
 <state>/root.json           device and inode of the folder, and what the marker in it says
 <memory folder>/.vault-id   the marker; it moves with the vault, so that one that was restored, synced or mounted
                             anew is known, though its folder is another one
+
+Two machines that have one vault before they have synced it make a marker each. Where Git merges these, both ids count
+from then on, a line each and in the same order on all machines, so that nothing is left to merge.
 """
 
 from __future__ import annotations
@@ -11,14 +14,16 @@ import contextlib
 import json
 import os
 
-from vaultmem.errors import VaultGoneError
+from vaultmem.errors import VaultGoneError, VaultmemError
 from vaultmem.light import NamedTuple
 from vaultmem.paths import replace_private, state_folder, vault_id
+from vaultmem.text.values import lazy
 from vaultmem.vault.files import Root
 from vaultmem.vault.walk import identity
 
 MARKER, RECORD = ".vault-id", "root.json"
-_LONGEST = 100  # letters of a marker
+_LONGEST = 4_000  # letters of a marker
+_ID = lazy(r"[0-9a-f]{32}")
 
 
 class _Known(NamedTuple):
@@ -27,7 +32,7 @@ class _Known(NamedTuple):
     device: int
     inode: int
     marker: str  # the path of its marker in the vault
-    id: str  # what stands there; "" where there is none
+    id: str  # what stands there, see id_in
 
 
 def check(vault: str) -> None:
@@ -39,7 +44,7 @@ def check(vault: str) -> None:
     now = identity(vault)
     if now == (known.device, known.inode):
         return
-    if now is not None and known.id and id_in(vault, known.marker) == known.id:
+    if now is not None and is_same(known.id, id_in(vault, known.marker)):
         return
     what = "not there or empty" if now is None else "another folder than the vault that was here"
     raise VaultGoneError(
@@ -54,7 +59,10 @@ def remember(vault: str, memory_folder: str) -> None:
     if now is None:
         return
     marker = f"{memory_folder}/{MARKER}"
-    seen = _Known(*now, marker, id_in(vault, marker) or _make_marker(vault, memory_folder))
+    ids = id_in(vault, marker)
+    if " " in ids:
+        _unite(vault, marker)
+    seen = _Known(*now, marker, ids or _make_marker(vault, memory_folder))
     if seen != _read_marker(vault):
         _keep(vault, seen)
 
@@ -68,7 +76,12 @@ def mark(vault: str, memory_folder: str) -> None:
 
 def shared_name(vault: str, memory_folder: str) -> str:
     """What the vault is called on all machines: by its marker; where it has none yet, a name of this machine alone."""
-    return id_in(vault, f"{memory_folder}/{MARKER}") or vault_id(vault)
+    return id_in(vault, f"{memory_folder}/{MARKER}").partition(" ")[0] or vault_id(vault)
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two markers have an id in common, see id_in."""
+    return not {*one.split()}.isdisjoint(other.split())
 
 
 def _read_marker(vault: str) -> _Known | None:
@@ -88,12 +101,28 @@ def _keep(vault: str, seen: _Known) -> None:
 
 
 def id_in(vault: str, marker: str) -> str:
-    """What the marker at this path of a vault says; "" where there is none."""
+    """The ids in the marker at this path of a vault, mostly one, with spaces between; "" where there is none."""
     try:
         with open(f"{vault}/{marker}", encoding="ascii") as file:
-            return file.read(_LONGEST).strip()
+            text = file.read(_LONGEST)
     except (OSError, ValueError):
         return ""
+    return " ".join(_ids(text) or text.split())
+
+
+def _ids(text: str) -> list[str]:
+    return sorted({*filter(_ID.fullmatch, text.split())})
+
+
+def _unite(vault: str, marker: str) -> None:
+    """Leave nothing in the marker but its ids."""
+    from vaultmem.vault import write  # rarely needed
+
+    def united(data: bytes) -> bytes:
+        return "".join(f"{id_}\n" for id_ in _ids(data.decode("ascii"))).encode()
+
+    with contextlib.suppress(VaultmemError, ValueError):  # read-only: it is read as it is
+        write.change(vault, marker, united)
 
 
 def _make_marker(vault: str, memory_folder: str) -> str:
