@@ -10,7 +10,6 @@ import pytest
 
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
-from vaultmem.notes.frontmatter import split
 
 Write = Callable[..., Path]
 PLAIN = "We decided to use Postgres for billing instead of MySQL"
@@ -156,20 +155,6 @@ def test_reading_never_waits_for_a_fifo(vault: Path, opened: Vault) -> None:
     assert opened.undo(last=True)["refused"]
 
 
-def test_a_new_reminder_is_linked_in_one_dream(opened: Vault) -> None:
-    other = opened.write("The boiler was serviced", category="knowledge")
-    opened.write(
-        f"Minutes of today, in short and in no order.\n\nRemind me to call the plumber about [[{other['title']}]] "
-        "tomorrow at 9am.\n\nThe rest was about the garden and the fence, as always in spring.",
-        category="project",
-    )
-    assert opened.dream(3)["counts"]["create"] == 1
-    assert not opened.dream(3)["changes"]
-    made = [m for m in opened.memories() if m["category"] == "reminders"]
-    assert len(made) == 1
-    assert "remind" in split(Path(opened.path, made[0]["path"]).read_text()).properties
-
-
 def test_scopes_do_not_leak_into_what_contradicts(opened: Vault) -> None:
     opened.write("The deploy branch is main", scope="agent:claude")
     said = opened.write("The deploy branch is release", scope="agent:codex")
@@ -192,8 +177,3 @@ def test_times_are_those_of_the_person_s_clock(
         time.tzset()
     assert said["expires_at"] == "2199-01-01T12:00:00Z"
     assert (vault / said["path"]).exists()
-
-
-def test_what_would_end_at_once_is_refused(opened: Vault) -> None:
-    with pytest.raises(VaultmemError, match="is over"):
-        opened.write("Over already", expires="2020-01-01")

@@ -22,7 +22,6 @@ from tests.scripted_llm import (
     ScriptedLlm,
     as_json,
     hang_up,
-    raw,
     running,
     status,
     stream_error,
@@ -185,12 +184,6 @@ def test_a_stream_that_ends_in_an_error_says_so_and_keeps_only_what_the_user_sai
         said += [*client.stream("Good morning.")]
     client.learn()
     assert roles(indexed) == [("user", "Good morning.")]
-
-
-def test_an_answer_that_is_no_json_is_told(client: MemoryClient, scripted_llm: ScriptedLlm) -> None:
-    scripted_llm.play(raw(b"<html>Welcome</html>"))
-    with pytest.raises(LlmError, match="did not answer in JSON"):
-        client.chat("Hello")
 
 
 def test_a_model_has_to_be_named(indexed: Path, scripted_llm: ScriptedLlm) -> None:

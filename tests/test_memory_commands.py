@@ -51,20 +51,11 @@ def test_a_memory_from_its_beginning_to_its_end_and_back(make: Make, kind: str) 
     assert (made["path"], made["phase"], made["category"]) == (path, "inbox", "inbox")
     assert done(vault, "read", made["id"][:8])["content"].strip() == "Anne prefers trains to planes"
     assert done(vault, "get", "Anne prefers", "trains to planes")["access_count"] == 2
-    other = done(
-        vault,
-        "create",
-        "Anne’s bicycle is blue",
-        "--category",
-        "knowledge",
-        "--decay",
-        "reinforceable",
-    )
+    about = ("--category", "knowledge", "--decay", "reinforceable")
+    other = done(vault, "create", "Anne’s bicycle is blue", *about)
     assert other["path"] == "vaultmem/knowledge/Anne’s bicycle is blue.md"
-    assert done(vault, "tag", made["id"], "#sister", "--remove", "anne")["tags"] == [
-        "travel",
-        "sister",
-    ]
+    tagged = done(vault, "tag", made["id"], "#sister", "--remove", "anne")
+    assert tagged["tags"] == ["travel", "sister"]
     assert done(vault, "link", made["id"], other["id"])["changed"] is True
     assert done(vault, "read", made["id"])["links"] == [other["id"]]
     assert done(vault, "unlink", other["path"], made["id"])["changed"] is True
@@ -92,15 +83,8 @@ def test_a_memory_from_its_beginning_to_its_end_and_back(make: Make, kind: str) 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_file_is_a_page_of_its_editor(make: Make, kind: str) -> None:
     vault = make(kind)
-    made = done(
-        vault,
-        "write",
-        "Packing list\n\n- tent\n- map",
-        "--category",
-        "habits",
-        "--project",
-        "walks",
-    )
+    about = ("--category", "habits", "--project", "walks")
+    made = done(vault, "write", "Packing list\n\n- tent\n- map", *about)
     text = (vault / made["path"]).read_text("utf-8")
     if kind == "logseq":
         assert text.startswith(f"category:: habits\nproject:: walks\nvaultmem:: {made['id']} ")
@@ -115,50 +99,29 @@ def test_json_shapes(vault: Path) -> None:
     """The shapes that programs rely on, all in one place."""
     found: dict[str, Any] = {}
 
-    def keep(name: str, *words: str) -> Any:
-        given = done(vault, *words)
+    def keep(name: str, words: str) -> Any:
+        given = done(vault, *shlex.split(words))
         found[name] = shape(given)
         return given
 
-    made = keep(
-        "write",
-        "write",
-        "Anne prefers trains to planes",
-        "--tags",
-        "travel",
-        "--category",
-        "knowledge",
-        "--decay",
-        "reinforceable",
-    )
-    keep("write again", "write", "Anne prefers trains to planes")
-    keep("write --dry-run", "write", "Tea at four", "--dry-run")
-    other = done(
-        vault,
-        "write",
-        "Decision: we chose PostgreSQL over MySQL. See [[Anne prefers trains to planes]].",
-    )
-    keep("read", "read", made["id"])
-    keep("list", "list")
-    keep("tag", "tag", made["id"], "rail")
-    keep("link", "link", made["id"], other["id"])
-    keep("unlink", "unlink", made["id"], other["id"])
-    keep("reinforce", "reinforce", made["id"])
-    keep("resolve-links", "resolve-links")
-    keep("dream", "dream", "--dry-run")
-    keep("dream again", "dream", "--level", "2")
-    keep("expire", "expire")
-    keep("decay", "decay")
-    keep("consolidate", "consolidate")
-    keep("delete", "delete", other["id"])
-    keep("restore", "restore", other["id"])
-    history = keep("history", "history")
-    keep("diff", "diff", history["history"][0]["commit"])
-    keep("undo --dry-run", "undo", "--last", "--dry-run")
-    keep("undo", "undo", "--last")
+    trains = "write Anne prefers trains to planes"
+    id_ = keep("write", f"{trains} --tags travel --category knowledge --decay reinforceable")["id"]
+    keep("write again", trains)
+    keep("write --dry-run", "write Tea at four --dry-run")
+    decision = "Decision: we chose PostgreSQL over MySQL. See [[Anne prefers trains to planes]]."
+    other = done(vault, "write", decision)["id"]
+    for name, words in {
+        "read": f"read {id_}", "list": "list", "tag": f"tag {id_} rail", "link": f"link {id_} {other}",
+        "unlink": f"unlink {id_} {other}", "reinforce": f"reinforce {id_}", "resolve-links": "resolve-links",
+        "dream": "dream --dry-run", "dream again": "dream --level 2", "expire": "expire", "decay": "decay",
+        "consolidate": "consolidate", "delete": f"delete {other}", "restore": f"restore {other}",
+    }.items():  # fmt: skip
+        keep(name, words)
+    keep("diff", f"diff {keep('history', 'history')['history'][0]['commit']}")
+    keep("undo --dry-run", "undo --last --dry-run")
+    keep("undo", "undo --last")
     keep("review", "review")
-    status = done(vault, "status")
-    found["status"] = shape(status["memories"])
+    found["status"] = shape(done(vault, "status")["memories"])
     golden("memories.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
 
 

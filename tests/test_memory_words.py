@@ -56,6 +56,8 @@ TEXTS = {
     "dots": "...",
     "windows": "a\r\nb\r\n",
     "dash": "-",
+    "hash": "#",
+    "separators": "a/b\\c:d*?",
 }  # fmt: skip
 
 
@@ -351,22 +353,6 @@ def test_words_mean_a_day_that_fits() -> None:
         times = [params.moment("since", now, ahead=each) for each in (True, False)]
         read = [datetime.fromtimestamp(at, UTC).isoformat()[:16] for at in times]
         assert read == [ahead, back], words
-
-
-def test_reviews_are_not_crowded_out_by_tasks(vault: Path) -> None:
-    tasks = "".join(f"- [ ] Task {n} 📅 2026-01-01\n" for n in range(40))
-    (vault / "Notes" / "Tasks.md").write_text(tasks)
-    (vault / "vaultmem").mkdir()
-    (vault / "vaultmem" / "Dropped.md").write_text("A thought.\n")
-    synced(vault)
-    shown = said(vault, "pending", "--all").out
-    assert shown.count("Task ") == 40
-    chores = said(vault, "pending").out.splitlines()
-    assert chores[1].endswith("1 thing to look after: vaultmem review")
-    assert chores[2:] == ["+40 overdue for more than two weeks: vaultmem pending --all"]
-    [line] = said(vault, "review").out.splitlines()
-    assert line.endswith("is in no folder of a category, and is left alone  vaultmem/Dropped.md")
-    assert "vaultmem/Dropped.md is in no folder" in said(vault, "dream").err
 
 
 EVIL = "Title\x1b]0;owned\x07\n\nbody \x1b[31mred\x1b[0m \u202eturned\n"

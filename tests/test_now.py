@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import one_line, process
-from vaultmem import Vault, now
+from vaultmem import now
 from vaultmem.errors import UsageError
 
 
@@ -23,17 +23,6 @@ def test_the_clock_starts_where_it_is_set_and_runs_on(monkeypatch: pytest.Monkey
     monkeypatch.setenv("VAULTMEM_NOW", "soon")
     with pytest.raises(UsageError, match="VAULTMEM_NOW is no time"):
         now.seconds()
-
-
-def test_memories_are_written_and_age_by_it(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VAULTMEM_NOW", "2031-05-01T12:00")
-    with Vault(vault) as opened:
-        opened.write("Session notes: looked at the weir", decay="contextual")
-    monkeypatch.setenv("VAULTMEM_NOW", "2031-05-16T12:00")
-    with Vault(vault) as opened:
-        (memory,) = opened.memories()
-    assert memory["created_at"].startswith("2031-05-01")
-    assert memory["confidence"] == pytest.approx(0.5, abs=0.01)
 
 
 def test_an_agent_outside_tests_refuses_it(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:

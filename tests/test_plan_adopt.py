@@ -27,14 +27,8 @@ def test_a_file_that_was_dropped_in_becomes_a_memory() -> None:
     file = after.files["vaultmem/people/Anne.md"]
     assert file.content == "Anne likes tea"
     assert list(file.properties) == [
-        "colour",
-        "id",
-        "phase",
-        "category",
-        "scope",
-        "created_at",
-        "updated_at",
-    ]
+        "colour", "id", "phase", "category", "scope", "created_at", "updated_at",
+    ]  # fmt: skip
     assert (file.properties["phase"], file.properties["category"]) == ("organized", "people")
     assert file.properties["created_at"] == file.properties["updated_at"] == ago(2)
     assert whys == ["a file of yours, taken up as a memory"]

@@ -162,24 +162,9 @@ def near(value: float) -> Callable[[str, str], float]:
 @pytest.mark.parametrize(
     ("one", "other", "cosine", "same"),
     [
-        (
-            "dark mode is what the user likes best",
-            "what the user likes best is dark mode",
-            0.96,
-            True,
-        ),
-        (
-            "dark mode is what the user likes best",
-            "what the user likes best is dark mode",
-            0.8,
-            True,
-        ),
-        (
-            "dark mode is what the user likes best",
-            "dark mode is what the user likes least",
-            0.99,
-            False,
-        ),
+        ("dark mode is what the user likes best", "what the user likes best is dark mode", 0.96, True),
+        ("dark mode is what the user likes best", "what the user likes best is dark mode", 0.8, True),
+        ("dark mode is what the user likes best", "dark mode is what the user likes least", 0.99, False),
         ("port 8100 is taken by the proxy", "the proxy has taken port 8200", 0.99, False),
         ("ask Anne about the invoices", "about invoices, ask Bob", 0.99, False),
         ("the user does not like meetings", "the user likes meetings", 0.99, False),
@@ -187,7 +172,7 @@ def near(value: float) -> Callable[[str, str], float]:
         ("小王喜欢喝茶", "小李喜欢喝茶", 0.99, False),
         ("call home today", "call home tomorrow", 0.99, False),
     ],
-)
+)  # fmt: skip
 def test_a_model_alone_is_not_believed(one: str, other: str, cosine: float, same: bool) -> None:
     view = pair(one, other)
     view.cosines = near(cosine)

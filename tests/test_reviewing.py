@@ -108,8 +108,8 @@ def test_a_person_goes_through_them(
 def test_a_dream_proposes_and_a_person_decides(make: Make, kind: str) -> None:
     vault = make(kind)
     note = next(vault.rglob("Anne.md"))
-    text = "- My sister rides the [[Bicycel]].\n"
-    note.write_text(text)
+    text = b"\xef\xbb\xbf- My sister rides the [[Bicycel]].\r\n"
+    note.write_bytes(text)
     note.with_name("Tom.md").write_text("- Tom rides a [[Bicyle]], too.\n")
     before = outside(vault)
     assert (
@@ -124,13 +124,13 @@ def test_a_dream_proposes_and_a_person_decides(make: Make, kind: str) -> None:
     assert outside(vault) == before
     done(vault, "review", broken["Bicyle"], "--reject")
     done(vault, "review", broken["Bicycel"][:6], "--accept")
-    assert note.read_text() == text.replace("Bicycel", "Bicycle")
+    assert note.read_bytes() == text.replace(b"Bicycel", b"Bicycle")
     done(vault, "dream", "--level", "3")
     left = {one["id"] for one in done(vault, "review")["proposals"]}
     assert not left & set(broken.values())
     assert "no proposal has the id" in refused(vault, "review", broken["Bicycel"], "--accept")
     done(vault, "undo", "--last")
-    assert note.read_text() == text
+    assert note.read_bytes() == text
 
 
 def test_a_rejection_is_an_entry_of_the_history_and_undone_like_any(make: Make) -> None:

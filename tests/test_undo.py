@@ -24,16 +24,6 @@ def newest(kept: Kept) -> str:
     return kept.history.log(limit=1)[0].commit
 
 
-@pytest.mark.parametrize("data", [b"", b"a\r\nb", b"\0\xff", LINES])
-def test_an_edit(kept: Kept, data: bytes) -> None:
-    kept.make("memories/a.md", data)
-    commit = kept.edit("memories/a.md", b"other\n")
-    assert kept.undo(commit) == []
-    assert kept.memories() == {"memories/a.md": data}
-    assert kept.undo(newest(kept)) == []
-    assert kept.memories() == {"memories/a.md": b"other\n"}
-
-
 def test_a_new_memory_goes_to_the_archive_and_comes_back(kept: Kept) -> None:
     kept.make("memories/people/a.md", b"other")
     kept.edit("memories/people/a.md", b"other", "memories/archive/a.md")
@@ -145,19 +135,6 @@ def before_last(found: dict[str, bytes]) -> dict[str, bytes]:
     """With the last new file in the archive."""
     kept = {path: data for path, data in found.items() if path != "memories/c.md"}
     return kept | {"memories/archive/c.md": b"cdeleted\n"}
-
-
-def test_a_chain_of_moves(kept: Kept) -> None:
-    kept.make("memories/a.md", b"1")
-    before = kept.memories()
-    commits = [
-        kept.edit("memories/a.md", b"2"),
-        kept.edit("memories/a.md", b"2", "memories/x/a.md"),
-        kept.edit("memories/x/a.md", b"3", "memories/y/a.md"),
-        kept.make("memories/a.md", b"another"),
-    ]
-    assert kept.undo(*reversed(commits)) == []
-    assert kept.memories() == before | {"memories/archive/a.md": b"anotherdeleted\n"}
 
 
 def test_a_person_who_writes_while_it_is_undone(kept: Kept) -> None:
