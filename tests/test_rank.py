@@ -121,13 +121,9 @@ def test_every_part_of_a_score_is_explained_in_words() -> None:
     )
     names = {name for block in (1, 2, 3) for name in ranking.ranked(block).parts}
     assert {
-        "length",
-        "short question",
-        "words around it",
-        "less for words",
-        "conflict copy",
+        "length", "short question", "words around it", "less for words", "conflict copy",
         "meaning, not embedded yet",
-    } < names
+    } < names  # fmt: skip
     assert names <= search_views._PARTS.keys()
 
 

@@ -100,17 +100,6 @@ def test_a_shorter_list_is_the_beginning_of_a_longer_one(searched: Vault, text: 
         assert places(few) == places(many)[:3]
 
 
-@pytest.mark.parametrize("text", QUERIES)
-def test_asking_twice_and_indexing_anew_give_the_same_order(
-    sample: Path, searched: Vault, text: str
-) -> None:
-    for semantic in modes(searched):
-        first = searched.search(text, semantic=semantic)
-        assert searched.search(text, semantic=semantic) == first
-        with Vault(str(sample)) as again:
-            assert again.search(text, semantic=semantic) == first
-
-
 def test_a_filter_gives_the_best_of_what_fits_not_what_fits_of_the_best(
     vault: Path, write: Write
 ) -> None:
@@ -187,19 +176,6 @@ def test_what_a_speaker_says_comes_before_where_he_is_named(vault: Path, write: 
         best = opened.search("What did Marek say about the ladder?", group="block")[0]
         assert (best.path, best.label, best.line) == ("said.md", "Marek", 1)
         assert "greeted.md" in [result.path for result in opened.search("Marek")]
-
-
-def test_chinese_speakers_and_tags_are_found_by_their_names(vault: Path, write: Write) -> None:
-    write(
-        "said.md", "**小明：** 我昨天买了一辆自行车。\n\n**小红：** 真好。\n\n**小明：** 谢谢。\n"
-    )
-    write(
-        "named.md",
-        "**小红：** 小明喜欢自行车吗？小明呢？\n\n**阿强：** 不知道。\n\n**小红：** 好。\n",
-    )
-    write("tagged.md", "---\ntags: [读书]\n---\n一本好的小说。\n")
-    assert paths(vault, "小明 自行车")[0] == "said.md"
-    assert paths(vault, "读书") == ["tagged.md"]
 
 
 def test_a_conflict_copy_comes_below_its_original(vault: Path, write: Write) -> None:

@@ -129,6 +129,8 @@ def test_what_has_no_words_of_its_own_is_not_told(knowing: Path, write: Write) -
     write("C.md", "---\nmaker: Boiler Works\nfuel:\nparts: []\n---\n")
     write("D.md", "# The boiler is green\n")
     write("E.md", "![the boiler in May](boiler.jpg)\n")
+    write("F.md", "\n")
+    write("G.md", "---\n---\n\n")
     with Vault(str(knowing)) as opened:
         opened.sync()
         answer = opened.recall("boiler boilers", notes=True, top_k=30, **WORDS)["memories"]  # type: ignore[misc]
@@ -154,18 +156,6 @@ def test_the_state_of_an_outline_is_not_told(vault: Path, write: Write) -> None:
         assert not re.search("id::|collapsed|created", text)
         assert "oak, berth:: 14" in text
         assert len(re.findall("berth:: 14", text)) == 2
-
-
-def test_notes_are_told_by_block_and_private_ones_never(knowing: Path) -> None:
-    with Vault(str(knowing)) as opened:
-        found = opened.recall("boiler man Ketley", notes=True, top_k=20, untrusted=True, **WORDS)[
-            "memories"
-        ]  # type: ignore[misc]
-    notes = {one["path"]: one for one in found if one["kind"] == "note"}
-    assert notes["House/Boiler.md"]["line"] <= 3 <= notes["House/Boiler.md"]["end_line"]
-    assert "Mr Ketley" in notes["House/Boiler.md"]["content"]
-    assert "Clippings/Web.md" in notes
-    assert "Secret.md" not in notes
 
 
 @pytest.mark.parametrize("front", ["private: true", "private: true\ncategory: knowledge\nid: m-1"])

@@ -63,26 +63,6 @@ def test_a_batch_has_a_line_for_each_question(knowing: Path) -> None:
         assert {one["access_count"] for one in opened.memories()} == {0}
 
 
-def batch(vault: Path, *lines: object) -> tuple[int, list[dict[str, object]]]:
-    given = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
-    words = ("--batch", "--without", "meaning", "--vault", str(vault))
-    ended = ran("recall", *words, given=given)
-    return ended.code, [json.loads(line) for line in ended.out.splitlines()]
-
-
-@pytest.mark.parametrize(
-    ("key", "meant"), [("topk", "top_k"), ("Query", "query"), ("bugdet", "budget")]
-)
-def test_an_unknown_key_of_a_line_is_an_error_of_that_line(
-    knowing: Path, key: str, meant: str
-) -> None:
-    code, (bad, good) = batch(knowing, {"id": "a", "query": "boiler", key: 1}, {"query": "boiler"})
-    assert code == 1
-    assert bad["id"] == "a"
-    assert f"unknown: {key!r} (did you mean {meant!r}?)" in str(bad["error"])
-    assert good["results"]
-
-
 def test_a_budget_too_small_for_the_best_is_said(knowing: Path) -> None:
     words = ("--without", "meaning,preferences", "--vault", str(knowing), "--budget", "3")
     ended = ran("recall", "boiler", *words, "--format", "text")
@@ -136,16 +116,6 @@ def test_the_budget_decides_how_much_is_told_and_the_rest_is_counted(
         assert room < min(one["tokens"] for one in told)
         assert found["skipped"] == 30 - len(told)
         assert len(opened.recall("boiler remark", **WORDS)["memories"]) == 30  # type: ignore[misc]
-
-
-def test_a_block_without_words_is_not_told(vault: Path, write: Write) -> None:
-    write("Templates/Boiler.md", "\n")
-    write("Templates/Evergreen boiler.md", "---\n---\n\n")
-    write("House/Boiler.md", "The boiler hums.\n")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        found = opened.recall("boiler evergreen templates", **WORDS)["memories"]  # type: ignore[arg-type]
-        assert [one["path"] for one in found] == ["House/Boiler.md"]
 
 
 def test_what_has_no_word_of_the_question_is_not_told_to_fill_up(vault: Path, write: Write) -> None:

@@ -110,17 +110,6 @@ def test_each_reason(changes: dict[str, object], why: str) -> None:
     assert recall_candidate.reason(one, Wanted("the words")) == why
 
 
-@pytest.mark.parametrize(
-    ("day", "why"), [(-1, "not known then"), (1, ""), (2, ""), (3, "archived")]
-)
-def test_what_was_replaced_is_told_of_the_days_when_it_held(day: int, why: str) -> None:
-    old = Candidate("a.md", 1, 1, "words", created=NOW, archived=True, until=NOW + 2 * DAY)
-    new = old._replace(created=NOW + 2 * DAY, archived=False, until=None)
-    then = Wanted("x", as_of=NOW + day * DAY)
-    assert recall_candidate.reason(old, then) == why
-    assert recall_candidate.reason(new, then) == ("" if day == 3 else "not known then")
-
-
 def test_only_what_else_would_be_told_counts_as_replaced() -> None:
     old = Candidate("a.md", 1, 1, "words", created=NOW, archived=True, until=NOW + DAY, successor="n",
                     parts={"lead": 0.0})  # fmt: skip
@@ -367,10 +356,3 @@ def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
     assert told[-1][0].note  # a note has a place of its own
     assert ("port 8000", "port 9000") in asked  # the older one first
     assert ("port 9000", "port 8000") not in asked
-
-
-@given(candidates)
-def test_preferences_are_the_persons_own(found: list[Candidate]) -> None:
-    for one in found:
-        mine = not one.note and one.vouched and one.memory_type == "procedural"
-        assert one.is_preference == mine

@@ -12,23 +12,6 @@ from vaultmem.recall.recall_text import block, entry, inert, plain
 from vaultmem.search.query import Query, parse
 from vaultmem_chat.memory_context import harmless
 
-
-def test_the_block_of_the_seed() -> None:
-    told = [
-        ("semantic", "User is building a SaaS product with FastAPI and Stripe integration."),
-        ("procedural", "Communication style: direct, technical, no preamble."),
-        ("episodic", "2024-01-20: Discussed database migration.\nFrom MySQL to PostgreSQL."),
-    ]
-    assert block(told) == (
-        "<memory>\n"
-        "[SEMANTIC] User is building a SaaS product with FastAPI and Stripe integration.\n"
-        "[PROCEDURAL] Communication style: direct, technical, no preamble.\n"
-        "[EPISODIC] 2024-01-20: Discussed database migration.\nFrom MySQL to PostgreSQL.\n"
-        "</memory>"
-    )
-    assert block([]) == "<memory>\n</memory>"
-
-
 DAYS = {"created_at": "2026-03-04T10:00:00+00:00", "until": "2026-05-06T10:00:00+00:00"}
 
 
@@ -95,14 +78,9 @@ def test_markup_of_models_means_nothing_in_what_is_recalled(markup: str) -> None
 @pytest.mark.parametrize(
     "code",
     [
-        "if a < b: List<String>",
-        "<div class='x'>",
-        "[link](x)",
-        "User: Anne",
-        "<username>",
-        "1 << 3",
+        "if a < b: List<String>", "<div class='x'>", "[link](x)", "User: Anne", "<username>", "1 << 3",
     ],
-)
+)  # fmt: skip
 def test_code_stands_as_it_is(code: str) -> None:
     assert inert(code) == code
 
