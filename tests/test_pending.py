@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli_run import Ran, ran, tree_hash
+from tests.cli_run import Ran, ran
 from tests.conftest import Write
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
@@ -228,23 +227,6 @@ def test_a_task_is_one_short_line(vault: Path, write: Write) -> None:
     assert place == "Tasks.md:1"
     assert f"{'x' * 160}  Tasks" in second
     assert "\x1b" not in first
-
-
-def test_a_vault_that_was_never_indexed_is_indexed_first(vault: Path, write: Write) -> None:
-    write("Tasks.md", NOTE)
-    ended = asked(vault, "--format", "json")
-    assert ended.code == 0
-    assert "indexing" in ended.err
-    assert [one["text"] for one in json.loads(ended.out)["today"]] == ["now"]
-
-
-def test_it_only_reads(vault: Path, write: Write) -> None:
-    write("Tasks.md", NOTE)
-    synced(vault)
-    before = tree_hash(vault)
-    on(vault)
-    on(vault)
-    assert tree_hash(vault) == before
 
 
 def test_an_assistant_is_told_what_it_may_see_and_no_question_of_the_persons(

@@ -167,14 +167,6 @@ def look(sight: Context, vault: Path, answers: dict[str, Answer] | None = None) 
     return Review(sight, [], answers or {}).chores()
 
 
-def test_an_orderly_vault_has_nothing_to_review(sight: Context, vault: Path, write: Write) -> None:
-    write("a.md", "[[b]]")
-    memory(write, "people/anne.md")
-    write("t.md", "---\na: {{x}}\n---\n")
-    assert look(sight, vault) == []
-    assert Review(sight, [], {}).preferences() == []
-
-
 def test_the_inbox_is_one_line_from_the_next_day_on(
     sight: Context, vault: Path, write: Write
 ) -> None:
@@ -238,6 +230,7 @@ def test_conflict_copies_and_unreadable_notes(sight: Context, vault: Path, write
     write("a.sync-conflict-20261122-101500-ABCDEFG.md", "two")
     write("vaultmem/pending.sync-conflict-20261122-101500-ABCDEFG.md", "ours")
     write("bad.md", "---\na: [\n---\n")
+    write("template.md", "---\na: {{x}}\n---\n")  # on purpose, and no work for anybody
     shown = look(sight, vault)
     assert [item.source for item in shown] == [
         "a.sync-conflict-20261122-101500-ABCDEFG.md",
@@ -304,17 +297,6 @@ def test_preferences_are_those_a_person_has_filed_or_approved(
     assert len(Review(sight, [], said(hidden, "dropped")).preferences()) == 2
     page = render(Review(sight, [], {}).preferences(), "frontmatter")
     assert "likes tea and 'code'" in page
-
-
-def test_what_a_dream_or_an_assistant_with_a_name_wrote_is_not_from_outside(
-    sight: Context, vault: Path, write: Write
-) -> None:
-    merged = memory(write, "preferences/merged.md", "short mails", source="dream")
-    theirs = memory(write, "preferences/theirs.md", "no emoji", source="claude")
-    asked = {item.id for item in look(sight, vault)}
-    assert not asked & {approval_id(merged), approval_id(theirs)}
-    shown = {(one.text, one.author) for one in Review(sight, [], {}).preferences()}
-    assert shown == {("short mails", ""), ("no emoji", "claude")}
 
 
 def test_of_preferences_the_persons_own_come_first_and_trust_says_who_else_reads_the_others(

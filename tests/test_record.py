@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.record_run import (
     ANSWERS,
     AT,
     DONE,
+    DROPPED,
     EVERYTHING,
     IDS,
     NOW,
@@ -31,6 +33,7 @@ from vaultmem.synclog import log_folder
 from vaultmem.synclog.log_entries import Notified, Page, of_kind
 from vaultmem.synclog.log_folder import answers_in
 from vaultmem.text.times import stamp
+from vaultmem.vault import write
 
 __all__ = ["file", "machine", "second"]  # fixtures
 
@@ -85,27 +88,6 @@ def test_of_two_answers_the_later_one_counts_in_any_order() -> None:
         assert union({other.id: other}, {one.id: one}) == {one.id: wanted}
 
 
-def test_two_machines_hear_of_each_other_and_are_silent_then(
-    machine: Machine, second: Machine, file: Path
-) -> None:
-    machine.add(DONE)
-    second.record.add([SNOOZED], TOLD.values(), NOW)
-    both = {DONE.id: DONE, SNOOZED.id: SNOOZED}
-    assert machine.record.answers() == second.record.answers() == both
-    for one in (machine, second):
-        one.settle()
-    assert machine.kept() == second.kept() == both
-    before = file.stat().st_mtime_ns, second.file.stat().st_mtime_ns
-    for one in (machine, second, machine):
-        one.settle()
-    assert (file.stat().st_mtime_ns, second.file.stat().st_mtime_ns) == before
-    file.unlink()
-    second.file.unlink()
-    second.settle()
-    assert machine.record.notified() == TOLD
-    assert answers_of(second.file.read_text("utf-8")) == both
-
-
 def test_the_pages_are_read_again_only_when_they_change(
     machine: Machine, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,33 +140,6 @@ def test_in_a_vault_that_is_not_there_only_the_ledger_is_written(
     assert answers_of(file.read_text("utf-8")) == ANSWERS
 
 
-def test_reads_of_all_machines_count_once(machine: Machine, second: Machine) -> None:
-    def settle() -> None:
-        for one in (machine, second, machine):
-            one.settle()
-            os.utime(one.file, (NOW - DAY, NOW - DAY)) if one.file.exists() else None
-
-    def counted(one: Machine) -> dict[str, int]:
-        return {id_: count.number for id_, count in reads.counts(one.ledger).items()}
-
-    machine.add(DONE)
-    second.add(SNOOZED)
-    settle()
-    assert reads.add(machine.ledger, {"m1": 40}, NOW) == {"m1": 41}
-    settle()
-    reads.add(machine.ledger, {"m1": 40}, NOW + 1)
-    reads.add(second.ledger, {"m1": 40, "m2": 0}, NOW + 2)
-    settle()
-    settle()
-    assert counted(machine) == counted(second) == {"m1": 43, "m2": 1}
-    assert reads.counts(machine.ledger)["m1"].last == NOW + 2
-    assert reads.add(second.ledger, {"m1": 43}, NOW + 3) == {"m1": 44}
-    os.unlink(machine.ledger.path)
-    settle()
-    settle()
-    assert counted(machine) == counted(second) == {"m1": 44, "m2": 1}
-
-
 def test_reads_alone_are_no_reason_to_write(machine: Machine, second: Machine, file: Path) -> None:
     now = time.time()
     reads.add(machine.ledger, {"m1": 0}, now - 3600)
@@ -206,16 +161,149 @@ def test_reads_alone_are_no_reason_to_write(machine: Machine, second: Machine, f
         assert ("m1 read 3x" in file.read_text()) == is_written
 
 
-def test_what_was_decided_here_is_not_proposed_there(machine: Machine, second: Machine) -> None:
-    made = {"3f2a9c01b7de": {"kind": "mention"}, "99aa": {"kind": "orphan"}}
-    reads.replace_open(machine.ledger, made, NOW)
-    reads.decide(machine.ledger, "3f2a9c01b7de", reads.REJECTED, NOW + 5)
-    reads.reinforce(machine.ledger, {"m1": AT}, NOW)
+# --- The pages: damaged, linked, copied, taken over, on their way
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda _: b"",
+        lambda _: b"\0" * 500,
+        lambda _: os.urandom(300),
+        lambda page: page.encode("utf-16"),
+        lambda page: b"\xef\xbb\xbf" + page.replace("\n", "\r\n").encode(),
+        lambda page: page.replace("---\n", "<<<<<<< a\n---\n=======\n").encode(),
+        lambda page: page[:300].encode(),
+        lambda page: page.encode()[:303] + b"\xff\xfe\0",
+        lambda page: page.replace("generated: vaultmem", 'generated: "vaultmem"').encode(),
+        lambda page: "".join(f"{line}\n" for line in page.split("\n") if IDS[0] in line).encode(),
+        lambda page: page.encode() + b"\n- unknown line of a newer version\n" * 100_000,
+        lambda _: b"# Not a log\n- but a note of a person\n",
+    ],
+)
+def test_a_damaged_page_loses_nothing(
+    machine: Machine, file: Path, damage: Callable[[str], bytes]
+) -> None:
+    machine.record.add(ANSWERS.values(), TOLD.values(), NOW)
+    file.write_bytes(damage(file.read_text("utf-8")))
+    later = DONE._replace(state="open", at="2026-11-22T11:00:00Z")
+    machine.add(later)
+    assert machine.record.answers() == {**ANSWERS, later.id: later}
+    assert machine.settle() == []
+    assert answers_of(file.read_text("utf-8")) == {**ANSWERS, later.id: later}
+
+
+def test_what_is_no_page_of_ours_stays_as_it_is(machine: Machine, file: Path) -> None:
+    own = file.with_name("life.md")
+    own.parent.mkdir(parents=True)
+    own.write_text(f"# Answers to life\n- {DONE.id} done {AT} by you: quoted\n")
+    machine.add(SNOOZED)
+    assert machine.record.answers() == {SNOOZED.id: SNOOZED}
+    assert machine.settle() == []
+    assert "to life" in own.read_text()
+
+
+@pytest.mark.parametrize("what", ["the page", "the folder"])
+def test_a_link_leads_nowhere(machine: Machine, file: Path, tmp_path: Path, what: str) -> None:
+    outside = tmp_path / "outside" / file.name
+    outside.parent.mkdir()
+    outside.write_text(page_of(EVERYTHING, machine.pages.machine))
+    if what == "the page":
+        file.parent.mkdir(parents=True)
+        file.symlink_to(outside)
+    else:
+        file.parent.parent.mkdir()
+        file.parent.symlink_to(outside.parent)
+    machine.add(Answer(IDS[5], "done", AT))
+    assert "is a link" in machine.record.settle(set(), NOW)[0]
+    assert outside.read_text() == page_of(EVERYTHING, machine.pages.machine)
+    assert set(machine.record.answers()) == {IDS[5]}
+
+
+def test_a_file_that_cannot_be_written_is_told(machine: Machine, file: Path) -> None:
+    machine.add(DONE)
+    file.chmod(0o444)
+    machine.add(SNOOZED)
+    assert "read-only" in machine.settle()[0]
+    assert set(machine.record.answers()) == {DONE.id, SNOOZED.id}
+    file.chmod(0o644)
+    assert machine.settle() == []
+
+
+def test_what_icloud_has_taken_away_is_not_written_beside_it(machine: Machine, file: Path) -> None:
+    machine.add(DONE)
+    placeholder = file.with_name(f".{file.name}.icloud")
+    file.rename(placeholder)
+    machine.add(SNOOZED)
+    assert "download it" in machine.settle()[0]
+    assert not file.exists()
+    assert set(machine.record.answers()) == {DONE.id, SNOOZED.id}
+    placeholder.rename(file)
+    assert machine.settle() == []
+    assert set(answers_of(file.read_text("utf-8"))) == {DONE.id, SNOOZED.id}
+
+
+@pytest.mark.parametrize(
+    "ending", [" (conflicted copy)", ".sync-conflict-20261122-101500-ABCDEFG", " 2"]
+)
+def test_copies_of_the_own_page_are_read_and_put_away(
+    machine: Machine, second: Machine, file: Path, ending: str
+) -> None:
+    machine.add(DONE)
+    second.add(DROPPED)
+    copy = file.with_name(f"{file.stem}{ending}.md")
+    copy.write_text(page_of([SNOOZED], machine.pages.machine), "utf-8")
+    of_other = second.file.with_name(f"{second.file.stem}{ending}.md")
+    of_other.write_bytes(second.file.read_bytes())
     machine.settle()
-    second.settle()
-    assert reads.replace_open(second.ledger, made, NOW + 9) == 1
-    assert {one.id: one.state for one in reads.kept_proposals(second.ledger)} == {
-        "3f2a9c01b7de": reads.REJECTED,
-        "99aa": reads.OPEN,
-    }
-    assert reads.reinforced_at(second.ledger) == {"m1": AT}
+    assert not copy.exists()
+    assert (file.parents[1] / "archive" / copy.name).exists()
+    assert of_other.exists()
+    assert set(answers_of(file.read_text("utf-8"))) == {DONE.id, SNOOZED.id}
+    assert set(machine.kept()) == {DONE.id, DROPPED.id, SNOOZED.id}
+
+
+def test_the_page_of_all_machines_from_before_is_taken_over(machine: Machine, file: Path) -> None:
+    old = file.parents[1] / "answers.md"
+    old.parent.mkdir()
+    head = "---\ngenerated: vaultmem\n---\n\n# Answers\n\n"
+    old.write_text(head + page_of(EVERYTHING).partition("# Sync log")[2], "utf-8")
+    copy = old.with_name("answers 2.md")
+    copy.write_text("mine")
+    assert machine.record.answers() == ANSWERS
+    machine.settle()
+    assert not old.exists()
+    assert copy.read_text() == "mine"
+    assert answers_of(file.read_text("utf-8")) == machine.kept() == ANSWERS
+
+
+def test_what_came_onto_the_page_since_is_not_written_over(
+    machine: Machine, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.add(DONE)
+    real = write.change
+
+    def change(*given: object, **options: object) -> object:
+        file.write_text(page_of([DONE, DROPPED], machine.pages.machine), "utf-8")
+        return real(*given, **options)  # type: ignore[arg-type] # passed on as it came
+
+    monkeypatch.setattr(write, "change", change)
+    machine.add(SNOOZED)
+    assert set(answers_of(file.read_text("utf-8"))) == {DONE.id, DROPPED.id, SNOOZED.id}
+
+
+def test_a_page_on_its_way_and_the_page_of_another_under_the_own_name(
+    machine: Machine, second: Machine
+) -> None:
+    reads.add(second.ledger, {"m1": 0}, NOW)
+    second.add(DONE)
+    coming = second.file.with_name("server-000001.md")
+    coming.write_bytes(b"")
+    machine.settle()
+    assert coming.exists()
+    machine.file.write_bytes(second.file.read_bytes())
+    machine.add(SNOOZED)
+    assert " read " not in machine.file.read_text()
+    for one in (machine, second, machine):
+        one.settle()
+    assert reads.counts(machine.ledger)["m1"].number == 1

@@ -1,22 +1,29 @@
-"""The next day of repeating tasks: a table of known answers, and laws."""
+"""What repeats: the next day of a task, and the last and the next occurrence: tables of known answers, and laws."""
 
 from __future__ import annotations
 
 import json
-from datetime import date, timedelta
+from calendar import monthrange
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Literal
+from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from dateutil.rrule import DAILY, FR, MO, SU, TU, WEEKLY, rrule
+from dateutil.rrule import weekday as Weekday  # noqa: N812 - it is a class
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vaultmem.text.recurrence import is_over, next_day, read_rule
+from tests.laws import examples
+from vaultmem.reminders.due import occurrences
+from vaultmem.text import recurrence
+from vaultmem.text.recurrence import Rule, is_over, next_day, read_rule
 
 TABLE = json.loads(
     Path(__file__).with_name("data").joinpath("link_cases", "recurrence.json").read_text("utf-8")
 )["cases"]
 DAYS = st.dates(date(1990, 1, 1), date(2090, 1, 1))
-UNITS = ["day", "week", "month", "year"]
 RULES = [
     "every day", "every 3 weeks", "every month", "every year", "every weekday",
     "every week on Monday, Thursday", "every month on the last Friday", "every month on the last",
@@ -115,16 +122,6 @@ def test_when_done_counts_from_the_day_of_doing(rule: str, day: date, done: date
     assert next_day(f"{rule} when done", day, done) == next_day(rule, done, done)
 
 
-@given(st.sampled_from(["month", "year"]), st.integers(1, 30), DAYS)
-def test_a_plain_step_keeps_the_day_or_ends_its_month(unit: str, count: int, day: date) -> None:
-    found = next_day(f"every {count} {unit}s", day, day)
-    assert found is not None
-    months = (found.year - day.year) * 12 + found.month - day.month
-    assert months == count * (12 if unit == "year" else 1)
-    ends_month = (found + timedelta(days=1)).month != found.month
-    assert found.day == day.day or (found.day < day.day and ends_month)
-
-
 @given(st.sampled_from(RULES), DAYS, st.integers(0, 400))
 def test_no_match_is_skipped(rule: str, day: date, later: int) -> None:
     """From any day on the way, the same rule without an interval leads no further than before."""
@@ -137,16 +134,193 @@ def test_no_match_is_skipped(rule: str, day: date, later: int) -> None:
         assert next_day(rule, between, between) == found
 
 
-@given(st.text(max_size=60))
-def test_any_text_is_read_or_refused(text: str) -> None:
-    found = next_day(text, date(2026, 11, 21), date(2026, 11, 21))
-    assert found is None or found > date(2026, 11, 21)
-
-
-@given(st.lists(st.sampled_from([
+@given(st.text(max_size=60) | st.lists(st.sampled_from([
     "every", "2", "9999", "day", "weeks", "month", "year", "on", "the", "last", "31st", "500th",
     "february", "friday", "weekday", ",", "and", "when", "done", "for", "times", "until", "2027", "2027-02-01",
 ]), max_size=9).map(" ".join))  # fmt: skip
-def test_odd_rules_end(text: str) -> None:
+def test_any_text_is_read_or_refused_and_odd_rules_end(text: str) -> None:
     found = next_day(text, date(2026, 11, 21), date(2026, 11, 21))
     assert found is None or found > date(2026, 11, 21)
+
+
+# --- Occurrences: the last and the next one, counted from the beginning
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+STARTS = st.dates(date(1980, 1, 1), date(2040, 12, 31))
+
+
+def at(text: str, zone: ZoneInfo = BERLIN, fold: int = 0) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=zone, fold=fold)
+
+
+def step(start: date, unit: str, count: int) -> date:
+    """So many units from the start, in the month."""
+    if unit in ("day", "week"):
+        return start + timedelta(count * (7 if unit == "week" else 1))
+    months = start.month - 1 + count * (12 if unit == "year" else 1)
+    year, month = start.year + months // 12, months % 12 + 1
+    return date(year, month, min(start.day, monthrange(year, month)[1]))
+
+
+@given(
+    STARTS,
+    st.sampled_from(["day", "week", "month", "year"]),
+    st.integers(1, 14),
+    st.integers(0, 3000),
+)
+def test_plain_steps_are_counted_from_the_start(
+    start: date, unit: str, interval: int, later: int
+) -> None:
+    day = start + timedelta(later)
+    every = [step(start, unit, interval * n) for n in range(later // interval + 3)]
+    found = occurrences(
+        f"every {interval} {unit}s",
+        start.isoformat(),
+        datetime(day.year, day.month, day.day, 12, tzinfo=UTC),
+    )
+    assert found.last == max(one for one in every if one <= day).isoformat()
+    assert found.next == min(one for one in every if one > day).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("rule", "start", "now", "last", "following"),
+    [
+        ("every month", "2026-01-31", "2026-03-01T10:00", "2026-02-28", "2026-03-31"),
+        ("every month", "2026-01-31", "2026-04-30T00:00", "2026-04-30", "2026-05-31"),
+        ("every year", "2024-02-29", "2026-03-01T10:00", "2026-02-28", "2027-02-28"),
+        ("every year", "2024-02-29", "2028-02-28T23:59", "2027-02-28", "2028-02-29"),
+        ("every month on the last Friday", "2026-01-30", "2026-11-22T10:00", "2026-10-30", "2026-11-27"),
+        ("every month on the 31st", "2026-01-31", "2026-04-30T10:00", "2026-03-31", "2026-05-31"),
+        ("every weekday", "2026-11-02", "2026-11-22T10:00", "2026-11-20", "2026-11-23"),
+        ("every January", "2020-01-15", "2026-11-22T10:00", "2026-01-15", "2027-01-15"),
+        ("every day", "2027-01-01", "2026-11-22T10:00", "", "2027-01-01"),
+        ("every day", "2026-11-22T09:00", "2026-11-22T08:59", "", "2026-11-22T09:00"),
+        ("every day", "2026-11-20T09:00", "2026-11-22T08:59", "2026-11-21T09:00", "2026-11-22T09:00"),
+        ("every day", "2026-11-20T09:00", "2026-11-22T09:00", "2026-11-22T09:00", "2026-11-23T09:00"),
+        ("every day", "2026-11-20", "2026-11-22T00:00", "2026-11-22", "2026-11-23"),
+        ("every full moon", "2026-11-20", "2026-11-22T10:00", "2026-11-20", ""),
+        ("every full moon", "2026-11-23T10:00", "2026-11-22T10:00", "", "2026-11-23T10:00"),
+        ("every year", "9999-01-01", "9999-06-01T10:00", "9999-01-01", ""),
+        ("every day", "0001-01-01", "2026-11-22T10:00", "2026-11-22", "2026-11-23"),
+        ("every 9999 years", "2026-01-01", "2026-11-22T10:00", "2026-01-01", ""),
+        ("every February on the 30th", "2026-01-01", "2026-11-22T10:00", "2026-01-01", ""),
+        ("every week for 3 times", "2026-11-02", "2026-11-10T10:00", "2026-11-09", "2026-11-16"),
+        ("every week for 3 times", "2026-11-02", "2026-11-16T10:00", "2026-11-16", ""),
+        ("every week for 3 times", "2026-11-02", "2027-11-16T10:00", "2026-11-16", ""),
+        ("every month for 3 times", "2026-01-31", "2026-03-01T10:00", "2026-02-28", "2026-03-31"),
+        ("every day for 1 time", "2026-11-02", "2026-11-22T10:00", "2026-11-02", ""),
+        ("every weekday for 3 times", "2026-11-20", "2026-11-23T10:00", "2026-11-23", "2026-11-24"),
+        ("every weekday for 3 times", "2026-11-20", "2026-12-23T10:00", "2026-11-24", ""),
+        ("every week until 2026-11-16", "2026-11-02", "2026-11-10", "2026-11-09", "2026-11-16"),
+        ("every week until 2026-11-15", "2026-11-02", "2026-11-10", "2026-11-09", ""),
+        ("every Friday until 2026-11-20", "2026-11-13", "2027-11-10", "2026-11-20", ""),
+        ("every day until 2026-11-01", "2026-11-02", "2026-11-10", "2026-11-02", ""),
+    ],
+)  # fmt: skip
+def test_by_example(rule: str, start: str, now: str, last: str, following: str) -> None:
+    assert occurrences(rule, start, at(now)) == (last, following)
+
+
+def test_the_clock_on_the_wall_stays() -> None:
+    for day in ("2026-03-28", "2026-03-29", "2026-03-30", "2026-10-24", "2026-10-25", "2026-10-26"):
+        found = occurrences("every day", "2026-01-01T09:00", at(f"{day}T09:00"))
+        assert found.last == f"{day}T09:00"
+
+
+def test_an_hour_that_is_there_twice_or_not_at_all() -> None:
+    daily = "every day", "2026-01-01T02:30"
+    assert occurrences(*daily, at("2026-10-25T02:15", fold=0)).last == "2026-10-24T02:30"
+    assert occurrences(*daily, at("2026-10-25T02:45", fold=0)).last == "2026-10-25T02:30"
+    assert occurrences(*daily, at("2026-10-25T02:15", fold=1)).last == "2026-10-25T02:30"
+    assert occurrences(*daily, at("2026-03-29T01:59")).last == "2026-03-28T02:30"
+    assert occurrences(*daily, at("2026-03-29T04:00")).last == "2026-03-29T02:30"
+
+
+@given(
+    st.sampled_from(
+        [
+            "every day",
+            "every 3 weeks on Monday, Friday",
+            "every month on the 1st, 15th",
+            "every year on the last Sunday",
+            "every month on the 31st",
+            "every February on the 29th",
+            "every week in March",
+            "every 7 days on Tuesday",
+            "every weekday",
+            "every 2 months on the second Tuesday",
+            "every 2 months for 5 times",
+            "every Friday for 7 times",
+            "every month until January 1, 2027",
+        ]
+    ),
+    st.dates(date(1, 1, 1), date(9999, 12, 31)),
+    st.dates(date(1, 1, 2), date(9999, 12, 30)),
+)
+def test_before_and_after_whatever_the_days(rule: str, start: date, day: date) -> None:
+    assert read_rule(rule)
+    now = datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
+    last, following = occurrences(rule, start.isoformat(), now)
+    assert not last or start.isoformat() <= last <= day.isoformat()
+    assert not following or following > day.isoformat() or following == start.isoformat()
+    if last and following:
+        again = occurrences(
+            rule, start.isoformat(), datetime.fromisoformat(f"{following}T12:00+00:00")
+        )
+        assert again.last == following
+
+
+@settings(deadline=None, max_examples=examples(40))
+@given(
+    st.sampled_from(range(4)),
+    st.integers(1, 4),
+    st.sets(st.sampled_from([MO, TU, SU]), max_size=2)
+    | st.sets(st.sampled_from([MO(1), FR(-1), TU(2)]), max_size=2),
+    st.sets(st.sampled_from([1, 15, 29, 31, -1, -3]), max_size=2),
+    st.sets(st.sampled_from([1, 2, 6, 12]), max_size=2),
+)
+def test_days_are_those_of_dateutil(
+    unit: Literal[0, 1, 2, 3],
+    interval: int,
+    weekdays: set[Weekday],
+    days: set[int],
+    months: set[int],
+) -> None:
+    rule = Rule(unit, interval, tuple(weekdays), tuple(days), tuple(months))
+    if not (weekdays or days or months) or (
+        any(one.n for one in weekdays) and unit in {WEEKLY, DAILY}
+    ):
+        return
+    start, end = date(2023, 10, 29), date(2026, 12, 31)
+    every = rrule(
+        unit, dtstart=datetime(2023, 10, 29), interval=interval, until=datetime(2026, 12, 31),  # noqa: DTZ001 - days
+        byweekday=rule.weekdays or None, bymonthday=rule.month_days or None, bymonth=rule.months or None,
+    )  # fmt: skip
+    fits = [start, *(one.date() for one in every if one.date() != start)]
+    found = [start]
+    while (one := recurrence.around(rule, start, found[-1])[1]) and one <= end:
+        found.append(one)
+        assert recurrence.around(rule, start, one)[0] == one
+    assert found == fits
+
+
+@pytest.mark.parametrize("start", [date(2026, 1, 31), date(2026, 2, 1), date(2024, 2, 29)])
+@pytest.mark.parametrize(
+    "rule",
+    ["every day", "every 3 weeks", "every month", "every year", "every month for 4 times", "every 2 months until 2027-03-01",
+     "every week on Monday, Friday for 5 times", "every 2 weeks on Tuesday", "every month on the last"],
+)  # fmt: skip
+def test_a_rule_goes_on_from_any_of_its_days_as_if_from_its_first(rule: str, start: date) -> None:
+    known, resumed = (
+        recurrence.read_rule(rule),
+        recurrence.read_rule(recurrence.resumed(rule, start)),
+    )
+    assert known is not None
+    assert resumed is not None
+    day: date | None = start
+    for _ in range(3):
+        day = recurrence.around(known, start, day)[1] if day else None
+        for later in range(0, 900, 7) if day else ():
+            at = day + timedelta(later)
+            assert recurrence.around(resumed, day, at) == recurrence.around(known, start, at)

@@ -140,13 +140,6 @@ def test_without_a_time_to_come_nothing_is_written(vault: Path, opened: Vault, w
     assert not (vault / "vaultmem").exists()
 
 
-def test_the_same_reminder_is_set_once_and_can_be_undone(opened: Vault) -> None:
-    first = opened.remind("call Anne tomorrow at 3pm", by="claude")
-    assert not opened.remind("call Anne tomorrow at 3pm")["created"]
-    opened.undo(last=True)
-    assert [one["id"] for one in opened.memories(deleted=True)] == [first["id"]]
-
-
 def test_the_same_words_at_another_time_are_another_reminder(opened: Vault) -> None:
     opened.write("Call the plumber")  # which reminds of nothing
     first = opened.remind("Call the plumber", at="in 3 days")
