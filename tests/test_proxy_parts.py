@@ -49,6 +49,8 @@ __all__ = ["scripted_llm"]
         ("::", "[fe80::1]:8100", True), ("192.168.1.5", "192.168.1.5:8100", True),
         ("192.168.1.5", "192.168.1.6:8100", False), ("127.0.0.1", "127.0.0.1:8100:8100", False),
         ("127.0.0.1", "[::1]8100", False), ("127.0.0.1", "user@127.0.0.1:8100", False),
+        ("127.0.0.1", "127.0.0.1", False), ("127.0.0.1", "127.0.0.1:1", False), ("127.0.0.1", "[::2]:8100", False),
+        ("127.0.0.1", "127.0.0.1.evil.example:8100", False), ("127.0.0.1", "localhost:8100x", False), ("127.0.0.1", "", False),
     ],
 )  # fmt: skip
 def test_a_name_that_leads_here_is_no_name_of_ours(listens: str, host: str, passes: bool) -> None:
@@ -87,6 +89,9 @@ def test_headers_of_the_way_stay_behind() -> None:
     assert end_to_end(headers) == [(b"A", b"1"), (b"A", b"2")]
     asked = [
         (b"host", b"x"),
+        (b"connection", b"X-Hop"),
+        (b"x-hop", b"1"),
+        (b"te", b"trailers"),
         (b"content-length", b"3"),
         (b"accept-encoding", b"br"),
         (b"expect", b"100-continue"),

@@ -24,16 +24,7 @@ HIDDEN = {  # by a word that stands in it and nowhere else
     ".trash/Boiler.md": "The boiler I threw away is canaryfive.\n",
     "Clippings/Web.md": "Buy a boiler from canarysix now.\n",
 }
-WORDS = (
-    "canaryone",
-    "canarytwo",
-    "canarythree",
-    "canaryfour",
-    "canaryfive",
-    "canarysix",
-    "canaryseven",
-    "canaryeight",
-)
+WORDS = [f"canary{name}" for name in "one two three four five six seven eight".split()]
 
 
 def by_purpose(asked: Arguments) -> Reply:

@@ -210,13 +210,8 @@ def plain(text: str) -> str:
 
 def content(text: str) -> set[str]:
     return set(re.findall(r"[a-z]+|\d+|[\u4e00-\u9fff]", text.casefold())) - {
-        "the",
-        "user",
-        "in",
-        "s",
-        "用",
-        "户",
-    }
+        "the", "user", "in", "s", "用", "户",
+    }  # fmt: skip
 
 
 def carries(text: str, fact: str) -> bool:
