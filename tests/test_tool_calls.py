@@ -103,56 +103,6 @@ def test_what_was_taken_out_is_told(box: Toolbox, opened: Vault) -> None:
     assert said.endswith("\ntaken out, for no memory should hold it: AWS key")
 
 
-def test_what_replaces_a_memory_is_told_and_what_held_on_a_day_is_recalled_as_of_it(
-    box: Toolbox, opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VAULTMEM_NOW", "2026-11-01T09:00")
-    about = {"project": "orion", "expires": "2027-01-02T12:00"}
-    old = call(box, opened, "memory_write", content="Staging listens on port 8100", **about).data
-    assert opened.read(str(old["id"]))["project"] == "orion"
-    assert str(opened.read(str(old["id"]))["expires_at"]).startswith("2027-01-02")
-    monkeypatch.setenv("VAULTMEM_NOW", "2026-11-20T09:00")
-    said = {"content": "Gate nine is where staging answers", "project": "orion"}
-    new = call(box, opened, "memory_write", replaces=old["id"], **said).data
-    assert new["replaced"] == [old["id"]]
-    today = call(box, opened, "memory_recall", query="staging").text
-    assert "Gate nine" in today
-    assert "8100" not in today
-    then = call(box, opened, "memory_recall", query="staging", as_of="2026-11-10").text
-    assert "8100" in then
-    assert "Gate nine" not in then
-
-
-def test_a_private_memory_and_a_private_task_stay_private(
-    box: Toolbox, opened: Vault, vault: Path, write: Write
-) -> None:
-    new = call(box, opened, "memory_write", content="a salary of pebbles", category="people").data
-    file = vault / str(new["path"])
-    file.write_text(file.read_text().replace("---\n", "---\nprivate: true\n", 1))
-    write("Own.md", "---\nprivate: true\n---\n- [ ] ask for pebbles 📅 2020-01-01\n")
-    opened.sync()
-    for name, arguments in (
-        ("memory_list", {}), ("memory_pending", {}), ("memory_search", {"query": "pebbles", "notes": True}),
-        ("memory_smart_search", {"query": "pebbles", "notes": True}), ("memory_recall", {"query": "pebbles", "untrusted": True, "notes": True}),
-    ):  # fmt: skip
-        said = call(box, opened, name, **arguments)
-        assert "pebbles" not in said.text + json.dumps(said.data), name
-    with pytest.raises(NoteNotFoundError, match="no note is called"):
-        call(box, opened, "memory_read", id=new["id"])
-
-
-@pytest.mark.parametrize("tool", ["memory_search", "memory_smart_search"])
-def test_what_was_said_in_a_conversation_is_found_only_by_who_asks_for_it(
-    box: Toolbox, opened: Vault, tool: str
-) -> None:
-    opened.converse("home", new=[{"role": "user", "content": "Jasmine tea is for guests."}])
-    opened.sync()
-    for more in ({}, {"notes": True}, {"scope": "global"}):
-        assert "Jasmine" not in call(box, opened, tool, query="jasmine", **more).text
-    assert "Jasmine" in call(box, opened, tool, query="jasmine", scope="conversation:home").text
-    assert "__" not in call(box, opened, "memory_related", id="Tea").text
-
-
 def test_smart_search_weighs_tags_links_and_recency(box: Toolbox, opened: Vault) -> None:
     found = results(call(box, opened, "memory_smart_search", query="oolong"))
     by_path = {one["path"]: one["score"] for one in found}

@@ -78,19 +78,3 @@ def test_what_replaces_what_and_what_held_when(
     then = tool("memory_recall", query="Ann's address", as_of="2026-08-15")
     assert "Mill Lane" in then
     assert "Dock Road" not in then
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "said"),
-    [
-        ("memory_recall", {"query": "x", "as_of": "whenever"}, '"as_of" must be a day'),
-        ("memory_write", {"content": "x", "expires": "whenever"}, '"expires" must be a day'),
-        ("memory_list", {"from": "whenever"}, '"from" must be a day'),
-    ],
-)
-def test_what_is_wrong_is_named_as_tools_name_it(
-    tool: Tool, vault: Path, name: str, arguments: dict[str, object], said: str
-) -> None:
-    with Vault(str(vault)) as opened:
-        opened.sync()
-    assert tool(name, **arguments).startswith(said)
