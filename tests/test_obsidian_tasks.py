@@ -22,10 +22,7 @@ def task(words: str, files: dict[str, Any] | None = None, mark: str = "- [ ]") -
         ("a 📅 2026-11-30", {"text": "a", "due": "2026-11-30"}),
         ("a 📅️ 2026-11-30", {"text": "a", "due": "2026-11-30"}),
         ("a 📅2026-11-30", {"text": "a", "due": "2026-11-30"}),
-        (
-            "a 📆 2026-11-30 ⌛2026-11-29",
-            {"text": "a", "due": "2026-11-30", "scheduled": "2026-11-29"},
-        ),
+        ("a 📆 2026-11-30 ⌛2026-11-29", {"text": "a", "due": "2026-11-30", "scheduled": "2026-11-29"}),
         ("a 📅 2026-11-30 then b", {"text": "a 📅 2026-11-30 then b"}),
         ("a ⏫ b 📅 2026-11-30", {"text": "a ⏫ b", "due": "2026-11-30"}),
         (
@@ -36,10 +33,7 @@ def task(words: str, files: dict[str, Any] | None = None, mark: str = "- [ ]") -
         ("a 📅 2026-11-30 📅 2026-12-30", {"text": "a", "due": "2026-11-30"}),
         ("a 📅 2026-02-30", {"text": "a"}),
         ("a 📅 2026-02-30 📅 2026-12-30", {"text": "a"}),
-        (
-            "a 🔁 every week on Monday, Friday 🏁 delete",
-            {"text": "a", "recurrence": "every week on Monday, Friday"},
-        ),
+        ("a 🔁 every week on Monday, Friday 🏁 delete", {"text": "a", "recurrence": "every week on Monday, Friday"}),
         ("a 🔁 every day when done", {"text": "a", "recurrence": "every day when done"}),
         ("a ⛔ x, y-1 🆔 z_2", {"text": "a", "depends_on": ("x", "y-1"), "id": "z_2"}),
         ("a 🔼 ^id-1", {"text": "a", "priority": "medium", "block_id": "id-1"}),
@@ -54,10 +48,7 @@ def task(words: str, files: dict[str, Any] | None = None, mark: str = "- [ ]") -
             },
         ),
         ("run `x` [[B]] ⏫", {"text": "run `x` [[B]]", "priority": "high"}),
-        (
-            "a (due:: 2026-12-01), [priority:: lowest]",
-            {"text": "a", "due": "2026-12-01", "priority": "lowest"},
-        ),
+        ("a (due:: 2026-12-01), [priority:: lowest]", {"text": "a", "due": "2026-12-01", "priority": "lowest"}),
         (
             "a [due::2026-12-01], (id:: q) [dependsOn:: b, c]",
             {"text": "a", "due": "2026-12-01", "id": "q", "depends_on": ("b", "c")},
@@ -72,7 +63,7 @@ def task(words: str, files: dict[str, Any] | None = None, mark: str = "- [ ]") -
         ),
         ("📅 2026-11-30", {"due": "2026-11-30"}),
     ],
-)
+)  # fmt: skip
 def test_fields(words: str, expected: dict[str, Any]) -> None:
     assert task(words) == expected
 
@@ -84,16 +75,10 @@ def test_fields(words: str, expected: dict[str, Any]) -> None:
         ("a (@2026-11-21 9:05) b", {"text": "a b", "remind": "2026-11-21T09:05"}),
         ("(@[[2026-11-21]] 10:00) a", {"text": "a", "remind": "2026-11-21T10:00"}),
         ("a (@2026-11-21) (@2026-11-22)", {"text": "a (@2026-11-22)", "remind": "2026-11-21"}),
-        (
-            "a (@2026-11-21 10:00 🔁every day)",
-            {"text": "a", "remind": "2026-11-21T10:00", "recurrence": "every day"},
-        ),
+        ("a (@2026-11-21 10:00 🔁every day)", {"text": "a", "remind": "2026-11-21T10:00", "recurrence": "every day"}),
         ("a (@2026-11-21 25:00)", {"text": "a (@2026-11-21 25:00)"}),
         ("a (@2026-13-40)", {"text": "a (@2026-13-40)"}),
-        (
-            "a (@2026-11-21 08:00) 📅 2026-11-30",
-            {"text": "a", "remind": "2026-11-21T08:00", "due": "2026-11-30"},
-        ),
+        ("a (@2026-11-21 08:00) 📅 2026-11-30", {"text": "a", "remind": "2026-11-21T08:00", "due": "2026-11-30"}),
         ("a ⏰ 2026-11-21 09:30", {"text": "a", "remind": "2026-11-21T09:30"}),
         ("a ⏰ 2026-11-21", {"text": "a", "remind": "2026-11-21"}),
         ("a ⏰ 2026-11-21 09:30 b", {"text": "a b", "remind": "2026-11-21T09:30"}),
@@ -104,7 +89,7 @@ def test_fields(words: str, expected: dict[str, Any]) -> None:
         ("a @{2026-11-21} @@{12:10 AM}", {"text": "a", "remind": "2026-11-21T00:10"}),
         ("mail me@{2026-11-21}", {"text": "mail me@{2026-11-21}"}),
     ],
-)
+)  # fmt: skip
 def test_reminders(words: str, expected: dict[str, Any]) -> None:
     assert task(words) == expected
 
@@ -118,19 +103,9 @@ def test_the_global_filter_limits_what_counts() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "- [] a",
-        "-[ ] a",
-        "- [  ] a",
-        "a [ ] b",
-        "[ ] a",
-        "- a [ ] b",
-        "- [ ]",
-        "- [x](y.md)",
-        "`- [ ] a`",
-        "<!-- - [ ] a -->",
-        "- [a]: b",
-        "- - [ ] a",
+        "- [] a", "-[ ] a", "- [  ] a", "a [ ] b", "[ ] a", "- a [ ] b", "- [ ]", "- [x](y.md)", "`- [ ] a`",
+        "<!-- - [ ] a -->", "- [a]: b", "- - [ ] a",
     ],
-)
+)  # fmt: skip
 def test_no_task(line: str) -> None:
     assert note(line).tasks == ()

@@ -39,17 +39,9 @@ VALUES = (
 KEYS = st.sampled_from(["source", "created_at", "Some-Key", "x", "other key"])
 BODIES = st.sampled_from(
     [
-        "",
-        "\n",
-        "- a\n",
-        "\n- a",
-        "text",
-        "\n\ntext\n",
-        "# Head\n",
-        "```\na:: b\n```\n",
-        "- a\n  b:: c\n",
+        "", "\n", "- a\n", "\n- a", "text", "\n\ntext\n", "# Head\n", "```\na:: b\n```\n", "- a\n  b:: c\n",
     ]
-)
+)  # fmt: skip
 
 
 def by_logseq(text: str) -> Note:

@@ -68,10 +68,10 @@ def test_indentation_that_is_no_code(text: str) -> None:
     assert "SHOW" in without(text, hidden(text, indented=True))
 
 
-@given(MARKDOWN)
-def test_indented_code_leaves_the_spans_in_order_and_apart(text: str) -> None:
+@given(MARKDOWN, st.booleans())
+def test_hidden_spans_are_ordered_and_apart(text: str, indented: bool) -> None:
     last = 0
-    for begin, end, _ in hidden(text, indented=True):
+    for begin, end, _ in hidden(text, indented=indented):
         assert last <= begin < end <= len(text)
         last = end
 
@@ -83,14 +83,6 @@ def test_every_character_keeps_its_place(text: str) -> None:
     assert all(
         new == old or (new == " " and old != "\n") for new, old in zip(seen, text, strict=True)
     )
-
-
-@given(MARKDOWN)
-def test_hidden_spans_are_ordered_and_apart(text: str) -> None:
-    last = 0
-    for begin, end, _ in hidden(text):
-        assert last <= begin < end <= len(text)
-        last = end
 
 
 @given(MARKDOWN, st.integers(0, 50))

@@ -16,19 +16,8 @@ from vaultmem.notes.dialects import Rulebook
 
 FOLDERS = ("", "a/", "a/b/", "A/b/", "b/", "c/a/b/", "c/é/", "c/e\u0301/")
 LINKS = (
-    "x",
-    "X.md",
-    "a/x",
-    "b/x",
-    "/x",
-    "/a/x",
-    "./x",
-    "../x",
-    "../b/x",
-    "é/x",
-    "none/x",
-    "a/../b/x",
-)
+    "x", "X.md", "a/x", "b/x", "/x", "/a/x", "./x", "../x", "../b/x", "é/x", "none/x", "a/../b/x",
+)  # fmt: skip
 
 
 @given(

@@ -126,20 +126,6 @@ def test_no_grapheme_is_cut_in_half(pieces: list[str]) -> None:
             assert len(longer) > MAX_CHARACTERS or len(longer.encode()) > MAX_BYTES
 
 
-def test_graphemes() -> None:
-    family, flag, thumb = "👨‍👩‍👧‍👦", "🇩🇪", "👍🏽"
-    assert list(graphemes(f"a{family}e\u0301{flag}{flag}{thumb}x")) == [
-        "a",
-        family,
-        "e\u0301",
-        flag,
-        flag,
-        thumb,
-        "x",
-    ]
-    assert list(graphemes("")) == []
-
-
 @pytest.mark.parametrize(
     ("content", "title"),
     [
