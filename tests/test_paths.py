@@ -14,8 +14,8 @@ from vaultmem import paths
 from vaultmem.errors import StateError, VaultNotFoundError
 
 HOME = os.path.expanduser("~")
-LINUX = ({}, {"XDG_STATE_HOME": "/x/state", "XDG_CONFIG_HOME": "/x/config"}, {"XDG_STATE_HOME": "relative"}, {"XDG_STATE_HOME": " "},
-         {"XDG_CONFIG_HOME": ""})  # fmt: skip
+GIVEN = ({}, {"XDG_STATE_HOME": "/x/state", "XDG_CONFIG_HOME": "/x/config"}, {"XDG_STATE_HOME": "relative"},
+         {"XDG_STATE_HOME": " "}, {"XDG_CONFIG_HOME": ""})  # fmt: skip
 
 
 def on_system(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
@@ -24,34 +24,21 @@ def on_system(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(sys, "platform", name)
 
 
-@pytest.mark.parametrize("given", LINUX, ids=str)
-def test_linux_folders_are_those_of_platformdirs(
-    given: dict[str, str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("given", GIVEN, ids=str)
+@pytest.mark.parametrize(("system", "folders"), [("linux", Unix), ("darwin", MacOS)])
+def test_folders_are_those_of_platformdirs(
+    given: dict[str, str], system: str, folders: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     for name, value in given.items():
         monkeypatch.setenv(name, value)
-    theirs = Unix("vaultmem")
-    on_system(monkeypatch, "linux")
+    theirs = folders("vaultmem")
+    on_system(monkeypatch, system)
     if given.get("XDG_STATE_HOME") != "relative":  # the standard has relative paths ignored
         assert paths.state_root() == theirs.user_state_dir
-    else:
+    elif system == "linux":
         assert paths.state_root() == f"{HOME}/.local/state/vaultmem"
-    assert paths.config_file() == os.path.join(theirs.user_config_dir, "config.yaml")
-
-
-@pytest.mark.parametrize("given", [LINUX[0], LINUX[1], LINUX[3], LINUX[4]], ids=str)
-def test_mac_folders_are_those_of_platformdirs(
-    given: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in given.items():
-        monkeypatch.setenv(name, value)
-    theirs = MacOS("vaultmem")
-    on_system(monkeypatch, "darwin")
-    assert paths.state_root() == theirs.user_state_dir
     assert paths.config_file() == os.path.join(theirs.user_config_dir, "config.yaml")
 
 

@@ -62,39 +62,11 @@ def test_tokens_are_counted_as_the_tokenizer_makes_them(tokenizer: Tokenizer, te
 
 # No two ways to put a text together out of these cost the same.
 SCORES = [
-    0.0,
-    0.0,
-    0.0,
-    -1.37,
-    -2.91,
-    -3.13,
-    -4.71,
-    -5.23,
-    -6.47,
-    -7.61,
-    -3.31,
-    -8.89,
-    -9.97,
-    -2.03,
-    -11.51,
-]
+    0.0, 0.0, 0.0, -1.37, -2.91, -3.13, -4.71, -5.23, -6.47, -7.61, -3.31, -8.89, -9.97, -2.03, -11.51,
+]  # fmt: skip
 PIECES = [
-    "<s>",
-    "</s>",
-    "<unk>",
-    "▁",
-    "▁t",
-    "e",
-    "▁tea",
-    "茶",
-    "茶叶",
-    "ea",
-    "a",
-    "at",
-    "é",
-    "tea",
-    "🍵",
-]
+    "<s>", "</s>", "<unk>", "▁", "▁t", "e", "▁tea", "茶", "茶叶", "ea", "a", "at", "é", "tea", "🍵",
+]  # fmt: skip
 
 
 def by_the_package() -> Tokenizer:

@@ -98,12 +98,6 @@ def test_a_name_in_another_form_of_unicode_is_the_same_touch() -> None:
     )
 
 
-def test_touches_make_a_place() -> None:
-    place = place_of([touch("a.md", 1.0), touch("f", 1.0, folder=True)])
-    assert place.files == {"a.md", "f"}, "a note may have taken the place of the folder"
-    assert place.folders == {"f"}
-
-
 def test_of_nested_folders_the_outermost_is_looked_at() -> None:
     touches = [touch(path, 1.0, folder=True) for path in ("f/a/b", "f/a", "fa", "g/a", "f/a/c")]
     touches += [touch(path, 1.0) for path in ("f/a/b/x.md", "f/x.md", "fa.md", "h/a")]

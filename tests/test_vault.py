@@ -192,17 +192,10 @@ def test_settings_are_read(root: Path) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "../secret",
-        "out/secret",
-        "secret",
-        "near/secret",
-        "/etc/passwd",
-        ".obsidian/../../secret",
-        "..",
-        "out",
-        "a\0b",
+        "../secret", "out/secret", "secret", "near/secret", "/etc/passwd", ".obsidian/../../secret", "..",
+        "out", "a\0b",
     ],
-)
+)  # fmt: skip
 def test_settings_never_lead_out(root: Path, path: str) -> None:
     assert not Root(str(root)).exists(path)
     assert Root(str(root)).read(path) is None

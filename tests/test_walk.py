@@ -48,15 +48,11 @@ def test_files_and_what_is_hidden(tmp_path: Path) -> None:
     )
     assert listed(tmp_path) == (
         [
-            "A.md",
-            "Sub/B.MD",
-            "Sub/deep/pic.png",
-            "m/entries/c/.records/turns/x.md",
-            "x.md/inner.md",
+            "A.md", "Sub/B.MD", "Sub/deep/pic.png", "m/entries/c/.records/turns/x.md", "x.md/inner.md",
             "计划/一.md",
         ],
         [],
-    )
+    )  # fmt: skip
 
 
 def test_links_are_reported_and_never_followed(tmp_path: Path) -> None:

@@ -263,28 +263,17 @@ def test_the_portable_way(
     heard.wait(("folder", ""))
 
 
-def test_a_vault_that_is_deleted_and_made_anew(root: Path, watcher: Watcher, heard: Heard) -> None:
-    watcher.start()
-    root.rmdir()
-    heard.wait(("folder", ""))
-    assert not watcher.is_alive()
-    root.mkdir()
-    assert not watcher.is_alive()
-    watcher.start()
-    assert watcher.is_alive()
-    fill(root, "a.md")
-    heard.wait(("touched", "a.md"))
-    assert heard.of("folder") == [("folder", "")]
-
-
-def test_a_vault_that_is_renamed_away_and_back(root: Path, watcher: Watcher, heard: Heard) -> None:
-    watcher.start()
+@pytest.mark.parametrize("kept", [False, True], ids=["made anew", "renamed away and back"])
+def test_a_vault_that_is_gone_and_there_again(
+    root: Path, watcher: Watcher, heard: Heard, kept: bool
+) -> None:
     away = root.parent / "away"
-    root.rename(away)
+    watcher.start()
+    root.rename(away) if kept else root.rmdir()
     heard.wait(("folder", ""))
     assert not watcher.is_alive()
     assert heard.calls == [("folder", "")]
-    away.rename(root)
+    away.rename(root) if kept else root.mkdir()
     assert not watcher.is_alive()
     watcher.start()
     assert watcher.is_alive()
