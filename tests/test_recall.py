@@ -301,6 +301,23 @@ def test_what_took_the_place_of_an_answer_in_other_words_is_told_for_it(
     assert "Third" not in titles(vault, query, as_of="2026-01-15")
 
 
+def test_what_took_the_place_of_an_answer_comes_before_what_fits_less(
+    vault: Path, write: Write
+) -> None:
+    """In whatever words it says the same: the question is that of the old one."""
+    for number in range(6):
+        write(f"Talk {number}.md", f"Where do rivers live? Talk {number}, on live recordings.")
+    for place, head, text in (
+        ("archive/Lisbon.md", "created_at: 2026-01-01\nreplaced_by: Vienna\nuntil: 2026-03-01", "I live in Lisbon"),
+        ("people/Vienna.md", "created_at: 2026-03-01", "We moved to Vienna and live well"),
+    ):  # fmt: skip
+        id_ = place.rpartition("/")[2].removesuffix(".md")
+        write(f"vaultmem/{place}", f"---\nid: {id_}\n{head}\n---\n{text}\n")
+    with Vault(str(vault)) as opened:
+        opened.sync()
+    assert titles(vault, "where do I live", notes=True).index("Vienna") <= 1
+
+
 def test_a_span_leads_back_from_now() -> None:
     def as_of(given: str) -> float | None:
         return recall.wanted_of(

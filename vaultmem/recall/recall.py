@@ -188,17 +188,22 @@ class Run:
         allowed, _ = recall_candidate.filter_allowed(archived, self.wanted)
         replaced = recall_candidate.replaced(archived, self.wanted)
         known = {one.id: one for one in candidates[: self.wanted.top_k]}
-        told, newer = dict(known), []
+        newer: list[str] = []
+        answers: dict[str, Candidate] = {}
         for old in replaced:
             one = known.get(old.successor) or self._sources.successor(self.look, old)
             if one and self.wanted.may_know(one):
                 newer.append(one.id)
                 fits = old.parts["lead"] > 0 or old.parts["shared"] == 1
                 if fits and recall_candidate.filter_allowed([one], self.wanted)[0]:
-                    told.setdefault(one.id, one)
-        if count := sum(id_ in told for id_ in newer):
+                    answers[one.id] = one
+        if count := sum(id_ in known or id_ in answers for id_ in newer):
             self.left_out["replaced"] = count
-        return [*candidates[:1], *[*told.values()][len(known) :], *candidates[1:], *allowed]
+        first = candidates[:1]
+        for one in first:
+            answers.pop(one.id, None)
+        rest = [one for one in candidates[1:] if one.id not in answers]
+        return [*first, *answers.values(), *rest, *allowed]
 
     def _candidates(self) -> list[Candidate]:
         """Search and filter; where filters leave too few, look further."""
