@@ -162,7 +162,7 @@ def test_a_disk_that_takes_nothing_costs_only_time(
     def full_disk(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(listing.json, "dump", full_disk)
+    monkeypatch.setattr(listing.paths, "replace_private", full_disk)
     assert texts(value_of(full), "today") == ["now"]
     assert listing.read(str(full), time.time()) is None
 

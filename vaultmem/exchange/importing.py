@@ -57,14 +57,7 @@ class Arrival(NamedTuple):
 
 
 Unwritten = TypedDict("Unwritten", {"line": int, "reason": str})
-"""The same in a report."""
-
-
-class _Outcome(NamedTuple):
-    """A line that is not written, and why."""
-
-    line: int
-    reason: str
+"""A line that is not written, and why."""
 
 
 class _Run:
@@ -77,9 +70,9 @@ class _Run:
         self.hashes: set[tuple[str, str]] = set()  # content and scope of what was there
         self.seen: dict[str, int] = {}  # the line of each id of the file
         self.links: dict[str, tuple[str, ...]] = {}  # ids by id, of shapes that name links so
-        self.known: list[_Outcome] = []
-        self.kept: list[_Outcome] = []  # conflicts that were left as they are
-        self.failed: list[_Outcome] = []
+        self.known = 0  # lines of which nothing is new
+        self.kept: list[Unwritten] = []  # conflicts that were left as they are
+        self.failed: list[Unwritten] = []
         self.reports: list[PlanReport] = []
         self.entries = 0  # of the history
 
@@ -121,7 +114,7 @@ def _batches(run: _Run, lines: Iterator[Line]) -> Iterator[list[Line]]:
     size = 0
     for line in lines:
         if line.memory is None:
-            run.failed.append(_Outcome(line.number, line.problem))
+            run.failed.append({"line": line.number, "reason": line.problem})
             continue
         batch.append(line)
         size += line.size
@@ -230,7 +223,7 @@ class _Batch:
             try:
                 change = self._change(line)
             except VaultmemError as error:
-                run.failed.append(_Outcome(line.number, str(error)))
+                run.failed.append({"line": line.number, "reason": str(error)})
                 continue
             if change is not None:
                 changes.append(change)
@@ -245,7 +238,9 @@ class _Batch:
             who = header(run.params, f"import lines {first} to {last}", session.now)
             outcome = session.carry_out(plan, who)
             run.entries += bool(outcome.done)
-            run.failed += [_Outcome(at.get(path, first), why) for path, why in outcome.skipped]
+            run.failed += [
+                {"line": at.get(path, first), "reason": why} for path, why in outcome.skipped
+            ]
             run.reports.append(report_done(plan, outcome))
 
     def _change(self, line: Line) -> Change | None:
@@ -259,21 +254,19 @@ class _Batch:
         if before != line.number:
             raise VaultmemError(f"its id is that of line {before}")
         if session.desk.bytes_of(f"{session.desk.folder}/{new.path}") == new.data:  # under any id
-            return self._leave(line, "it is there")
+            run.known += 1
+            return None
         there = self._there.get(new.id)
         if there is None:
             if not new.archived and (new.hash, new.scope) in run.hashes:
-                return self._leave(line, "the same text is there")
+                self._run.known += 1
+                return None
             self._refuse_approved(new)
             return self._create(new)
         if there.archived == new.archived and self._says_the_same(there, new):
-            return self._leave(line, "it is there")
-        return self._merge(line, there, new)
-
-    def _leave(self, line: Line, why: str) -> Change | None:
-        """Nothing is to be done for a line."""
-        self._run.known.append(_Outcome(line.number, why))
-        return None
+            self._run.known += 1
+            return None
+        return self._merge(line.number, there, new)
 
     def _says_the_same(self, there: Memory, new: Arrival) -> bool:
         """Whether nothing would be gained. Of another program's memory, what vaultmem has noted since stays."""
@@ -281,18 +274,19 @@ class _Batch:
         is_same = there.hash == new.hash and is_equal
         return is_same or self._session.desk.bytes_of(there.path) == new.data
 
-    def _merge(self, line: Line, there: Memory, new: Arrival) -> Change | None:
+    def _merge(self, number: int, there: Memory, new: Arrival) -> Change | None:
         """What becomes of two versions of one memory."""
         session, conflict = self._session, self._run.conflict
         if conflict == "both":
             if not new.archived and new.hash == there.hash:
-                return self._leave(line, "the same text is there")
+                self._run.known += 1
+                return None
             own = session.desk.new_id()
             data = pages.edit(new.style, new.data, {"id": own}, None)
             return self._create(new._replace(id=own, data=data))
         if conflict == "skip" or new.updated <= there.updated:
             why = "another version is there" if conflict == "skip" else "the one that is there is as new"  # fmt: skip
-            self._run.kept.append(_Outcome(line.number, f"{why}: {there.title}"))
+            self._run.kept.append({"line": number, "reason": f"{why}: {there.title}"})
             return None
         self._refuse_approved(new)
         target = there.path if there.archived == new.archived else self._free_path(new)
@@ -362,13 +356,10 @@ class ImportReport(TypedDict):
 def _report(run: _Run) -> ImportReport:
     changes = [change for report in run.reports for change in report["changes"]]
     actions = [change["action"] for change in changes]
+    failed = sorted(run.failed, key=lambda one: (one["line"], one["reason"]))
     return {
         "job": "import", "dry_run": run.params.flag("dry_run"), "changes": changes, "new": actions.count(CREATE),
-        "changed": len(actions) - actions.count(CREATE), "known": len(run.known), "kept": _to_json(run.kept),
-        "failed": _to_json(sorted(run.failed)), "failures": len(run.failed),
+        "changed": len(actions) - actions.count(CREATE), "known": run.known, "kept": run.kept[:MOST_LISTED],
+        "failed": failed[:MOST_LISTED], "failures": len(failed),
         "entries": run.entries,
     }  # fmt: skip
-
-
-def _to_json(result: list[_Outcome]) -> list[Unwritten]:
-    return [{"line": each.line, "reason": each.reason} for each in result[:MOST_LISTED]]

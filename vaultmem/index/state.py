@@ -111,14 +111,14 @@ class State:
         self.sweep()
 
     def sweep(self) -> None:
-        """Remove what an interrupted rebuild has left."""
+        """Remove what interrupted rebuilds and writes have left."""
         from shutil import rmtree  # searches do without
 
         keep = f"gen-{self.manifest().get('generation')}"
         for name in os.listdir(self.folder):
             if name.startswith("gen-") and name != keep:
                 rmtree(os.path.join(self.folder, name), ignore_errors=True)
-            elif name.startswith("manifest.json."):  # of a kill just before it was renamed
+            elif name.startswith("manifest.json.") or name.endswith(".tmp"):  # not renamed yet
                 os.unlink(self.path(name))
 
     def models_folder(self) -> str:

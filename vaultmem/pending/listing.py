@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 
 from vaultmem import __version__, client, config, paths
 from vaultmem.errors import VaultmemError, VaultNotFoundError
@@ -55,7 +56,6 @@ NAME = "pending.json"
 DAYS = 31  # that a listing looks ahead
 SECTIONS = ("today", "soon", "overdue", "older", "review", "preferences")
 _MOST = 16_000_000  # bytes
-_STALE = 60  # seconds after which any writer has ended
 _SHORT = 40  # characters of a repetition, or of a name
 
 
@@ -223,17 +223,8 @@ def _are_settled(stats: Mapping[str, list[int]]) -> bool:
 
 def _write(folder: str, listing: object) -> None:
     """Put it in its place, all or nothing. Without it, items are gathered each time."""
-    try:
-        path = os.path.join(paths.make_private(folder), NAME)
-        part = f"{path}.tmp"
-        if os.path.lexists(part) and abs(time.time() - os.lstat(part).st_mtime) > _STALE:
-            os.unlink(part)  # of a kill
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with open(os.open(part, flags, 0o600), "w", encoding="utf-8") as file:
-            json.dump(listing, file)
-        os.replace(part, path)
-    except (OSError, VaultmemError):
-        return
+    with suppress(OSError, VaultmemError):
+        paths.replace_private(os.path.join(paths.make_private(folder), NAME), json.dumps(listing))
 
 
 # --- Which memories were used unasked, at the start of a session, on the page or by a notification: a file beside the

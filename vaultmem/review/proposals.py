@@ -48,7 +48,7 @@ class Proposal(NamedTuple):
     path: str
     line: int
     said: str  # one line
-    evidence: tuple[str, ...]
+    evidence: Sequence[str]
     old: str  # the text to replace; of a duplicate, the hash of its content
     new: str  # the replacement; of a duplicate, the path of the note that stays
     column: int = 0  # where in the line `old` begins

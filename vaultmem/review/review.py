@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.ledger import reads
 from vaultmem.ledger.reads import ACCEPTED, ALWAYS, ASK, REJECTED
-from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict, final
+from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict, cast, final
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.item_answers import (
@@ -34,6 +34,8 @@ from vaultmem.vault.batches import Header
 from vaultmem.vault.files import digest
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from vaultmem.adapter import JsonObject
     from vaultmem.ledger.ledger import Ledger
 
@@ -131,7 +133,8 @@ def _open(session: Session) -> list[Proposal | Opinion]:
 
 def open_for_notes(ledger: Ledger) -> list[Proposal]:
     """The open ones that are not of a model, in the order of paths."""
-    every = [_from_row(one.fields) for one in reads.open_proposals(ledger) if not one.is_of_model]
+    rows: list[Any] = [one.fields for one in reads.open_proposals(ledger) if not one.is_of_model]
+    every = [Proposal(**row) for row in rows]
     return sorted(every, key=lambda each: (each.path, each.line, each.kind, each.id))
 
 
@@ -144,20 +147,9 @@ def doable(ledger: Ledger, vault: str) -> Iterator[tuple[Proposal, str]]:
             yield one, text
 
 
-def _from_row(row: ProposalRow) -> Proposal:
-    """A proposal as it was stored."""
-    return Proposal(
-        row["id"], row["kind"], row["path"], row["line"], row["said"], tuple(row["evidence"]), row["old"],
-        row["new"], row.get("column", 0),
-    )  # fmt: skip
-
-
 def to_row(one: Proposal) -> ProposalRow:
     """As it is stored and shown."""
-    return {
-        "id": one.id, "kind": one.kind, "path": one.path, "line": one.line, "said": one.said,
-        "evidence": [*one.evidence], "old": one.old, "new": one.new, "column": one.column,
-    }  # fmt: skip
+    return cast("ProposalRow", one._asdict())
 
 
 def _open_as_json(session: Session) -> list[ShownProposal]:
