@@ -42,7 +42,7 @@ class Stand(Vault):
         assert verb == "pending"
         assert params["days"] == listing.DAYS
         self.asked += 1
-        return {"items": self.items, "until": self.until}
+        return {"items": self.items, "until": self.until, "review": 0}
 
 
 def aged(vault: Path) -> None:
