@@ -53,7 +53,7 @@ def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     """All pending items, the chores that these only count, and on request the facts for an assistant that starts."""
     catalog, now, vanished = _catalog(reader), _now(desk), params.told("vanished")
     at, to = desk.pending.at(catalog, now, vanished), access.viewer(params.text("by"))
-    items = desk.pending.records(catalog, at.items(params.whole("days")))
+    items = [dict(item.__dict__) for item in at.items(params.whole("days"))]
     if to.name:
         items = [
             one

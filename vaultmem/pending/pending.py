@@ -3,7 +3,6 @@ the notifications."""
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +10,6 @@ from datetime import datetime
 from functools import cached_property
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.memories.access import is_private
 from vaultmem.memories.item_answers import (
     DONE,
     SNOOZED,
@@ -38,7 +36,6 @@ from vaultmem.text.times import stamp
 from vaultmem.vault import files
 
 if TYPE_CHECKING:
-    from vaultmem.adapter import JsonObject
     from vaultmem.config import Config
     from vaultmem.index.catalog import Catalog
     from vaultmem.index.state import State
@@ -61,15 +58,6 @@ class Refreshed(NamedTuple):
     written: bool
     answered: int  # how many answers the page had
     problems: list[str]
-
-
-_PROPERTIES = """SELECT f.path, n.properties FROM json_each(?) w
-    CROSS JOIN files f ON f.path = w.value CROSS JOIN notes n ON n.id = f.id"""
-
-
-def _path_of(item: Item) -> str:
-    path, _, line = item.source.rpartition(":")
-    return path if line.isdigit() else item.source
 
 
 class PendingAt:
@@ -173,14 +161,6 @@ class Pending:
     def at(self, catalog: Catalog, now: datetime, vanished: str = "") -> PendingAt:
         """What is pending now, with what is ticked on the page."""
         return PendingAt(self, catalog, now, vanished, self.answers(now))
-
-    @staticmethod
-    def records(catalog: Catalog, items: Iterable[Item]) -> list[JsonObject]:
-        """Items for JSON, each with whether its note is private."""
-        paths = {item.id: _path_of(item) for item in items}
-        rows = catalog.db.execute(_PROPERTIES, (json.dumps(sorted({*paths.values()})),)).fetchall()
-        private = {path for path, own in rows if is_private(json.loads(own or "{}"))}
-        return [{**item.__dict__, "private": paths[item.id] in private} for item in items]
 
     def facts_to_promote(self, catalog: Catalog, now: datetime, answers: Answers) -> list[Learned]:
         """The facts of conversations that the person wants to be remembered."""

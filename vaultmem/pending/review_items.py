@@ -267,15 +267,18 @@ class Review:
             if due.foreign and section_of(due, today.isoformat(), last):
                 day = (due.due or due.at).replace("T", " ")
                 text = f"needs your approval (from outside, due {day}): {words_of(due)}"
-                items.append(_item("approve", approval_id(due.id), text, place_of(due), due.title))
+                items.append(Item(
+                    approval_id(due.id), "review", text, source=place_of(due), title=due.title,
+                    rank=_RANK["approve"], private=due.private, asks=True,
+                ))  # fmt: skip
         for each in self._memories:
             id_ = approval_id(each.id)
             if each.is_procedural and each.is_foreign and not is_closed(self._answers, id_):
                 writer = each.text("agent") or "another source"
-                private = is_private(each.properties)
-                words = self._content(each) if len(items) < MOST or private else each.title
+                is_shown = len(items) < MOST or is_private(each.properties)
+                words = self._content(each) if is_shown else each.title
                 text = f"needs your approval (a preference from {writer}): {words}"
-                items.append(_item("approve", id_, text, each.path, each.title))
+                items.append(_item_of(each, "approve", id_, text))
         return items
 
     def _to_remember(self) -> list[Item]:
@@ -301,7 +304,7 @@ class Review:
             ids = sorted(by_path[other].id if other in by_path else other for other in others)
             id_ = item_id(memory.id, "\0".join([kind, *(ids if kind == "contradiction" else [])]))
             text = f"{each.get('said')}{_advice(kind, memory.id[:8], others)}"
-            items[kind].append(_item(kind, id_, text, memory.path, memory.title))
+            items[kind].append(_item_of(memory, kind, id_, text))
         return items
 
     def _to_complete(self) -> list[Item]:
@@ -321,8 +324,7 @@ class Review:
         for one in sorted(notices, key=lambda one: str(one["leaves"])):
             if memory := by_id.get(str(one["id"])):
                 text = f"leaves on {one['leaves']}; tick to keep it: {self._content(memory)}"
-                title = "" if is_private(memory.properties) else memory.title
-                items.append(_item("leaving", leaving_id(one), text, memory.path, title))
+                items.append(_item_of(memory, "leaving", leaving_id(one), text))
         return items
 
     def _proposals(self) -> list[Item]:
@@ -368,6 +370,14 @@ class Review:
 def _item(kind: str, id_: str, text: str, source: str = "", title: str = "") -> Item:
     asks = kind in (*_ASKED, "leaving")
     return Item(id_, "review", text, source=source, title=title, rank=_RANK[kind], asks=asks)
+
+
+def _item_of(memory: _Memory, kind: str, id_: str, text: str) -> Item:
+    """One about a memory; of what is private the page, which assistants read, has no title."""
+    private = is_private(memory.properties)
+    item = _item(kind, id_, text, memory.path, "" if private else memory.title)
+    item.private = private
+    return item
 
 
 def _summarize_many(items: list[Item], text: str) -> list[Item]:

@@ -55,6 +55,7 @@ class Item:
     repeat: str | None = None  # in words
     asks: bool = False  # only the person may answer it, and assistants do not see it
     scope: str = "global"  # who sees it; the page itself is the person's
+    private: bool = False  # it is of a private note, so no assistant does
     rank: int = 0  # what of one section and day comes first
     author: str = ""  # the assistant that wrote it; "" for the person
     memory: str = ""  # the id of the memory that it tells of
@@ -194,7 +195,7 @@ def _item_of(due: Due, section: str) -> Item:
     """As it stands on the page, which assistants read: of what is private only that it is there."""
     return Item(
         due.id, section, words_of(due), due.due or due.at, place_of(due), "" if due.private else due.title,
-        due.repeat or None, scope=due.scope, author=due.author, memory=due.memory,
+        due.repeat or None, scope=due.scope, private=due.private, author=due.author, memory=due.memory,
     )  # fmt: skip
 
 
@@ -210,7 +211,9 @@ def _completion_question(dues: Sequence[Due]) -> Item:
     what = words_of(due) if len(dues) == 1 else plural(len(dues), "task")
     text = f"mark tasks of this note done there, too, from now on? {what}"
     title = "" if due.private else due.title
-    return Item(completion_id(due.path), "review", text, None, place_of(due), title, rank=1)
+    return Item(
+        completion_id(due.path), "review", text, None, place_of(due), title, private=due.private, rank=1
+    )  # fmt: skip
 
 
 # --- How the page shows them
