@@ -209,6 +209,23 @@ def test_what_tells_something_else_of_the_same_takes_nothing_away(old: str, new:
     assert not may_contradict(old, new)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Project Atlas uses Postgres 14.", "Project Atlas uses Postgres 16."),
+        ("We run Node 18 in production.", "We run Node 20 in production."),
+        ("My office is in building 3.", "My office is in building 7."),
+    ],
+)
+def test_another_number_of_a_thing_may_be_a_change_and_is_left_to_the_person(
+    old: str, new: str
+) -> None:
+    assert may_contradict(old, new)
+    assert [each.kind for each in relations(new, [old])] == ["apart"]
+    assert not may_contradict("Sensor 2 is in the barn.", "Sensor 3 is in the barn.")
+    assert not may_contradict("Team 3 meets on Monday.", "Team 4 meets on Friday.")
+
+
 def test_who_is_called_so_has_that_name_and_of_several_it_is_true_of_each() -> None:
     called, named = "Anne's sister is called Marta", "Anne's sister's name is Marta"
     for old, new in (

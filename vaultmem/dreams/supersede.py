@@ -58,7 +58,7 @@ class _Pair:
     def __init__(
         self, old: str, new: str, similarity: float | None, looks: Mapping[str, float]
     ) -> None:
-        self._are_two = are_two = _are_two(old, new)
+        self._are_two = _are_two(old, new)
         self._texts = old, new, similarity
         is_aside = any(
             test(old, new)
@@ -70,7 +70,7 @@ class _Pair:
             )
         )
         is_aside = is_aside or _is_one_more(old, new, looks)
-        may_replace = not are_two and (looks["contradicts"] or not is_aside)
+        may_replace = looks["contradicts"] or not is_aside
         self.replaces = replacing(looks, _REPLACES) if may_replace else _NEVER
         self.contradicts = bool(looks["contradicts"])
 
