@@ -228,7 +228,7 @@ def test_what_is_ticked_and_typed_in_conflict_copies_comes_into_the_page(
     done = machine.refresh()
     assert set(machine.known) == {FEW[0].id, FEW[2].id}
     assert not copy.exists()
-    assert (file.parent / "archive" / name).read_bytes() == content
+    assert not list(file.parent.glob("archive/*")), "nothing of it is lost"
     assert done.problems == []
     notes = "said on both\nsaid here\nsaid there\n\n- [ ] mine\nabove\n"
     assert file.read_text("utf-8") == render([FEW[1]], "frontmatter", notes)
@@ -253,6 +253,23 @@ def test_a_tick_on_a_copy_in_the_moment_it_is_put_away_counts(
     monkeypatch.setattr(conflicts, "put_away", put_away)
     machine.refresh()
     assert set(machine.known) == {FEW[1].id}
+    assert "- [x] item 01" in (file.parent / "archive" / COPIES[2]).read_text("utf-8")
+
+
+def test_a_copy_with_words_that_the_page_does_not_have_is_archived(
+    machine: Machine, file: Path
+) -> None:
+    for number, (old, new) in enumerate([
+        ("item 01", "item 01, ask Ben first"),
+        ("generated: vaultmem\n", "generated: vaultmem\naliases: to do\n"),
+    ]):  # fmt: skip
+        machine.refresh()
+        copy = file.with_name(COPIES[number])
+        copy.write_text(file.read_text("utf-8").replace(old, new), "utf-8")
+        content = copy.read_bytes()
+        machine.refresh()
+        assert not copy.exists()
+        assert (file.parent / "archive" / copy.name).read_bytes() == content
 
 
 @pytest.mark.parametrize("manner", ["rename", "in place", "append"])

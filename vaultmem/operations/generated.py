@@ -118,15 +118,22 @@ def _replace_generated(path: str, data: bytes) -> Callable[[bytes], bytes]:
 
 
 def clear_copies(desk: MemoryStore, path: str) -> None:
-    """Archive the copies that sync programs have left beside it: they say nothing that is not known."""
-    put_away(desk, conflicts.named_after(desk.vault, path))
+    """Remove the copies that sync programs have left beside it: they say nothing that is not known."""
+    _clear(desk, conflicts.named_after(desk.vault, path), conflicts.clear)
 
 
 def put_away(desk: MemoryStore, paths: Iterable[str]) -> None:
     """Archive pages that were generated, and are not any more."""
+    _clear(desk, paths, lambda vault, path, folder, _: conflicts.put_away(vault, path, folder))
+
+
+def _clear(
+    desk: MemoryStore, paths: Iterable[str], clear: Callable[[str, str, str, bytes], object]
+) -> None:
     for path in paths:
         try:
-            if is_generated(files.content(f"{desk.vault}/{path}", _LONGEST_COPY)[0]):
-                conflicts.put_away(desk.vault, path, desk.folder)
+            data = files.content(f"{desk.vault}/{path}", _LONGEST_COPY)[0]
+            if is_generated(data):
+                clear(desk.vault, path, desk.folder, data)
         except (OSError, ValueError, VaultmemError) as error:  # the next job tries again
             log.warning("%s: %s", path, error)

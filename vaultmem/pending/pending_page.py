@@ -160,13 +160,18 @@ class Page:
         return _Copy(path, data, ticks.read(text))
 
     def _put_away(self, turn: _Turn, copies: Iterable[_Copy]) -> list[str]:
+        """Remove the copies of which the page has all by now, and archive the others."""
         problems = []
+        page = self._copy(self.path)
         for copy in copies:
             try:
-                target = conflicts.put_away(self.vault, copy.path, self._folder)
+                if turn.holds_all_of(copy.content, page.content if page else ticks.read("")):
+                    target = conflicts.clear(self.vault, copy.path, self._folder, copy.data)
+                else:
+                    target = conflicts.put_away(self.vault, copy.path, self._folder)
             except NoteNotFoundError:
                 continue  # the sync program was faster
-            late = self._copy(target)
+            late = self._copy(target) if target else None
             if late is not None and late.data != copy.data:  # answered while it was put away
                 turn.take(late.content)
                 turn.record_all()
@@ -220,6 +225,12 @@ class _Turn:
         if self.acks:
             self._record(dict(self.acks))
             self.recorded = dict(self.acks)
+
+    def holds_all_of(self, copy: Content, page: Content) -> bool:
+        """Whether nothing that a person did on a copy would be lost with it: its answers are recorded."""
+        is_noted = not ticks.missing_lines(page, copy.notes) and {*copy.front} <= {*page.front}
+        items = {item.id: item for item in self._items}
+        return is_noted and not any(ticks.typed_on(tick, items.get(tick.id)) for tick in copy.ticks)
 
     def left(self) -> list[Item]:
         """The items that were not answered."""

@@ -168,7 +168,7 @@ class Record:
         self.problem = problem
 
     def _put_copies_away(self) -> None:
-        """Copies of this machine's page that say nothing new any more go to the archive."""
+        """Copies of this machine's page that say nothing new any more go."""
         if self.ledger_only or self._pages is None:
             return
         try:

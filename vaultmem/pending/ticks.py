@@ -297,6 +297,13 @@ def stronger(one: Ack | None, other: Ack) -> Ack:
     return max(one, other, key=lambda ack: ack.until or "")
 
 
+def typed_on(tick: Tick, item: Item | None) -> str:
+    """What a person has typed into the line of an item, as far as that is known, but for when it comes back."""
+    if item is None or tick.state == SNOOZED:
+        return ""
+    return re.sub("|".join(map(re.escape, own_words(item))), "", tick.words).strip()
+
+
 def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
     """The day that a person typed; the one that we wrote is none, nor the day that a link to the note names."""
     own = day_and_time(item.due)[0] if item else ""

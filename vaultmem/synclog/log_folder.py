@@ -212,8 +212,8 @@ class LogFolder:
         write.change(self._vault, self.path, new_bytes, part=True)
 
     def put_copies_away(self) -> list[Page]:
-        """Move copies of this machine's page, and the page of all machines, to the archive; what was written into them
-        meanwhile. What they say must be kept elsewhere already."""
+        """Remove copies of this machine's page, and archive the page of all machines; what was written into them
+        meanwhile, which then are archived, too. What they say must be kept elsewhere already."""
         late, name, own = [], self.machine, self.path
         pages = dict(self.pages())
         for path in self._paths():
@@ -222,7 +222,11 @@ class LogFolder:
             is_copy = page is not None and (page.machine == name or not is_log)
             if path != own and (is_copy or conflict_original(path) == own):
                 target = conflicts.put_away(self._vault, path, self._memories)
-                late.append(self._read(target, "") or Page())
+                read_last = self._read(target, "")
+                if is_log and page is not None and read_last == page:
+                    os.unlink(f"{self._vault}/{target}")
+                else:
+                    late.append(read_last or Page())
                 self.forget_stats()
         return late
 

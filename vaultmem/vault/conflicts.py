@@ -242,5 +242,19 @@ def put_away(vault: str, path: str, folder: str) -> str:
     raise VaultmemError(f"{folder}/{ARCHIVE} has no place for {path}")
 
 
+def clear(vault: str, path: str, folder: str, data: bytes) -> str:
+    """Remove a copy that said this, all of which stands elsewhere. It goes through the archive: where it is there, if
+    something was written into it meanwhile."""
+    target = put_away(vault, path, folder)
+    try:
+        with open(f"{vault}/{target}", "rb") as file:
+            if file.read(len(data) + 1) != data:
+                return target
+        os.unlink(f"{vault}/{target}")
+    except OSError:  # another program has it
+        return target
+    return ""
+
+
 def _is_file(full: str) -> bool:
     return os.path.isfile(full) and not os.path.islink(full)
