@@ -53,8 +53,7 @@ if TYPE_CHECKING:
 MOST = 3  # single lines of a kind
 MOST_QUESTIONS = 2  # things from outside, from chats and of dreams that the page asks about at once
 _ASKED = ("approve", "remember", "proposals")  # kinds that only the person may answer
-# For the page; the others are chores.
-PERSONAL = ("vanished", HALTED, LOST, "complete", "leaving", *_ASKED)
+PERSONAL = ("vanished", HALTED, LOST, "complete", "leaving", *_ASKED)  # the others are chores
 MOST_PREFERENCES = 8
 _NOTICED = ("contradiction", "fading")  # findings for which a person may want to do something
 _KINDS = (*PERSONAL, *_NOTICED, "advice", *review_sources.KINDS, "inbox")
@@ -208,11 +207,11 @@ class Review:
     @cached_property
     def _kinds(self) -> dict[str, list[Item]]:
         """All that is to review and was not answered, by kind, the most urgent first."""
-        why = self._vanished
+        why, wall = self._vanished, self._context.now.replace(tzinfo=None)
         kinds = {
             "vanished": [_item("vanished", item_id("vanished", why), why)] if why else [],
             HALTED: self._from_jobs(HALTED, "; tick if that is right"), LOST: self._from_jobs(LOST),
-            "complete": self._to_complete(),
+            "complete": completion_questions(self._dues, self._answers, wall) if self._context.asks else [],
             "leaving": self._leaving(), "approve": self._to_approve(), "remember": self._to_remember(),
             **self._group_findings(), "proposals": self._proposals(), "advice": self._advice,
             **self._file_problems(), "inbox": self._inbox(),
@@ -306,12 +305,6 @@ class Review:
             text = f"{each.get('said')}{_advice(kind, memory.id[:8], others)}"
             items[kind].append(_item_of(memory, kind, id_, text))
         return items
-
-    def _to_complete(self) -> list[Item]:
-        if not self._context.asks:
-            return []
-        now = self._context.now.replace(tzinfo=None)
-        return completion_questions(self._dues, self._answers, now)
 
     def _from_jobs(self, kind: str, advice: str = "") -> list[Item]:
         mine = (one for one in self._findings if one.get("kind") == kind)
