@@ -7,9 +7,9 @@ import json
 import math
 import os
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from weakref import WeakKeyDictionary
 
 from vaultmem.adapter import Properties, Value
@@ -30,7 +30,7 @@ from vaultmem.text.sanitize import one_line
 from vaultmem.text.secrets import redact
 from vaultmem.text.similarity import content_hash, topic_words
 from vaultmem.text.times import seconds
-from vaultmem.text.values import EVERYBODY, in_turns
+from vaultmem.text.values import EVERYBODY, in_turns, value
 from vaultmem.vault import files
 
 if TYPE_CHECKING:
@@ -41,23 +41,50 @@ _READ = 65_536  # bytes of a note that are looked at
 _NOTES = f"SELECT n.id, f.path, f.hash, n.title, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL"
 
 
-class _Note(NamedTuple):
+@value
+class Note:
+    """A note of the memory folder as the catalog has it. To read its properties takes a while."""
+
     number: int  # in the catalog
     path: str
     hash: bytes
     title: str
     dialect: str
-    properties: str  # as JSON
+    raw: str  # its properties, as JSON
+    folder: str  # of the memories
+
+    @cached_property
+    def own(self) -> dict[str, Value]:
+        """Its properties in our spelling."""
+        return named(json.loads(self.raw))
 
     @property
-    def own(self) -> dict[str, Value]:
-        """Its properties; to read them takes its time."""
-        return named(json.loads(self.properties))
+    def id(self) -> str:
+        """Its id; "" for none."""
+        return self.text("id")
+
+    @property
+    def inner(self) -> str:
+        """Its path in the memory folder."""
+        return self.path[len(self.folder) + 1 :]
+
+    @property
+    def category(self) -> str:
+        """Where it is filed."""
+        return category_of(self.inner, self.own.get("category"))
+
+    def text(self, key: str) -> str:
+        """A property that is text; "" for none."""
+        text = self.own.get(key)
+        return text.strip() if isinstance(text, str) else ""
 
 
-def _notes(catalog: Catalog, folder: str, condition: str = "") -> Iterator[_Note]:
-    rows = catalog.db.execute(f"{_NOTES} {condition}", below(folder)).fetchall()
-    return map(_Note._make, rows)
+def notes(
+    catalog: Catalog, folder: str, condition: str = "", *values: str, place: str = ""
+) -> list[Note]:
+    """The notes of the memory folder, or of a place in it, that have properties and meet a condition in SQL."""
+    rows = catalog.db.execute(f"{_NOTES} {condition}", (*below(f"{folder}{place}"), *values))
+    return [Note(*(*row, folder)) for row in rows.fetchall()]
 
 
 def content(root: str, path: str, dialect: str) -> str:
@@ -81,7 +108,7 @@ _DOUBLED = 30.0  # days by which a memory is as good as newer, for each time its
 class _Scored(NamedTuple):
     score: float
     created: float
-    note: _Note
+    note: Note
     fact: Fact
 
 
@@ -90,12 +117,11 @@ def facts(context: Context, answers: item_answers.Answers, trust: str = CONNECTE
     private, replaced or ended, and from elsewhere only what the person approved. Who sees them is in their scope."""
     groups: defaultdict[tuple[str, str, str], list[_Scored]] = defaultdict(list)
     counts = use_counts(context)
-    for note in _notes(context.catalog, context.folder):
-        inner = note.path[len(context.folder) + 1 :]
-        if not _may_qualify(inner, note):
+    for note in notes(context.catalog, context.folder):
+        if not _may_qualify(note):
             continue  # most of them
         own = note.own
-        fact = _fact(context, inner, note.title, own, answers)
+        fact = _fact(context, note, answers)
         scope = fact and scope_for(fact["scope"], fact["author"], trust)
         if fact and scope:
             fact = {**fact, "scope": scope}
@@ -112,11 +138,11 @@ def facts(context: Context, answers: item_answers.Answers, trust: str = CONNECTE
     return chosen
 
 
-def _may_qualify(inner: str, note: _Note) -> bool:
+def _may_qualify(note: Note) -> bool:
     """Whether a memory may be about the person or a project, by what can be seen at once."""
-    if inner.startswith(f"{ENTRIES}/"):
+    if note.inner.startswith(f"{ENTRIES}/"):
         return False
-    words = f"{inner.partition('/')[0]} {note.properties.lower()}"
+    words = f"{note.inner.partition('/')[0]} {note.raw.lower()}"
     return is_about_person(note.title) or any(word in words for word in ("project", *OF_PERSON))
 
 
@@ -133,13 +159,10 @@ def uses_of(own: Properties, id_: str, counts: Mapping[str, int]) -> int:
     return max(0, uses) if isinstance(uses, int) else 0
 
 
-def _fact(
-    context: Context, inner: str, title: str, own: Properties, answers: item_answers.Answers
-) -> Fact | None:
+def _fact(context: Context, note: Note, answers: item_answers.Answers) -> Fact | None:
     """A memory as assistants see it; None for one that they do not."""
-    id_, project = str(own.get("id") or ""), own.get("project")
-    category = category_of(inner, own.get("category"))
-    project = project.strip() if isinstance(project, str) else ""
+    own, category, title = note.own, note.category, note.title
+    id_, project = str(own.get("id") or ""), note.text("project")
     if not id_ or is_private(own):
         return None
     if not (project or category in OF_PERSON or is_about_person(title)):
@@ -223,9 +246,9 @@ class _Known(NamedTuple):
 def learned_facts(catalog: Catalog, root: str, folder: str) -> list[Learned]:
     """All facts of conversations that are lasting, about the person and not private, the newest first."""
     every: list[Learned] = []
-    for note in _notes(catalog, f"{folder}/{ENTRIES}", _OF_CHATS):
+    for note in notes(catalog, folder, _OF_CHATS, place=f"/{ENTRIES}"):
         own = note.own
-        conversation, role = entry_of(note.path[len(folder) + 1 :], own)
+        conversation, role = entry_of(note.inner, own)
         id_ = str(own.get("id") or "")
         if not (conversation and id_) or role != MEMORY or is_private(own):
             continue
@@ -299,11 +322,11 @@ class _Near:
     def __init__(self, catalog: Catalog, root: str, folder: str) -> None:
         self.version = catalog.version()
         self._root = root
-        self._notes: list[_Note] = []
+        self._notes: list[Note] = []
         self._words: list[frozenset[str]] = []
         self._having: defaultdict[str, list[int]] = defaultdict(list)
-        for note in _notes(catalog, folder):
-            if not note.path.startswith(f"{folder}/{ENTRIES}/"):
+        for note in notes(catalog, folder):
+            if not note.inner.startswith(f"{ENTRIES}/"):
                 words = topic_words(note.title)
                 for word in words:
                     self._having[word].append(len(self._notes))

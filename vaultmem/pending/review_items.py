@@ -8,9 +8,8 @@ from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from itertools import chain
 
-from vaultmem.adapter import Value
 from vaultmem.errors import DamagedError
-from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
+from vaultmem.index.catalog import Catalog
 from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.light import TYPE_CHECKING, NamedTuple
@@ -28,8 +27,9 @@ from vaultmem.memories.item_answers import (
     leaving_id,
     proposal_id,
 )
-from vaultmem.notes.places import ENTRIES, INBOX, category_of, named
+from vaultmem.notes.places import ENTRIES, INBOX
 from vaultmem.pending import person_facts, review_sources
+from vaultmem.pending.person_facts import Note
 from vaultmem.reminders.due import Due
 from vaultmem.reminders.items import (
     DAYS,
@@ -68,9 +68,8 @@ _COUNTED = {
     "stray": "{} notes of the memory folder are in no folder of a category, and are left alone",
 }
 CHORES = "{} to look after: vaultmem review"
-_MEMORIES = f"""SELECT f.path, n.title, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL
-    AND (n.category IN ('inbox', 'preferences') OR n.properties LIKE '%procedural%'
-        OR f.path IN (SELECT value FROM json_each(?))) ORDER BY f.path"""  # noqa: S608 - own text
+_MEMORIES = """AND (n.category IN ('inbox', 'preferences') OR n.properties LIKE '%procedural%'
+    OR f.path IN (SELECT value FROM json_each(?))) ORDER BY f.path"""
 
 
 class Context(NamedTuple):
@@ -85,29 +84,15 @@ class Context(NamedTuple):
     asks: bool = True  # whether tasks that were done here are to be ticked in their notes
 
 
-class _Memory(NamedTuple):
-    id: str
-    path: str
-    title: str
-    category: str
-    dialect: str
-    properties: dict[str, Value]
+def _is_procedural(memory: Note) -> bool:
+    """Whether it says how to do something."""
+    is_said = memory.category == "preferences" or memory.text("memory_type") == "procedural"
+    return is_said and memory.category != INBOX
 
-    def text(self, key: str) -> str:
-        value = self.properties.get(key)
-        return value.strip() if isinstance(value, str) else ""
 
-    @property
-    def is_procedural(self) -> bool:
-        """Whether it says how to do something."""
-        if self.category == INBOX:
-            return False
-        return self.category == "preferences" or self.text("memory_type") == "procedural"
-
-    @property
-    def is_foreign(self) -> bool:
-        """Whether it comes from outside."""
-        return is_foreign(origin(self.properties))
+def _is_foreign(memory: Note) -> bool:
+    """Whether it comes from outside."""
+    return is_foreign(origin(memory.own))
 
 
 class Review:
@@ -161,33 +146,33 @@ class Review:
         assistants wrote, as far as the setting recall.trust has others read it. Of many the newest that are the
         person's own and the most used of all."""
         known = [
-            (each, "" if is_approved(each.id, self._answers) else origin(each.properties).writer)
+            (each, "" if is_approved(each.id, self._answers) else origin(each.own).writer)
             for each in self._memories
-            if each.is_procedural
+            if _is_procedural(each)
             and self._is_believed(each)
             and not is_closed(self._answers, _preference_id(each))
-            and not is_private(each.properties)
+            and not is_private(each.own)
             and not self._is_ended(each)
         ]
         known.sort(key=lambda pair: (pair[0].text("created_at"), pair[0].id), reverse=True)
         known.sort(key=lambda pair: bool(pair[1]))
         counts = person_facts.use_counts(self._context)
         used = sorted(
-            known, key=lambda pair: -person_facts.uses_of(pair[0].properties, pair[0].id, counts)
+            known, key=lambda pair: -person_facts.uses_of(pair[0].own, pair[0].id, counts)
         )
         shown = in_turns(known, used, key=lambda pair: pair[0].id)[:MOST_PREFERENCES]
         known = [pair for pair in known if pair in shown]
         return [
             Item(
                 _preference_id(each), "preferences", self._content(each), rank=number, author=author, memory=each.id,
-                known=person_facts.local_day(self._context, each.properties),
-                scope=person_facts.scope_for(scope_of(each.properties, memory=True), author, trust),
+                known=person_facts.local_day(self._context, each.own),
+                scope=person_facts.scope_for(scope_of(each.own, memory=True), author, trust),
             )
             for number, (each, author) in enumerate(known)
         ]  # fmt: skip
 
-    def _is_ended(self, memory: _Memory) -> bool:
-        ends = seconds(memory.properties.get("expires_at"))
+    def _is_ended(self, memory: Note) -> bool:
+        ends = seconds(memory.own.get("expires_at"))
         return ends is not None and ends <= self._context.now.timestamp()
 
     def answerable_ids(self) -> set[str]:
@@ -196,7 +181,7 @@ class Review:
         ids |= {approval_id(due.id) for due in self._dues}
         ids |= {completion_id(due.path) for due in self._dues}
         for each in self._memories:
-            ids |= {approval_id(each.id), _preference_id(each)} if each.is_procedural else set()
+            ids |= {approval_id(each.id), _preference_id(each)} if _is_procedural(each) else set()
         context = self._context
         learned = person_facts.learned_facts(context.catalog, context.vault, context.folder)
         ids |= {one.question for one in learned}
@@ -231,27 +216,20 @@ class Review:
             return []  # the next writer replaces the ledger
 
     @cached_property
-    def _memories(self) -> list[_Memory]:
+    def _memories(self) -> list[Note]:
         """Memories that live and have an id: those of the inbox, those of how to do things, and those with findings."""
-        folder = self._context.folder
-        wanted = json.dumps([each["subject"] for each in self._findings])
-        rows = self._context.catalog.db.execute(_MEMORIES, (*below(folder), wanted)).fetchall()
-        memories = []
-        for path, title, dialect, properties in rows:
-            own, inner = named(json.loads(properties)), path[len(folder) + 1 :]
-            id_ = own.get("id")
-            if isinstance(id_, str) and id_.strip() and not inner.startswith(f"{ENTRIES}/"):
-                category = category_of(inner, own.get("category"))
-                memories.append(_Memory(id_.strip(), path, title, category, dialect, own))
-        return memories
+        subjects = json.dumps([each["subject"] for each in self._findings])
+        context = self._context
+        every = person_facts.notes(context.catalog, context.folder, _MEMORIES, subjects)
+        return [one for one in every if one.id and not one.inner.startswith(f"{ENTRIES}/")]
 
-    def _is_believed(self, memory: _Memory) -> bool:
-        if memory.is_foreign:
+    def _is_believed(self, memory: Note) -> bool:
+        if _is_foreign(memory):
             return is_approved(memory.id, self._answers)
         return not is_refused(memory.id, self._answers)
 
-    def _content(self, memory: _Memory) -> str:
-        if is_private(memory.properties):
+    def _content(self, memory: Note) -> str:
+        if is_private(memory.own):
             return PRIVATE
         content = person_facts.content(self._context.vault, memory.path, memory.dialect)
         return content or memory.title
@@ -272,9 +250,9 @@ class Review:
                 ))  # fmt: skip
         for each in self._memories:
             id_ = approval_id(each.id)
-            if each.is_procedural and each.is_foreign and not is_closed(self._answers, id_):
+            if _is_procedural(each) and _is_foreign(each) and not is_closed(self._answers, id_):
                 writer = each.text("agent") or "another source"
-                is_shown = len(items) < MOST or is_private(each.properties)
+                is_shown = len(items) < MOST or is_private(each.own)
                 words = self._content(each) if is_shown else each.title
                 text = f"needs your approval (a preference from {writer}): {words}"
                 items.append(_item_of(each, "approve", id_, text))
@@ -348,7 +326,7 @@ class Review:
         """One line for what has been in the inbox since yesterday or longer; it comes back with the next one."""
         now = self._context.now
         days = [
-            (_day(each.properties.get("created_at"), now.tzinfo), each.id)
+            (_day(each.own.get("created_at"), now.tzinfo), each.id)
             for each in self._memories
             if each.category == INBOX
         ]
@@ -365,9 +343,9 @@ def _item(kind: str, id_: str, text: str, source: str = "", title: str = "") -> 
     return Item(id_, "review", text, source=source, title=title, rank=_RANK[kind], asks=asks)
 
 
-def _item_of(memory: _Memory, kind: str, id_: str, text: str) -> Item:
+def _item_of(memory: Note, kind: str, id_: str, text: str) -> Item:
     """One about a memory; of what is private the page, which assistants read, has no title."""
-    private = is_private(memory.properties)
+    private = is_private(memory.own)
     item = _item(kind, id_, text, memory.path, "" if private else memory.title)
     item.private = private
     return item
@@ -382,7 +360,7 @@ def _summarize_many(items: list[Item], text: str) -> list[Item]:
     return [Item(item_id(text, key), "review", text.format(f"{len(items):,}"), rank=rank)]
 
 
-def _preference_id(memory: _Memory) -> str:
+def _preference_id(memory: Note) -> str:
     return item_id(memory.id, "preference")
 
 
