@@ -12,7 +12,7 @@ from vaultmem.dreams.classify import due, is_plain, times_of
 from vaultmem.dreams.links import entries, link_to
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import DREAM
-from vaultmem.memories.draft import Draft, New, is_known, is_own
+from vaultmem.memories.draft import Draft, New, is_own
 from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.plugins import language
 from vaultmem.text.similarity import content_hash
@@ -26,14 +26,11 @@ STALE = 86400.0  # seconds after which a relative day is no longer today's
 LONGEST_DATED = 100_000  # characters; nobody notes days in what is longer
 
 
-def stale_days(draft: Draft, looked: set[str] | None = None) -> None:
+def stale_days(draft: Draft) -> None:
     """Write the day behind relative expressions in memories that are older than a day, unless edited since."""
-    looked = set() if looked is None else looked
     for memory in draft.memories():
         is_old = draft.view.now.timestamp() - memory.created > STALE
         if is_own(memory) or not is_old or _was_edited(memory) or memory.size > LONGEST_DATED:
-            continue
-        if is_known(memory, looked):
             continue
         content = draft.content(memory)
         dated = language().absolute(content, draft.written_at(memory))
@@ -68,17 +65,16 @@ class _Sentence(NamedTuple):
     moment: Moment
 
 
-def found_reminders(draft: Draft, looked: set[str] | None = None) -> None:
-    """Make reminders of future times that memories name, each once; `looked` has what was looked at before."""
-    looked = set() if looked is None else looked
+def found_reminders(draft: Draft) -> None:
+    """Make reminders of future times that memories name, each once."""
     everything = [*draft.memories(), *draft.view.archived()]
-    work = _Found(draft, looked)
+    work = _Found(draft)
     work.known |= {
         _what(memory, memory.properties, memory.hash)
         for memory in everything
         if memory.text("remind")
     }
-    open_ones = [memory for memory in draft.memories() if _is_open(memory, looked)]
+    open_ones = [memory for memory in draft.memories() if _is_open(memory)]
     for memory in open_ones:
         if memory.category == REMINDERS:
             work.complete(memory)
@@ -94,13 +90,12 @@ def found_reminders(draft: Draft, looked: set[str] | None = None) -> None:
                 work.set_end(memory, text)
     for memory, sentences in longer:  # after those that remind by themselves of the same
         work.make(memory, sentences)
-    looked |= set(map(repr, work.known))
 
 
 class _Found:
-    def __init__(self, draft: Draft, looked: set[str]) -> None:
+    def __init__(self, draft: Draft) -> None:
         self.known: set[_What] = set()
-        self._draft, self._looked = draft, looked
+        self._draft = draft
 
     def complete(self, memory: Memory) -> None:
         """A reminder that a person put into the folder does not say yet when."""
@@ -148,7 +143,7 @@ class _Found:
 
     def _is_there(self, new: New, what: _What) -> bool:
         """Whether it is known, or a longer memory reminds of it at the same time."""
-        if what in self.known or repr(what) in self._looked or self._draft.has_id(new.id):
+        if what in self.known or self._draft.has_id(new.id):
             return True
         return any(
             new.content.strip() in self._draft.content(memory)
@@ -157,10 +152,8 @@ class _Found:
         )
 
 
-def _is_open(memory: Memory, looked: set[str]) -> bool:
-    if is_own(memory) or any(key in memory.properties for key in ("remind", "due")):
-        return False
-    return not is_known(memory, looked)
+def _is_open(memory: Memory) -> bool:
+    return not (is_own(memory) or any(key in memory.properties for key in ("remind", "due")))
 
 
 def _what(memory: Memory, properties: Properties, own_hash: str) -> _What:

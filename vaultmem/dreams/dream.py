@@ -55,11 +55,12 @@ def dream(draft: Draft, level: int, options: Options) -> None:
     steps: list[Step] = [file_inbox]
     if level >= MEDIUM:
         steps += [supersede, partial(merge, trust=options.trust), resolve]
-    if level >= DEEP:
-        # Reminders before relative days get their date, in the words as they were written.
-        steps += [partial(found_reminders, looked=set()), partial(stale_days, looked=set())]
     _until_settled(draft, steps)
     if level >= DEEP:
+        # Reminders before relative days get their date, in the words as they were written.
+        found_reminders(draft)
+        stale_days(draft)
+        _until_settled(draft, steps)  # what has the same days now may say the same
         if options.sessions is not None:
             compress(draft, options.sessions)
         across(draft)

@@ -327,17 +327,6 @@ def restored(view: View, memory: Memory, why: str, **sets: Value) -> Change:
     return Change(RESTORE, memory.id, memory.path, target, own, None, memory.hash, why)
 
 
-# What dream need not read: what it wrote itself, and what it has read this night.
-
-
 def is_own(memory: Memory) -> bool:
     """Whether dream made this memory out of another one."""
     return memory.category == REMINDERS and memory.text("source") == DREAM
-
-
-def is_known(memory: Memory, looked: set[str]) -> bool:
-    """Whether it was looked at before as it is now; it is from now on."""
-    key = f"{memory.path} {memory.hash}"
-    known = key in looked
-    looked.add(key)
-    return known
