@@ -44,19 +44,16 @@ def counts(ledger: Ledger, id_: str = "") -> dict[str, ReadCount]:
 
 def add(ledger: Ledger, stored: Mapping[str, int], now: float, by: str = "") -> dict[str, int]:
     """Count a read of each memory by somebody; `stored` gives what its file says. The counts of now, by id."""
-    known: dict[str, ReadCount] = {}
+    numbers: dict[str, int] = {}
     with ledger.writing(now) as db:
         for memory, of_file in stored.items():
             before = _read_count(db, memory, now)
             shares = _shares(db, memory, before.number)
             shares[EARLIER] = shares.get(EARLIER, 0) + max(0, of_file - before.number)
             shares[HERE] = shares.get(HERE, 0) + 1
-            times = (*before.times, now)[-TIMES:]
-            known[memory] = ReadCount(sum(shares.values()), now, times)
-            _put(db, memory, known[memory])
-            _share_out(db, memory, shares, now)
+            numbers[memory] = _keep_count(db, memory, before, shares, now)
             _note_recall(db, memory, by, now)
-    return {memory: count.number for memory, count in known.items()}
+    return numbers
 
 
 def use(ledger: Ledger, recalled: Mapping[str, float], now: float) -> None:
@@ -64,10 +61,8 @@ def use(ledger: Ledger, recalled: Mapping[str, float], now: float) -> None:
     with ledger.writing(now) as db:
         for memory, at in recalled.items():
             before = _read_count(db, memory, at)
-            times = tuple(sorted({*before.times, at})[-TIMES:])
             shares = _shares(db, memory, before.number) or {HERE: 1}
-            _put(db, memory, ReadCount(sum(shares.values()), max(before.last, at), times))
-            _share_out(db, memory, shares, at)
+            _keep_count(db, memory, before, shares, at)
 
 
 # Of the reads of a memory, how many each machine has counted: the shares, which together are the count.
@@ -102,11 +97,7 @@ def take_shares(ledger: Ledger, heard: Iterable[Share], now: float) -> None:
             numbers = _shares(db, one.id, before.number)
             if one.number <= numbers.get(one.machine, 0):
                 continue
-            numbers[one.machine] = one.number
-            times = tuple(sorted({*before.times, one.last})[-TIMES:])
-            last = max(before.last, one.last)
-            _put(db, one.id, ReadCount(sum(numbers.values()), last, times))
-            _share_out(db, one.id, {one.machine: one.number}, one.last)
+            _keep_count(db, one.id, before, {**numbers, one.machine: one.number}, one.last)
 
 
 def _shares(db: sqlite3.Connection, memory: str, number: int) -> dict[str, int]:
@@ -117,14 +108,21 @@ def _shares(db: sqlite3.Connection, memory: str, number: int) -> dict[str, int]:
     )
 
 
-def _share_out(db: sqlite3.Connection, memory: str, numbers: Mapping[str, int], at: float) -> None:
-    values = [(memory, machine, number, at) for machine, number in numbers.items() if number]
+def _keep_count(
+    db: sqlite3.Connection, memory: str, before: ReadCount, shares: Mapping[str, int], at: float
+) -> int:
+    """Write the shares of a memory down after a read at that time, and their sum, which it returns."""
+    number, last = sum(shares.values()), max(before.last, at)
+    times = json.dumps(sorted({*before.times, at})[-TIMES:])
+    db.execute("INSERT OR REPLACE INTO reads VALUES (?, ?, ?, ?)", (memory, number, last, times))
+    values = [(memory, machine, share, at) for machine, share in shares.items() if share]
     db.executemany(
         "INSERT INTO counted VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
         " last = CASE WHEN excluded.number > number THEN excluded.last ELSE last END,"
         " number = max(number, excluded.number)",
         values,
     )
+    return number
 
 
 # Who recalled a memory, on which day and how often: the last days alone.
@@ -209,11 +207,6 @@ def leave_undone(ledger: Ledger, rows: Iterable[tuple[str, str, str]], now: floa
 def _read_count(db: sqlite3.Connection, memory: str, at: float) -> ReadCount:
     row = db.execute("SELECT id, count, last, times FROM reads WHERE id = ?", (memory,)).fetchone()
     return _count(row)[1] if row else ReadCount(0, at, ())
-
-
-def _put(db: sqlite3.Connection, memory: str, one: ReadCount) -> None:
-    values = (memory, one.number, one.last, json.dumps(one.times))
-    db.execute("INSERT OR REPLACE INTO reads VALUES (?, ?, ?, ?)", values)
 
 
 def _count(row: tuple[object, ...]) -> tuple[str, ReadCount]:
