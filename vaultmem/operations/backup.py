@@ -11,7 +11,7 @@ The index is not in it, nor the notes: the one is built again, the others are fi
 from __future__ import annotations
 
 import contextlib
-import fnmatch
+import glob
 import hashlib
 import json
 import os
@@ -130,11 +130,7 @@ def _collect(state: State, memory_folder: str, scratch: str) -> None:
     # What waits for the history is copied before it: in both it counts once, and between them it would be lost.
     _copy_all(state.folder, STATE_FILES, f"{scratch}/state")
     _copy_all(memory_folder, VAULT_FILES, f"{scratch}/vault")
-    shared = {
-        "tokens.json": f"{paths.state_root()}/tokens.json",
-        "config.yaml": paths.config_file(),
-    }
-    for name, source in shared.items():
+    for name, source in _shared_files().items():
         _copy(source, f"{scratch}/shared/{name}")
     paths.make_private(f"{scratch}/state")
     if os.path.exists(ledger := state.path(LEDGER)):
@@ -148,13 +144,17 @@ def _collect(state: State, memory_folder: str, scratch: str) -> None:
         os.chmod(bundle, 0o600)
 
 
+def _shared_files() -> dict[str, str]:
+    return {
+        "tokens.json": f"{paths.state_root()}/tokens.json",
+        "config.yaml": paths.config_file(),
+    }
+
+
 def _copy_all(source: str, patterns: tuple[str, ...], target: str) -> None:
     for pattern in patterns:
-        folder, _, names = pattern.rpartition("/")
-        place = os.path.join(source, folder)
-        for name in sorted(os.listdir(place)) if os.path.isdir(place) else ():
-            if fnmatch.fnmatchcase(name, names):
-                _copy(os.path.join(place, name), os.path.join(target, folder, name))
+        for name in sorted(glob.glob(pattern, root_dir=source)):
+            _copy(os.path.join(source, name), os.path.join(target, name))
 
 
 def _copy(source: str, target: str) -> None:
@@ -227,13 +227,9 @@ def _fill(source: str, target: str, vault: str) -> None:
 
 
 def _fill_shared(source: str) -> None:
-    places = {
-        "tokens.json": paths.state_root(),
-        "config.yaml": os.path.dirname(paths.config_file()),
-    }
-    for name, folder in places.items():
-        if os.path.exists(f"{source}/{name}") and not os.path.lexists(f"{folder}/{name}"):
-            _copy(f"{source}/{name}", f"{folder}/{name}")
+    for name, target in _shared_files().items():
+        if os.path.exists(f"{source}/{name}") and not os.path.lexists(target):
+            _copy(f"{source}/{name}", target)
 
 
 # --- small parts
