@@ -235,7 +235,7 @@ class _Seen:
                 self._memories[made_of] = memory
         self._taken = taken_hashes(session.desk.ledger)
         self._now: set[str] = set()
-        self._texts: list[tuple[tuple[int, ...], str]] = []  # what comes in now, and its sketch
+        self._texts: list[tuple[bytes, str]] = []  # what comes in now, and its sketch
 
     def part(self, text: str) -> Part | None:
         """What a text is known for, if it is."""

@@ -209,8 +209,8 @@ class Collection:
 
     def at(self, path: str) -> Memory | None:
         """The memory at a path of the vault, alive or archived."""
-        known = self._snapshot.by_path
-        return known.get(path) or known.get(self._names.paths.get(fold(path), ""))
+        now = self._snapshot
+        return now.at(path) or now.at(self._names.paths.get(fold(path), ""))
 
     def titled(self, title: str) -> Memory | None:
         """The one that lives with this title."""
@@ -220,7 +220,7 @@ class Collection:
         """Those that live with this content, see text.similarity.content_hash."""
         return list(self._snapshot.by_hash.get(hash, ()))
 
-    def like(self, sketch: Sequence[int], least: float = 0.7) -> list[Memory]:
+    def like(self, sketch: bytes, least: float) -> list[Memory]:
         """Those that live whose content resembles this one, the likest first, see text.similarity.sketch."""
         if not sketch:
             return []
@@ -314,10 +314,10 @@ class Collection:
         return changed
 
     def _changed(self, path: str, old: Stored | None, new: Stored | None) -> None:
-        """Work out the next moment from this one where that is easy, else when it is asked for."""
-        if self._now is not None:
-            was, now = (each.memory if each else None for each in (old, new))
-            self._now = self._now.with_one(path, was, now)
+        """Bring what follows from the files up to date where that is easy, else work it out when it is asked for."""
+        was, now = (each.memory if each else None for each in (old, new))
+        if self._now is not None and not self._now.take_in(path, was, now):
+            self._now = None
 
     def _is_unlisted(self, path: str) -> bool:
         return any(each.folder and path.startswith(f"{each.path}/") for each in self._walked)

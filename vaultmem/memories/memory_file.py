@@ -289,7 +289,7 @@ def _row(stored: Stored) -> tuple[object, ...]:
     memory = stored.memory
     text = None
     if memory is not None:
-        fields = [bytes(memory.sketch).hex(), *(getattr(memory, name) for name in _FIELDS)]
+        fields = [memory.sketch.hex(), *(getattr(memory, name) for name in _FIELDS)]
         text = json.dumps(fields, separators=(",", ":"))
     return (*stored[:6], stored.trouble, text)
 
@@ -317,5 +317,5 @@ def _memory(path: str, mtime: float, sketched: str, *fields: Any) -> Memory:
     category = sys.intern(category)
     return Memory(
         path, id_, title_of(path), category, phase_of(category), sys.intern(scope), tuple(tags), created, updated,
-        properties, hash_, begin, tuple(bytes.fromhex(sketched)), size, archived, adopted, tuple(links), mtime,
+        properties, hash_, begin, bytes.fromhex(sketched), size, archived, adopted, tuple(links), mtime,
     )  # fmt: skip

@@ -54,7 +54,7 @@ class Memory(NamedTuple):
     properties: Properties  # by our spelling of the keys; those of a person among them
     hash: str  # SHA-256 of the content, see text.similarity.content_hash
     opening: str  # see text.similarity.opening
-    sketch: tuple[int, ...]  # see text.similarity.sketch
+    sketch: bytes  # see text.similarity.sketch
     size: int  # characters of content
     archived: bool = False
     adopted: bool = True  # False: a person's file that has no id yet

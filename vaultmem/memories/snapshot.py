@@ -9,17 +9,11 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from operator import attrgetter
 
-from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.memory_file import Stored, fold, provisional, title_of
 from vaultmem.memories.model import Memory
 from vaultmem.text.similarity import SIZE, resemblance
 from vaultmem.text.values import lazy
 from vaultmem.vault.conflicts import Places, conflicts, doubtful
-
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    T = TypeVar("T")
 
 _COPY = 0.9  # resemblance from which "Plan 2.md" is a copy of the "Plan.md" beside it
 _SUSPECT = lazy(r" (?:\([0-9]{1,2}\)|[0-9]{1,2})\.md$|-[^/]*\.md$|onflict[^/]*$", re.IGNORECASE)
@@ -74,53 +68,35 @@ _path = attrgetter("path")
 
 
 class Snapshot:
-    """All that follows from the files, each part worked out when it is first asked for."""
+    """All that follows from the files, each part worked out when it is first asked for. Its lists never change."""
 
     def __init__(self, names: Names, suspects: Iterable[str]) -> None:
         self._names = names
         self._files = names.files
         self._suspects = sorted(suspects)
 
-    def with_one(self, path: str, old: Memory | None, new: Memory | None) -> Snapshot | None:
-        """The next moment, when one file has changed and that changes nothing of others; else None. This one ends."""
+    def take_in(self, path: str, old: Memory | None, new: Memory | None) -> bool:
+        """Take in one file that has changed, where that changes nothing of others; False where all is to be worked out
+        anew."""
         if self._bears_on_copies(path) or not (self._is_simple(old) and self._is_simple(new)):
-            return None
+            return False
+        if old is None and new is None:
+            return True  # no memory
         if old is not None:
             self.ids.discard(old.id)
         if new is not None:
             if new.id in self.ids:
-                return None
+                return False
             self.ids.add(new.id)
-        is_archived = any(each is not None and each.archived for each in (old, new))
-        made = Snapshot(self._names, ())
-        made.__dict__ |= self.__dict__
-        made.__dict__.pop("_memories", None)
-        if is_archived:
-            made.__dict__["archived"] = _with(self.archived, path, new)
+        known = self.__dict__
+        if any(each is not None and each.archived for each in (old, new)):
+            known["archived"] = _with(self.archived, path, new)
         else:
-            self._bring_up_to_date(made, path, old, new)
-        if "by_path" in self.__dict__:
-            _put(self.by_path, path, new)
-        return made
-
-    def _bring_up_to_date(
-        self, made: Snapshot, path: str, old: Memory | None, new: Memory | None
-    ) -> None:
-        live, contested = self._living
-        made.__dict__["_living"] = _with(live, path, new), contested
-        if "sketches" in self.__dict__:
-            at = bisect_left(live, path, key=_path) * SIZE
-            self.sketches[at : at + SIZE * (old is not None)] = _sketch(new) if new else b""
-        if "by_hash" in self.__dict__:
-            for each in (old, new):
-                if each is not None:
-                    same = self.by_hash.get(each.hash, [])
-                    _put(self.by_hash, each.hash, _with(same, path, new if each is new else None) or None)  # fmt: skip
-        title = fold(title_of(path))
-        if self._names.titles[title] + (new is None) == 1 and "by_title" in self.__dict__:
-            _put(self.by_title, title, new)
-        else:
-            made.__dict__.pop("by_title", None)
+            live, contested = self._living
+            known["_living"] = _with(live, path, new), contested
+        for name in ("_memories", "by_title", "by_hash", "sketches"):
+            known.pop(name, None)
+        return True
 
     def _is_simple(self, memory: Memory | None) -> bool:
         return memory is None or (memory.adopted and memory.id not in self._living[1])
@@ -139,13 +115,16 @@ class Snapshot:
 
     @cached_property
     def ids(self) -> set[str]:
-        """All ids; handed on from one moment to the next."""
+        """All ids."""
         return {memory.id for memory in (*self.live, *self.archived)}
 
-    @cached_property
-    def by_path(self) -> dict[str, Memory]:
-        """All of them, alive or archived."""
-        return {memory.path: memory for memory in (*self.archived, *self.live)}
+    def at(self, path: str) -> Memory | None:
+        """The memory at a path, alive or archived."""
+        for memories in (self.live, self.archived):
+            place = bisect_left(memories, path, key=_path)
+            if memories[place : place + 1] and memories[place].path == path:
+                return memories[place]
+        return None
 
     @cached_property
     def copies(self) -> dict[str, str | None]:
@@ -213,29 +192,18 @@ class Snapshot:
         return results
 
     @cached_property
-    def sketches(self) -> bytearray:
+    def sketches(self) -> bytes:
         """The sketches of those that live, one behind the other; SIZE zeros for what has none."""
-        return bytearray(b"".join(map(_sketch, self.live)))
+        return b"".join([memory.sketch or bytes(SIZE) for memory in self.live])
 
     def _spelling(self, path: str) -> str | None:
         return path if path in self._files else self._names.paths.get(fold(path))
-
-
-def _sketch(memory: Memory) -> bytes:
-    return bytes(memory.sketch or SIZE)
 
 
 def _with(memories: list[Memory], path: str, new: Memory | None) -> list[Memory]:
     at = bisect_left(memories, path, key=_path)
     is_there = at < len(memories) and memories[at].path == path
     return [*memories[:at], *([new] if new else ()), *memories[at + is_there :]]
-
-
-def _put(known: dict[str, T], key: str, new: T | None) -> None:
-    if new is None:
-        known.pop(key, None)
-    else:
-        known[key] = new
 
 
 def _is_copy(one: Memory, other: Memory) -> bool:

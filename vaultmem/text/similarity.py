@@ -8,7 +8,7 @@ enough for ten thousand of them to be held and compared one by one.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from operator import eq
@@ -80,21 +80,21 @@ def shingles(content: str) -> frozenset[int]:
     return frozenset(map(crc32, _runs(content)))
 
 
-def sketch(content: str) -> tuple[int, ...]:
-    """What resemblance() and bands() need of a content: 32 numbers below 256; () of an empty one."""
+def sketch(content: str) -> bytes:
+    """What resemblance() and bands() need of a content: 32 bytes; none of an empty one."""
     lowest = [_MASK] * SIZE
     for run in set(_runs(content)):
         mixed = crc32(run) * _MIX & _MASK
         place = mixed >> 59
         lowest[place] = min(lowest[place], mixed)
     if lowest.count(_MASK) == SIZE:
-        return ()
-    return tuple(
+        return b""
+    return bytes(
         [(low >> 24) % _BITS if low != _MASK else _lent(lowest, n) for n, low in enumerate(lowest)]
     )
 
 
-def resemblance(one: Sequence[int], other: Sequence[int]) -> float:
+def resemblance(one: bytes, other: bytes) -> float:
     """The estimated share of their shingles that two contents have in common, from 0.0 to 1.0; its
     standard error is below 0.09."""
     if not one or not other:
@@ -103,16 +103,14 @@ def resemblance(one: Sequence[int], other: Sequence[int]) -> float:
     return max(0.0, (equal / SIZE - 1 / _BITS) / (1 - 1 / _BITS))
 
 
-def resembling(row: bytes | bytearray, sketch: Sequence[int], least: float) -> list[int]:
+def resembling(row: bytes, sketch: bytes, least: float) -> list[int]:
     """Which of the sketches in a row, SIZE bytes each one behind the other, resemble one so much or nearly so. Of
     two numbers that are exclusive-ored, the bytes that are equal become 0: counting those takes a hundredth of a
     second for a hundred thousand sketches, and comparing them one by one half a second."""
     if not row:
         return []
     wanted = int(SIZE * (least * (1 - 1 / _BITS) + 1 / _BITS))  # values that must be equal
-    both = int.from_bytes(row, "little") ^ int.from_bytes(
-        bytes(sketch) * (len(row) // SIZE), "little"
-    )
+    both = int.from_bytes(row, "little") ^ int.from_bytes(sketch * (len(row) // SIZE), "little")
     differing = both.to_bytes(len(row), "little")
     starts = range(0, len(row), SIZE)
     return [at // SIZE for at in starts if differing.count(0, at, at + SIZE) >= wanted]
@@ -125,7 +123,7 @@ def jaccard(one: str, other: str) -> float:
     return shared / (len(a) + len(b) - shared) if shared else 0.0
 
 
-def bands(sketch: Sequence[int]) -> tuple[int, ...]:
+def bands(sketch: bytes) -> tuple[int, ...]:
     """Keys of which similar contents share one: those with a Jaccard of 0.7 in more than 95 of 100 cases,
     unrelated ones in 1 of 1,000."""
     if not sketch:
