@@ -15,7 +15,7 @@ from tests.agent_run import until
 from vaultmem.agent import memories as reminders
 from vaultmem.agent.memories import Reminders
 from vaultmem.errors import VaultmemError
-from vaultmem.pending.pending import Refreshed
+from vaultmem.pending.pending_page import Refreshed
 from vaultmem.reminders.alarms import Planned
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -44,7 +44,7 @@ class Scene:
         self.looked += 1
         if self.page_fails:
             raise VaultmemError("the page cannot be written")
-        return Refreshed(written=False, answered=0, problems=[])
+        return Refreshed(written=False, acks={}, problems=[])
 
     def notify(self, _: object, now: datetime, _vanished: str) -> Planned:
         if self.fails:

@@ -18,7 +18,8 @@ from vaultmem.errors import VaultmemError
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING, TypedDict
 from vaultmem.pending.desk import Desk
-from vaultmem.pending.pending import Pending, Refreshed
+from vaultmem.pending.pending import Pending
+from vaultmem.pending.pending_page import Refreshed
 from vaultmem.schedule import LocalZone
 
 if TYPE_CHECKING:
@@ -257,7 +258,7 @@ class Reminders(threading.Thread):
             try:
                 refreshed = pending.refresh(vault.searcher().catalog, now, vanished)
             except VaultmemError as error:  # whatever is wrong with the page, notify of what is due
-                refreshed = Refreshed(written=False, answered=0, problems=[str(error)])
+                refreshed = Refreshed(written=False, acks={}, problems=[str(error)])
             planned = pending.notify(vault.searcher().catalog, now, vanished)
         for problem in set(refreshed.problems) - set(self._problems):
             log.warning("%s", problem)

@@ -84,7 +84,7 @@ def notify(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
         return report
     problem = waiting.notifier.problem
     return {
-        **report, "page": waiting.path or None, "written": refreshed.written, "answered": refreshed.answered,
+        **report, "page": waiting.path or None, "written": refreshed.written, "answered": len(refreshed.acks),
         "unsettled": waiting.unsettled, "troubles": [*refreshed.problems, *([problem] if problem else [])],
     }  # fmt: skip
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
 
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.item_answers import (
     DONE,
     SNOOZED,
@@ -22,7 +22,7 @@ from vaultmem.memories.item_answers import (
 )
 from vaultmem.notes.places import page_path
 from vaultmem.pending import listing, person_facts
-from vaultmem.pending.pending_page import Page
+from vaultmem.pending.pending_page import Page, Refreshed
 from vaultmem.pending.person_facts import Learned
 from vaultmem.pending.record import open_record, union
 from vaultmem.pending.review_items import Context, Review
@@ -50,14 +50,6 @@ FORGET_EVERY = 3600.0  # seconds
 ROUNDS = 3  # what is answered on the page can bring something else onto it
 EACH = 1_000_000  # lines of a file, where nothing has to be put together
 YOU = "you"
-
-
-class Refreshed(NamedTuple):
-    """What a refresh of the page did."""
-
-    written: bool
-    answered: int  # how many answers the page had
-    problems: list[str]
 
 
 class PendingAt:
@@ -192,19 +184,20 @@ class Pending:
     def refresh(self, catalog: Catalog, now: datetime, vanished: str = "") -> Refreshed:
         """Take the answers from the page, and write it if it has to say something else."""
         with self._writing:
-            written, answered, problems = False, 0, list[str]()
+            so_far = Refreshed(False, {}, [])
             self.check_vault(vanished)
             self._follow_renames(catalog, now)
             for _ in range(ROUNDS if self.page is not None and not self.record.ledger_only else 0):
                 done = self._refresh_page(catalog, now, vanished)
-                written, answered = written or done.written, answered + done.answered
-                problems = list(dict.fromkeys([*problems, *done.problems]))
-                if not done.answered:
+                problems = list(dict.fromkeys([*so_far.problems, *done.problems]))
+                written, acks = so_far.written or done.written, so_far.acks | done.acks
+                so_far = Refreshed(written, acks, problems)
+                if not done.acks:
                     break
             self._notice_reopened(catalog, now)
             current = self._answerable_ids(catalog, now, vanished)
-            problems += self.record.settle(current, now.timestamp())
-            return Refreshed(written, answered, problems)
+            problems = self.record.settle(current, now.timestamp())
+            return so_far._replace(problems=[*so_far.problems, *problems])
 
     def check_vault(self, vanished: str) -> None:
         """Leave nothing behind in what may be an empty mount point; answers are in the ledger."""
@@ -235,7 +228,7 @@ class Pending:
         if done.written:
             page = files.read(self.vault, self.path).text
             self._count_uses((item.memory for item in listed if f"{item.id}\n" in page), now)
-        return Refreshed(done.written, len(done.acks), done.problems)
+        return done
 
     def _as_answers(
         self, acks: Mapping[str, Ack], now: datetime, texts: Mapping[str, str]
