@@ -300,7 +300,7 @@ def nearest(name: str, known: Collection[str]) -> str:
 
 def _typing_errors(wanted: str, name: str) -> int | None:
     """How many there are between the two; None for two different names."""
-    from vaultmem.dreams.links import edits  # only where something went wrong
+    from vaultmem.text.similarity import edits  # only where something went wrong
 
     if name.endswith(f"_{wanted}"):
         return 0

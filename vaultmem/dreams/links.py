@@ -76,24 +76,6 @@ class Names:
         return self._targets[name]
 
 
-def edits(one: str, other: str, most: int) -> int | None:
-    """How many letters are left out, added, changed or swapped with the next; None beyond `most`."""
-    if abs(len(one) - len(other)) > most:
-        return None
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, 1):
-        earlier, before, row = before, row, [i]
-        for j, wanted in enumerate(other, 1):
-            best = min(before[j] + 1, row[-1] + 1, before[j - 1] + (letter != wanted))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
-                best = min(best, earlier[j - 2] + 1)
-            row.append(best)
-        if min(row) > most:
-            return None
-    return row[-1] if row[-1] <= most else None
-
-
 def link_to(memory: Memory) -> str:
     """How a memory is linked to; both editors understand it."""
     return f"[[{memory.title}]]"

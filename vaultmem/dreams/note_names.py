@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
-from vaultmem.dreams.links import edits
 from vaultmem.dreams.short_texts import form, words
 from vaultmem.light import NamedTuple
 from vaultmem.plugins import language
+from vaultmem.text.similarity import edits
 
 MOST_WORDS = 6
 SHORTEST_CJK, LONGEST_CJK = 4, 12  # shorter ones are mostly ordinary words, or parts of longer ones

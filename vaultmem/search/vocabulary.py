@@ -130,10 +130,13 @@ class Vocabulary:
         """Indexed words one letter away from an unknown one (two letters for long words)."""
         if len(token) < MIN_CORRECTED or token in rank.STOP_WORDS or not token.isalpha():
             return []
+        from vaultmem.text.similarity import edits  # most words are known
+
         distance = 2 if len(token) > 6 else 1
         nearest: list[str] = []
         for word in self._near_spellings(token, distance):
-            if (count := edits(word, token, distance)) < distance:
+            count = edits(word, token, distance)
+            if count is not None and count < distance:
                 distance, nearest = count, []
             nearest += [word] if count == distance else []
         return nearest[:5]
@@ -149,21 +152,3 @@ class Vocabulary:
                     counts[word] = counts.get(word, 0) + count
         near = (word for word in counts if len({*word} - letters) <= distance)
         return sorted(near, key=lambda word: (-counts[word], word))
-
-
-def edits(a: str, b: str, limit: int) -> int:
-    """Letters to change, add, drop or swap to get from a to b; limit + 1 when it is more."""
-    if abs(len(a) - len(b)) > limit:
-        return limit + 1
-    before: list[int] = []
-    row = list(range(len(b) + 1))
-    for i, x in enumerate(a, start=1):
-        last, before, row = before, row, [i]
-        for j, y in enumerate(b, start=1):
-            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (x != y))
-            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
-                cost = min(cost, last[j - 2] + 1)
-            row.append(cost)
-        if min(row) > limit:
-            return limit + 1
-    return row[-1]
