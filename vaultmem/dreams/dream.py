@@ -19,6 +19,7 @@ from vaultmem.light import NamedTuple
 from vaultmem.memories.access import CONNECTED
 from vaultmem.memories.draft import Draft
 from vaultmem.memories.model import CAN_BE_REINFORCED, CATEGORIES, INBOX, REMINDERS, Memory
+from vaultmem.notes.places import phase_of
 from vaultmem.text.times import format_duration, seconds, stamp
 from vaultmem.text.values import plural
 
@@ -104,7 +105,7 @@ def write_reinforced(draft: Draft) -> None:
     """Write `last_reinforced_at` into files that have lost it, to an edit on another machine or to a sync conflict."""
     for memory in draft.memories():
         known = draft.view.reinforced(memory)
-        in_file = seconds(memory.properties.get("last_reinforced_at")) or 0.0
+        in_file = memory.reinforced or 0.0
         has_lost = (seconds(known) or 0.0) > in_file and memory.decay_policy in CAN_BE_REINFORCED
         if has_lost and draft.may(memory):
             draft.set(memory, "reinforced", last_reinforced_at=known)
@@ -145,8 +146,7 @@ def decay(draft: Draft, options: Options = DEFAULT) -> None:
         read = draft.view.last_read(memory) if ages else None
         if draft.reads(memory) and read is None:
             continue
-        reinforced = seconds(memory.properties.get("last_reinforced_at"))
-        since = max(memory.created, memory.updated, reinforced or 0.0, read or 0.0)
+        since = max(memory.created, memory.updated, memory.reinforced or 0.0, read or 0.0)
         if draft.is_over(memory, since + options.threshold, "decay"):
             age = (now - since) / 86400
             limit = format_duration(options.threshold)
@@ -278,4 +278,4 @@ def _required_properties(memory: Memory, category: str) -> dict[str, Value]:
         "updated_at": stamp(memory.updated),
     }
     lacking = {key: value for key, value in defaults.items() if own.get(key) in (None, "")}
-    return {"phase": INBOX if category == INBOX else "organized", "category": category, **lacking}
+    return {"phase": phase_of(category), "category": category, **lacking}

@@ -16,7 +16,7 @@ from vaultmem.memories.draft import Draft, Finding
 from vaultmem.memories.model import INBOX, Memory
 from vaultmem.notes.places import KEYS
 from vaultmem.progress import counted
-from vaultmem.text.times import seconds, stamp
+from vaultmem.text.times import stamp
 from vaultmem.text.values import plural
 
 MERGED = "merged"  # the kind of what is sets
@@ -131,7 +131,6 @@ def _properties(draft: Draft, survivor: Memory, other: Memory) -> dict[str, Valu
     is_same_writer = is_of_one_writer(*both)
     names = (other.title, *_texts(other, "aliases")) if is_same_writer else ()
     ratings = [each.importance for each in both if each.importance is not None]
-    reinforced = [seconds(each.properties.get("last_reinforced_at")) for each in both]
     ends = [each.expires for each in both]
     sets: dict[str, Value] = {
         "tags": _together(survivor.tags, other.tags),
@@ -140,7 +139,7 @@ def _properties(draft: Draft, survivor: Memory, other: Memory) -> dict[str, Valu
         "created_at": stamp(min(each.created for each in both)),
         "access_count": sum(map(draft.reads, both)) or None,
         "importance": max(ratings, default=None),
-        "last_reinforced_at": _latest(reinforced),
+        "last_reinforced_at": _latest([each.reinforced for each in both]),
     }
     if other.decay_policy == "stable" != survivor.decay_policy:
         sets["decay_policy"] = "stable"

@@ -21,7 +21,7 @@ from vaultmem.errors import VaultmemError
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import SCOPE
 from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, POLICIES, MemoryRecord
-from vaultmem.notes.places import ARCHIVE, is_kept_free, portable
+from vaultmem.notes.places import ARCHIVE, is_kept_free, phase_of, portable
 from vaultmem.text.times import seconds, stamp
 
 Json = dict[str, object]
@@ -318,7 +318,7 @@ def from_memory_cli(result: Json) -> Exchanged:
     if not SCOPE.fullmatch(scope):
         raise VaultmemError(f"its scope {scope[:40]!r} is none")
     properties: dict[str, Value] = {
-        "phase": INBOX if category == INBOX else "organized",
+        "phase": phase_of(category),
         "category": category,
         "scope": scope,
         "tags": [_NO_TAG.sub("-", tag.strip().removeprefix("#")) for tag in _texts(fields, "tags")],

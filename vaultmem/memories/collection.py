@@ -113,8 +113,6 @@ def _nearest(name: str, live: Iterable[Memory]) -> list[str]:
     return [title for _, title in sorted(scored)[:3]]
 
 
-# A file written in the same tick of the file system's clock as it was read may have been written twice in it.
-_TICK_NS = 20_000_000
 _LONGEST_KEPT = 4_096  # bytes
 _TEXTS_KEPT = 4_096
 
@@ -330,7 +328,7 @@ class Collection:
         if stored is None:
             self._again.add(entry.path)
             return False
-        if abs(time.time_ns() - entry.mtime_ns) < _TICK_NS:
+        if abs(time.time_ns() - entry.mtime_ns) < files.TICK_NS:
             self._again.add(entry.path)
         else:
             self._again.discard(entry.path)

@@ -9,7 +9,8 @@ from vaultmem.adapter import Properties, Value
 from vaultmem.light import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
 from vaultmem.memories.access import DREAM
 from vaultmem.memories.model import ARCHIVE as ARCHIVE_FOLDER
-from vaultmem.memories.model import INBOX, REMINDERS, Memory, category_of, link_targets
+from vaultmem.memories.model import REMINDERS, Memory, category_of, link_targets
+from vaultmem.notes.places import phase_of
 from vaultmem.text.similarity import content_hash, opening, sketch
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_path
@@ -222,8 +223,7 @@ class Draft:
         state = self._state(memory, why)
         if state.action == EDIT:
             state.action = MOVE
-        phase = "inbox" if category == INBOX else "organized"
-        self.set(memory, why, phase=phase, category=category)
+        self.set(memory, why, phase=phase_of(category), category=category)
 
     def archive(self, memory: Memory, by: str, why: str, replaced_by: str | None = None) -> None:
         """Move it to the archive; it takes along the category that so far only its folder may have told."""

@@ -21,7 +21,7 @@ from vaultmem.memories.conversation import (
     folder_of,
     is_away,
 )
-from vaultmem.memories.memory_file import compact
+from vaultmem.memories.memory_file import compact, readable_id
 from vaultmem.notes import pages
 from vaultmem.notes.places import ENTRIES, file_name, is_our_page
 from vaultmem.text.times import seconds
@@ -30,8 +30,6 @@ from vaultmem.vault.conflicts import Places, conflicts
 from vaultmem.vault.walk import Entry as File
 from vaultmem.vault.walk import Look, Trouble, walk
 
-_TICK_NS = 20_000_000  # in one tick of the file system's clock a file may be written twice
-_LONGEST_ID = 200
 MOST_VAULTS = 4  # whose entries are remembered
 _TURN = {USER: 0, ASSISTANT: 1, MEMORY: 2, SUMMARY: 3}  # of what was written at the same time
 _NO_ID = (
@@ -127,7 +125,7 @@ class ConversationFiles:
         stat = (file.size, file.mtime_ns, file.inode)
         before = self._known.pop(file.path, None)
         read = before if before and before.stat == stat else self._read(file, name, stat)
-        if read is before or abs(time.time_ns() - file.mtime_ns) > _TICK_NS:
+        if read is before or abs(time.time_ns() - file.mtime_ns) > vault.TICK_NS:
             self._known[file.path] = read
         return read
 
@@ -142,9 +140,8 @@ class ConversationFiles:
         inner = file.path[len(self.place) + len(name) + 2 :]
         inner = f"{ENTRIES}/{name}/{inner}"
         conversation, role = entry_of(inner, own)
-        value = own.get("id")
-        id_ = "" if isinstance(value, (bool, list, dict)) or value is None else str(value).strip()
-        if not id_ or len(id_) > _LONGEST_ID:
+        id_ = readable_id(own.get("id"))
+        if not id_:
             return _Read(stat, None, _NO_ID)
         if not role:
             return _Read(stat, None, "it lies in no folder of turns, facts or summaries")

@@ -16,6 +16,7 @@ from vaultmem.errors import StateError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory, link_targets
 from vaultmem.notes import pages, places
+from vaultmem.notes.places import phase_of
 from vaultmem.paths import keep_private, make_private
 from vaultmem.text.similarity import content_hash, opening, sketch
 from vaultmem.text.times import seconds
@@ -98,7 +99,7 @@ class Reader:
     def _memory(self, path: str, mtime: float, page: pages.Page) -> Memory | None:
         inner = path[len(self.folder) + 1 :]
         top = inner.partition("/")[0]
-        value = _id(page.properties.get("id"))
+        value = readable_id(page.properties.get("id"))
         if value is None and top != places.ARCHIVE and top not in places.CATEGORIES:
             return None  # a person may keep other things in the memory folder
         properties = compact(page.properties)
@@ -141,11 +142,6 @@ def title_of(path: str) -> str:
     return name[:-3] if name[-3:].lower() == ".md" else name
 
 
-def phase_of(category: str) -> str:
-    """The phase of a memory in a category."""
-    return "inbox" if category == places.INBOX else "organized"
-
-
 def fold(text: str) -> str:
     """Titles and paths that are equal folded are one."""
     return nfc(text).lower()
@@ -180,7 +176,7 @@ def _content(handle: int, entry: Entry) -> tuple[bytes, bytes] | None:
         os.close(handle)
 
 
-def _id(given_id: Value) -> str | None:
+def readable_id(given_id: Value) -> str | None:
     """The id in a property; a number that a person wrote counts as its digits."""
     if isinstance(given_id, bool) or not isinstance(given_id, (str, int)):
         return None

@@ -88,6 +88,11 @@ class Memory(NamedTuple):
         return seconds(self.properties.get("expires_at"))
 
     @property
+    def reinforced(self) -> float | None:
+        """When its decay was reset last, by its file."""
+        return seconds(self.properties.get("last_reinforced_at"))
+
+    @property
     def stored_reads(self) -> int:
         """How often it was read, by its file; the ledger may have more."""
         raw = self.properties.get("access_count")

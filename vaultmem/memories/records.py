@@ -10,7 +10,7 @@ from vaultmem.ledger.reads import ReadCount
 from vaultmem.light import NamedTuple
 from vaultmem.memories import model
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory, MemoryRecord
-from vaultmem.text.times import seconds, stamp
+from vaultmem.text.times import stamp
 from vaultmem.text.values import lazy
 
 
@@ -57,8 +57,7 @@ def confidence(
 ) -> float:
     """How sure it still is, by its policy. With `fsrs`, reads and edits count as reviews."""
     policy = memory.decay_policy
-    reinforced = seconds(memory.properties.get("last_reinforced_at"))
-    aging = model.Aging(policy, memory.created, reinforced, memory.updated, memory.id)
+    aging = model.Aging(policy, memory.created, memory.reinforced, memory.updated, memory.id)
     if policy != model.FSRS:
         return aging.confidence(now, half_life)
     known = reads.get(memory.id)
@@ -67,8 +66,7 @@ def confidence(
 
 def record(memory: Memory, content: str, known: Known) -> MemoryRecord:
     """All of a memory."""
-    expires = memory.expires
-    reinforced = seconds(memory.properties.get("last_reinforced_at"))
+    expires, reinforced = memory.expires, memory.reinforced
     result: MemoryRecord = {
         "id": memory.id, "content": content.rstrip("\n"), "title": memory.title, "path": memory.path,
         "agent": memory.text("agent"), "personality": memory.text("personality"),

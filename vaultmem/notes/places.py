@@ -45,6 +45,11 @@ def in_conversation(path: str, folder: str) -> bool:
     return path.startswith(f"{folder}/{ENTRIES}/")
 
 
+def phase_of(category: str) -> str:
+    """The phase of a memory in a category."""
+    return "inbox" if category == INBOX else "organized"
+
+
 def file_name(path: str) -> str:
     """The name of a note's file, by which links lead to it."""
     return path.rpartition("/")[2].removesuffix(".md")

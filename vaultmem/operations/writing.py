@@ -20,6 +20,7 @@ from vaultmem.memories.model import DEFAULT_SCOPE, INBOX, PASSING, REMINDERS, Me
 from vaultmem.memories.records import is_visible_to
 from vaultmem.memories.reports import header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
+from vaultmem.notes.places import phase_of
 from vaultmem.plugins import language
 from vaultmem.text import secrets, similarity, titles
 from vaultmem.text.sanitize import quote_text
@@ -156,7 +157,7 @@ def new_memory(
     now = stamp(session.now)
     properties: dict[str, Value] = {
         "id": session.desk.new_id(),
-        "phase": "inbox" if category == INBOX else "organized",
+        "phase": phase_of(category),
         "category": category,
         "scope": params.scope() or DEFAULT_SCOPE,
     }

@@ -13,6 +13,7 @@ from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.item_answers import (
     DONE,
     SNOOZED,
+    YOU,
     Answer,
     Answers,
     halted_id,
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 FORGET_EVERY = 3600.0  # seconds
 ROUNDS = 3  # what is answered on the page can bring something else onto it
 EACH = 1_000_000  # lines of a file, where nothing has to be put together
-YOU = "you"
 
 
 class PendingAt:

@@ -58,7 +58,6 @@ ALONE, TOGETHER = 86_400.0, 300.0  # seconds between two writes for nothing but 
 _MOST_PAGES = 200
 _MOST_READS = 2_000  # memories on a page, those that were read last
 _LONGEST = 4_000_000  # bytes of a page that are read
-_TICK_NS = 20_000_000  # a file may be written twice in one tick of the file system's clock
 _Stat = tuple[int, int, int]
 
 
@@ -96,7 +95,7 @@ class LogFolder:
         stats = {path: _stat(f"{self._vault}/{path}") for path in self._paths()}
         there = {path: stat for path, stat in stats.items() if stat is not None}
         if there != {path: stat for path, (stat, _) in self._read_at.items()}:
-            latest, recent = stamp(clock.seconds() + BELIEVED), time.time_ns() - _TICK_NS
+            latest, recent = stamp(clock.seconds() + BELIEVED), time.time_ns() - files.TICK_NS
             pages = {path: self._page(path, stat, latest) for path, stat in there.items()}
             self._found = [Found(path, page) for path, page in pages.items() if page is not None]
             self._read_at = {

@@ -85,6 +85,7 @@ class Inside:
 
 # A file may change twice within one tick of the file system's clock, which is two seconds on FAT.
 SETTLED_NS = 2_000_000_000
+TICK_NS = 20_000_000  # in one tick of the file system's clock a file may be written twice
 CAP = 4_000_000  # bytes of one note that are read for the index
 _SETTINGS_CAP = 1_000_000
 _TRIES = 3
