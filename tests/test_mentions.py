@@ -19,8 +19,6 @@ from vaultmem.notes.dialects import logseq_names, obsidian_names, spans_of_menti
         ("rust", "trust rust2 rusté", 0),
         ("кот", "котлета кот", 1),
         ("小熊猫", "动物园里的小熊猫很可爱", 1),
-        ("高", "高高", 2),
-        ("カレー", "美味しいカレーです", 1),
         ("학교", "우리학교에서", 1),
         ("C++", "use C++, not C", 1),
         ("Café", "cafe\u0301 CAFÉ", 2),

@@ -51,14 +51,11 @@ def said(id_: str, state: str = "done", until: str = "") -> dict[str, Answer]:
         ("2026-11-21", "overdue"),
         ("2026-11-08T09:00", "overdue"),
         ("2026-11-07T23:59", "older"),
-        ("1999-01-01T09:00", "older"),
         ("2026-11-22", "today"),
-        ("2026-11-22T09:00", "today"),
         ("2026-11-22T23:59", "today"),
         ("2026-11-23", "soon"),
         ("2026-11-29T23:59", "soon"),
         ("2026-11-30", None),
-        ("9999-12-31", None),
         ("", None),
     ],
 )
@@ -113,7 +110,6 @@ def test_tasks_done_here_and_open_in_their_note_are_asked_about_once_for_all() -
         ("2026-11-22T18:00", "2026-11-22T18:00"),
         ("2026-11-22T09:59", "2026-11-23"),
         ("2026-11-22", "2026-11-23"),
-        ("2020-01-01", "2026-11-23"),
     ],
 )
 def test_a_snooze_ends_in_the_future(given: str | None, until: str) -> None:

@@ -26,13 +26,10 @@ UNIT = st.floats(0, 1)
 
 SALIENT = [
     ("Anne lives in Lisbon", NAMED),
-    ("the weather is nice", 0.0),
     ("ok", 0.0),
     ("She said hello", 0.0),
     ("We met on Friday", COUNTED),
-    ("it took three hours", COUNTED),
     ("I prefer tabs", PREFERENCE),
-    ("my favorite is the green one", PREFERENCE),
     ("I always lock the door", PREFERENCE),
     ("deploy with `make ship` from main", TECHNICAL),
     ("the parse_args function raises ValueError twice", COUNTED + TECHNICAL + NAMED),
@@ -41,9 +38,6 @@ SALIENT = [
     ("今天天气不错", COUNTED),
     ("小王的生日是五月三日", NAMED + COUNTED),
     ("数据库连接池满了会死锁", TECHNICAL),
-    ("我讨厌语音消息", PREFERENCE),
-    ("天气不错", 0.0),
-    ("林悦住在成都", NAMED),
 ]
 
 
@@ -81,17 +75,13 @@ def test_the_threshold_lets_go_of_what_is_known_and_plain() -> None:
     ("text", "kind"),
     [
         ("I prefer tabs", "procedural"),
-        ("The user dislikes verbose logging", "procedural"),
         ("我更愿意坐高铁", "procedural"),
         ("Working on the parser right now", "working"),
         ("For this session, answer in French", "working"),
         ("正在调试登录页面", "working"),
-        ("本次会话只看文档", "working"),
         ("User is a backend engineer specializing in Python and PostgreSQL.", "semantic"),
-        ("Anne lives in Lisbon", "semantic"),
         ("Postgres supports JSONB", "semantic"),
         ("部署分支是 main", "semantic"),
-        ("长江位于中国", "semantic"),
         ("2024-01-20: Discussed database migration from MySQL to PostgreSQL.", "episodic"),
         ("User reported issue with Alembic autogenerate on enums.", "episodic"),
         ("昨天和小李聊了项目", "episodic"),

@@ -211,12 +211,9 @@ def test_no_bytes_break_a_page_or_what_it_says(junk: bytes, entries: Entries) ->
         f"- {ITEMS[0]} done 2026-13-22T10:00:00Z",
         f"- {ITEMS[0]} done 9999-11-22T10:00:00Z by you",
         f"- {ITEMS[0]} finished {AT} by you",
-        f"- {ITEMS[0]} done {AT} until tomorrow by you",
-        f"- vm-a done {AT} by you",
         f"- {ITEMS[0]} told {AT} x",
         f"- ../../etc/passwd read 3x, last {AT}",
         f"- {MEMORIES[0]} read ٣x, last {AT}",
-        f"- {MEMORIES[0]} read 1000000x, last {AT}",
         f"- {MEMORIES[0]} proposal open {AT}",
     ],
 )

@@ -39,7 +39,6 @@ def reading(folder: Path, data: bytes, cap: int = 1000) -> vault_module.Read:
         (b"a\n\nb\0c", "a\n\nb\ufffdc", "line 3: a NUL byte; is this a text?"),
         (b"\xed\xa0\x80", "\ufffd\ufffd\ufffd", "line 1: not valid UTF-8"),
         (b"x\xef\xbb\xbfy", "x\ufeffy", None),
-        (b"\xff", "\ufffd", "line 1: not valid UTF-8"),
     ],
 )
 def test_bytes_to_text(tmp_path: Path, data: bytes, text: str, trouble: str | None) -> None:
