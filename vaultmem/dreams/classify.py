@@ -255,7 +255,7 @@ def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
     names = [name for name, _ in guesses(verdict)]
     category = best(verdict)
     if category == REMINDERS:
-        moment = due(draft, memory, text)
+        moment = due(text, draft.written_at(memory), draft.view.now)
         is_timed = any(map(memory.properties.get, ("remind", "due")))
         is_timed = is_timed or bool(
             language().times(language().prose(text), draft.written_at(memory))
@@ -307,9 +307,8 @@ def is_plain(text: str) -> bool:
     return len(text) <= SHORT and text.strip().count("\n") < 2
 
 
-def due(draft: Draft, memory: Memory, text: str) -> Moment | None:
-    """When a text wants to remind, from the day it was written; None when that is over. Else the first time to come."""
-    now, since = draft.view.now, draft.written_at(memory)
+def due(text: str, since: datetime, now: datetime) -> Moment | None:
+    """When a text wants to remind that was written at `since`; None when that is over. Else the first time to come."""
     moment = language().reminder(text, since) or _to_come(text, since)
     if moment is not None and moment.repeat:
         if language().phrase(text, since).rest:

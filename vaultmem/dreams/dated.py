@@ -100,7 +100,8 @@ class _Found:
     def complete(self, memory: Memory) -> None:
         """A reminder that a person put into the folder does not say yet when."""
         text = self._draft.content(memory)
-        moment = due(self._draft, memory, text) if is_plain(text) else None
+        since, now = self._draft.written_at(memory), self._draft.view.now
+        moment = due(text, since, now) if is_plain(text) else None
         if moment is not None and self._draft.may(memory):
             self.known.add(_what(memory, times_of(moment), memory.hash))
             self._draft.set(memory, "its words say when", **times_of(moment))

@@ -17,7 +17,7 @@ from vaultmem.dreams.supersede import supersede
 from vaultmem.ledger.reads import Left
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import CONNECTED
-from vaultmem.memories.draft import Draft
+from vaultmem.memories.draft import Draft, undeleted
 from vaultmem.memories.model import CAN_BE_REINFORCED, CATEGORIES, INBOX, REMINDERS, Memory
 from vaultmem.notes.places import phase_of
 from vaultmem.text.times import format_duration, seconds, stamp
@@ -251,9 +251,7 @@ def _changes(
     if memory.text("deleted_at"):
         whys.append("taken out of the archive by hand")
         # `replaced_by` stays: a merged memory that comes back is not merged into that one again.
-        sets |= {"deleted_at": None, "by": None, "updated_at": stamp(now)}
-        if memory.expires is not None and memory.expires <= now:
-            sets["expires_at"] = None
+        sets |= undeleted(memory, now)
     elif left is not None and left.hash != memory.hash and _is_newer(memory, now):
         whys.append("edited by hand")
         sets["updated_at"] = stamp(min(memory.mtime, now))

@@ -315,15 +315,20 @@ def _moment(values: Properties, key: str, otherwise: float) -> float:
     return otherwise if result is None else result
 
 
+def undeleted(memory: Memory, now: float) -> dict[str, Value]:
+    """The properties that a memory of the archive loses when it comes back, and an end that is over."""
+    own: dict[str, Value] = {"deleted_at": None, "by": None, "updated_at": stamp(now)}
+    if memory.expires is not None and memory.expires <= now:
+        own["expires_at"] = None
+    return own
+
+
 def restored(view: View, memory: Memory, why: str, **sets: Value) -> Change:
     """An archived memory in its category's folder again. `replaced_by` stays: a merged one that comes back is not the
     same."""
     wanted = f"{view.folder}/{category_of('', memory.properties.get('category'))}/{memory.title}.md"
     target = free_path(wanted, memory.id, view.exists)
-    now = view.now.timestamp()
-    own: dict[str, Value] = {"deleted_at": None, "by": None, **sets, "updated_at": stamp(now)}
-    if memory.expires is not None and memory.expires <= now:
-        own["expires_at"] = None
+    own = {**undeleted(memory, view.now.timestamp()), **sets}
     return Change(RESTORE, memory.id, memory.path, target, own, None, memory.hash, why)
 
 

@@ -21,7 +21,6 @@ from vaultmem.memories.records import is_visible_to
 from vaultmem.memories.reports import header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.notes.places import phase_of
-from vaultmem.plugins import language
 from vaultmem.text import secrets, similarity, titles
 from vaultmem.text.sanitize import quote_text
 from vaultmem.text.times import stamp
@@ -170,7 +169,10 @@ def new_memory(
     if params.flag("everywhere"):
         properties["global"] = True
     if category == REMINDERS:
-        properties |= times or _times(session, content)
+        from vaultmem.dreams.classify import due, times_of  # few memories remind
+
+        moment = due(content, session.local_time, session.local_time)
+        properties |= times or (times_of(moment) if moment else {})
     properties["memory_type"] = params.text("memory_type") or short_texts.memory_type(content)
     policy = params.text("decay")
     if policy or properties["memory_type"] in PASSING:
@@ -184,16 +186,6 @@ def new_memory(
         value = secrets.title_without_marks(secrets.redact_with_kinds(value).text)
     value = titles.safe(value) if value else ""
     return New(str(properties["id"]), value, category, content, properties)
-
-
-def _times(session: Session, content: str) -> dict[str, Value]:
-    now = session.local_time
-    moment = language().reminder(content, now) or next(
-        (one for one in language().times(content, now) if one.repeat or one.when >= now), None
-    )
-    if moment is None or (moment.repeat and language().phrase(content, now).rest):
-        return {}
-    return {"remind": moment.iso(), **({"repeat": moment.repeat} if moment.repeat else {})}
 
 
 def _end(session: Session, params: Arguments) -> float:

@@ -277,7 +277,7 @@ def plan(session: Session, opinion: Opinion) -> Plan:
         why = f"{opinion.choice}: as you accepted"
         draft.move(memory, opinion.choice, why)
         if opinion.choice == REMINDERS and not memory.text("remind"):
-            moment = due(draft, memory, draft.content(memory))
+            moment = due(draft.content(memory), draft.written_at(memory), draft.view.now)
             draft.set(memory, why, **(times_of(moment) if moment else {}))
     made = draft.plan("review")
     if not made.changes:
