@@ -59,20 +59,13 @@ IngestReport = TypedDict("IngestReport", {
 class Piece(NamedTuple):
     """What is sent of one text: all of it, or one of several parts that are small enough."""
 
-    found: Found
-    text: str  # without secrets
+    found: Found  # without secrets; what names the text goes with its first part
     redacted: tuple[str, ...]
     is_first: bool
 
     def record(self) -> JsonObject:
-        """As the verb wants it. What names the text goes with its first part."""
-        document = self.found
-        names = document if self.is_first else document._replace(title="", aliases=(), links=())
-        return {
-            "path": document.path, "text": self.text, "title": names.title, "tags": list(document.tags),
-            "aliases": list(names.aliases), "links": list(names.links), "properties": _properties(document),
-            "day": document.day, "written": document.written,
-        }  # fmt: skip
+        """As the verb wants it."""
+        return {**self.found._asdict(), "properties": _properties(self.found)}
 
 
 def pieces(document: Found) -> Iterator[Piece]:
@@ -84,8 +77,8 @@ def pieces(document: Found) -> Iterator[Piece]:
         if end - at > _LONGEST_PART:
             gap = text.rfind("\n\n", at + _LONGEST_PART // 2, at + _LONGEST_PART)
             end = gap if gap > 0 else at + _LONGEST_PART
-        yield Piece(document, text[at:end], kinds if first else (), first)
-        at, first = end, False
+        yield Piece(document._replace(text=text[at:end]), kinds if first else (), first)
+        at, first, document = end, False, document._replace(title="", aliases=(), links=())
 
 
 def _properties(document: Found) -> dict[str, Value]:
