@@ -295,6 +295,15 @@ def test_preferences_are_those_a_person_has_filed_or_approved(
     assert "likes tea and 'code'" in page
 
 
+def test_a_question_about_a_private_memory_shows_nothing_of_it(
+    sight: Context, vault: Path, write: Write
+) -> None:
+    theirs = memory(write, "preferences/Divorce.md", "no calls", agent="mcp", private="true")
+    (item,) = [one for one in look(sight, vault) if one.id == approval_id(theirs)]
+    assert (item.private, item.title) == (True, "")
+    assert "calls" not in item.text
+
+
 def test_of_preferences_the_persons_own_come_first_and_trust_says_who_else_reads_the_others(
     sight: Context, vault: Path, write: Write
 ) -> None:
