@@ -17,7 +17,8 @@ from vaultmem.errors import DamagedError, StateError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import Catalog, spoken
 from vaultmem.search import cache
-from vaultmem.search.query import Filter, day_range
+from vaultmem.search.query import Filter
+from vaultmem.text.times import day_range
 from vaultmem.text.values import encodable
 
 

@@ -260,7 +260,7 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("search", {"query": "x", "semantic": 1}, '"semantic" must be true or false'),
     ("search", {"query": "x", "min-confidence": "high"}, '"min_confidence" must be a number'),
     ("search", {"query": "x", "group": "page"}, '"group" must be one of note, block'),
-    ("search", {"query": "x", "from": "yesterday"}, '"from" must be a day'),
+    ("search", {"query": "x", "from": "yesterdayish"}, '"from" must be a day'),
     ("search", {"query": " "}, "nothing to search for"),
     ("links", {}, '"note" is missing'),
     ("why", {"note": "Knee"}, '"query" is missing'),

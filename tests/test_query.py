@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vaultmem.errors import UsageError
 from vaultmem.search.query import (
     FILTERS,
     MAX_CHARS,
@@ -13,9 +14,11 @@ from vaultmem.search.query import (
     Filter,
     Query,
     Term,
-    day_range,
+    day_filter,
+    days,
     parse,
 )
+from vaultmem.text.times import day_range
 from vaultmem.text.values import encodable
 
 PARTS = st.sampled_from(
@@ -124,6 +127,43 @@ def test_days(day: object) -> None:
     assert day_range(iso) == (iso, iso)
     assert day_range(iso[:7]) == (iso[:7] + "-01", iso[:7] + "-31")
     assert day_range(iso[:4]) == (iso[:4] + "-01-01", iso[:4] + "-12-31")
+
+
+WORDS = {  # on Wednesday, 25 November 2026: looking back, and ahead where that is another day
+    "2026-02": ("2026-02-01", "2026-02-31"),
+    "yesterday": ("2026-11-24", "2026-11-24"),
+    "last week": ("2026-11-16", "2026-11-22"),
+    "this week": ("2026-11-23", "2026-11-29"),
+    "last month": ("2026-10-01", "2026-10-31"),
+    "this month": ("2026-11-01", "2026-11-30"),
+    "last year": ("2025-01-01", "2025-12-31"),
+    "next week": ("2026-11-30", "2026-12-06"),
+    "two weeks ago": ("2026-11-11", "2026-11-11"),
+    "上个月": ("2026-10-01", "2026-10-31"),
+    "下周": ("2026-11-30", "2026-12-06"),
+    "friday": ("2026-11-20", "2026-11-20", "2026-11-27"),
+    "5 December": ("2025-12-05", "2025-12-05", "2026-12-05"),
+    "7d": ("2026-11-18", "2026-11-18", "2026-12-02"),
+}
+
+
+@pytest.mark.parametrize("text", WORDS)
+def test_days_in_words(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VAULTMEM_NOW", "2026-11-25T10:00")
+    first, last, *ahead = WORDS[text]
+    assert days(text) == (first, last)
+    assert days(text, ahead=True) == (tuple(ahead * 2) or (first, last))
+    figures = text if text[:4].isdigit() else first
+    assert day_filter("from", text) == Filter("from", figures)
+    assert day_range(day_filter("to", text).value), "as an index reads it"
+
+
+@pytest.mark.parametrize(
+    "text", ["banana", "last banana", "every friday", "3/4", "friday lunch", "", "2026-13"]
+)
+def test_what_is_not_understood_as_days_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="must be a day, a month or a year"):
+        days(text)
 
 
 @pytest.mark.parametrize(

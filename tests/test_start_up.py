@@ -92,6 +92,23 @@ def test_a_keyword_search_imports_little(indexed: Path, words: tuple[str, ...]) 
 
 
 @pytest.mark.parametrize(
+    ("words", "reads_words"),
+    [
+        (("search", "knee", "--from", "2026-11", "--to", "2026-11-20"), False),
+        (("search", "knee", "--from", "last month"), True),
+        (("tasks", "--due", "2026"), False),
+        (("tasks", "--due", "next week"), True),
+    ],
+    ids=str,
+)
+def test_the_grammar_of_times_is_loaded_for_words_alone(
+    indexed: Path, words: tuple[str, ...], reads_words: bool
+) -> None:
+    modules = loaded(*words, "--format", "json", "--vault", str(indexed))
+    assert ("vaultmem_languages.when" in modules) == reads_words
+
+
+@pytest.mark.parametrize(
     "command", ["status", "tasks", "links Home", "backlinks Home", "unresolved", "sync --no-embed"]
 )
 def test_other_reading_commands_are_light(indexed: Path, command: str) -> None:

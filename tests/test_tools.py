@@ -87,7 +87,7 @@ def test_what_passes_fits_the_schema_by_the_book(data: st.DataObject, name: str)
         ("memory_search", {"query": "x", "limit": 0}, '"limit" must be from 1 to 1,000,000'),
         ("memory_search", {"query": "x", "tags": "a,b"}, '"tags" must be a list, not text'),
         ("memory_search", {"query": "x", "tags": ["a", 1]}, '"tags"[1] must be text, not a whole number'),
-        ("memory_search", {"query": "x", "from": "noon"}, "\"from\" must be a day, YYYY-MM-DD, YYYY-MM or YYYY, not 'noon'"),
+        ("memory_search", {"query": "x", "from": "someday"}, '"from" must be a day, a month or a year'),
         ("memory_search", {"query": "a\0b"}, '"query" holds U+0000, which is no letter'),
         ("memory_write", {"content": "x", "category": "poeple"}, "did you mean people?"),
         ("memory_recall", {"query": "x", "budget": 10**9}, '"budget" must be from 1 to 1,000,000'),

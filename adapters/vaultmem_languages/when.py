@@ -245,7 +245,7 @@ def moment_of(reading: Reading, now: datetime) -> Moment | None:
     all_day = not sense.at and sense.clock is None and not sense.part
     clock_alone = not sense.dated and not sense.at and not sense.repeat
     relative = (sense.relative or clock_alone) and not sense.repeat
-    return Moment(when, all_day, repeat, reading.start, reading.end, relative)
+    return Moment(when, all_day, repeat, reading.start, reading.end, relative, sense.grain)
 
 
 def _resolve(sense: Sense, now: datetime) -> tuple[datetime, str | None] | None:

@@ -198,6 +198,7 @@ class Moment(NamedTuple):
     start: int
     end: int
     relative: bool  # depends on the day it was written
+    grain: str = "day"  # or week, month, year: what is named, from its first day on
 
     def iso(self) -> str:
         """The moment as properties have it: 2026-11-22T09:00, or 2026-11-22 for a whole day."""

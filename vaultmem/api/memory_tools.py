@@ -36,7 +36,7 @@ from vaultmem.notes.places import in_conversation
 from vaultmem.pending.approving import attributions
 from vaultmem.recall.recall_text import block, entry, held_back_line, older_line
 from vaultmem.reminders.items import OLDER, WORDS
-from vaultmem.search.query import Ask, Filter, Hit
+from vaultmem.search.query import Ask, Filter, Hit, day_filter
 from vaultmem.search.snippet import MAX_BYTES
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import seconds
@@ -304,7 +304,7 @@ def _filters(call: Call, *, by_tag: bool) -> Iterator[Filter]:
         yield from (Filter("tag", tag.lstrip("#")) for tag in call.texts("tags") if tag.strip("# "))
     for name in ("scope", "phase", "category", "from", "to"):
         if value := call.text(name):
-            yield Filter(name, value)
+            yield (day_filter if name in ("from", "to") else Filter)(name, value)
 
 
 def _results(vault: Vault, call: Call, hits: list[tuple[Hit, float]]) -> Outcome:

@@ -46,7 +46,7 @@ TAGS = Param("tags", "its tags", kind="texts", metavar="T1,T2", known=f"{_TYPED}
 CATEGORY = Param("category", choices=f"{_MEMORY}CATEGORIES")
 MEMORY_TYPE = Param("memory_type", "episodic, semantic, procedural or working; guessed if left out", choices=f"{_MEMORY}TYPES")
 GLOBAL = flag("everywhere", "memories marked as global", spelling="global")
-FROM = Param("since", "notes of this day or later", kind="date", spelling="from", metavar="DAY")
+FROM = Param("since", "notes of this day or later, such as 2026-11, yesterday or last week", kind="date", spelling="from", metavar="DAY")
 TO = Param("until", "notes of this day or earlier", kind="date", spelling="to", metavar="DAY")
 COMPRESSED = flag("include_compressed", "also what a summary stands for")
 SINCE = Param("since", "a day or a time, also in words, or a span such as 2h", metavar="WHEN")
@@ -213,7 +213,7 @@ VERBS = {
             *(one.but(choices=one.known) for one in _narrow("phase", "category")),
             *_narrow("scope", "source", "agent", "personality", "project", "type"), GLOBAL,
             TAGS.but(help="memories that have all these tags"),
-            FROM.but(help="written on this day or later, such as 2026-11-22 or yesterday", kind="text"),
+            FROM.but(help="written on this day or later, such as 2026-11, yesterday or last week", kind="text"),
             TO.but(help="written on this day or earlier", kind="text"), LIMIT.but(default=100),
             Param("min_confidence", "leave out faded ones", kind="float", default=0.0, least=0, most=1),
             flag("deleted", "what is in the archive, instead"), COMPRESSED, VIEWER,

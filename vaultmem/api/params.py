@@ -251,11 +251,12 @@ def _check_text(where: str, schema: Schema, value: str) -> None:
     if unfit := _UNFIT.search(value):
         raise UsageError(f"{where} holds U+{ord(unfit[0]):04X}, which is no letter")
     if schema.get("pattern") == DATE and value:
-        from vaultmem.search.query import day_range  # few need it to start
+        from vaultmem.text.times import day_range  # few need it to start
 
         if day_range(value) is None:
-            wanted = "a day, YYYY-MM-DD, YYYY-MM or YYYY"
-            raise UsageError(f"{where} must be {wanted}, not {value[:_MOST_NAME]!r}")
+            from vaultmem.memories.arguments import days
+
+            days(value, spelled=where)
     if least is not None and len(value.strip()) < least:
         raise UsageError(f"{where} is empty" if least == 1 else f"{where} needs {least} characters")
     if most is not None and len(value) > most:

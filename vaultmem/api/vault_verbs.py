@@ -59,7 +59,7 @@ VERBS = {
         "open tasks with their dates", REMINDED,
         (
             flag("all", "also done and cancelled ones"),
-            Param("due", "only tasks dated up to this day (YYYY-MM-DD)", kind="date", metavar="DAY"),
+            Param("due", "only tasks dated up to this day, such as 2026-12-01, friday or next week", kind="date", metavar="DAY"),
             Param("path", "only in notes with this text in their path"),
         ),
         agent=True, command="reminder_views:tasks",

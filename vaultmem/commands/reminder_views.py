@@ -33,9 +33,9 @@ _STATES = {"done": "done", "drop": "dropped", "snooze": "snoozed"}
 
 def tasks(args: Namespace, output: Output) -> int:
     """List tasks, dated ones first."""
-    from vaultmem.search.query import day_range
+    from vaultmem.search.query import days
 
-    span = day_range(args.due) if args.due else None
+    span = days(args.due, ahead=True) if args.due else None
     path = (args.path or "").lower()
     with open_vault(args, output) as vault:
         rows = [

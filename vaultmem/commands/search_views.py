@@ -14,7 +14,7 @@ from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.memories.access import Viewer, viewer
 from vaultmem.memories.model import policy
 from vaultmem.output import Output
-from vaultmem.search.query import Answer, Ask, Filter, Hit
+from vaultmem.search.query import Answer, Ask, Filter, Hit, day_filter
 from vaultmem.text.values import RECORDS, TYPE_CHECKING, lazy
 
 if TYPE_CHECKING:
@@ -91,7 +91,9 @@ def _filters(args: Namespace) -> Iterator[Filter]:
     for tag in args.tags or ():
         if tag.strip():
             yield Filter("tag", tag.strip().lstrip("#"))
-    own = {"from": args.since, "to": args.until, **{name: getattr(args, name) for name in _FILTERS}}
+    spans = {"from": args.since, "to": args.until}
+    yield from (day_filter(name, value) for name, value in spans.items() if value)
+    own = {name: getattr(args, name) for name in _FILTERS}
     yield from (Filter(name, value) for name, value in own.items() if value)
     if args.everywhere:
         yield Filter("global", "1")

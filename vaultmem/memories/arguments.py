@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 
 from vaultmem import now as clock
-from vaultmem.adapter import JsonObject, Phrase, Value
+from vaultmem.adapter import JsonObject, Moment, Phrase, Value
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import SCOPE
-from vaultmem.text.times import moment
+from vaultmem.text.times import day_range, days_of_month, moment
 from vaultmem.text.values import lazy
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ MAX_TEXT = 160_000  # bytes; as JSON, each may become six
 MAX_FIELD = 200  # characters
 CONTROL = lazy(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _BLANKS = {9: " ", 10: " "}
+_SHOWN = 40  # characters of what is not understood
 _AHEAD = lazy(r"next|coming|下")  # no Friday of the past
 _NO_TAG = lazy(r"[\s,#\[\]\"']")
 
@@ -169,7 +170,7 @@ class Arguments:
         at = moment(text, now, ahead=ahead)
         if at is None:
             spoken = _spoken(text, now, ahead=ahead)
-            at = None if spoken is None else spoken.timestamp()
+            at = None if spoken is None else spoken.when.timestamp()
         if at is None and ahead:
             at = self._day_in_figures(name, now)
         if at is None:
@@ -192,36 +193,52 @@ class Arguments:
         when = moment.when.replace(hour=0, minute=0) if moment.all_day else moment.when
         return when.timestamp()
 
-    def day(self, name: str, now: datetime | None = None) -> str:
-        """A day as YYYY-MM-DD, in digits or in words ("yesterday", by `now` or the clock), or ""."""
+    def days(self, name: str, now: datetime) -> tuple[str, str]:
+        """The first and the last ISO day of what looks back to a day, a month or a year; "" for none."""
         text = self.text(name)
-        if not text:
-            return ""
-        try:
-            return date.fromisoformat(text).isoformat()
-        except ValueError:
-            spoken = _spoken(text, now or clock.local(), ahead=False)
-        if spoken is None:
-            raise UsageError(
-                f"{self.spelled(name)} must be a day such as 2026-11-22 or yesterday, not {text!r}"
-            )
-        return spoken.date().isoformat()
+        return days(text, now, spelled=self.spelled(name)) if text else ("", "")
 
 
-def _spoken(name: str, now: datetime, *, ahead: bool) -> datetime | None:
+def days(
+    text: str, now: datetime | None = None, *, ahead: bool = False, spelled: str = ""
+) -> tuple[str, str]:
+    """The first and the last ISO day of 2026-11, last week or 7d. Raises UsageError where that is not understood."""
+    if span := day_range(text):
+        return span
+    now = now or clock.local()
+    at = moment(text, now, ahead=ahead)
+    if at is not None:
+        return (str(datetime.fromtimestamp(at, now.tzinfo).date()),) * 2
+    meant = _spoken(text, now, ahead=ahead)
+    if meant is None:
+        raise UsageError(
+            f"{spelled} must be a day, a month or a year, in digits (2026-11-22, 2026-11, 2026) or in words such as "
+            f"last week, not {text[:_SHOWN]!r}"
+        )
+    first = meant.when.date()
+    last = first
+    if meant.grain == "week":
+        last += timedelta(6 - first.weekday())
+    elif meant.grain in ("month", "year"):
+        month = 12 if meant.grain == "year" else first.month
+        last = first.replace(month=month, day=days_of_month(first.year, month))
+    return str(first), str(last)
+
+
+def _spoken(name: str, now: datetime, *, ahead: bool) -> Moment | None:
     """The moment that words mean, if they are one expression of time and nothing else; a whole day is its beginning.
     Looking back, a "Friday" is the last one."""
     meant = _expression(name, now)
-    if meant is None or ahead or meant <= now:
+    if meant is None or ahead or meant.when <= now:
         return meant
     earlier = [(f"last {name}", now)]
     if _expression(name, now - timedelta(1)) == meant and not _AHEAD.search(name.lower()):
         earlier += [(name, now - timedelta(days)) for days in (7, 366)]
     past = (_expression(text, day) for text, day in earlier)
-    return next((at for at in past if at is not None and at <= now), meant)
+    return next((at for at in past if at is not None and at.when <= now), meant)
 
 
-def _expression(text: str, now: datetime) -> datetime | None:
+def _expression(text: str, now: datetime) -> Moment | None:
     from vaultmem.plugins import language  # most of what is asked has no words for times in it
 
     for phrase in (text, f"at {text}", f"in {text}"):  # what answers to "when?"
@@ -233,7 +250,9 @@ def _expression(text: str, now: datetime) -> datetime | None:
     else:
         return None
     at = times[0].when
-    return at.replace(hour=0, minute=0, second=0, microsecond=0) if times[0].all_day else at
+    if times[0].all_day:
+        at = at.replace(hour=0, minute=0, second=0, microsecond=0)
+    return times[0]._replace(when=at)
 
 
 def which_day(phrase: Phrase) -> str:

@@ -89,7 +89,7 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
     wanted = Wanted(
         {name: value for name, value in fields.items() if value},
         params.flag("everywhere"), params.tags(),
-        params.day("since", session.local_time), params.day("until", session.local_time),
+        params.days("since", session.local_time)[0], params.days("until", session.local_time)[1],
         params.number("min_confidence"),
         params.flag("include_compressed") or params.flag("deleted"),
         tuple(params.text("words").lower().split()),

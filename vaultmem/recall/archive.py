@@ -13,6 +13,7 @@ from vaultmem.notes.places import category_of, file_name
 from vaultmem.search import query as language
 from vaultmem.search import snippet
 from vaultmem.search.query import Ask, Hit
+from vaultmem.text.times import day_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -137,7 +138,7 @@ def _passes(one: Filter, hit: Hit) -> bool:
         return wanted in (hit.path if one.field == "path" else hit.title).lower()
     if one.field == "category":
         return hit.category == wanted
-    span, day = language.day_range(one.value), hit.day or ""
+    span, day = day_range(one.value), hit.day or ""
     if span and one.field in ("before", "after", "from", "to"):
         first, last = span
         held = {"before": day < first, "after": day > last, "from": day >= first, "to": day <= last}

@@ -14,6 +14,7 @@ from vaultmem.memories import access, model
 from vaultmem.notes.places import CHAT, ENTRIES, RECORDS, key_of
 from vaultmem.search import query as language
 from vaultmem.search.query import Filter
+from vaultmem.text.times import day_range
 from vaultmem.text.values import encodable
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _condition(one: language.Filter) -> tuple[str, list[str | int]]:
         return f"instr(lower({column}), ?) > 0", [folded]
     if one.field == "category":
         return "lower(n.category) = ?", [folded]
-    span = language.day_range(one.value)
+    span = day_range(one.value)
     if one.field in _DATED and span:
         sign, which = _DATED[one.field]
         return _date_clause(sign, span[which])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from vaultmem.memories.access import PERSON, Viewer
+from vaultmem.text.times import day_range
 from vaultmem.text.values import TYPE_CHECKING, encodable, lazy, value
 
 if TYPE_CHECKING:
@@ -120,7 +121,6 @@ _TOKEN = lazy(
         (?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))""",
     re.VERBOSE,
 )
-_DAY = lazy(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 
 
 def parse(text: str) -> Query:
@@ -189,23 +189,18 @@ def _filter(match: re.Match[str]) -> Filter | None:
     return Filter(field, value, bool(match["not"]))
 
 
-def day_range(value: str) -> tuple[str, str] | None:
-    """The first and last ISO day of "2026", "2026-11" or "2026-11-21"; None for anything else."""
-    match = _DAY.fullmatch(value)
-    if not match:
-        return None
-    year, month, day = match.groups()
-    if month and not 1 <= int(month) <= 12:
-        return None
-    if day and not 1 <= int(day) <= _days_of(int(year), int(month)):
-        return None
-    return f"{year}-{month or '01'}-{day or '01'}", f"{year}-{month or '12'}-{day or '31'}"
+def days(text: str, *, ahead: bool = False) -> tuple[str, str]:
+    """The first and the last ISO day of a day, a month or a year, also in words."""
+    if span := day_range(text):
+        return span
+    from vaultmem.memories import arguments  # and the grammar, which few need
+
+    return arguments.days(text, ahead=ahead)
 
 
-def _days_of(year: int, month: int) -> int:
-    if month == 2:
-        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
-    return 30 if month in (4, 6, 9, 11) else 31
+def day_filter(field: str, text: str) -> Filter:
+    """The filter "from" or "to" a day that may be in words."""
+    return Filter(field, text if day_range(text) else days(text)[field == "to"])
 
 
 def wanted_text(text: str, query: Query) -> str:

@@ -70,6 +70,29 @@ def _clock_time(text: str, now: datetime) -> float | None:
     return at if _FIRST <= at <= _LAST else None
 
 
+_DAY = lazy(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
+
+
+def day_range(value: str) -> tuple[str, str] | None:
+    """The first and last ISO day of "2026", "2026-11" or "2026-11-21"; None for anything else."""
+    match = _DAY.fullmatch(value)
+    if not match:
+        return None
+    year, month, day = match.groups()
+    if month and not 1 <= int(month) <= 12:
+        return None
+    if day and not 1 <= int(day) <= days_of_month(int(year), int(month)):
+        return None
+    return f"{year}-{month or '01'}-{day or '01'}", f"{year}-{month or '12'}-{day or '31'}"
+
+
+def days_of_month(year: int, month: int) -> int:
+    """How many days it has."""
+    if month == 2:
+        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+    return 30 if month in (4, 6, 9, 11) else 31
+
+
 # Spans of time as people write them: "5m", "1h30m", "7d".
 
 DURATION_UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
