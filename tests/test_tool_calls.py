@@ -148,6 +148,10 @@ def test_an_assistant_sets_a_reminder(box: Toolbox, opened: Vault) -> None:
         True,
         False,
     ]
+    key = f"sk-ant-api03-{'aB3dE5' * 16}AA"
+    said = call(box, opened, "memory_remind", content=f"renew the key {key} tomorrow at 9").text
+    assert key not in said
+    assert "taken out, for no memory should hold it: Anthropic key" in said
     with pytest.raises(VaultmemError, match="when\\? no time to come"):
         call(box, opened, "memory_remind", content="water the figs")
 

@@ -202,7 +202,8 @@ def remind(vault: Vault, call: Call) -> Outcome:
     data = {**to_data(record), "remind": record["remind"], "created": record["created"]}
     done = "reminds on" if record["created"] else "is there already, and reminds on"
     when = ", ".join(str(record[name]) for name in ("remind", "repeat") if record.get(name))
-    return Outcome(f"{done} {when}: {quote(str(record['title']))} ({facts(record)})", data)
+    title = f"{quote(str(record['title']))} ({facts(record)})"
+    return Outcome(f"{done} {when}: {title}{_clashes(record, data)}", data)
 
 
 def pending(vault: Vault, call: Call) -> Outcome:
