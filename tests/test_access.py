@@ -286,19 +286,7 @@ def test_why_says_what_is_hidden_and_for_what_reason(filled: Path) -> None:
         assert vault.why("zebra", "private", by="codex").remarks == [
             "hidden from codex: it is private"
         ]
-    words = (
-        "why",
-        "zebra",
-        "user anne",
-        "--by",
-        "codex",
-        "--vault",
-        str(filled),
-        "--format",
-        "text",
-    )
-    assert "hidden from codex: it is of another scope" in ran(*words).out
-    explained = ran(
-        "recall", "zebra", "--by", "codex", "--explain", "--vault", str(filled), "--format", "text"
-    )
+    by = ("--by", "codex", "--vault", str(filled), "--format", "text")
+    assert "hidden from codex: it is of another scope" in ran("why", "zebra", "user anne", *by).out
+    explained = ran("recall", "zebra", "--explain", *by)
     assert "memories and notes of global, agent:codex" in explained.err

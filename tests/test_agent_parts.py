@@ -110,26 +110,6 @@ def test_gone_in_an_unmounted_vault_is_not_gone(bench: Bench, tmp_path: Path) ->
     assert bench.indexed() == before - {"folder/Note 1.md"}
 
 
-def test_what_is_new_is_read_while_the_rest_is_kept(bench: Bench) -> None:
-    before = bench.indexed()
-    (bench.vault / "folder").rename(bench.vault / ".hidden")
-    bench.write("New.md", "unseen")
-    bench.write("folder/Note 1.md", "another text")
-    bench.full()
-    assert bench.reconciler.vanished
-    assert bench.indexed() == before | {"New.md"}
-    with Vault(str(bench.vault)) as opened:
-        assert {hit.path for hit in opened.search("unseen")} == {"New.md"}
-        assert {hit.path for hit in opened.search("another")} == {"folder/Note 1.md"}
-    (bench.vault / "folder" / "Note 1.md").unlink()
-    (bench.vault / "folder").rmdir()
-    (bench.vault / ".hidden").rename(bench.vault / "folder")
-    bench.full()
-    assert bench.reconciler.vanished is None
-    with Vault(str(bench.vault)) as opened:
-        assert not opened.search("another")
-
-
 def test_other_settings_while_the_vault_has_vanished(bench: Bench, tmp_path: Path) -> None:
     """What is kept is read by them when it is back, and the rest is not read again and again."""
     (bench.vault / "folder" / "Note 1.md").rename(tmp_path / "Note 1.md")
@@ -217,24 +197,6 @@ def test_a_save_needs_no_look_at_all_copies(bench: Bench) -> None:
     bench.write("Plan 3.md", text)
     bench.look("Plan 3.md")
     assert reconciler._settle_due is not None
-
-
-def test_who_is_only_looked_at_again_is_not_behind(bench: Bench) -> None:
-    reconciler = bench.reconciler
-    bench.write("folder/Note 1.md", "saved now", fresh=True)
-    reconciler._full_due = None
-    reconciler.touched("folder/Note 1.md")
-    assert (reconciler.waiting(), reconciler.is_current()) == (1, False)
-    bench.look("folder/Note 1.md")
-    assert reconciler._debounce, "it is looked at again"
-    assert (reconciler.waiting(), reconciler.is_current()) == (0, True)
-    for number in range(600):
-        bench.write(f"many/{number}.md", "apple", fresh=True)
-    bench.look("many", folder=True)
-    assert bench.due() is not None, "all is looked at again"
-    assert reconciler.is_current()
-    reconciler.look_at_all(100.0)
-    assert not reconciler.is_current()
 
 
 def test_a_note_that_moves_as_it_is_looked_at_again_stays(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.tool_files_run import files, lib, said, sdk
-from vaultmem import Vault
+from tests.tool_files_run import files, said, sdk
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.item_answers import approval_id
 from vaultmem_assistants import anthropic_memory, memory_tool, tool_files
@@ -136,13 +133,17 @@ def test_what_a_person_approved_is_not_edited_under_their_word(vault: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "name", ["pending.md", "archive/a.md", "entries/a.md", ".obsidian/app.json", ".hidden.md"]
-)
-def test_what_is_vaultmems_own_is_neither_seen_nor_made(files: MemoryFiles, name: str) -> None:
+    "name", ["pending.md", "archive/a.md", "entries/a.md", ".obsidian/app.json", ".hidden.md", "EXPECTATIONS.MD", "Entries/a.md",
+             "work/node_modules/a.md", "pending.sync-conflict-20261121-101500-ABCDEFG.md"]
+)  # fmt: skip
+def test_what_is_vaultmems_own_is_neither_seen_nor_made_in_any_spelling(
+    files: MemoryFiles, name: str
+) -> None:
     with pytest.raises(VaultmemError, match="reserved"):
         files.create(f"/memories/{name}", "x")
     with pytest.raises(VaultmemError, match="does not exist"):
         files.view(f"/memories/{name}")
+    assert not list(folder_of(files).rglob("*.md"))
 
 
 @pytest.mark.parametrize("text", ["x" * (memory_tool.MOST_BYTES + 1), "a\0b", "\ud800", "bell\x07"])
@@ -174,15 +175,6 @@ def test_in_logseq_the_lines_are_blocks(tmp_path: Path) -> None:
     assert "agent:: claude" in file.read_text()
     assert "- Anne drinks tea." in file.read_text()
     assert "Also milk." in files.view("/memories/knowledge/Tea.md")
-
-
-def test_the_tool_is_what_the_sdk_takes(vault: Path) -> None:
-    tool = anthropic_memory.VaultMemoryTool(Vault(str(vault)))
-    assert tool.to_dict() == {"type": "memory_20250818", "name": "memory"}
-    assert tool.name == "memory"
-    assert json.dumps(tool.to_dict())
-    with contextlib.suppress(lib.ToolError):
-        tool.call({"command": "view", "path": "/memories"})
 
 
 PRIVATE = "---\nprivate: true\n---\nThe code of the safe is 4711.\n"
@@ -233,18 +225,6 @@ def test_what_has_become_private_is_gone_at_once(files: MemoryFiles) -> None:
     for path in ("/memories/a.md", "/memories/b.txt"):
         with pytest.raises(VaultmemError, match="does not exist"):
             files.view(path)
-
-
-@pytest.mark.parametrize(
-    "name", ["Pending.md", "EXPECTATIONS.MD", "Archive/a.md", "Entries/a.md", "node_modules/a.md", "work/node_modules/a.md",
-             "pending.sync-conflict-20261121-101500-ABCDEFG.md", "What changed (conflicted copy 2026-11-21).md"]
-)  # fmt: skip
-def test_what_is_vaultmems_own_is_not_made_under_another_spelling(
-    files: MemoryFiles, name: str
-) -> None:
-    with pytest.raises(VaultmemError, match="reserved"):
-        files.create(f"/memories/{name}", "x")
-    assert not list(folder_of(files).rglob("*.md"))
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.batch_place import AFTER, BEFORE, HEADER, Place, edit, everything, keep, make, new, old
+from tests.batch_place import AFTER, BEFORE, Place, edit, everything, keep, make, new, old
 from vaultmem.errors import NoteChangedError, StateError, VaultmemError
 from vaultmem.vault import batches as batches_module
 from vaultmem.vault import write as write_module
-from vaultmem.vault.batches import PlannedWrite, Step
+from vaultmem.vault.batches import PlannedWrite
 
 
 @pytest.fixture
@@ -21,32 +21,6 @@ def place(tmp_path: Path) -> Place:
 
 
 # --- The plain way
-
-
-def test_all_kinds_of_steps(place: Place) -> None:
-    outcome = place.apply(*everything())
-    assert place.notes() == AFTER
-    assert outcome.number == 1
-    assert outcome.skipped == ()
-    [batch] = place.batches.waiting()
-    assert batch.header == HEADER
-    assert batch.steps == outcome.done
-    assert batch.steps[1] == Step("m/b.md", "m/arch/b.md", old("b"), new("b"), "edit m/b.md")
-    assert batch.steps[5] == Step(None, "m/new.md", None, new("new"), "make m/new.md")
-    assert place.records() == ["1.done"]
-    assert place.batches.heal() == []
-
-
-def test_batches_wait_in_order_until_they_are_forgotten(place: Place) -> None:
-    for number in range(12):
-        assert place.apply(make(f"m/n{number}.md", b"x")).number == number + 1
-    waiting = place.batches.waiting()
-    assert [batch.number for batch in waiting] == [*range(1, 13)]
-    assert len({batch.token for batch in waiting}) == 12
-    for batch in waiting[:-1]:
-        place.batches.forget(batch.number)
-    assert place.records() == ["12.done"]
-    place.batches.forget(5)
 
 
 def test_what_cannot_be_done_is_skipped_with_its_reason(place: Place) -> None:

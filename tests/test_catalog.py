@@ -33,33 +33,6 @@ def test_a_missing_catalog_is_said(tmp_path: Path) -> None:
     assert not (tmp_path / "none.db").exists()
 
 
-def test_all_or_nothing(catalog: Catalog) -> None:
-    def half() -> None:
-        with catalog.transaction():
-            catalog.set_meta("a", "1")
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        half()
-    assert catalog.meta("a") is None
-    with catalog.transaction():
-        catalog.set_meta("a", "1")
-    assert catalog.meta("a") == "1"
-    catalog.close()
-
-
-def test_readers_beside_a_writer(catalog: Catalog) -> None:
-    reader = Catalog(catalog.path)
-    before = reader.version()
-    with catalog.transaction():
-        catalog.set_meta("a", "1")
-        assert reader.meta("a") is None
-    assert reader.meta("a") == "1"
-    assert reader.version() != before
-    reader.close()
-    catalog.close()
-
-
 def test_errors_of_sqlite_are_spoken(catalog: Catalog) -> None:
     with pytest.raises(DamagedError, match="rebuild"), spoken():
         catalog.db.execute("SELECT * FROM nothing")
@@ -170,16 +143,6 @@ def test_a_pattern_fits_whatever_lower_makes_equal() -> None:
     db.close()
 
 
-def test_an_exact_path_looks_at_no_other_note(opened: Vault) -> None:
-    with opened:
-        asked: list[str] = []
-        opened.searcher().catalog.db.set_trace_callback(asked.append)
-        assert opened.links("a/Twin.md") is not None
-        opened.searcher().catalog.db.set_trace_callback(None)
-        assert asked
-        assert not [sql for sql in asked if "WHERE" not in sql or "LIKE" in sql]
-
-
 FILTERS = {
     ("tag", "work"): {"Plan.md", "a/Twin.md"},
     ("tag", "WORK/"): {"Plan.md", "a/Twin.md"},
@@ -214,28 +177,6 @@ def test_filters(opened: Vault, wanted: tuple[str, str]) -> None:
         )
 
 
-def test_days(opened: Vault) -> None:
-    with opened:
-        catalog = opened.searcher().catalog
-        paths = {
-            note: path for path, note in catalog.db.execute("SELECT path, id FROM files").fetchall()
-        }
-
-        def fitting(field: str, day: str) -> set[str]:
-            found = (
-                cache.filter_notes(catalog, [Filter(field, day), Filter("to", "2026-03-31")])
-                or set()
-            )
-            return {paths[note] for note in found if paths[note] in ("Plan.md", "2026-03-20.md")}
-
-        assert fitting("after", "2026-03-12") == {"2026-03-20.md"}
-        assert fitting("from", "2026-03-12") == {"Plan.md", "2026-03-20.md"}
-        assert fitting("before", "2026-03-20") == {"Plan.md"}
-        assert fitting("to", "2026-03") == {"Plan.md", "2026-03-20.md"}
-        assert fitting("after", "2026") == set()
-        assert fitting("after", "2025") == {"Plan.md", "2026-03-20.md"}
-
-
 @pytest.mark.parametrize("sign", ["before", "after", "from", "to"])
 @pytest.mark.parametrize("day", ["2024-02-29", "2024-02", "2024", "0000-01-01"])
 def test_notes_without_a_day_count_by_the_local_day_of_their_files(
@@ -256,24 +197,6 @@ def test_notes_without_a_day_count_by_the_local_day_of_their_files(
             (expected,) = db.execute(query, (time_ns, bound)).fetchone()
             found = cache.filter_notes(opened.searcher().catalog, [Filter(sign, day)]) or set()
             assert (note in found) == bool(expected), hours
-
-
-def test_links_both_ways(opened: Vault) -> None:
-    with opened:
-        back = [(link.source, link.line) for link in opened.backlinks("Plan.md")]
-        assert back == [
-            ("2026-03-20.md", 1),
-            ("2026-03-20.md", 1),
-            ("Plan.md", 6),
-            ("b/Twin.md", 1),
-        ]
-        assert [(link.path, link.target, link.choices) for link in opened.links("Plan.md")] == [
-            ("Nowhere", None, 0), ("plan", "Plan.md", 1), ("Twin", "a/Twin.md", 2)
-        ]  # fmt: skip
-        assert [(one.name, one.source, one.line, one.alias_of) for one in opened.unresolved()] == [
-            ("Nowhere", "Plan.md", 6, []), ("Scheme", "b/Twin.md", 3, ["Plan.md"])
-        ]  # fmt: skip
-        assert [link.target for link in opened.ambiguous()] == ["a/Twin.md"]
 
 
 def test_another_process_leaves_what_is_open_here_in_place(tmp_path: Path) -> None:

@@ -124,61 +124,12 @@ def _halves(text: str) -> list[str]:
     return [pair.decode("utf-16-le", "surrogatepass") for pair in pairs]
 
 
-def test_what_is_new_costs_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long the answer is by then."""
-    answer, joined = Answer(), 0
-    whole = replies.sound
-
-    def counted(text: str) -> str:
-        nonlocal joined
-        joined += len(text)
-        return whole(text)
-
-    monkeypatch.setattr(replies, "sound", counted)
-    for _ in range(1_000):
-        answer.feed(delta(content="word "))
-        assert answer.fresh() == "word "
-    assert joined == 5_000
-
-
-def test_an_error_in_a_stream_is_no_complete_answer() -> None:
-    answer = Answer()
-    answer.feed(delta(content="so far"))
-    answer.feed('{"error": {"message": "overloaded"}}')
-    answer.feed('{"error": "and more"}')
-    answer.feed("[DONE]")
-    assert not answer.is_complete
-    assert answer.error == "overloaded"
-
-
 def test_calls_of_tools_are_seen() -> None:
     answer = Answer()
     answer.feed(delta(tool_calls=[{"index": 0, "id": "call_1"}]))
     answer.feed(json.dumps({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}))
     assert answer.calls
     assert answer.is_complete
-
-
-def test_an_answer_in_one_piece() -> None:
-    answer = Answer()
-    choice = {
-        "index": 0,
-        "message": {"role": "assistant", "content": "Hi"},
-        "finish_reason": "stop",
-    }
-    answer.read(json.dumps({"choices": [choice]}).encode())
-    assert (answer.text, answer.is_complete) == ("Hi", True)
-    for odd in (
-        b"",
-        b"[]",
-        b"{",
-        b'{"choices": 1}',
-        b'{"choices": [1, {"message": 2}]}',
-        b'{"error": "x"}',
-    ):
-        other = Answer()
-        other.read(odd)
-        assert not other.is_complete
 
 
 def test_an_endless_answer_is_cut() -> None:

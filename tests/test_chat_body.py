@@ -161,17 +161,6 @@ def test_no_bytes_break_the_reading(body: bytes) -> None:
     assert read(body) is None or b"messages" in body
 
 
-def test_a_large_body_is_read_in_a_moment() -> None:
-    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 10_000_000}}
-    tools = [
-        {"type": "function", "function": {"name": f"f{n}", "parameters": {}}} for n in range(20_000)
-    ]
-    body = chat(user([{"type": "text", "text": "what?"}, image]), tools=tools)
-    told = found(body)
-    assert told.question == "what?"
-    assert json.loads(with_memory(body, told, "turn", "x"))["messages"][0]["content"] == "x"
-
-
 # --- What is told
 
 

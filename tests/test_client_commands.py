@@ -196,16 +196,8 @@ def test_a_sync_goes_through_the_agent_that_holds_the_lock(indexed: Path, write:
         assert "7 blocks embedded with a-model" in ended.err
         assert [one["embed"] for one in host.synced] == [False, True]
         host.synced.clear()
-        plain = ran(
-            "sync",
-            "--rebuild",
-            "--confirm-removals",
-            "--no-embed",
-            "--format",
-            "text",
-            "--vault",
-            str(indexed),
-        )
+        more = ("--rebuild", "--confirm-removals", "--no-embed", "--format", "text")
+        plain = ran("sync", *more, "--vault", str(indexed))
         assert host.synced == [{"rebuild": True, "confirm_removals": True, "embed": False}]
         assert len(plain.err.splitlines()) == 1
         assert not plain.out

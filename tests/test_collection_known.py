@@ -7,7 +7,6 @@ import sqlite3
 import pytest
 
 from tests.collected import ONE, TEA, TWO, Folder, folder
-from tests.effort import takes_less
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.text.similarity import content_hash, sketch
 
@@ -153,15 +152,9 @@ def test_a_memory_that_is_gone_has_no_content(filled: Folder) -> None:
         filled.known.content(memory)
 
 
-def test_two_thousand_memories_are_known_in_a_moment(folder: Folder) -> None:
-    for number in range(2000):
-        folder.memory(
-            f"vaultmem/people/Memory number {number}.md", f"{number:08x}-0", f"{number} {TEA}"
-        )
-    assert takes_less(2.0, folder.known.refresh)  # 0.2 at rest
-    assert len(folder.known.live()) == 2000
-    again = folder.opened()
-    again.refresh()
-    assert len(again.live()) == 2000
-    assert takes_less(0.5, lambda: folder.opened().refresh())  # 0.1 at rest
-    assert takes_less(0.1, again.refresh)  # 0.01 at rest
+def test_whether_a_file_exists(filled: Folder) -> None:
+    filled.put("Note.md", b"x")
+    assert filled.known.exists("Note.md")
+    assert filled.known.exists("vaultmem/ARCHIVE/coffee.md")
+    assert not filled.known.exists("vaultmem/archive/Tea.md")
+    assert not filled.known.exists("No.md")

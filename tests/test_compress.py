@@ -136,20 +136,15 @@ def test_a_summary_is_no_more_to_be_trusted_than_what_it_sums_up() -> None:
     }
 
 
-def test_a_summary_that_a_person_has_put_away_does_not_come_back() -> None:
+def test_a_kill_between_summary_and_marks_makes_no_second_summary() -> None:
     plan, after = view(session(0), session(1), session(2)).run(step())
     (sum_,) = made(plan)
-    undone = {
-        path: file._replace(
-            properties={
-                k: v for k, v in file.properties.items() if k not in ("compressed", "links")
-            }
-        )
-        for path, file in after.files.items()
-    }
-    file = undone.pop(sum_.target)
-    undone[f"vaultmem/archive/{sum_.target.rpartition('/')[2]}"] = file
-    assert StandInView(undone).run(step())[0].changes == ()
+    half = dict(view(session(0), session(1), session(2)).files)
+    half[sum_.target] = after.files[sum_.target]
+    again, whole = StandInView(half).run(step())
+    assert made(again) == []
+    marked = {path for path, file in whole.files.items() if file.properties.get("compressed")}
+    assert marked == {path for path in whole.files if "/0-" in path}
 
 
 def test_a_run_does_no_more_than_it_may_and_goes_on() -> None:
@@ -334,27 +329,6 @@ def test_a_model_that_fails_leaves_sentences_and_one_remark(
     assert "400" in report["model"]["trouble"]
     assert report["counts"]["create"] == 2
     assert len(with_model.chats) == 1, "after a failure it is not asked again"
-
-
-def test_there_are_no_more_calls_than_set_and_the_rest_waits(
-    vault: Path, with_model: ScriptedLlm, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VAULTMEM_CONVERSATIONS_COMPRESS_AFTER", "2")
-    monkeypatch.setenv("VAULTMEM_LLM_CALLS", "1")
-    remember(vault, 0, 1, 2, 3, 4)
-
-    def answer(_: Arguments) -> object:
-        return text(f"Summary {len(with_model.chats)}.")
-
-    with_model.otherwise = answer  # type: ignore[assignment] # of a reply
-    with Vault(str(vault)) as fresh:
-        for run in (1, 2, 3):
-            report = fresh.compress()
-            assert len(with_model.chats) == run
-            assert report["counts"]["create"] == 1
-            assert report["left"] == 2 * (3 - run)
-        assert fresh.compress()["changes"] == []
-    assert len(with_model.chats) == 3
 
 
 def test_a_deep_dream_has_the_model_sum_up_and_a_dry_run_asks_nothing(

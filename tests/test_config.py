@@ -130,43 +130,34 @@ BAD = (
 WRONG = {
     "jobs.reconcile": ["5", "5 minutes", "daily", "0 25 * * *", "0 0 30 2 *", "", "0s"],
     "jobs.tidy": ["never", "@daily", "* * * *"],
-    "jobs.check": ["0 4 * * 8"],
     "jobs.typing": ["2", "off", "never", "soon"],
     "jobs.battery": ["yes", "off", "WAIT"],
     "jobs.max_load": ["0", "80%", "1001", "-1", "high"],
     "agent.idle": ["10", "off"],
     "agent.threads": ["0", "257", "two"],
-    "agent.unload": ["off", "10", "Never"],
     "llm.timeout": ["60", "off", "0s"],
     "llm.retries": ["-1", "11", "often"],
-    "llm.calls": ["0", "101"],
     "llm.strategy": ["both", "", "SUBSET"],
     "llm.schema": ["json", "strict", "on"],
     "conversations.id": ["", " ", "a\u200bb", "x" * 201],
     "conversations.session_gap": ["6", "never"],
-    "conversations.summaries": ["yes", ""],
-    "conversations.top_k": ["0", "101"],
     "proxy.host": ["", "a b", "127.0.0.1/8", "http://x", "ü"],
     "proxy.port": ["0", "65536", "http"],
     "proxy.place": ["end", "system"],
-    "proxy.notes": ["yes"],
     "memories.half_life": ["30", "never"],
-    "memories.history": ["git"],
+    "recall.recency_weight": ["1.5", "-1", "much", "nan"],
     "notify.timezone": ["Shanghai", "../x", "UTC+8"],
 }
 RIGHT = {
     "jobs.reconcile": ["1s", "off", "*/5 * * * *", "1h30m"],
     "jobs.tidy": ["0 3 * * mon-fri", "OFF", "7d"],
-    "jobs.typing": ["30s"],
     "jobs.battery": ["run", "wait"],
     "jobs.max_load": ["1", "1,000"],
-    "agent.idle": ["1h"],
     "agent.unload": ["never", "15m"],
     "llm.retries": ["0", "10"],
     "llm.key": ["off", "env:my_key", "keyring:vaultmem/me@example.org", "keyring:a/b/c"],
     "llm.schema": ["auto", "off"],
     "conversations.id": ["work", "一"],
-    "conversations.summaries": ["off"],
     "proxy.host": ["::1", "localhost", "my-host.local", "0.0.0.0"],
 }
 
@@ -231,15 +222,11 @@ def test_settings_of_each_source(vault: Path, own: Path) -> None:
     assert settings["ingestion.obsidian.enabled"] == "on"
 
 
-def test_a_share_is_a_number_from_0_to_1(vault: Path, own: Path) -> None:
+def test_a_share_is_a_number(own: Path) -> None:
     own.write_text("memories.min_confidence: 0.5\nrecall.mmr_lambda: 1\n")
-    settings = config.load(str(vault))
+    settings = config.load(None)
     assert settings.share("memories.min_confidence") == 0.5
     assert settings.share("recall.mmr_lambda") == 1.0
-    for wrong in ("1.5", "-1", "much", "nan"):
-        own.write_text(f"recall.recency_weight: {wrong}\n")
-        with pytest.raises(ConfigError, match="must be a number from 0 to 1"):
-            config.load(str(vault))
 
 
 def test_defaults_pass_their_own_checks() -> None:
@@ -294,6 +281,15 @@ def test_off_as_yaml_1_1_wrote_it(vault: Path, own: Path) -> None:
     assert [settings[key] for key in ("llm.key", "llm.schema", "conversations.summaries")] == [
         "off"
     ] * 3
+
+
+def test_a_dialect_that_nobody_has_installed_is_named(
+    vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULTMEM_DIALECT", "roam")
+    ended = ran("sync", "--no-embed", "--format", "text", "--vault", str(vault))
+    assert ended.code == 1
+    assert "roam" in one_line(ended)
 
 
 def test_paths_are_named_as_the_walk_through_the_vault_names_them() -> None:

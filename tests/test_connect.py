@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -31,19 +30,6 @@ def commands_in(settings: Any, harness: Harness) -> list[str]:
     if harness.grouped:
         entries = [hook for group in entries for hook in group["hooks"]]
     return [hook[harness.command] for hook in entries if harness.command in hook]
-
-
-@ALL
-def test_a_new_file_has_the_form_that_the_harness_reads(home: Path, name: str) -> None:
-    done = connect(name)
-    file = home / FILES[name]
-    assert (done["path"], done["changed"]) == (str(file), True)
-    settings = json.loads(file.read_text())
-    (command,) = commands_in(settings, HARNESSES[name])
-    words = shlex.split(command)
-    assert words[-4:] == ["hook", "session-start", "--harness", name]
-    assert os.access(words[0], os.X_OK)
-    assert settings.get("version") == (1 if name in ("copilot", "cursor") else None)
 
 
 @ALL

@@ -23,19 +23,13 @@ def opened(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
     )
     with Vault(str(vault)) as found:
         found.write("The boiler is a Vaillant.")
-        found.converse(
-            "home",
-            new=[
-                {
-                    "id": "turn-0001",
-                    "role": "user",
-                    "content": "My boiler leaks.\n- [ ] Buy a bucket",
-                },
-                {"id": "fact-0001", "role": "memory", "content": "The user's boiler leaks."},
-            ],
-            by="conversation:home",
-            why="turn of conversation home",
-        )
+        turn = {
+            "id": "turn-0001",
+            "role": "user",
+            "content": "My boiler leaks.\n- [ ] Buy a bucket",
+        }
+        fact = {"id": "fact-0001", "role": "memory", "content": "The user's boiler leaks."}
+        found.converse("home", new=[turn, fact], by="conversation:home")
         found.sync()
         yield found
 
@@ -67,15 +61,6 @@ def test_a_search_says_that_only_conversations_have_it(opened: Vault) -> None:
 
 def test_a_task_in_a_chat_is_no_task_of_the_vault(opened: Vault) -> None:
     assert [task["text"] for _, task in opened.tasks()] == ["Ring the plumber"]
-
-
-def test_undo_of_the_last_thing_takes_no_turn_back(opened: Vault) -> None:
-    [undone] = opened.undo(last=True)["undone"]
-    assert undone["why"].startswith("write")
-    assert len(opened.entries("home")) == 2
-    [turn] = opened.history(by="conversation:home")
-    opened.undo(turn["commit"])
-    assert opened.entries("home") == []
 
 
 def test_a_tool_reads_no_turn(opened: Vault) -> None:

@@ -55,14 +55,6 @@ def test_facts_are_added_updated_and_known() -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_as_is_writes_what_contradicts() -> None:
-    text("add", "I live in Lisbon")
-    assert text("add", "--as-is", "I live in Porto").out == "added: I live in Porto\n"
-    found = ran("conversations", "show", "default", "--facts", "--json").data
-    assert {one["content"] for one in found["entries"]} == {"I live in Lisbon", "I live in Porto"}
-
-
-@pytest.mark.usefixtures("here")
 def test_facts_come_from_stdin_a_line_each_and_an_assistant_is_named() -> None:
     assert (
         text("add", "-", "--by", "claude", given="I have a cat\n\n我住在上海\n".encode()).code == 0

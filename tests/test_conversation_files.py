@@ -14,7 +14,6 @@ from tests.conversed import fact, final, ids, notes, said
 from tests.kill_points import kill_everywhere
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, VaultmemError
-from vaultmem.memories.entries import ConversationFiles
 from vaultmem.notes import pages
 
 
@@ -87,33 +86,6 @@ def test_copies_of_sync_programs_are_no_entries(vault: Path, opened: Vault) -> N
     assert len(opened.conversations()) == 1
 
 
-def test_files_are_read_again_only_when_they_change(
-    vault: Path, opened: Vault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened.converse("c", new=[said(f"u{number}") for number in range(20)])
-    for one in opened.entries("c"):
-        os.utime(vault / one["path"], (1e9, 1e9))
-    files = ConversationFiles(str(vault), "vaultmem", lambda _: "frontmatter")
-    assert len(files.entries("c")) == 20
-    reads: list[object] = []
-    real = ConversationFiles._read
-
-    def read(self: ConversationFiles, *told: Any) -> Any:
-        reads.append(told)
-        return real(self, *told)
-
-    monkeypatch.setattr(ConversationFiles, "_read", read)
-    assert len(files.entries("c")) == 20
-    assert reads == []
-    path = vault / files.entries("c")[0].path
-    path.write_text(path.read_text() + "more")
-    assert [one.content for one in files.entries("c") if "more" in one.content] == ["hello\nmore"]
-    assert len(reads) == 1
-    path.unlink()
-    assert len(files.entries("c")) == 19
-    assert len(files._known) == 19
-
-
 @pytest.mark.parametrize("dialect", ["obsidian", "logseq"])
 def test_a_summary_that_a_person_has_edited_is_not_overwritten(
     vault: Path, dialect: str, monkeypatch: pytest.MonkeyPatch
@@ -132,26 +104,6 @@ def test_a_summary_that_a_person_has_edited_is_not_overwritten(
             "a person has edited it, and their words stay"
         ]
         assert "ships" in opened.entries("c")[0]["content"]
-
-
-def test_a_fact_becomes_a_memory_of_the_vault_and_undo_takes_it_back(opened: Vault) -> None:
-    opened.converse("c", new=[said("u1"), fact("fact-1", "Anne prefers trains to planes")])
-    made = opened.promote_fact("fact-1", category="people")
-    assert (made["created"], made["promoted"], made["category"], made["scope"]) == (
-        True,
-        "fact-1",
-        "people",
-        "global",
-    )
-    assert made["content"] == "Anne prefers trains to planes"
-    assert made["agent"] == ""
-    assert made["path"] == "vaultmem/people/Anne prefers trains to planes.md"
-    gone = opened.entries("c", ["facts"], deleted=True)[0]
-    assert gone["properties"]["replaced_by"] == made["id"]
-    assert made["links"] == [f"Chat {str(gone['created_at'])[:10]} c"]
-    opened.undo(last=True)
-    assert ids(opened, "c") == ["u1", "fact-1"]
-    assert opened.memories() == []
 
 
 def test_a_memory_tells_the_sentence_of_the_turn_and_goes_with_it(

@@ -123,22 +123,6 @@ def test_put_away_and_marked_at_once(opened: Vault) -> None:
     assert opened.entries("c", deleted=True)[0]["properties"]["compressed"] is True
 
 
-def test_a_turn_is_one_entry_of_the_history_and_undone_as_one(opened: Vault) -> None:
-    opened.converse("c", new=[said("u1"), said("a1", "hi", "assistant")], by="conversation:c")
-    [one] = opened.history(conversations=True)
-    assert (one["why"], one["by"], one["kind"]) == (
-        "turn of conversation c",
-        "conversation:c",
-        "assistant",
-    )
-    opened.undo(one["commit"])
-    assert opened.entries("c") == []
-    assert sorted(ids(opened, "c", deleted=True)) == ["a1", "u1"]
-    assert opened.converse("c", new=[said("u1")])["known"] == ["u1"], (
-        "and does not come back by itself"
-    )
-
-
 def test_a_conversation_touches_no_entry_but_its_own(vault: Path, opened: Vault) -> None:
     memory = opened.write("Anne likes tea")
     opened.converse("one", new=[said("u1")])
@@ -265,16 +249,6 @@ def test_a_book_that_was_pasted_is_kept_in_part_and_that_is_said(opened: Vault) 
     assert 150_000 < len(one["content"].encode()) < 170_000
 
 
-def test_a_dry_run_shows_and_writes_nothing(vault: Path, opened: Vault) -> None:
-    opened.converse("c", new=[fact("f1", "old")])
-    before = notes(vault)
-    shown = opened.converse("c", new=[fact("f2", "new")], retire=[{"id": "f1"}], dry_run=True)
-    assert (shown["dry_run"], shown["written"], shown["retired"]) == (True, ["f2"], ["f1"])
-    assert len(shown["changes"]) == 2
-    assert "+new" in shown["changes"][0]["diff"]
-    assert notes(vault) == before
-
-
 def test_kinds_limits_and_what_was_put_away(opened: Vault) -> None:
     for number in range(5):
         opened.converse(
@@ -292,13 +266,3 @@ def test_kinds_limits_and_what_was_put_away(opened: Vault) -> None:
     with pytest.raises(UsageError, match="unknown kind"):
         opened.entries("c", ["fact"])
     assert opened.entries("nobody") == []
-
-
-def test_conversations_are_listed_the_one_that_spoke_last_first(opened: Vault) -> None:
-    assert opened.conversations() == []
-    opened.converse("old", new=[said("u1", created_at="2020-01-01T00:00:00Z")])
-    opened.converse("new", new=[said("u2"), fact("f2", "x")])
-    first, second = opened.conversations()
-    assert (first["conversation_id"], first["turns"], first["facts"]) == ("new", 1, 1)
-    assert second["conversation_id"] == "old"
-    assert second["created_at"] == "2020-01-01T00:00:00Z"

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -238,14 +237,6 @@ def test_a_new_session_is_found(
         second = serve("clicks")
         shower.send("Two", "")
     assert [one["title"] for one in (*sent(first), *sent(second))] == ["One", "Two"]
-
-
-@linux
-def test_many_threads_may_send(serve: Serve, shower: Desktop) -> None:
-    file = serve("shows")
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda n: shower.send(f"T{n}", ""), range(8)))
-    assert sorted(str(one["title"]) for one in sent(file)) == [f"T{n}" for n in range(8)]
 
 
 @linux

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import threading
 from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
@@ -306,33 +305,6 @@ def test_what_only_the_agent_can_do(indexed: Path, host: StandIn) -> None:
     assert not host.stopped.is_set()
     assert ask(indexed, "stop")["stopping"] is True
     assert host.stopped.is_set()
-
-
-MANY: list[tuple[str, dict[str, object]]] = [
-    ("search", {"query": "knee", "limit": 2}),
-    ("search", {"query": "river -boat"}),
-    ("links", {"note": "Home"}),
-]
-
-
-@pytest.mark.usefixtures("host")
-def test_many_at_once(indexed: Path) -> None:
-    """One parser serves all threads."""
-    alone = [ask(indexed, method, **params) for method, params in MANY]
-    same: list[bool] = []
-
-    def asked(number: int) -> None:
-        for turn in range(6):
-            which = (number + turn) % len(MANY)
-            method, params = MANY[which]
-            same.append(ask(indexed, method, **params) == alone[which])
-
-    threads = [threading.Thread(target=asked, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert same == [True] * 48
 
 
 def test_nothing_is_printed_by_the_agent(indexed: Path, capfd: pytest.CaptureFixture[str]) -> None:

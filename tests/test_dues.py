@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 
 import pytest
 from hypothesis import given
@@ -140,20 +140,6 @@ def test_from_which_day_words_count(
     )
     assert schedule
     assert schedule.due.due == expected
-
-
-def test_what_was_met_stays_where_it_is() -> None:
-    first = place()
-    schedules.of_task(first, {"text": "call tomorrow"}, plain=True)
-    (key,) = first.written.used
-    again = place("Plan.md", "", NOW + timedelta(5), **{key: first.written.used[key]})
-    schedule = schedules.of_task(again, {"text": "call tomorrow"}, plain=True)
-    assert schedule
-    assert schedule.due.due == "2026-11-23"
-    odd = schedules.of_task(
-        place("Plan.md", "", NOW, **{key: "x"}), {"text": "call tomorrow"}, plain=True
-    )
-    assert odd == schedule
 
 
 @pytest.mark.parametrize(

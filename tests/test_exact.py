@@ -17,8 +17,6 @@ from tests.laws import examples
 from vaultmem.notes.blocks import text_hash
 from vaultmem.vectors import exact
 from vaultmem.vectors.exact import nearest, row_numbers
-from vaultmem.vectors.hnsw import HnswIndex
-from vaultmem.vectors.vectors import ExactIndex, VectorStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,19 +59,6 @@ def test_rows_that_are_not_numbers_come_last() -> None:
     matrix = np.eye(3, dtype=np.float32)
     matrix[0] = np.nan
     assert nearest(matrix, np.array([1, 0, 0], np.float32), 3, None)[-1] == (0, -1.0)
-
-
-def test_an_index_sees_what_is_added_and_compacted(store: VectorStore) -> None:
-    indexes = (ExactIndex(store), HnswIndex(store, narrow=10))
-    for index in indexes:
-        index.prepare()
-    new = keys(5000, 5001)
-    store.append(new, vectors_of(new))
-    assert [index.search(vector_of(new[0]), 1)[0][0] for index in indexes] == [1000, 1000]
-    store.compact(new)
-    assert [[row for row, _ in index.search(vector_of(new[0]), 9)] for index in indexes] == [
-        [0]
-    ] * 2
 
 
 FLAT = """

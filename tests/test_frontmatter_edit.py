@@ -20,93 +20,6 @@ def edited(note: bytes, key: str, value: object) -> bytes:
     return pages.edit("frontmatter", note, {key: value}, None)  # type: ignore[dict-item]
 
 
-NOTE = """---
-# first words
-title: "2030: a plan"   # keep
-aliases: [One, 二]
-tags:
-- work
--   home
-up: '[[Top]]'
-score: 3.10
-multi: |
-  line 1
-
-  score: not me
-"odd key": x
-last: end
----
-
-score: in the body
-"""
-
-
-def changed_lines(before: str, after: str) -> tuple[list[str], list[str]]:
-    """The lines that differ, once equal lines at both ends are taken away."""
-    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    while old and new and old[0] == new[0]:
-        old, new = old[1:], new[1:]
-    while old and new and old[-1] == new[-1]:
-        old, new = old[:-1], new[:-1]
-    return old, new
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "old", "new"),
-    [
-        ("score", 5, ["score: 3.10\n"], ["score: 5\n"]),
-        ("score", True, ["score: 3.10\n"], ["score: true\n"]),
-        ("score", None, ["score: 3.10\n"], ["score:\n"]),
-        ("score", ["a"], ["score: 3.10\n"], ["score:\n", "  - a\n"]),
-        ("score", {"a": [1]}, ["score: 3.10\n"], ['score: {"a": [1]}\n']),
-        ("title", "x", ['title: "2030: a plan"   # keep\n'], ["title: x   # keep\n"]),
-        ("title", ["x"], ['title: "2030: a plan"   # keep\n'], ["title:   # keep\n", "  - x\n"]),
-        ("tags", ["new"], ["- work\n", "-   home\n"], ["- new\n"]),
-        ("tags", ["work", "home", "new"], [], ["-   new\n"]),
-        ("tags", ["work"], ["-   home\n"], []),
-        (
-            "aliases",
-            ["One", "二", "a, b", 3],
-            ["aliases: [One, 二]\n"],
-            ['aliases: [One, 二, "a, b", 3]\n'],
-        ),
-        ("tags", "one", ["tags:\n", "- work\n", "-   home\n"], ["tags: one\n"]),
-        ("up", "[[Other]]", ["up: '[[Top]]'\n"], ['up: "[[Other]]"\n']),
-        (
-            "multi",
-            "short",
-            ["multi: |\n", "  line 1\n", "\n", "  score: not me\n"],
-            ["multi: short\n"],
-        ),
-        ("score", "two\nlines", ["score: 3.10\n"], ['score: "two\\nlines"\n']),
-        ("odd key", "z", ['"odd key": x\n'], ['"odd key": z\n']),
-        ("last", "2026-11-21", ["last: end\n"], ['last: "2026-11-21"\n']),
-        ("Score", 4, ["score: 3.10\n"], ["score: 4\n"]),
-        ("new", ["[[A]]", None, 1], [], ["new:\n", '  - "[[A]]"\n', "  - null\n", "  - 1\n"]),
-        ("a: b", "v", [], ['"a: b": v\n']),
-    ],
-)
-def test_set(key: str, value: object, old: list[str], new: list[str]) -> None:
-    after = set_property(NOTE, key, value)  # type: ignore[arg-type]
-    assert changed_lines(NOTE, after) == (old, new)
-    wanted = remove_property(NOTE, key) if value is None else after
-    assert edited(NOTE.encode(), key, value) == wanted.encode()
-
-
-@pytest.mark.parametrize(
-    ("key", "gone"),
-    [
-        ("tags", ["tags:\n", "- work\n", "-   home\n"]),
-        ("multi", ["multi: |\n", "  line 1\n", "\n", "  score: not me\n"]),
-        ("title", ['title: "2030: a plan"   # keep\n']),
-        ("LAST", ["last: end\n"]),
-        ("nothing", []),
-    ],
-)
-def test_remove(key: str, gone: list[str]) -> None:
-    assert changed_lines(NOTE, remove_property(NOTE, key)) == (gone, [])
-
-
 @pytest.mark.parametrize(
     ("before", "key", "value", "after"),
     [
@@ -126,6 +39,10 @@ def test_remove(key: str, gone: list[str]) -> None:
         ("---\na: [x,\n  y] # c\nb: 1\n---\n", "a", ["z"], "---\na: [z] # c\nb: 1\n---\n"),
         ("---\na: [ 'x' ] # c\n---\n", "a", ["x", "it's"], "---\na: [ 'x', 'it''s' ] # c\n---\n"),
         ("---\na: [x, y, z,]\n---\n", "a", ["x", "z"], "---\na: [x, z,]\n---\n"),
+        ("---\na:\n- x\n-   y\n---\n", "a", ["x"], "---\na:\n- x\n---\n"),
+        ("---\na:\n- x\n-   y\n---\n", "a", ["w", "x", "y"], "---\na:\n- w\n- x\n-   y\n---\n"),
+        ("---\na: end\n---\n", "a", "2026-11-21", '---\na: "2026-11-21"\n---\n'),
+        ("---\nscore: 1\n---\n", "Score", 4, "---\nscore: 4\n---\n"),
         ('---\na:\n    - "x" # 1\n    # 2\n    - "y" # 3\nb: 1\n---\n', "a", ["x", "y", "z"],
          '---\na:\n    - "x" # 1\n    # 2\n    - "y" # 3\n    - "z"\nb: 1\n---\n'),
         ("---\r\na:\r\n- x\r\n---\r\n", "a", ["x", "w"], "---\r\na:\r\n- x\r\n- w\r\n---\r\n"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,16 +28,6 @@ def test_written_text_reads_back_in_both_yamls(text: str) -> None:
     line = f"k: {format_text(text)}\n"
     assert read_yaml(line).properties == {"k": text}
     assert yaml.safe_load(line) == {"k": text}
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["No", "y", "null", "~", "", "12:30", "2026-05-07", "007", "1e3", "1_000", "+1", "a: b", "a #b", "a:", "- x", "@x", "[[A]]", "see [[A]]",
-     "{x", "&x", "|", "?", " x", "x ", "---", "...", ".5", "<<", "=", "'q'", '"q"', "two\nlines", "tab\tx", "\x7f", "TRUE"],
-)  # fmt: skip
-def test_doubtful_text_gets_double_quotes(text: str) -> None:
-    assert format_text(text).startswith('"')
-    assert read_yaml(f"k: {format_text(text)}").properties == {"k": text}
 
 
 @given(Json)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from tests.kept_history import Kept, tree, true
 from vaultmem.errors import VaultmemError
-from vaultmem.history import repository
 from vaultmem.history.commits import Commit, FileChange, format_message, parse_message
 from vaultmem.vault.batches import PlannedWrite
 
@@ -144,25 +142,6 @@ def test_paths_that_git_keeps_for_itself_do_no_harm(kept: Kept) -> None:
         kept.apply(PlannedWrite(None, path, lambda _: b"x", ""), why=path)
     kept.make("memories/a.md", b"a")
     assert [*tree(kept)] == ["memories/a.md"]
-
-
-def test_hundreds_of_batches_at_once(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a few processes of Git, and not with some for each."""
-    calls: list[object] = []
-    real = repository.Repository._execute
-
-    def counted(self: repository.Repository, *given: Any) -> tuple[int, bytes, str]:
-        calls.append(given)
-        return real(self, *given)
-
-    for number in range(300):
-        kept.apply(
-            PlannedWrite(None, f"memories/n{number}.md", lambda _, n=number: b"%d" % n * 200, "w")
-        )
-    monkeypatch.setattr(repository.Repository, "_execute", counted)
-    assert kept.take_in() == 300
-    assert len(calls) < 20
-    assert true(kept)
 
 
 # --- What comes out

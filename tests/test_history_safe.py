@@ -60,23 +60,6 @@ def test_killed_while_it_commits(kept: Kept) -> None:
     assert true(again)
 
 
-def test_killed_before_it_forgets(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(5):
-        kept.apply(
-            PlannedWrite(None, f"memories/n{number}.md", lambda _: b"x", ""), why=f"n{number}"
-        )
-    with monkeypatch.context() as patched:
-        patched.setattr(type(kept.batches), "forget", lambda *_: None)
-        kept.take_in()
-    kept.batches.forget(1)
-    assert len(kept.batches.waiting()) == 4
-    fresh = Kept(kept.vault.parent)
-    fresh.apply(PlannedWrite(None, "memories/last.md", lambda _: b"x", ""), why="last")
-    assert fresh.take_in() == 1
-    assert fresh.subjects() == ["n0", "n1", "n2", "n3", "n4", "last"]
-    assert fresh.batches.waiting() == []
-
-
 def test_a_lock_that_a_killed_git_left(kept: Kept) -> None:
     kept.make("memories/a.md", b"a")
     (kept.state / "history.git/refs/heads/main.lock").write_bytes(b"")
@@ -198,19 +181,6 @@ def test_without_git(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     kept.take_in()
     assert kept.subjects()[-3:] == ["created outside vaultmem", "n2", "n3"]
     assert true(kept)
-
-
-def test_a_missing_git_is_no_reason_to_fail_at_import(tmp_path: Path) -> None:
-    code = (
-        "from tests.kept_history import Kept; import pathlib, sys; kept = Kept(pathlib.Path(sys.argv[1]));"
-        "from vaultmem.history.repository import _git; _git('.'); kept.take_in(); print(kept.history.trouble())"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], env={"PATH": "", "PYTHONPATH": str(ROOT)}, cwd=ROOT,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.stderr == ""
-    assert done.stdout.startswith("git is not installed")
 
 
 HOSTILE = """

@@ -77,15 +77,6 @@ def no_exact(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return looked
 
 
-def test_a_saved_graph_finds_nearly_all_without_looking_at_all(
-    crowded: VectorStore, no_exact: list[int]
-) -> None:
-    index = HnswIndex(crowded)
-    assert index.rows == 4000
-    assert recall(index, crowded) >= 0.95
-    assert max(no_exact) <= 10
-
-
 @pytest.mark.parametrize("share", [2, 3, 10])
 def test_a_wide_filter_acts_inside_and_gives_as_many(
     crowded: VectorStore, no_exact: list[int], share: int

@@ -144,37 +144,11 @@ def test_what_a_nameless_assistant_wrote_is_told_when_a_person_has_approved_it(
     assert "To review" not in text
 
 
-def test_a_fact_of_an_assistant_is_recalled_when_a_person_has_approved_it(vault: Path) -> None:
-    synced(vault)
-    with Vault(str(vault)) as opened:
-        made = opened.write("The boiler is a Vaillant", category="knowledge", by="claude")
-    assert "Vaillant" not in told(vault, "boiler")
-    approve(vault, made["id"])
-    assert "[SEMANTIC] The boiler is a Vaillant" in told(vault, "boiler")
-
-
 def test_a_prompt_recalls_memories_and_no_other_notes(remembering: Path) -> None:
     assert "Vaillant" not in told(remembering)
     text = told(remembering, 'the -boiler "what is path:it')
     assert "[SEMANTIC] The boiler is a Vaillant" in text
     assert "roof (" not in text.partition("<pending>")[0]
-
-
-@pytest.mark.parametrize(
-    "properties",
-    [
-        "source: https://x.test", "Source: book", '"url": https://x.test', "url:\n  - https://x.test", "{source: x}",
-        "tags: [a]\nurl: 'x'",
-    ],
-)  # fmt: skip
-def test_a_note_from_elsewhere_is_known_by_its_properties(
-    vault: Path, write: Write, properties: str
-) -> None:
-    write("A.md", f"---\n{properties}\n---\n- [ ] hidden 📅 2026-11-22\n")
-    synced(vault)
-    text = told(vault)
-    assert "hidden" not in text
-    assert "To review: 1" in text
 
 
 def test_text_of_notes_cannot_leave_its_line_or_its_block(vault: Path, write: Write) -> None:

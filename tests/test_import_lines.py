@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
 from pathlib import Path
 
@@ -136,31 +135,6 @@ def test_a_place_that_is_taken_is_left_to_whom_it_belongs(tmp_path: Path) -> Non
     assert len({name.lower() for name in notes(vault)}) == 2
 
 
-class Heard:
-    """A Progress that remembers."""
-
-    def __init__(self) -> None:
-        self.stages: list[tuple[str, int]] = []
-        self.done = 0
-
-    def stage(self, name: str, total: int) -> None:
-        self.stages.append((name, total))
-
-    def advance(self, count: int = 1) -> None:
-        self.done += count
-
-
-def test_who_waits_hears_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "BATCH", 2)
-    vault, heard = made(tmp_path / "v"), Heard()
-    lines = [line(f"id-{number}", f"people/{number}.md", f"Text {number}.") for number in range(8)]
-    api = Vault(str(vault))
-    api.import_lines(io.BytesIO("".join(lines).encode()), progress=heard)
-    assert heard.stages == [("importing", 8)]
-    assert 2 <= heard.done <= 8
-    assert not list(Path(api.state.path(importing.FOLDER)).iterdir())
-
-
 def test_what_came_in_parts_says_how_all_of_it_is_taken_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,14 +199,8 @@ LINKED = {**CLI, "ID": "7f8d9e00-0000-4000-8000-000000000002", "Content": "the e
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_shape_of_memories_comes_back(tmp_path: Path, kind: str) -> None:
     vault = made(tmp_path / "v", kind)
-    gone = {
-        **THEIRS,
-        "id": "gone",
-        "content": "Gone.",
-        "deleted": True,
-        "agent": "",
-        "last_reinforced_at": "",
-    }
+    own = {"id": "gone", "content": "Gone.", "deleted": True, "agent": "", "last_reinforced_at": ""}
+    gone = {**THEIRS, **own}
     lines = json.dumps(THEIRS) + "\n" + json.dumps(gone)
     assert took(vault, lines, "--format", "memories")["new"] == 2
     out = exported(vault, "--format", "memories", "--include-archived")

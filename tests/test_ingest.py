@@ -162,19 +162,6 @@ def test_what_is_new_in_a_known_file_comes_in_alone(
     assert [content.startswith("Reto Frei moved") for _, content in new.values()] == [True]
 
 
-def test_a_limit_leaves_the_rest_for_the_next_run(vault: Path, opened: Vault, other: Path) -> None:
-    written = []
-    for _ in range(20):
-        report = opened.ingest("obsidian", str(other), limit=2)
-        written.append(report["counts"]["memories"])
-        if not report["left"]:
-            break
-    assert not report["left"]
-    assert max(written) == 2
-    assert sum(written) == len(memories(vault))
-    assert sum(f["source_path"] == "Anne.md" for f, _ in memories(vault).values()) == 1
-
-
 def _shape(vault: Path) -> list[tuple[str, str]]:
     return sorted((front["source_path"], content) for front, content in memories(vault).values())
 

@@ -81,14 +81,6 @@ def test_a_file_of_a_far_century_is_indexed(vault: Path) -> None:
     assert small(2**63 - 1) == 2**63 - 1
 
 
-def test_no_limit_is_too_large(vault: Path) -> None:
-    (vault / "A.md").write_text("banana\n")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        assert len(opened.search("banana", limit=10**15)) == 1
-        assert len(opened.search("banana", limit=10**15, group="block")) == 1
-
-
 def test_many_folders_do_not_use_up_the_open_files(vault: Path) -> None:
     with Inside(str(vault)) as inside:
         for number in range(3 * MOST_OPEN):

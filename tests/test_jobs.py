@@ -184,20 +184,6 @@ def test_surroundings() -> None:
     assert around.on_battery() in (True, False)
 
 
-def test_listing_before_and_after(notes: Path) -> None:
-    settings = config.load(str(notes))
-    ledger = jobs.ledger(str(notes))
-    first = jobs.listing(settings, ledger, NOW)
-    assert [one["name"] for one in first] == [*jobs.JOBS]
-    assert first[0]["next_run"] == NOW + 300
-    assert all(one["last_run"] is one["ok"] is one["last_result"] is None for one in first)
-    ledger.write_runs([Run("reconcile", NOW, None, NOW, True, "fine", 2.0, NOW)], NOW)
-    one = jobs.listing(settings, ledger, NOW + 100)[0]
-    assert (one["next_run"], one["last_run"], one["last_result"]) == (NOW + 300, NOW, "fine")
-    assert (one["ok"], one["last_ok"], one["seconds"]) == (True, NOW, 2.0)
-    assert jobs.listing(settings, ledger, NOW + 900)[0]["next_run"] == NOW + 900
-
-
 def test_the_command_lists_and_runs(notes: Path) -> None:
     words = ("--vault", str(notes), "--format")
     listed = ran("jobs", *words, "json").data

@@ -12,7 +12,6 @@ from vaultmem.errors import LlmError
 from vaultmem_chat import summarizer
 from vaultmem_chat.learning import learning
 from vaultmem_chat.learning.learning import Source, take_in, write_down
-from vaultmem_chat.learning.reconcile import neighbours
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
 
@@ -184,21 +183,3 @@ def test_the_neighbourhood_is_small_and_has_what_matters(opened: Vault) -> None:
     told = model.asked[0].messages[-1].content
     assert "Lisbon" in told
     assert told.count('"id"') <= 12
-
-
-def test_of_few_all_are_neighbours_of_many_the_likeliest(opened: Vault) -> None:
-    write_down(
-        opened,
-        Source("c", AT),
-        [f"User has item {number}" for number in range(30)] + ["Anne is a sailor", "用户住在上海"],
-    )
-    known = learning.entries(opened, "c")
-    assert len(neighbours(known[:5], ["x"], [], 10)) == 5
-    near = neighbours(known, ["Anne sails to Porto"], [], 5)
-    assert len(near) == 5
-    assert "Anne is a sailor" in [one.content for one in near]
-    assert neighbours(known, ["用户搬到上海了"], [], 3)[0].content == "用户住在上海"
-    found = known[7].id
-    assert found in [
-        one.id for one in neighbours(known, ["nothing alike"], [[found, "unknown"]], 2)
-    ]

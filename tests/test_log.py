@@ -119,19 +119,6 @@ def test_files_turn_over_and_are_private(state: str, monkeypatch: pytest.MonkeyP
     assert lines(state)[-1].endswith("number 299")
 
 
-def test_the_last_trouble_is_kept(state: str) -> None:
-    with Log(state) as log:
-        assert log.last_error is None
-        logger.info("fine")
-        assert log.last_error is None
-        logger.error("first")
-        logger.warning("then %s", "\x1b[1m")
-        last = log.last_error
-        assert last is not None
-        assert (last["level"], last["message"]) == ("warn", "then \ufffd[1m")
-        assert abs(float(str(last["time"])) - time.time()) < 60
-
-
 def test_a_full_disk_stops_nobody_and_the_log_goes_on_afterwards(
     state: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

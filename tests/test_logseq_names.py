@@ -13,34 +13,22 @@ from vaultmem_logseq.names import DayFormat, JournalDays, canonical, namespace, 
 
 
 @pytest.mark.parametrize(
-    ("path", "title"),
+    ("path", "title", "legacy"),
     [
-        ("pages/Work___Plan.md", "Work/Plan"),
-        ("pages/a.b.md", "a.b"),
-        ("pages/old%2Fstyle.md", "old/style"),
-        ("CON___.md", "CON"),
-        ("pages/a______b.md", "a/b"),
-        ("pages/100%.md", "100%"),
-        ("pages/contents.md", "Contents"),
-        ("pages/Cafe\u0301.md", "Café"),
+        ("pages/Work___Plan.md", "Work/Plan", "Work___Plan"),
+        ("pages/a.b.md", "a.b", "a/b"),
+        ("pages/old%2Fstyle.md", "old/style", "old/style"),
+        ("CON___.md", "CON", "CON___"),
+        ("pages/a______b.md", "a/b", "a______b"),
+        ("pages/100%.md", "100%", "100%"),
+        ("pages/%FF.md", "%FF", "%FF"),
+        ("pages/contents.md", "Contents", "Contents"),
+        ("pages/Cafe\u0301.md", "Café", "Café"),
     ],
 )
-def test_triple_lowbar(path: str, title: str) -> None:
+def test_a_title_is_read_out_of_a_path_in_either_format(path: str, title: str, legacy: str) -> None:
     assert title_from_path(path, triple_lowbar=True) == title
-
-
-@pytest.mark.parametrize(
-    ("path", "title"),
-    [
-        ("pages/a.b.md", "a/b"),
-        ("pages/a%2Fb.md", "a/b"),
-        ("pages/Work___Plan.md", "Work___Plan"),
-        ("pages/100%.md", "100%"),
-        ("pages/%FF.md", "%FF"),
-    ],
-)
-def test_legacy(path: str, title: str) -> None:
-    assert title_from_path(path, triple_lowbar=False) == title
+    assert title_from_path(path, triple_lowbar=False) == legacy
 
 
 def test_canonical_and_namespace() -> None:
@@ -52,19 +40,14 @@ def test_canonical_and_namespace() -> None:
     assert namespace("/lead") is None
 
 
-@pytest.mark.parametrize(
-    "title",
-    ["Nov 21st, 2026", "nov 21ST, 2026", "2026-11-21", "2026_11_21"],
-)
-def test_every_spelling_of_a_day(title: str) -> None:
-    assert JournalDays("MMM do, yyyy", "yyyy_MM_dd").day(title) == "2026-11-21"
+DAYS = ["Nov 21st, 2026", "nov 21ST, 2026", "2026-11-21", "2026_11_21"]
+NO_DAYS = ["2026-11-21 notes", "2026-02-30", "Nov 2026", "21", "2026/11/21", "x" * 200]
 
 
-@pytest.mark.parametrize(
-    "title", ["2026-11-21 notes", "2026-02-30", "Nov 2026", "21", "2026/11/21", "x" * 200]
-)
-def test_other_titles_are_no_days(title: str) -> None:
-    assert JournalDays("MMM do, yyyy", "yyyy_MM_dd").day(title) is None
+@pytest.mark.parametrize("title", [*DAYS, *NO_DAYS])
+def test_every_spelling_of_a_day_is_one_and_no_other_title(title: str) -> None:
+    wanted = "2026-11-21" if title in DAYS else None
+    assert JournalDays("MMM do, yyyy", "yyyy_MM_dd").day(title) == wanted
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,6 @@ def tasks_of(text: str) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
             "- a\n  ```\n  - code\n    deeper\n  ```\n- b",
             [(1, "a\n```\n- code\n  deeper\n```"), (1, "b")],
         ),
-        ("- ```js\n  - c\n  ```", [(1, "```js\n- c\n```")]),
         ("- open\n  ```\n- next", [(1, "open\n```"), (1, "next")]),
         (
             "- q\n  #+BEGIN_QUOTE\n  - in\n  #+END_QUOTE",
@@ -51,7 +50,6 @@ def tasks_of(text: str) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
         ("-\n- \n-x\n-- y\n- - z", [(1, ""), (1, "-x\n-- y"), (1, "- z")]),
         ("#tag is text\n#", [(0, "#tag is text"), (1, "")]),
         ("- a\n  k:: v\n  b\n  Key_Two:: w", [(1, "a\nb")]),
-        ("- k:: v\n  after", [(1, "after")]),
         ("- a\n  see k:: v\n  http://x::y", [(1, "a\nsee k:: v\nhttp://x::y")]),
         ("- a\n  :LOGBOOK:\n  CLOCK: [2026-11-20 Fri]\n  :END:\n  b", [(1, "a\nb")]),
         ("- a\n  :LOGBOOK:\n  no end\n- b", [(1, "a\n:LOGBOOK:\nno end"), (1, "b")]),
@@ -76,7 +74,6 @@ def test_no_task(line: str) -> None:
     ("line", "status", "marker", "priority", "text"),
     [
         ("- TODO [#A] x", " ", "TODO", "A", "x"),
-        ("- WAIT x", " ", "WAIT", None, "x"),
         ("\t- STARTED x", "/", "STARTED", None, "x"),
         ("- IN-PROGRESS [#D] x", "/", "IN-PROGRESS", None, "[#D] x"),
         ("## DONE x", "x", "DONE", None, "x"),
@@ -97,7 +94,6 @@ def test_markers(line: str, status: str, marker: str, priority: str | None, text
         ("due:: 2026-11-25", ("2026-11-25", None, None)),
         ("due:: [[2026-11-25]]", ("2026-11-25", None, None)),
         ("due:: 2026-11-25 8:35", ("2026-11-25T08:35", None, None)),
-        ("due:: 2026-11-25T08:35:00", ("2026-11-25T08:35", None, None)),
         ("due:: [[2026-11-25]] 25:00", ("2026-11-25", None, None)),
         ("remind:: 2026-11-24 09:00\n  due:: 2026-11-25", ("2026-11-25", "2026-11-24T09:00", None)),
         ("date:: 2026-11-25", (None, None, "2026-11-25")),
