@@ -41,6 +41,7 @@ def test_the_text_is_the_block_and_nothing_else(knowing: Path) -> None:
 
 def test_a_batch_has_a_line_for_each_question(knowing: Path) -> None:
     asked = 'boiler\n\n{"id": "q", "query": "Ketley", "limit": 1, "budget": 50}\n{"id": "w", "limit": 0, "query": "x"}\n{oh\n'
+    asked += '{"id": "k", "query": "x", "bugdet": 1}\n'
     ended = ran(
         "recall",
         "--batch",
@@ -51,13 +52,14 @@ def test_a_batch_has_a_line_for_each_question(knowing: Path) -> None:
         str(knowing),
         given=asked.encode(),
     )
-    first, second, third, fourth = (json.loads(line) for line in ended.out.splitlines())
+    first, second, third, fourth, fifth = (json.loads(line) for line in ended.out.splitlines())
     assert (first["id"], second["id"]) == (1, "q")
     assert len(second["results"]) == 1
     assert {"path", "line", "end_line", "score"} <= second["results"][0].keys()
     assert (third["id"], fourth["id"]) == ("w", 5)
     assert third["error"]
     assert fourth["error"]
+    assert "unknown: 'bugdet' (did you mean 'budget'?)" in fifth["error"]
     assert ended.code == 1
     with Vault(str(knowing)) as opened:
         assert {one["access_count"] for one in opened.memories()} == {0}
