@@ -121,12 +121,13 @@ def test_what_is_read_on_both_is_counted_once(pair: Pair) -> None:
         assert (synced_reads, vault.read(memory)["access_count"]) == (3, 4)
 
 
-def test_what_was_approved_and_rejected_on_one_is_so_on_the_other(pair: Pair) -> None:
+def test_what_was_approved_rejected_and_reinforced_on_one_is_so_on_the_other(pair: Pair) -> None:
     with pair.laptop.opened() as vault:
         memory = vault.write("Bills are due on Mondays", source="https://x.test")["id"]
         vault.approve(memory)
         reads.replace_open(desk(vault).ledger, {"3f2a9c01b7de": {"kind": "orphan"}}, 1.0)
         reads.decide(desk(vault).ledger, "3f2a9c01b7de", reads.REJECTED, time.time())
+        reads.reinforce(desk(vault).ledger, {memory: "2026-11-22T10:00:00Z"}, time.time())
     pair.agree()
     with pair.desktop.opened() as vault:
         assert is_approved(memory, desk(vault).answers())
@@ -134,6 +135,7 @@ def test_what_was_approved_and_rejected_on_one_is_so_on_the_other(pair: Pair) ->
             reads.replace_open(desk(vault).ledger, {"3f2a9c01b7de": {"kind": "orphan"}}, 2.0) == 0
         )
         assert reads.open_proposals(desk(vault).ledger) == []
+        assert reads.reinforced_at(desk(vault).ledger) == {memory: "2026-11-22T10:00:00Z"}
         reads.decide(desk(vault).ledger, "3f2a9c01b7de", reads.REOPENED, 2.0)
         vault.approve(memory, undo=True)
     pair.agree()
