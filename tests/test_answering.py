@@ -222,20 +222,6 @@ def test_an_assistant_answers_and_does_not_approve(bench: Open, write: Write) ->
     assert "pay the fee" in on.words()
 
 
-def test_who_answered_is_in_the_history(bench: Open) -> None:
-    on = bench("always")
-    on.answer(on.id("call Anne"), by="claude")
-    on.answer(on.id("pay rent"))
-    on.desk.remember()
-    told = [(one["by"], one["kind"], one["why"]) for one in on.ask("history", limit=2)["history"]]
-    assert told == [
-        ("you", "person", "done: pay rent"),
-        ("claude", "assistant", "done: call Anne"),
-    ]
-    on.ask("undo", last=True)
-    assert "- [ ] pay rent 🔁 every month 📅 2026-11-20\r\n" in on.text("Tasks.md")
-
-
 def test_what_is_ticked_and_put_off_on_the_page_is_in_the_history_and_comes_back_from_it(
     bench: Open,
 ) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.index_dump import generation, other_state, synced
+from tests.index_dump import other_state, synced
 from vaultmem.errors import VaultGoneError
-from vaultmem.index.catalog import Catalog
-from vaultmem.index.compare import BREATH, Diff, Manner, check_vanished, differences
+from vaultmem.index.compare import Diff, check_vanished
 from vaultmem.vault.walk import Entry
 
 
@@ -43,26 +42,6 @@ def test_too_much_that_is_gone_at_once_is_not_believed(
 ) -> None:
     with nullcontext() if believed else pytest.raises(VaultGoneError, match="confirm-removals"):
         check_vanished("/vault", diff(stay, gone, new))
-
-
-def test_a_long_comparison_steps_aside_and_can_be_ended(vault: Path, tmp_path: Path) -> None:
-    for number in range(3 * BREATH):
-        (vault / f"{number}.md").write_text("apple")
-    with other_state(tmp_path / "state"):
-        synced(vault)
-        catalog = Catalog(f"{generation(vault)}/catalog.db")
-    breaths: list[int] = []
-
-    def breathe() -> None:
-        breaths.append(len(breaths))
-        if len(breaths) > 5:
-            raise KeyError
-
-    manner = Manner(lambda _: "note", breathe=breathe)
-    with pytest.raises(KeyError):
-        differences(catalog, str(vault), manner)
-    assert breaths == [0, 1, 2, 3, 4, 5], "three for what is known, three for what is there"
-    catalog.close()
 
 
 @pytest.mark.parametrize("how", ["renamed over it", "written into it"])

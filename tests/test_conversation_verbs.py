@@ -55,21 +55,6 @@ def test_turns_facts_and_summaries_are_notes_in_the_folders_of_the_seeds(
     assert opened.memories() == []
 
 
-def test_saying_it_again_changes_nothing(vault: Path, opened: Vault) -> None:
-    new = [said("u1"), said("a1", "hi", "assistant"), fact("f1", "x"), final("sum")]
-    first = opened.converse("c", new=new)
-    before = notes(vault)
-    again = opened.converse("c", new=new)
-    assert again["written"] == []
-    assert again["known"] == first["written"]
-    assert again["batch"] is None
-    opened.converse("c", retire=[{"id": "f1"}])
-    assert opened.converse("c", new=[fact("f1", "x")], retire=[{"id": "f1"}])["known"] == ["f1"]
-    assert ids(opened, "c") == ["u1", "a1", first["written"][3]]
-    assert len(notes(vault)) == len(before)
-    assert len(opened.history()) == 2
-
-
 def test_a_summary_is_replaced_where_it_is_and_its_old_words_are_in_the_history(
     vault: Path, opened: Vault
 ) -> None:

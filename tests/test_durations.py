@@ -55,21 +55,6 @@ def cron(text: str) -> Cron:
     return read
 
 
-def test_schedules() -> None:
-    assert times.read("off") is None
-    assert times.read(" OFF ") is None
-    assert times.read("5m") == 300
-    nightly = cron("0 3 * * *")
-    assert (nightly.minute, nightly.hour) == ([0], [3])
-    assert (nightly.day, nightly.month, nightly.weekday) == (
-        [*range(1, 32)],
-        [*range(1, 13)],
-        [*range(7)],
-    )
-    assert not nightly.hourly
-    assert not nightly.either
-
-
 @pytest.mark.parametrize(
     ("text", "field", "numbers"),
     [

@@ -241,27 +241,6 @@ def test_a_model_that_a_later_search_loads_is_unloaded(
 # --- what is looked at again
 
 
-def test_a_save_in_a_round_that_goes_to_its_end(
-    queue: EmbeddingQueue,
-    opened: Vault,
-    model: Model,
-    looks: list[set[int] | None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(embedding, "QUIET", PATIENCE)
-    note = ids(opened)["n3.md"]
-
-    def save() -> None:
-        model.between = lambda: None
-        queue.add([note])
-
-    model.between = save
-    queue.start()
-    until(lambda: len(model.texts) == NOTES)
-    assert queue.wait(PATIENCE)
-    assert looks == [None, {note}]
-
-
 @pytest.mark.usefixtures("at_once")
 def test_a_round_that_ends_early_leaves_only_its_rest(
     queue: EmbeddingQueue,

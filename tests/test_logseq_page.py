@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.effort import is_linear
 from tests.stand_in_files import Files
 from vaultmem.adapter import FrontMatter, Note
 from vaultmem.notes.frontmatter import split
@@ -216,40 +213,3 @@ def test_dialect_and_uri() -> None:
         fill(lowbar.uri_template, "/home/me/My graph/", "p", "a/b c?")
         == "logseq://graph/My%20graph?page=a%2Fb%20c%3F"
     )
-
-
-PARTS = st.sampled_from(
-    [*"[]()#{}`$<>-*:|\\\n\t ,，", "[[", "]]", "((", "))", "{{embed ", "}}", "- ", "\n- ", "\n\t- ",
-     ":: ", "TODO ", "[#A]",
-     "```", "~~~", "---\n", "tags", "alias", "title", ID, "SCHEDULED: <2026-11-21",
-     ":LOGBOOK:\n", ":END:", "#+BEGIN_SRC\n", "#+END_SRC\n", "http://", "x.md", "中", "é",
-     "\u2028", "\0", "\ud800", ":PROPERTIES:\n"]
-)  # fmt: skip
-
-
-@given(
-    st.lists(PARTS | st.text(max_size=5), max_size=60).map("".join), st.sampled_from(["md", "org"])
-)
-def test_any_text_is_a_page(text: str, extension: str) -> None:
-    text = text.replace("\r", "")
-    note = RULES.parse(f"pages/p.{extension}", text, split(text))
-    lines = text.count("\n") + 1
-    assert all(1 <= piece.line <= piece.end_line <= lines for piece in note.pieces)
-    assert all(1 <= link.line <= lines for link in note.links)
-    ends = [piece.end_line for piece in note.pieces]
-    assert all(piece.line >= end for piece, end in zip(note.pieces[1:], ends, strict=False))
-    RULES.names(f"pages/p.{extension}", note)
-
-
-@pytest.mark.parametrize(
-    "part",
-    ["[", "((", "#", "{{embed ", "[[a ", "[a](", "[[ [[a]] ", "#a **", "alias:: [[a, ",
-     "a:: b\n", ":LOGBOOK:\n",
-     "#+BEGIN_SRC\n", "```\n", "- - ", "#a http://x/#b", "* ", "- a\n  SCHEDULED: <",
-     "<!-- ", "`", "$a "],
-)  # fmt: skip
-def test_hostile_text_takes_linear_time(part: str) -> None:
-    def parsed(size: int) -> None:
-        RULES.parse("pages/p.md", part * (size // len(part)), FrontMatter({}, None, 0))
-
-    assert is_linear(parsed, 8_000, 64_000)

@@ -35,19 +35,6 @@ def test_edn(text: str, value: object) -> None:
     assert read_edn(text) == value
 
 
-@pytest.mark.parametrize(
-    ("escaped", "text"),
-    [
-        (r"a\ud800", "a\ufffd"),
-        (r"\udc00b\udfff", "\ufffdb\ufffd"),
-        (r"\ud83d\ude00", "\U0001f600"),
-    ],
-)
-def test_half_a_character_can_be_stored_all_the_same(escaped: str, text: str) -> None:
-    assert read_edn(f'{{:hidden ["{escaped}"]}}') == {":hidden": [text]}
-    assert from_config(f'{{:hidden ["{escaped}"]}}'.encode()).hidden == (text,)
-
-
 def test_config_sets_what_it_names_and_nothing_else() -> None:
     config = b"""
     {:file/name-format :triple-lowbar ; new names

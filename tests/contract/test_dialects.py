@@ -31,6 +31,7 @@ MARKUP = [
     *["key:: ", "tags: [a, b]\n", "aliases: x\n", "id:: 64f0c1de-7a35-4c62-9b1f-0a2f6f1c5d11\n", ":LOGBOOK:", ":END:"],
     *["Note", "note.md", "Folder/Note", "../", "./", "Ünï", "笔记", "ΟΔΟΣ", "e\u0301", "\u00a0", " ", "a", "1"],
     *["[[Note]]", "[[note.md|x]]", "[t](Folder/Note.md)", "![[pic.png]]", "#tag", "alias:: Other, [[Two]]\n"],
+    *["#+BEGIN_SRC\n", "#+END_SRC\n", ":PROPERTIES:\n", "{{embed ", "\u2028", "\0", "\ud800"],
     *["Anne:", "**Anne:** ", "((64f0c1de-7a35-4c62-9b1f-0a2f6f1c5d11))"],
 ]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(MARKUP) | st.text(max_size=4), max_size=40).map(
@@ -277,6 +278,7 @@ HOSTILE = [
     *["[", "[[", "[[a|", "[](", "`", "``", "$", "$a", "#", "((", "{{", "%%", "<!--", "*", "**a:", "^a "],
     *["> ", "|", "- ", "\n- ", "\n\t- ", "\n> ", "\n```", "\n- [ ] 📅 ", "a:: "],
     *["\na:: [[", " 🔁 every", "(@", "1. ", "\\"],
+    *["{{embed ", "[[ [[a]] ", "#a **", "\nalias:: [[a, ", ":LOGBOOK:\n", "\n#+BEGIN_SRC", "- a\n  SCHEDULED: <", "#a http://x/#b"],
     *["![", "(", '](a "', "[![a](b)](c)", "|-", "<a", "    ", "> ```\n", "- [ ] [["],
 ]  # fmt: skip
 
