@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from vaultmem.adapter import JsonObject, Value
+from vaultmem.adapter import JsonObject, Piece, Value
 from vaultmem.errors import UsageError
 from vaultmem.light import NamedTuple
 from vaultmem.memories.arguments import Arguments
+from vaultmem.notes import blocks
 from vaultmem.notes.blocks import MAX_TOKENS, MIN_TOKENS, count_tokens
 from vaultmem.notes.places import KEYS, key_of
 from vaultmem.plugins import language
@@ -180,7 +181,6 @@ def without_small_talk(text: str) -> str:
 _GAP = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _HEADING = re.compile(r"[ ]{0,3}#{1,6}(?:[ \t]|\n|\Z)")
 _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
-_SENTENCE = re.compile(r"(?<=[.!?])[ \n]+(?=[\"'“(\[]?[A-Z0-9À-Þ])|(?<=[。！？；])(?=\S)")
 
 
 def clean(text: str) -> str:
@@ -231,43 +231,11 @@ def _paragraphs(text: str) -> list[str]:
     return ["\n".join(lines) for lines in result if lines]
 
 
-def _cut(paragraph: str) -> list[str]:
-    """At the ends of sentences; a sentence that is too long for itself is cut between words."""
-    if _FENCE.match(paragraph):
-        return _pack(_fitting(paragraph.split("\n")), "\n")
-    return _pack(_fitting(_SENTENCE.split(paragraph)), " ")
-
-
-def _fitting(parts: Iterable[str]) -> list[str]:
-    """The parts, and those that are too long for themselves in several."""
-    result: list[str] = []
-    for part in parts:
-        fits = count_tokens(part) <= MAX_TOKENS
-        result += [part] if fits else _pack(_words(part), " ")
-    return result
-
-
-def _words(sentence: str) -> list[str]:
-    """Words, or pieces of text that is written without blanks."""
-    result: list[str] = []
-    for word in sentence.split():
-        result += [word[at : at + MAX_TOKENS] for at in range(0, len(word), MAX_TOKENS)]
-    return result
-
-
-def _pack(parts: list[str], glue: str) -> list[str]:
-    """As many neighbours together as fit."""
-    packed: list[str] = []
-    held: list[str] = []
-    size = 0
-    for part in parts:
-        tokens = count_tokens(part) + 1
-        if held and size + tokens > MAX_TOKENS:
-            packed.append(glue.join(held))
-            held, size = [], 0
-        held.append(part)
-        size += tokens
-    return [*packed, glue.join(held)] if held else packed
+def _cut(paragraph: str) -> Iterator[str]:
+    """At the ends of sentences, code at those of lines; a sentence that is too long for itself between words."""
+    kind = "code" if _FENCE.match(paragraph) else "text"
+    for piece in blocks.cut(Piece(paragraph, 1, 1, kind=kind)):
+        yield piece.text if kind == "code" else piece.text.strip()
 
 
 def _belong(one: str, other: str) -> bool:

@@ -92,7 +92,7 @@ def as_turn(blocks: list[Block], role: str) -> list[Block]:
     return [blocks[0]._replace(label=named[1] if named else role), *blocks[1:]]
 
 
-def _cut(piece: Piece) -> Iterator[Piece]:
+def cut(piece: Piece) -> Iterator[Piece]:
     """Parts of at most MAX_TOKENS, at sentence ends (code: at line ends) as long as there are any."""
     start, line = 0, piece.line
     for end in _cut_points(piece):
@@ -141,7 +141,7 @@ def _join_sections(pieces: Iterable[Piece]) -> Iterator[Block]:
     total = 0
     for whole in pieces:
         size = count_tokens(whole.text)
-        for piece in (whole,) if size <= MAX_TOKENS else _cut(whole):
+        for piece in (whole,) if size <= MAX_TOKENS else cut(whole):
             if not piece.text or piece.text.isspace():
                 continue
             tokens = size if piece is whole else count_tokens(piece.text)
