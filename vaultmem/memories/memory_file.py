@@ -10,6 +10,7 @@ import stat as modes
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from zlib import crc32
 
 from vaultmem.adapter import Properties, Value
 from vaultmem.errors import StateError
@@ -204,12 +205,11 @@ def _tags(value: Value) -> tuple[str, ...]:
 
 # What was read of the memory folder, so that the next process need not read it again.
 
-_FORMAT = 4  # raise it when the same file would be read differently
+_FORMAT = 5  # raise it when the same file would be read differently
 _SCHEMA = """
 CREATE TABLE files (path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
     inode INTEGER NOT NULL, blob BLOB NOT NULL, style TEXT NOT NULL, trouble TEXT, memory TEXT)
     WITHOUT ROWID;
-CREATE TABLE folder (path TEXT NOT NULL);
 """
 _BUSY = 2  # seconds to wait for another process; then nothing is kept this time
 
@@ -219,11 +219,11 @@ _FIELDS = "id category scope tags created updated properties hash opening size a
 
 
 class MemoryCache:
-    """The cache of one memory folder. Never raises."""
+    """The cache of one memory folder; that of another one is another format. Never raises."""
 
     def __init__(self, path: str, folder: str) -> None:
         self._path = path
-        self._folder = folder
+        self._format = crc32(f"{_FORMAT} {folder}".encode("utf-8", "replace")) >> 1
 
     def load(self) -> dict[str, Stored]:
         """All files as they were saved; {} where there is nothing usable."""
@@ -260,19 +260,15 @@ class MemoryCache:
             sqlite3.connect(keep_private(self._path), timeout=_BUSY, isolation_level=None)
         ) as db:
             db.execute("PRAGMA synchronous = OFF")
-            if db.execute("PRAGMA user_version").fetchone()[0] != _FORMAT:
+            if db.execute("PRAGMA user_version").fetchone()[0] != self._format:
                 self._begin(db)
-            if db.execute("SELECT path FROM folder").fetchall() != [(self._folder,)]:
-                with db:
-                    db.executescript("BEGIN IMMEDIATE; DELETE FROM files; DELETE FROM folder;")
-                    db.execute("INSERT INTO folder VALUES (?)", (self._folder,))
             yield db
 
     def _begin(self, db: sqlite3.Connection) -> None:
         with db:
             db.executescript(
                 "BEGIN IMMEDIATE; DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS folder;"
-                f"{_SCHEMA} PRAGMA user_version = {_FORMAT};"
+                f"{_SCHEMA} PRAGMA user_version = {self._format};"
             )
 
     def _remove(self) -> None:
