@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
 
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.memory_file import MemoryCache, Reader, Stored, fold
@@ -23,7 +22,7 @@ _SHORTEST = 4  # characters of the beginning of an id
 _ID_BEGIN = lazy(r"[0-9a-z][0-9a-z-]*")
 _LINK = lazy(r"\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
 _MOST_NAMED = 5
-_NEAR = 0.5  # share of letter pairs from which a title is suggested
+_LONGEST_NAME = 200  # characters that are compared with titles
 
 
 def chosen(text: str, folder: str, pool: Sequence[Memory]) -> Memory | None:
@@ -101,16 +100,10 @@ def _several(text: str, matches: Sequence[Memory]) -> NoteNotFoundError:
 
 
 def _nearest(name: str, live: Iterable[Memory]) -> list[str]:
-    wanted = set(pairwise(name[:200]))
-    if not wanted:
-        return []
-    scored: list[tuple[float, str]] = []
-    for memory in live:
-        pairs = set(pairwise(fold(memory.title)))
-        score = 2 * len(wanted & pairs) / (len(wanted) + len(pairs))
-        if score >= _NEAR:
-            scored.append((-score, memory.title))
-    return [title for _, title in sorted(scored)[:3]]
+    from difflib import get_close_matches  # only where something went wrong
+
+    titles = {fold(memory.title): memory.title for memory in live}
+    return [titles[near] for near in get_close_matches(name[:_LONGEST_NAME], titles, 3)]
 
 
 _LONGEST_KEPT = 4_096  # bytes
