@@ -10,9 +10,8 @@ from itertools import pairwise
 import pytest
 
 from tests.test_alarms import HEARD, MINUTE, due, heard_of, zone
-from vaultmem.pending.record import union
 from vaultmem.reminders.alarms import Rules, plan
-from vaultmem.synclog.log_entries import Notified
+from vaultmem.synclog.log_entries import Notified, collect, of_kind
 
 
 @cache
@@ -111,7 +110,7 @@ class Year:
                 chance < 0.05
             ):  # off to the other computer: the vault is synced, then that one sleeps
                 here, other = other, here
-                here.told = union(here.told, other.told)
+                here.told = of_kind(collect([*here.told.values(), *other.told.values()]), Notified)
                 here.rested = True
                 at += timedelta(hours=self.random.randrange(60))
             elif chance < 0.15:
@@ -138,7 +137,7 @@ class Year:
             for told in alarm.records:
                 self.rung.setdefault(told.id, []).append(now.astimezone(UTC))
                 self._on_time(machine, told, now)
-        machine.told = union(machine.told, {one.id: one for one in heard_of(planned)})
+        machine.told = of_kind(collect([*machine.told.values(), *heard_of(planned)]), Notified)
         machine.rested = False
         return at + (planned.next - now) if planned.next else at + timedelta(days=1)
 

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, Answer, item_id
-from vaultmem.pending.record import union
 from vaultmem.reminders.alarms import Alarm, Planned, Rules, desktop_text, plan
 from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due
-from vaultmem.synclog.log_entries import BASELINE, Notified, Turn
+from vaultmem.synclog.log_entries import BASELINE, Notified, Turn, collect, of_kind
 
 MINUTE = timedelta(minutes=1)
 HEARD = {BASELINE: Notified(BASELINE, "2026-01-01T00:00:00Z")}  # not the first look
@@ -282,7 +281,7 @@ def test_what_was_told_is_told(dues, answers, now, rules, first) -> None:  # typ
     assert len(heard) == len({one.id for one in heard})
     assert planned.next is None or planned.next > now
     assert planned == plan(dues, given_, {} if first else HEARD, now, rules)
-    told = union(HEARD, {one.id: one for one in heard})
+    told = of_kind(collect([*HEARD.values(), *heard]), Notified)
     after = plan(dues, given_, told, now, rules)
     assert (after.alarms, after.silent) == ([], [])
     assert after.next == planned.next

@@ -28,9 +28,8 @@ from tests.record_run import (
 )
 from vaultmem.ledger import reads
 from vaultmem.memories.item_answers import Answer
-from vaultmem.pending.record import union
 from vaultmem.synclog import log_folder
-from vaultmem.synclog.log_entries import Notified, Page, of_kind
+from vaultmem.synclog.log_entries import Notified, Page, collect, of_kind
 from vaultmem.synclog.log_folder import answers_in
 from vaultmem.text.times import stamp
 from vaultmem.vault import write
@@ -84,8 +83,8 @@ def test_of_two_answers_the_later_one_counts_in_any_order() -> None:
     late = Answer("vm-aaaaaa", "open", "2026-11-22T10:00:01Z")
     same = early._replace(state="snoozed", until="2026-11-30")
     for one, other, wanted in ((early, late, late), (early, same, same)):
-        assert union({one.id: one}, {other.id: other}) == {one.id: wanted}
-        assert union({other.id: other}, {one.id: one}) == {one.id: wanted}
+        assert [*collect([one, other]).values()] == [wanted]
+        assert [*collect([other, one]).values()] == [wanted]
 
 
 def test_the_pages_are_read_again_only_when_they_change(

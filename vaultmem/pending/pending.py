@@ -25,14 +25,14 @@ from vaultmem.notes.places import page_path
 from vaultmem.pending import listing, person_facts
 from vaultmem.pending.pending_page import Page, Refreshed
 from vaultmem.pending.person_facts import Learned
-from vaultmem.pending.record import open_record, union
+from vaultmem.pending.record import open_record
 from vaultmem.pending.review_items import Context, Review
 from vaultmem.reminders import alarms, items
 from vaultmem.reminders.agenda import Agenda
 from vaultmem.reminders.due import Due, Entries, Renames
 from vaultmem.reminders.items import Item
 from vaultmem.reminders.notify import Notifier
-from vaultmem.synclog.log_entries import BASELINE
+from vaultmem.synclog.log_entries import BASELINE, collect, of_kind
 from vaultmem.text.times import stamp
 from vaultmem.vault import files
 
@@ -148,7 +148,8 @@ class Pending:
         answers = self.record.answers()
         if self.page is None:
             return answers
-        return union(answers, self._as_answers(self.page.acks(now), now, {}))
+        ticked = self._as_answers(self.page.acks(now), now, {})
+        return of_kind(collect([*answers.values(), *ticked.values()]), Answer)
 
     def at(self, catalog: Catalog, now: datetime, vanished: str = "") -> PendingAt:
         """What is pending now, with what is ticked on the page."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from vaultmem import now as clock
 from vaultmem.errors import VaultmemError
@@ -24,7 +24,6 @@ from vaultmem.synclog.log_entries import (
     key_of_entry,
     merge_entries,
     of_kind,
-    rank,
     signs_of_life,
     turn_of,
 )
@@ -39,18 +38,6 @@ log = logging.getLogger("vaultmem.reminders")
 
 DAY = 86_400.0  # seconds
 KEEP_FOR = 60 * DAY  # how long an answer to what is gone stays: another machine may not know of it
-
-T = TypeVar("T", Answer, Notified)
-
-
-def union(*sets: Mapping[str, T]) -> dict[str, T]:
-    """All by id; of two for one item the later, of two in the same second the greater."""
-    latest: dict[str, T] = {}
-    for one in (one for each in sets for one in each.values()):
-        before = latest.get(one.id)
-        if before is None or rank(before) < rank(one):
-            latest[one.id] = one
-    return latest
 
 
 class Record:
