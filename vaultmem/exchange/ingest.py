@@ -14,14 +14,14 @@ from vaultmem.exchange.items import Item, item_of, without_editor_markup
 from vaultmem.ledger.ledger import take, taken_hashes
 from vaultmem.light import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict, cast
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.draft import Draft, New
+from vaultmem.memories.draft import New
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory
 from vaultmem.memories.records import is_visible_to
 from vaultmem.memories.reports import PlanReport, header, report_done, report_planned
 from vaultmem.memories.store import Session
 from vaultmem.notes.blocks import MAX_TOKENS, count_tokens
-from vaultmem.operations.writing import Existing, look, new_memory
-from vaultmem.text import secrets, similarity, titles
+from vaultmem.operations.writing import Existing, create, look, new_memory
+from vaultmem.text import secrets, similarity
 from vaultmem.text.times import seconds, stamp
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def ingest_text(session: Session, params: Arguments) -> TextReport:
     draft = session.draft()
     for part in parts:
         if part.new is not None:
-            create(draft, part.new, part.text, session.now)
+            create(draft, part.new, "ingested")
     plan = draft.plan("ingest")
     if params.flag("dry_run"):
         report = report_planned(session, plan)
@@ -144,14 +144,6 @@ def whole_text(session: Session, params: Arguments, text: str) -> Part:
     if same := _same(session, text, matches):
         return Part(text, known=same.id)
     return Part(text, new_memory(session, params, text, matches))
-
-
-def create(draft: Draft, new: New, text: str, now: float) -> None:
-    """Write it, under a title that is free: its own, else one from the text."""
-    title = titles.free_title(
-        new.title or secrets.named_by(text), stamp(now)[:10], new.id, draft.is_taken
-    )
-    draft.create(new._replace(title=title), "ingested")
 
 
 def _find_repeated(session: Session, piece: str, scope: str, hashes: set[str]) -> Part | None:
@@ -280,7 +272,7 @@ def take_in(session: Session, params: Arguments) -> JsonObject:
         results.append(result)
         for part in result.parts:
             if part.new is not None:
-                create(draft, part.new, part.text, session.now)
+                create(draft, part.new, "ingested")
                 seen.add(part, str(part.new.properties[HASH]))
                 room -= 1
         if not room:

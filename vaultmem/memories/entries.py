@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
-from vaultmem.light import NamedTuple, allocate_lock
+from vaultmem.light import TYPE_CHECKING, NamedTuple, allocate_lock
 from vaultmem.memories.conversation import (
     ASSISTANT,
     MEMORY,
@@ -29,6 +30,9 @@ from vaultmem.vault import files as vault
 from vaultmem.vault.conflicts import Places, conflicts
 from vaultmem.vault.walk import Entry as File
 from vaultmem.vault.walk import Look, Trouble, walk
+
+if TYPE_CHECKING:
+    from _thread import LockType
 
 MOST_VAULTS = 4  # whose entries are remembered
 _TURN = {USER: 0, ASSISTANT: 1, MEMORY: 2, SUMMARY: 3}  # of what was written at the same time
@@ -53,14 +57,14 @@ class Talk(NamedTuple):
 
 
 class ConversationFiles:
-    """All conversations of a vault, for any thread; `style` tells by a path how pages are written there."""
+    """All conversations of a vault, for any thread; `style` tells by a path how pages are written there, and `reading`
+    changes where that does."""
 
-    def __init__(self, root: str, folder: str, style: Callable[[str], str]) -> None:
+    def __init__(self, root: str, folder: str, style: Callable[[str], str], reading: str) -> None:
         self._root = root.rstrip("/")
         self.place = f"{folder}/{ENTRIES}"
         self._style = style
-        self._known: dict[str, _Read] = {}  # by path
-        self._lock = allocate_lock()
+        self._known, self._lock = _remembered(root, folder, reading)
 
     def entries(self, conversation: str) -> list[Entry]:
         """All entries of one conversation, the oldest first, those that were deleted among them."""
@@ -158,21 +162,10 @@ class ConversationFiles:
         return _Read(stat, entry, "")
 
 
-def shared_files(
-    root: str, folder: str, style: Callable[[str], str], reading: str
-) -> ConversationFiles:
-    """The files of a vault, remembered as long as the process lives. `reading` changes where `style` does."""
-    with _making:
-        key = root, folder, reading
-        opened = _opened.pop(key, None) or ConversationFiles(root, folder, style)
-        while len(_opened) >= MOST_VAULTS:
-            del _opened[next(iter(_opened))]
-        _opened[key] = opened
-        return opened
-
-
-_opened: dict[tuple[str, str, str], ConversationFiles] = {}  # the longest unused one comes first
-_making = allocate_lock()
+@lru_cache(MOST_VAULTS)
+def _remembered(root: str, folder: str, reading: str) -> tuple[dict[str, _Read], LockType]:  # noqa: ARG001 - by these it is known
+    """What was read of the conversations of a vault, by path, as long as the process lives."""
+    return {}, allocate_lock()
 
 
 def _unique(every: Iterable[Entry]) -> tuple[list[Entry], list[tuple[str, str]]]:

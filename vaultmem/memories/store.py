@@ -156,10 +156,10 @@ class MemoryStore:
     @cached_property
     def talks(self) -> ConversationFiles:
         """The files of conversations. Nobody has to wait for the store to read them."""
-        from vaultmem.memories import entries
+        from vaultmem.memories.entries import ConversationFiles
 
         rules = self.rules
-        return entries.shared_files(self.vault, self.folder, rules.page_style, rules.fingerprint)
+        return ConversationFiles(self.vault, self.folder, rules.page_style, rules.fingerprint)
 
     @property
     def pending(self) -> Pending:

@@ -15,7 +15,7 @@ from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.draft import New
+from vaultmem.memories.draft import Draft, New
 from vaultmem.memories.model import DEFAULT_SCOPE, INBOX, PASSING, REMINDERS, Memory
 from vaultmem.memories.records import is_visible_to
 from vaultmem.memories.reports import header, report_planned
@@ -73,10 +73,7 @@ def write(session: Session, params: Arguments, times: Properties | None = None) 
     replaced = find_superseded(session, params, new, existing)
     for _ in range(TRIES):
         draft = session.draft()
-        title = titles.free_title(
-            new.title or secrets.named_by(content), stamp(session.now)[:10], new.id, draft.is_taken
-        )
-        draft.create(new._replace(title=title), "written")
+        title = create(draft, new, "written")
         for old in replaced:
             replace(draft, old, new.id, f"replaced by {title}")
         plan = draft.plan("write")
@@ -96,6 +93,14 @@ def write(session: Session, params: Arguments, times: Properties | None = None) 
         session.desk.collection.refresh()
     reason = outcome.skipped[0][1] if outcome.skipped else "it was gone as soon as it was written"
     raise NoteChangedError(f"the memory was not written: {reason}")
+
+
+def create(draft: Draft, new: New, why: str) -> str:
+    """Write a memory under a title that is free, its own or else one from its text; that title."""
+    wanted, day = new.title or secrets.named_by(new.content), stamp(draft.view.now.timestamp())[:10]
+    title = titles.free_title(wanted, day, new.id, draft.is_taken)
+    draft.create(new._replace(title=title), why)
+    return title
 
 
 def find_superseded(session: Session, params: Arguments, new: New, existing: Existing) -> list[Memory]:  # fmt: skip
