@@ -27,7 +27,7 @@ from vaultmem.memories.item_answers import (
     state_of,
 )
 from vaultmem.notes.frontmatter import PLACEHOLDER
-from vaultmem.notes.places import ARCHIVE, GENERATED, SYNC, category_of, named
+from vaultmem.notes.places import ARCHIVE, GENERATED, SYNC
 from vaultmem.pending import person_facts
 from vaultmem.review import review
 from vaultmem.review.advice import CLASSIFY
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from vaultmem.review.review import Decision
 
 _BESIDE = 30  # characters of a line on either side of a change
-_NOTES = f"SELECT f.path, n.dialect, n.properties {NOTES_BELOW} AND n.properties IS NOT NULL"
 _PROPERTIES = (
     "SELECT n.properties, n.title FROM files f JOIN notes n ON n.id = f.id WHERE f.path = ?"
 )
@@ -75,13 +74,11 @@ def open_advice(context: Context) -> list[str]:
 
 def _memories(context: Context, wanted: Collection[str]) -> Iterator[tuple[str, tuple[str, str]]]:
     """The hash and the category of each of some memories, by its id."""
-    folder = context.folder
-    for path, dialect, properties in context.catalog.db.execute(_NOTES, below(folder)).fetchall():
-        own, inner = named(json.loads(properties)), path[len(folder) + 1 :]
-        if own.get("id") in wanted and not inner.startswith(f"{ARCHIVE}/"):
+    for note in person_facts.notes(context.catalog, context.folder):
+        if note.id in wanted and not note.inner.startswith(f"{ARCHIVE}/"):
             with contextlib.suppress(VaultmemError, OSError):  # it has just gone
-                text = person_facts.content(context.vault, path, dialect)
-                yield str(own["id"]), (content_hash(text), category_of(inner, own.get("category")))
+                text = person_facts.content(context.vault, note.path, note.dialect)
+                yield note.id, (content_hash(text), note.category)
 
 
 def _in_words(proposal: Proposal, text: str) -> str:
