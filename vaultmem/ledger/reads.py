@@ -365,11 +365,11 @@ def keep_findings(
         db.executemany("INSERT INTO findings VALUES (?, ?, ?)", rows)
 
 
-def findings(ledger: Ledger) -> list[FindingRow]:
-    """What jobs noticed last, by kind and subject."""
-    return ledger.rows(
-        "SELECT fields FROM findings ORDER BY kind, subject, fields", lambda row: _fields(row[0])
-    )
+def findings(ledger: Ledger, *kinds: str) -> list[FindingRow]:
+    """What jobs noticed last, by kind and subject; all, or what is of these kinds."""
+    query = "SELECT fields FROM findings ORDER BY kind, subject, fields"
+    every: list[FindingRow] = ledger.rows(query, lambda row: _fields(row[0]))
+    return [one for one in every if not kinds or one["kind"] in kinds]
 
 
 def _fields(text: object) -> Any:

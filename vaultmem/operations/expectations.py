@@ -63,7 +63,7 @@ def read(text: str) -> list[Expectation]:
 
 def expectations(desk: MemoryStore, _reader: Reader, _arguments: Arguments) -> JsonObject:
     """All of them, in the order of the page; and what the last check was made of."""
-    checked = [one for one in _findings(desk) if one["kind"] == CHECKED]
+    checked = reads.findings(desk.ledger, CHECKED)
     rows = [one._asdict() for one in read(_content(desk)[1])]
     return {"expectations": rows, "checked": checked[0]["subject"] if checked else ""}
 
@@ -118,7 +118,7 @@ def _write(
 
 def keep_lost(desk: MemoryStore, _reader: Reader, arguments: Arguments) -> JsonObject:
     """Remember what failed a check, and since when, for the page of pending items; and what the check was made of."""
-    known = {one["subject"]: one["at"] for one in _findings(desk)}
+    known = {one["subject"]: one["at"] for one in reads.findings(desk.ledger, LOST, CHECKED)}
     rows: list[FindingRow] = []
     for one in arguments.records("lost"):
         said = f"{quote_text(str(one['question']))} does not find {quote_text(str(one['answer']))}"
@@ -128,10 +128,6 @@ def keep_lost(desk: MemoryStore, _reader: Reader, arguments: Arguments) -> JsonO
     with contextlib.suppress(StateError):  # to check is possible where nothing can be written
         reads.keep_findings(desk.ledger, (LOST, CHECKED), rows, desk.now())
     return {"lost": len(rows) - 1}
-
-
-def _findings(desk: MemoryStore) -> list[FindingRow]:
-    return [one for one in reads.findings(desk.ledger) if one["kind"] in (LOST, CHECKED)]
 
 
 def _path(desk: MemoryStore) -> str:

@@ -75,7 +75,7 @@ def notices(session: Session) -> dict[str, str]:
     answers = session.desk.pending.answers(now)
     keep(session, answers, Settled())
     results: dict[str, str] = {}
-    for row in _rows(session):
+    for row in reads.findings(session.desk.ledger, *LEAVING):
         answer = answers.get(leaving_id(row))
         state = answer.state if answer else ""
         if state == DONE or is_asleep(answer, now.isoformat()[:16]):
@@ -92,7 +92,11 @@ def give(
     kinds = LEAVING if job == "consolidate" else {job} & {*LEAVING}  # it takes their steps, too
     if not kinds:
         return
-    known = {row["id"]: row for row in _rows(session) if row["id"] in values}
+    known = {
+        row["id"]: row
+        for row in reads.findings(session.desk.ledger, *LEAVING)
+        if row["id"] in values
+    }
     day = (session.local_time + NOTICE).date().isoformat()
     rows: list[FindingRow] = []
     for each in items:
@@ -109,7 +113,7 @@ def keep(
     """Keep what was ticked."""
     open_, done = [], len(settled.done)
     live = {one.id: one for one in session.desk.collection.live()}
-    for row in _rows(session):
+    for row in reads.findings(session.desk.ledger, *LEAVING):
         id_ = leaving_id(row)
         answer = answers.get(id_)
         memory = live.get(row["id"])
@@ -143,7 +147,3 @@ def _plan(session: Session, memory: Memory) -> Plan:
     if memory.phase == INBOX:
         file_all(draft, [memory])
     return draft.plan("keep")
-
-
-def _rows(session: Session) -> list[FindingRow]:
-    return [one for one in reads.findings(session.desk.ledger) if one["kind"] in LEAVING]

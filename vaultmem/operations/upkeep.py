@@ -87,8 +87,8 @@ def _keep_findings(session: Session, level: int, findings: tuple[Finding, ...]) 
     subjects = {one.subject for one in findings}
     older = [
         one
-        for one in reads.findings(ledger)
-        if one["kind"] == UNSURE and one["subject"] not in subjects and at(one["subject"])
+        for one in reads.findings(ledger, UNSURE)
+        if one["subject"] not in subjects and at(one["subject"])
     ]
     rows = [*map(finding_to_json, findings), *older]
     reads.keep_findings(ledger, kinds, rows, session.now)
@@ -255,7 +255,7 @@ def _too_many(session: Session, job: str, plan: Plan) -> str:
 def _confirm(session: Session, subject: str, doubt: str, last: float) -> None:
     """Ask, unless that was answered since the job ran last; take back a question without a doubt."""
     ledger = session.desk.ledger
-    known = [one for one in reads.findings(ledger) if one["kind"] == HALTED]
+    known = reads.findings(ledger, HALTED)
     mine = next((one for one in known if one["subject"] == subject), None)
     is_confirmed = mine is not None and session.desk.pending.is_confirmed(mine)
     others = [one for one in known if one is not mine]

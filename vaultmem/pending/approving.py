@@ -134,9 +134,9 @@ def waiting(session: Session, params: Arguments) -> JsonObject:  # noqa: ARG001 
     """What dreams noticed and left to a person, as far as it still is so; and how many proposals are open."""
     collection = session.desk.collection
     results = []
-    for each in reads.findings(session.desk.ledger):
+    for each in reads.findings(session.desk.ledger, *WAITING):
         memory = collection.at(each["subject"])
-        if each["kind"] in WAITING and memory is not None and not memory.archived:
+        if memory is not None and not memory.archived:
             results.append({**each, "id": memory.id})
     open_ = reads.open_proposals(session.desk.ledger)
     return {"findings": results, "proposals": len(open_), "troubles": collection.troubles()}

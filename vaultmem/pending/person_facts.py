@@ -16,7 +16,6 @@ from vaultmem.adapter import Properties, Value
 from vaultmem.dreams import paraphrase
 from vaultmem.dreams.short_texts import CAP, is_about_person, memory_type
 from vaultmem.dreams.supersede import REPLACES, relations
-from vaultmem.errors import DamagedError
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING, NamedTuple
@@ -204,10 +203,7 @@ def _local(context: Context, at: float) -> str:
 
 def use_counts(context: Context) -> dict[str, int]:
     """How often each memory was used, by id."""
-    try:
-        return {id_: one.number for id_, one in reads.counts(context.ledger).items()}
-    except DamagedError:
-        return {}  # the next writer replaces the ledger
+    return {id_: one.number for id_, one in reads.counts(context.ledger).items()}
 
 
 # --- What conversations learned

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from itertools import chain
 
-from vaultmem.errors import DamagedError
 from vaultmem.index.catalog import Catalog
 from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
@@ -210,10 +209,7 @@ class Review:
 
     @cached_property
     def _findings(self) -> list[FindingRow]:
-        try:
-            return reads.findings(self._context.ledger)
-        except DamagedError:
-            return []  # the next writer replaces the ledger
+        return reads.findings(self._context.ledger)
 
     @cached_property
     def _memories(self) -> list[Note]:

@@ -97,8 +97,7 @@ def _content(session: Session, memory: Memory) -> str:
 
 def _unsure(session: Session, memories: ByPath, contents: Mapping[str, str]) -> list[Group]:
     """What is still where a dream has filed it without being sure."""
-    findings = reads.findings(session.desk.ledger)
-    paths = [each["subject"] for each in findings if each["kind"] == UNSURE]
+    paths = [each["subject"] for each in reads.findings(session.desk.ledger, UNSURE)]
     return [(memories[path],) for path in paths if contents.get(path, "").strip()]
 
 
