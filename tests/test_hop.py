@@ -64,3 +64,51 @@ def test_where_nothing_is_named_there_is_no_second_round(told: Vault) -> None:
     for question in ("something unheard of", "cat kitchen"):
         report = told.recall(question, explain=True)
         assert not any("hop" in one["parts"] for one in report["memories"]), question
+
+
+@pytest.fixture
+def named(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    """A vault that knows the person by two names, and others."""
+    monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    opened = Vault(str(vault))
+    texts = (
+        "The user's name is Mara Okafor.", "I work at Nordwind as a data engineer", "I live in Lisbon.",
+        "我的名字是李明", "我住在波尔图", "My dog's name is Rex", "My sister's name is Olga", "Mara's desk stands at the window",
+    )  # fmt: skip
+    for number, text in enumerate(texts):
+        head = f"---\nid: own-{number}\ncreated_at: 2026-10-01T12:00:00Z\n---\n"
+        write(f"vaultmem/people/{number}.md", f"{head}{text}\n")
+    for number in range(20):
+        write(f"Gauge {number}.md", f"The gauge {number} is live, Mara and Olga Okafor work on it")
+    opened.sync()
+    return opened
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Where does Mara live?", "I live in Lisbon."), ("Where does mara okafor work?", "I work at Nordwind"),
+        ("Which town is Mara's, where she lives?", "I live in Lisbon."), ("李明住在哪里？", "我住在波尔图"),
+        ("Where does Mara's desk stand?", "Mara's desk stands at the window"),
+    ],
+)  # fmt: skip
+def test_the_persons_own_name_is_a_word_for_the_person(
+    named: Vault, question: str, answer: str
+) -> None:
+    (step,) = [
+        one
+        for one in named.recall(question, notes=False, explain=True)["explain"]
+        if one["step"] == "name"
+    ]
+    assert "own name" in step["did"]
+    found = contents(named, question, notes=False)
+    assert any(text.startswith(answer) for text in found[:4]), found
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Who is Mara?", "Mara", "Where does Olga live?", "What does Rex eat?", "What did Dr Okafor say?", "which gauge is live?"],
+)  # fmt: skip
+def test_other_names_stay_what_they_are(named: Vault, question: str) -> None:
+    report = named.recall(question, explain=True)
+    assert not [one for one in report["explain"] if one["step"] == "name"]

@@ -1,13 +1,16 @@
 """The second round of a recall: "where does Anne's sister live" is answered beside a name that only another line gives.
 
 Where one of the best candidates has a part of the question's words and names somebody or links to something, what
-has that name is searched for the rest of the question.
+has that name is searched for the rest of the question. Where one says that the person is called so, the question is
+asked without the name, too: of themselves, people say "I".
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import islice
 
 from vaultmem.index.keyword import tokenize
 from vaultmem.light import NamedTuple
@@ -26,6 +29,7 @@ MOST_PLACES = 12  # blocks that have a name; what more have is no name that lead
 SHARE = 0.85  # of the score of the line that gives the name, for the best of what has it
 NEARER = 0.35  # cosine of what has the name and no other word of the question
 LEAST = 0.6  # of the best of the second round
+SHORT = 200  # characters of a memory that says how the person is called
 _LINK = re.compile(r"\[\[([^\]|#^\n]+)")
 # Words with capitals that begin no sentence.
 _NAME = re.compile(r"(?<![.!?:] )(?<=[\w,;] )[A-ZÀ-Þ][\w'’-]+(?: [A-ZÀ-Þ][\w'’-]+)*")
@@ -60,7 +64,37 @@ def followed(
     reached = _reached(step, recall_candidate.filter_allowed(results, wanted)[0])
     names = ", ".join(one.name for one in step.bridges)
     did = f"from the best on to {names}: {plural(len(reached), 'line')}"
-    return _merged(candidates, reached), did
+    return merged(candidates, reached), did
+
+
+def without_own_name(question: str, candidates: Iterable[Candidate]) -> str:
+    """The question without the person's own name, if a memory among the candidates says it and something is asked
+    beside it; else ""."""
+    short = (one.content for one in candidates if one.id and len(one.content) <= SHORT)
+    for name in (name for content in islice(short, BRIDGES) for name in _own_names(content)):
+        first, *_ = words = name.split()
+        tokens = {token for word in words for token in tokenize(word)}
+        if not {*tokenize(first)} <= {*tokenize(question)}:  # a surname alone may be another's
+            continue
+        each = ((word, telling(tokenize(word))) for word in question.split())
+        rest = " ".join(word for word, own in each if not own or not own <= tokens)
+        rest = rest.replace(name, " ")  # in scripts without blanks
+        if rest != " ".join(question.split()) and telling(tokenize(rest)) - _SELF:
+            return rest
+    return ""
+
+
+@lru_cache(1024)
+def _own_names(content: str) -> tuple[str, ...]:
+    """What the person is called by a memory, in small letters."""
+    from vaultmem.plugins import language  # a note alone needs none
+
+    stated = language().statements(content)
+    return tuple(
+        one.value
+        for one in stated
+        if (one.subject, one.property) == ("user", "name") and not one.negated
+    )
 
 
 def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> Step | None:
@@ -125,8 +159,8 @@ def _reached(step: Step, results: Iterable[Candidate]) -> list[Candidate]:
     ]
 
 
-def _merged(candidates: Iterable[Candidate], more: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates with those of the second round, each with its better score, best first."""
+def merged(candidates: Iterable[Candidate], more: Iterable[Candidate]) -> list[Candidate]:
+    """The candidates with those of another round, each with its better score, best first."""
     result = {one.key: one for one in candidates}
     for one in more:
         before = result.get(one.key)

@@ -26,7 +26,7 @@ from vaultmem.recall.recall_candidate import (
     Wanted,
 )
 from vaultmem.recall.recall_sources import Look, Sources
-from vaultmem.recall.recall_text import held_back_json, to_json
+from vaultmem.recall.recall_text import held_back_json, plain, to_json
 from vaultmem.search.search import Searcher
 from vaultmem.text.values import plural
 
@@ -249,6 +249,10 @@ class Run:
         """What a name leads to that one of the best gives."""
         if not self._wants("hop"):
             return candidates
+        if rest := hop.without_own_name(plain(self.wanted.query), candidates):
+            self.wanted = self.wanted._replace(query=rest)
+            candidates = hop.merged(candidates, self._candidates())
+            self._say("name", f"asked without the person's own name, too: {rest}", candidates)
         candidates, did = hop.followed(self.look, self._sources, self.wanted, candidates)
         self._say("hop", did, candidates)
         return candidates
