@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
 
-from vaultmem.light import TYPE_CHECKING
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.item_answers import (
     DONE,
     SNOOZED,
@@ -52,35 +52,22 @@ ROUNDS = 3  # what is answered on the page can bring something else onto it
 EACH = 1_000_000  # lines of a file, where nothing has to be put together
 
 
-class PendingAt:
-    """What is pending at one moment; what it is made of is computed once."""
+class PendingAt(NamedTuple):
+    """What is pending at one moment."""
 
-    def __init__(
-        self, pending: Pending, catalog: Catalog, now: datetime, vanished: str, answers: Answers
-    ) -> None:
-        self._pending, self._catalog, self._now = pending, catalog, now
-        self._vanished, self._answers = vanished, answers
-
-    @cached_property
-    def _dues(self) -> list[Due]:
-        return self._pending.dues(self._catalog, self._now, self._answers)
-
-    @cached_property
-    def _context(self) -> Context:
-        return self._pending.context(self._catalog, self._now)
-
-    @cached_property
-    def review(self) -> Review:
-        """What there is to review."""
-        return Review(self._context, self._dues, self._answers, self._vanished)
+    review: Review
+    dues: list[Due]
+    answers: Answers
+    now: datetime
+    trust: str  # the setting recall.trust
 
     def every(self, days: int, extent: items.Extent = items.SHORT) -> list[Item]:
         """All items of so many days ahead; to review, all or what the page has room for."""
-        review, wall = self.review, self._now.replace(tzinfo=None)
+        review, wall = self.review, self.now.replace(tzinfo=None)
         return [
-            *items.due_items(self._dues, self._answers, wall, days),
+            *items.due_items(self.dues, self.answers, wall, days),
             *(review.everything() if extent == items.FULL else review.items()),
-            *review.preferences(self._pending.config.text("recall.trust")),
+            *review.preferences(self.trust),
         ]
 
     def items(self, days: int = items.DAYS) -> list[Item]:
@@ -89,12 +76,11 @@ class PendingAt:
 
     def facts(self) -> list[Fact]:
         """What holds about the person and projects, for an assistant that starts."""
-        trust = self._pending.config.text("recall.trust")
-        return person_facts.facts(self._context, self._answers, trust)
+        return person_facts.facts(self.review.context, self.answers, self.trust)
 
     def unchanged_until(self) -> str:
         """The local minute of this day from which something else may be pending; "" for midnight."""
-        return items.unchanged_until(self._dues, self._answers, self._now.isoformat()[:16])
+        return items.unchanged_until(self.dues, self.answers, self.now.isoformat()[:16])
 
 
 class Pending:
@@ -153,7 +139,12 @@ class Pending:
 
     def at(self, catalog: Catalog, now: datetime, vanished: str = "") -> PendingAt:
         """What is pending now, with what is ticked on the page."""
-        return PendingAt(self, catalog, now, vanished, self.answers(now))
+        return self._at(catalog, now, vanished, self.answers(now))
+
+    def _at(self, catalog: Catalog, now: datetime, vanished: str, answers: Answers) -> PendingAt:
+        dues = self.dues(catalog, now, answers)
+        review = Review(self.context(catalog, now), dues, answers, vanished)
+        return PendingAt(review, dues, answers, now, self.config.text("recall.trust"))
 
     def facts_to_promote(self, catalog: Catalog, now: datetime, answers: Answers) -> list[Learned]:
         """The facts of conversations that the person wants to be remembered."""
@@ -210,7 +201,7 @@ class Pending:
         # With what is ticked there, which the page has to know to tell the tick from the item.
         answers = self.record.answers()
         extent = items.extent(answers, now)
-        listed = PendingAt(self, catalog, now, vanished, answers).every(items.DAYS, extent)
+        listed = self._at(catalog, now, vanished, answers).every(items.DAYS, extent)
         texts = {item.id: items.display_text(item) for item in listed}
 
         def is_new(id_: str, ack: Ack) -> bool:
@@ -275,7 +266,7 @@ class Pending:
         if not catalog.meta("synced"):
             return None  # who has not seen all of the vault forgets nothing
         self._forgot = now.timestamp()
-        at = PendingAt(self, catalog, now, vanished, self.record.answers())
+        at = self._at(catalog, now, vanished, self.record.answers())
         return {BASELINE, *at.review.answerable_ids()}
 
     # --- Notifications

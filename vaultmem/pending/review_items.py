@@ -100,7 +100,7 @@ class Review:
     def __init__(
         self, context: Context, dues: Iterable[Due], answers: Answers, vanished: str = ""
     ) -> None:
-        self._context, self._dues = context, list(dues)
+        self.context, self._dues = context, list(dues)
         self._answers, self._vanished = answers, vanished
 
     def items(self) -> list[Item]:
@@ -155,7 +155,7 @@ class Review:
         ]
         known.sort(key=lambda pair: (pair[0].text("created_at"), pair[0].id), reverse=True)
         known.sort(key=lambda pair: bool(pair[1]))
-        counts = person_facts.use_counts(self._context)
+        counts = person_facts.use_counts(self.context)
         used = sorted(
             known, key=lambda pair: -person_facts.uses_of(pair[0].own, pair[0].id, counts)
         )
@@ -164,7 +164,7 @@ class Review:
         return [
             Item(
                 _preference_id(each), "preferences", self._content(each), rank=number, author=author, memory=each.id,
-                known=person_facts.local_day(self._context, each.own),
+                known=person_facts.local_day(self.context, each.own),
                 scope=person_facts.scope_for(scope_of(each.own, memory=True), author, trust),
             )
             for number, (each, author) in enumerate(known)
@@ -172,7 +172,7 @@ class Review:
 
     def _is_ended(self, memory: Note) -> bool:
         ends = seconds(memory.own.get("expires_at"))
-        return ends is not None and ends <= self._context.now.timestamp()
+        return ends is not None and ends <= self.context.now.timestamp()
 
     def answerable_ids(self) -> set[str]:
         """The ids of all that can have been answered and is there still, which must not be forgotten."""
@@ -181,7 +181,7 @@ class Review:
         ids |= {completion_id(due.path) for due in self._dues}
         for each in self._memories:
             ids |= {approval_id(each.id), _preference_id(each)} if _is_procedural(each) else set()
-        context = self._context
+        context = self.context
         learned = person_facts.learned_facts(context.catalog, context.vault, context.folder)
         ids |= {one.question for one in learned}
         everything = Review(context, self._dues, {}, self._vanished)
@@ -191,11 +191,11 @@ class Review:
     @cached_property
     def _kinds(self) -> dict[str, list[Item]]:
         """All that is to review and was not answered, by kind, the most urgent first."""
-        why, wall = self._vanished, self._context.now.replace(tzinfo=None)
+        why, wall = self._vanished, self.context.now.replace(tzinfo=None)
         kinds = {
             "vanished": [_item("vanished", item_id("vanished", why), why)] if why else [],
             HALTED: self._from_jobs(HALTED, "; tick if that is right"), LOST: self._from_jobs(LOST),
-            "complete": completion_questions(self._dues, self._answers, wall) if self._context.asks else [],
+            "complete": completion_questions(self._dues, self._answers, wall) if self.context.asks else [],
             "leaving": self._leaving(), "approve": self._to_approve(), "remember": self._to_remember(),
             **self._group_findings(), "proposals": self._proposals(), "advice": self._advice,
             **self._file_problems(), "inbox": self._inbox(),
@@ -203,19 +203,19 @@ class Review:
         return {kind: self._drop_answered(items) for kind, items in kinds.items()}
 
     def _drop_answered(self, items: Iterable[Item]) -> list[Item]:
-        return open_items(items, self._answers, self._context.now.replace(tzinfo=None))
+        return open_items(items, self._answers, self.context.now.replace(tzinfo=None))
 
     # --- Memories
 
     @cached_property
     def _findings(self) -> list[FindingRow]:
-        return reads.findings(self._context.ledger)
+        return reads.findings(self.context.ledger)
 
     @cached_property
     def _memories(self) -> list[Note]:
         """Memories that live and have an id: those of the inbox, those of how to do things, and those with findings."""
         subjects = json.dumps([each["subject"] for each in self._findings])
-        context = self._context
+        context = self.context
         every = person_facts.notes(context.catalog, context.folder, _MEMORIES, subjects)
         return [one for one in every if one.id and not one.inner.startswith(f"{ENTRIES}/")]
 
@@ -227,13 +227,13 @@ class Review:
     def _content(self, memory: Note) -> str:
         if is_private(memory.own):
             return PRIVATE
-        content = person_facts.content(self._context.vault, memory.path, memory.dialect)
+        content = person_facts.content(self.context.vault, memory.path, memory.dialect)
         return content or memory.title
 
     # --- Kinds
 
     def _to_approve(self) -> list[Item]:
-        today = self._context.now.date()
+        today = self.context.now.date()
         last = days_later(today, DAYS)
         items = []
         for due in self._dues:
@@ -255,7 +255,7 @@ class Review:
         return items
 
     def _to_remember(self) -> list[Item]:
-        context = self._context
+        context = self.context
         proposed = person_facts.proposed_facts(
             context.catalog, context.vault, context.folder, self._answers
         )
@@ -295,21 +295,21 @@ class Review:
         return items
 
     def _proposals(self) -> list[Item]:
-        every = review_sources.questions(self._context, self._doable)
+        every = review_sources.questions(self.context, self._doable)
         return [_item("proposals", *question) for question in every]
 
     @cached_property
     def _doable(self) -> list[tuple[Proposal, str]]:
-        return list(doable(self._context.ledger, self._context.vault))
+        return list(doable(self.context.ledger, self.context.vault))
 
     @cached_property
     def _advice(self) -> list[Item]:
         """What a model proposes, for the count: vaultmem review shows it with its reasons."""
-        ids = review_sources.open_advice(self._context)
+        ids = review_sources.open_advice(self.context)
         return [_item("advice", proposal_id(id_), "") for id_ in ids]
 
     def _file_problems(self) -> dict[str, list[Item]]:
-        context = self._context
+        context = self.context
         result = review_sources.file_problems(context.catalog, context.folder, context.page)
         items: dict[str, list[Item]] = {kind: [] for kind in review_sources.KINDS}
         for one in result:
@@ -320,7 +320,7 @@ class Review:
 
     def _inbox(self) -> list[Item]:
         """One line for what has been in the inbox since yesterday or longer; it comes back with the next one."""
-        now = self._context.now
+        now = self.context.now
         days = [
             (_day(each.own.get("created_at"), now.tzinfo), each.id)
             for each in self._memories
