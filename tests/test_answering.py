@@ -289,6 +289,16 @@ def test_an_assistant_does_not_drop_its_way_to_a_question_that_it_may_answer(
             on.answer(approval_id(due.id), by="claude")
 
 
+def test_a_task_that_was_put_off_meanwhile_is_not_ticked(bench: Open, write: Write) -> None:
+    on = bench("always")
+    call = on.id("call Anne")
+    moved = TASKS.replace("2026-11-22", "2026-12-24")
+    write("Tasks.md", moved)
+    said = on.answer(call)
+    assert on.text("Tasks.md") == moved
+    assert "changed meanwhile" in said["skipped"][0]["reason"]
+
+
 def test_a_vault_that_has_vanished_is_not_written_into(bench: Open) -> None:
     on = bench()
     call = on.id("call Anne")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.tool_files_run import files, said, sdk
+from tests.tool_files_run import files, lib, said, sdk
+from vaultmem import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.item_answers import approval_id
 from vaultmem_assistants import anthropic_memory, memory_tool, tool_files
@@ -175,6 +178,15 @@ def test_in_logseq_the_lines_are_blocks(tmp_path: Path) -> None:
     assert "agent:: claude" in file.read_text()
     assert "- Anne drinks tea." in file.read_text()
     assert "Also milk." in files.view("/memories/knowledge/Tea.md")
+
+
+def test_the_tool_is_what_the_sdk_takes(vault: Path) -> None:
+    tool = anthropic_memory.VaultMemoryTool(Vault(str(vault)))
+    assert tool.to_dict() == {"type": "memory_20250818", "name": "memory"}
+    assert tool.name == "memory"
+    assert json.dumps(tool.to_dict())
+    with contextlib.suppress(lib.ToolError):
+        tool.call({"command": "view", "path": "/memories"})
 
 
 PRIVATE = "---\nprivate: true\n---\nThe code of the safe is 4711.\n"

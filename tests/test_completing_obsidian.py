@@ -44,6 +44,7 @@ def ticked(text: str, by: ObsidianRules = BARE, number: int = 0) -> str | None:
         ("* [ ] call ⏫ ^a-1 ", "* [x] call ⏫ ✅ 2026-11-22 ^a-1 "),
         ("- [ ] call [due:: 2026-11-20]", "- [x] call [due:: 2026-11-20]  [completion:: 2026-11-22]"),
         ("- [ ] call (@2026-11-20 09:00)", "- [x] call (@2026-11-20 09:00)"),
+        ("- [ ] call @{2026-11-20} @@{09:00}", "- [x] call @{2026-11-20} @@{09:00}"),
         ("- [ ] in 📅 2026-11-20 words", "- [x] in 📅 2026-11-20 words"),
     ],
 )  # fmt: skip
@@ -80,6 +81,7 @@ def test_the_settings_of_the_plugin(settings: dict[str, object] | None, becomes:
         ("a [repeat:: every day] [due:: 2026-11-20] [id:: q]", "a [repeat:: every day] [due:: 2026-11-21]"),
         ("a (@2026-11-20 09:00 🔁every day)", "a (@2026-11-21 09:00 🔁every day)"),
         ("a (@2026-11-20 09:00) 🔁 every day 📅 2026-11-21", "a (@2026-11-21 09:00) 🔁 every day 📅 2026-11-22"),
+        ("a @{2026-11-20} 🔁 every day 📅 2026-11-21", "a @{2026-11-21} 🔁 every day 📅 2026-11-22"),
         ("a ⏰ 2026-11-20 09:00 🔁 every day 📅 2026-11-21", "a ⏰ 2026-11-21 09:00 🔁 every day 📅 2026-11-22"),
     ],
 )  # fmt: skip

@@ -136,6 +136,22 @@ def test_a_summary_is_no_more_to_be_trusted_than_what_it_sums_up() -> None:
     }
 
 
+def test_a_summary_that_a_person_has_put_away_does_not_come_back() -> None:
+    plan, after = view(session(0), session(1), session(2)).run(step())
+    (sum_,) = made(plan)
+    undone = {
+        path: file._replace(
+            properties={
+                k: v for k, v in file.properties.items() if k not in ("compressed", "links")
+            }
+        )
+        for path, file in after.files.items()
+    }
+    file = undone.pop(sum_.target)
+    undone[f"vaultmem/archive/{sum_.target.rpartition('/')[2]}"] = file
+    assert StandInView(undone).run(step())[0].changes == ()
+
+
 def test_a_kill_between_summary_and_marks_makes_no_second_summary() -> None:
     plan, after = view(session(0), session(1), session(2)).run(step())
     (sum_,) = made(plan)

@@ -135,6 +135,7 @@ WRONG = {
     "jobs.max_load": ["0", "80%", "1001", "-1", "high"],
     "agent.idle": ["10", "off"],
     "agent.threads": ["0", "257", "two"],
+    "agent.unload": ["off", "10", "Never"],
     "llm.timeout": ["60", "off", "0s"],
     "llm.retries": ["-1", "11", "often"],
     "llm.strategy": ["both", "", "SUBSET"],

@@ -102,6 +102,7 @@ FORM = "---\ntype: visit\n---\n# Visit\n\n## Who\n\n## What\n\n## Next\n"
         (TEXT, TEXT.replace("11-30", "12-01"), False),
         (TEXT, TEXT.replace("[[Ann]]", "[[Bob]]"), False),
         (TEXT, "".join(reversed(TEXT.splitlines(keepends=True))), False),
+        (TEXT, TEXT.upper(), False),
         (TEXT, TEXT + TEXT, False),
         (FORM, FORM, False),  # nothing but a form: two notes that nobody has filled in
         (FORM + "Anne\nthe roof\n", FORM + "Bela\nthe roof\n", False),

@@ -255,6 +255,7 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("search", {"query": 5}, '"query" must be text'),
     ("search", {"query": "x", "limit": "3"}, '"limit" must be a whole number'),
     ("search", {"query": "x", "limit": True}, '"limit" must be a whole number'),
+    ("search", {"query": "x", "limit": 1.5}, '"limit" must be a whole number'),
     ("search", {"query": "x", "limit": 0}, '"limit" must be from 1 to'),
     ("search", {"query": "x", "semantic": 1}, '"semantic" must be true or false'),
     ("search", {"query": "x", "min-confidence": "high"}, '"min_confidence" must be a number'),

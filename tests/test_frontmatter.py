@@ -159,6 +159,7 @@ def test_shapes(block: str, expected: dict[str, object]) -> None:
         ("? [a]\n: b", "line 2: a key that is"),
         ("a: &x [*x]", 'line 2: nothing is called "&x"'),
         ("a: *gone", 'line 2: nothing is called "&gone"'),
+        ("a: &x 1\n*x : 2", "line 3: a key that is not a text"),
         ("- a\n- b", "no properties"),
         ("a: 1\n...\nb: 2", "line"),
         ("a: 1\n--- # two\nb: 2", "line 3: a second YAML document"),

@@ -50,6 +50,7 @@ def tasks_of(text: str) -> tuple[tuple[Task, ...], tuple[Task, ...]]:
         ("-\n- \n-x\n-- y\n- - z", [(1, ""), (1, "-x\n-- y"), (1, "- z")]),
         ("#tag is text\n#", [(0, "#tag is text"), (1, "")]),
         ("- a\n  k:: v\n  b\n  Key_Two:: w", [(1, "a\nb")]),
+        ("- k:: v\n  after", [(1, "after")]),
         ("- a\n  see k:: v\n  http://x::y", [(1, "a\nsee k:: v\nhttp://x::y")]),
         ("- a\n  :LOGBOOK:\n  CLOCK: [2026-11-20 Fri]\n  :END:\n  b", [(1, "a\nb")]),
         ("- a\n  :LOGBOOK:\n  no end\n- b", [(1, "a\n:LOGBOOK:\nno end"), (1, "b")]),
