@@ -75,6 +75,13 @@ def test_it_tells_on_the_minute_and_once() -> None:
     assert person.look("2026-11-22T15:00:01") == person.look("2027-11-22T15:00") == []
 
 
+def test_what_is_closed_never_rings() -> None:
+    for state, rings in ((DONE, 0), (DROPPED, 0), (OPEN, 1)):
+        person = Person([due("2026-11-22T15:00")])
+        person.answer(state)
+        assert len(person.look("2026-11-22T15:00")) == rings
+
+
 def test_a_snooze_rings_once_at_its_end() -> None:
     person = Person([due("2026-11-22T15:00")])
     assert person.look("2026-11-22T15:00")
@@ -215,6 +222,30 @@ def test_told_elsewhere_without_a_moment_is_told() -> None:
     person = Person([due("2026-11-22T15:00", id="vm-aaaaaa")])
     person.told["vm-aaaaaa"] = Notified("vm-aaaaaa", "2026-11-22T15:00:10Z")
     assert person.look("2026-11-22T16:00") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "moment"),
+    [
+        (
+            "Europe/Berlin",
+            "2026-03-29T02:30",
+            "2026-03-29T01:30",
+        ),  # passed over: 03:30 is shown then
+        ("Europe/Berlin", "2026-10-25T02:30", "2026-10-25T00:30"),  # shown twice: the first
+        ("America/Sao_Paulo", "2018-11-04T00:15", "2018-11-04T03:15"),  # midnight is passed over
+        ("America/Sao_Paulo", "2018-02-17T23:30", "2018-02-18T01:30"),
+        ("Australia/Lord_Howe", "2026-10-04T02:10", "2026-10-03T15:40"),  # half an hour
+        ("Pacific/Apia", "2011-12-30", "2011-12-30T19:00"),  # no such day: the next
+    ],
+)
+def test_clocks_are_set(name: str, at: str, moment: str) -> None:
+    right = datetime.fromisoformat(moment).replace(tzinfo=UTC)
+    for seconds, rings in ((-1, 0), (0, 1)):
+        now = (right + timedelta(seconds=seconds)).astimezone(zone(name))
+        assert len(plan([due(at)], {}, HEARD, now, NEVER).alarms) == rings, now
+    now = (right - timedelta(hours=30)).astimezone(zone(name))
+    assert plan([due(at)], {}, HEARD, now, NEVER).next == right
 
 
 HOSTILE = [

@@ -156,6 +156,15 @@ def test_who_speaks_in_list_items_or_by_number_is_heard_where_nobody_else_is() -
     )
 
 
+@given(notes())
+def test_a_label_that_speaks_once_is_no_speaker(pieces: list[Piece]) -> None:
+    assert not any(
+        (block.label or "").startswith("Once")
+        for block in group(pieces)
+        if count_tokens(block.text) < 200
+    )
+
+
 @given(st.text("ab这é\U0001f600\ud800", max_size=300))
 def test_tokens_are_about_a_quarter_of_the_letters(text: str) -> None:
     assert len(text) / 4 <= count_tokens(text) <= len(text)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.cases import each_case
 from tests.cli_run import ran
@@ -17,6 +20,24 @@ from vaultmem import client, paths
 from vaultmem.client import NOBODY, AgentError, call
 
 __all__ = ["indexed"]  # fixtures
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+def test_it_reads_and_writes_json_as_json_does(value: object) -> None:
+    assert json.loads(client._to_json(value)) == value
+    assert client._read(json.dumps(value, ensure_ascii=False)) == value
+    assert "\n" not in client._to_json(value)
 
 
 class Heard:

@@ -17,6 +17,7 @@ from tests.cases import each_case
 from tests.cli_run import Ran, at_terminal, one_line, process, ran
 from tests.client_run import STRANGE, indexed, says, strange_agent
 from tests.conftest import Write
+from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
 from vaultmem import client, paths
 from vaultmem.index.state import State
@@ -141,6 +142,21 @@ def test_the_script_leaves_with_all_written(indexed: Path) -> None:
         assert host.opened == 2
     assert (failed.returncode, failed.stdout, failed.stderr) == (1, b"", wrong.stderr)
     assert json.loads(alone.stdout)["count"] == 1
+
+
+def test_a_reader_that_stops(indexed: Path, write: Write) -> None:
+    write("Long.md", "".join(f"- [ ] apple number {n}\n" for n in range(5000)))
+    synced(indexed)
+    with agent_for(indexed):
+        for run in ("-m vaultmem", f'-c "{ENTRY}"'):
+            piped = f"{sys.executable} -W error {run} tasks --format text --vault '{indexed}' | head -n 1"
+            ended = subprocess.run(
+                ["bash", "-o", "pipefail", "-c", piped], capture_output=True, text=True, check=False
+            )
+            assert ended.returncode == 0, ended.stderr
+            assert len(ended.stdout.splitlines()) == 1
+            assert "5,001 tasks" in ended.stderr
+            assert len(ended.stderr.splitlines()) == 1, ended.stderr
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")

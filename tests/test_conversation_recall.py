@@ -155,6 +155,20 @@ def test_tasks_that_were_said_remind_nobody(opened: Vault) -> None:
     assert all(one["text"].startswith("remember? ") for one in waits)
 
 
+def test_a_summary_that_is_private_is_told_to_no_model(opened: Vault) -> None:
+    limits = memory_context.limits_of(opened.config)
+    assert (
+        "They spoke of a zebra"
+        in memory_context.context_for(opened, "one", "zebra", (), limits).text
+    )
+    [summary] = opened.entries("one", ["summaries"])
+    opened.converse("one", mark=[{"id": summary["id"], "properties": {"private": True}}])
+    assert (
+        "They spoke of a zebra"
+        not in memory_context.context_for(opened, "one", "zebra", (), limits).text
+    )
+
+
 QUESTION = "My sister Rosa lives in Ghent. Where is the stopcock?"
 
 

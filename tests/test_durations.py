@@ -87,6 +87,16 @@ def test_what_is_no_schedule(text: str) -> None:
         times.read(text)
 
 
+@given(st.text(max_size=30))
+def test_any_text_is_a_schedule_or_a_clear_error(text: str) -> None:
+    said = "a cron line"
+    try:
+        times.read(text)
+    except ValueError as error:
+        said = str(error)
+    assert said.startswith(("a length of time", "a cron line"))
+
+
 class Quiet:
     """Nobody types, nothing is in use."""
 

@@ -4,11 +4,76 @@ from __future__ import annotations
 
 import json
 import math
+import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from vaultmem.errors import VaultmemError
 from vaultmem.exchange import lines
-from vaultmem.exchange.lines import READERS
+from vaultmem.exchange.lines import READERS, Exchanged, File
+
+TEXT = st.text(max_size=20)
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+PATHS = st.sampled_from(["", "people/Anne.md", "archive/Old.md", "Ä/b c.MD", "x.md"])
+
+
+MEMORIES = st.builds(
+    Exchanged,
+    st.sampled_from(["", "one", "550e8400-e29b-41d4-a716-446655440000"]),
+    PATHS,
+    st.booleans(),
+    st.dictionaries(TEXT, VALUES, max_size=4),
+    TEXT,
+    st.none() | st.builds(File, TEXT, st.binary(max_size=40)),
+    st.just(()),
+)
+
+
+@given(MEMORIES)
+def test_what_is_written_is_read(memory: Exchanged) -> None:
+    line = lines.line_of(memory)
+    assert "\n" not in line
+    assert lines.memory(lines.parse_line(line.encode().decode())) == memory
+
+
+@given(st.text(max_size=80) | MEMORIES.map(lines.line_of), st.sampled_from(["jsonl", *READERS]))
+def test_any_line_is_a_memory_or_an_error(line: str, shape: str) -> None:
+    try:
+        found = lines.parse_line(line)
+        made = lines.memory(found) if shape == "jsonl" else READERS[shape](found)
+    except VaultmemError as error:
+        said = str(error)
+    else:
+        said = made.content
+        assert isinstance(made, Exchanged)
+    assert isinstance(said, str)
+
+
+@given(st.text(max_size=40) | st.lists(st.sampled_from(["..", ".", "/", "a", "\\", "archive", "entries", ".md", "\0", "%2e"])).map("".join))  # fmt: skip
+def test_a_path_stays_in_its_folder(path: str) -> None:
+    try:
+        inner = lines.inner_path(path)
+    except VaultmemError:
+        return
+    assert os.path.normpath(inner) == inner
+    assert not os.path.isabs(inner)
+    assert ".." not in inner.split("/")
+    assert inner.lower().endswith(".md")
+    assert not any(part.startswith(".") for part in inner.split("/"))
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])

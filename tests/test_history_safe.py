@@ -60,6 +60,23 @@ def test_killed_while_it_commits(kept: Kept) -> None:
     assert true(again)
 
 
+def test_killed_before_it_forgets(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(5):
+        kept.apply(
+            PlannedWrite(None, f"memories/n{number}.md", lambda _: b"x", ""), why=f"n{number}"
+        )
+    with monkeypatch.context() as patched:
+        patched.setattr(type(kept.batches), "forget", lambda *_: None)
+        kept.take_in()
+    kept.batches.forget(1)
+    assert len(kept.batches.waiting()) == 4
+    fresh = Kept(kept.vault.parent)
+    fresh.apply(PlannedWrite(None, "memories/last.md", lambda _: b"x", ""), why="last")
+    assert fresh.take_in() == 1
+    assert fresh.subjects() == ["n0", "n1", "n2", "n3", "n4", "last"]
+    assert fresh.batches.waiting() == []
+
+
 def test_a_lock_that_a_killed_git_left(kept: Kept) -> None:
     kept.make("memories/a.md", b"a")
     (kept.state / "history.git/refs/heads/main.lock").write_bytes(b"")

@@ -204,6 +204,12 @@ def test_every_secret_is_counted_wherever_it_stands(
     assert [(found["aliases"], found["tags"]) for found in named] == [(["Build"], ["ci"])]
 
 
+def test_a_secret_in_the_name_of_a_file_is_one(opened: Vault, tmp_path: Path) -> None:
+    other = files(tmp_path / "other", {f"{GITHUB}.md": "Used by the build of the site.\n"})
+    report = opened.ingest("obsidian", str(other))
+    assert report["counts"]["redacted"] == 1
+
+
 @pytest.mark.parametrize(
     ("file", "title"),
     [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import sqlite3
 import subprocess
 import sys
@@ -120,6 +122,24 @@ def test_values_that_nobody_wrote(ledger: Ledger, value: str) -> None:
     ledger.write_runs([Run("a", NOW)], NOW)
     assert ledger.runs() == {"a": Run("a", NOW)}
     assert len(ledger.notices()) == 1
+
+
+def test_random_damage_never_surprises(ledger: Ledger) -> None:
+    data = whole(ledger)
+    chance = random.Random(7)
+    written: list[int] = []
+    for turn in range(60):
+        broken = bytearray(data)
+        for _ in range(chance.randrange(1, 40)):
+            broken[chance.randrange(len(broken))] = chance.randrange(256)
+        Path(ledger.path).write_bytes(broken)
+        # A header that says "made by a later SQLite" may be read and not written.
+        with contextlib.suppress(StateError):
+            ledger.runs()
+            ledger.write_runs([Run("c", NOW + turn)], NOW + turn)
+            written.append(turn)
+            assert ledger.runs()["c"] == Run("c", NOW + turn)
+    assert len(written) > 30
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no disk that is always full")

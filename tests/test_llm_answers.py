@@ -19,8 +19,10 @@ from vaultmem_chat.llm.llm import Form, request_body
 from vaultmem_chat.llm.replies import (
     DEEPEST,
     MOST_REPAIRED,
+    Answer,
     error_message,
     parse_json,
+    status,
     without_thoughts,
 )
 
@@ -222,6 +224,21 @@ def test_depth_is_bounded() -> None:
 )
 def test_thoughts_are_taken_out(text: str, left: str) -> None:
     assert without_thoughts(text) == left
+
+
+@given(st.binary(max_size=60) | VALUES.map(lambda one: json.dumps(one).encode()))
+def test_any_reply_is_read_or_refused(data: bytes) -> None:
+    for one in (
+        data,
+        b'{"choices":' + data + b"}",
+        b'{"choices":[{"message":' + data + b"}]}",
+        b'{"error":' + data + b"}",
+    ):
+        assert isinstance(error_message(one), str)
+        assert status(200, one) == 200 or 400 <= status(200, one) < 600
+        answer = Answer()
+        answer.read(one)
+        assert answer.problem() or answer.text.strip()
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,17 @@ def test_reinforcing_is_for_those_that_can_be(opened: Vault) -> None:
     assert said["confidence"] == 1.0
 
 
+def test_undo_gives_exact_bytes_and_can_itself_be_undone(vault: Path, opened: Vault) -> None:
+    one = opened.write(FACTS[0])
+    written = files(vault, "vaultmem")
+    opened.tag(one["id"], "ui")
+    tagged = files(vault, "vaultmem")
+    opened.undo(last=True)
+    assert files(vault, "vaultmem").items() >= written.items()  # beside pages made meanwhile
+    opened.undo(redo=True)
+    assert files(vault, "vaultmem").items() >= tagged.items()
+
+
 def test_each_undo_goes_one_change_further_back_and_each_redo_one_forward(
     vault: Path, opened: Vault
 ) -> None:
@@ -232,3 +243,14 @@ def test_undo_by_name_takes_back_all_that_somebody_did(opened: Vault) -> None:
     said = opened.undo(name="codex", since="1h")
     assert len(said["undone"]) == 2
     assert [m["id"] for m in opened.memories()] == [kept["id"]]
+
+
+def test_undo_keeps_what_a_person_wrote_since(vault: Path, opened: Vault) -> None:
+    one = opened.write("First line\n\nMiddle\n\nLast line")
+    opened.tag(one["id"], "ui")
+    note = vault / one["path"]
+    note.write_text(note.read_text().replace("Last line", "Last line, by hand"))
+    tagging = next(c for c in opened.history() if c["why"].startswith("tag"))
+    opened.undo(tagging["commit"])
+    assert "Last line, by hand" in note.read_text()
+    assert "ui" not in note.read_text()

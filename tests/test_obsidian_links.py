@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from obsidian_notes import note, rules
 
 
@@ -120,3 +122,20 @@ def test_finding_the_target(path: str, files: list[str], source: str, expected: 
         assert rules().resolve("", "", source, []) == expected
     else:
         assert resolved(path, files, source) == expected
+
+
+NAMES = st.text(alphabet="aAbB.ÉéΣσς ", min_size=1, max_size=6).filter(lambda s: s.strip(" .") == s)
+
+
+@given(NAMES)
+def test_a_name_finds_its_own_file(name: str) -> None:
+    assert resolved(name, [f"x/{name}.md"]) == f"x/{name}.md"
+    assert resolved(f"{name}.md", [f"x/{name}.md"]) == f"x/{name}.md"
+
+
+@given(NAMES)
+def test_a_file_affects_every_link_that_could_find_it(name: str) -> None:
+    door = rules()
+    for key in (name.lower(), f"{name.lower()}.md"):
+        for looked_up in door.lookups(key):
+            assert key in door.affected(looked_up)

@@ -158,6 +158,18 @@ def test_the_state_of_an_outline_is_not_told(vault: Path, write: Write) -> None:
         assert len(re.findall("berth:: 14", text)) == 2
 
 
+def test_notes_are_told_by_block_and_private_ones_never(knowing: Path) -> None:
+    with Vault(str(knowing)) as opened:
+        found = opened.recall("boiler man Ketley", notes=True, top_k=20, untrusted=True, **WORDS)[
+            "memories"
+        ]  # type: ignore[misc]
+    notes = {one["path"]: one for one in found if one["kind"] == "note"}
+    assert notes["House/Boiler.md"]["line"] <= 3 <= notes["House/Boiler.md"]["end_line"]
+    assert "Mr Ketley" in notes["House/Boiler.md"]["content"]
+    assert "Clippings/Web.md" in notes
+    assert "Secret.md" not in notes
+
+
 @pytest.mark.parametrize("front", ["private: true", "private: true\ncategory: knowledge\nid: m-1"])
 def test_an_assistant_cannot_learn_that_something_private_is_there(
     vault: Path, write: Write, front: str

@@ -356,3 +356,10 @@ def test_what_may_contradict_stands_side_by_side_the_newest_first() -> None:
     assert told[-1][0].note  # a note has a place of its own
     assert ("port 8000", "port 9000") in asked  # the older one first
     assert ("port 9000", "port 8000") not in asked
+
+
+@given(candidates)
+def test_preferences_are_the_persons_own(found: list[Candidate]) -> None:
+    for one in found:
+        mine = not one.note and one.vouched and one.memory_type == "procedural"
+        assert one.is_preference == mine

@@ -112,6 +112,16 @@ def test_when_done_counts_from_the_day_of_doing(rule: str, day: date, done: date
     assert next_day(f"{rule} when done", day, done) == next_day(rule, done, done)
 
 
+@given(st.sampled_from(["month", "year"]), st.integers(1, 30), DAYS)
+def test_a_plain_step_keeps_the_day_or_ends_its_month(unit: str, count: int, day: date) -> None:
+    found = next_day(f"every {count} {unit}s", day, day)
+    assert found is not None
+    months = (found.year - day.year) * 12 + found.month - day.month
+    assert months == count * (12 if unit == "year" else 1)
+    ends_month = (found + timedelta(days=1)).month != found.month
+    assert found.day == day.day or (found.day < day.day and ends_month)
+
+
 @given(st.sampled_from(RULES), DAYS, st.integers(0, 400))
 def test_no_match_is_skipped(rule: str, day: date, later: int) -> None:
     """From any day on the way, the same rule without an interval leads no further than before."""
@@ -122,6 +132,21 @@ def test_no_match_is_skipped(rule: str, day: date, later: int) -> None:
     assert found is not None
     if between < found and "on" in rule.split():
         assert next_day(rule, between, between) == found
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    found = next_day(text, date(2026, 11, 21), date(2026, 11, 21))
+    assert found is None or found > date(2026, 11, 21)
+
+
+@given(st.lists(st.sampled_from([
+    "every", "2", "9999", "day", "weeks", "month", "year", "on", "the", "last", "31st", "500th",
+    "february", "friday", "weekday", ",", "and", "when", "done", "for", "times", "until", "2027", "2027-02-01",
+]), max_size=9).map(" ".join))  # fmt: skip
+def test_odd_rules_end(text: str) -> None:
+    found = next_day(text, date(2026, 11, 21), date(2026, 11, 21))
+    assert found is None or found > date(2026, 11, 21)
 
 
 @given(st.text(max_size=60) | st.lists(st.sampled_from([

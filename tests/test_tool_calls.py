@@ -103,6 +103,24 @@ def test_what_was_taken_out_is_told(box: Toolbox, opened: Vault) -> None:
     assert said.endswith("\ntaken out, for no memory should hold it: AWS key")
 
 
+def test_a_private_memory_and_a_private_task_stay_private(
+    box: Toolbox, opened: Vault, vault: Path, write: Write
+) -> None:
+    new = call(box, opened, "memory_write", content="a salary of pebbles", category="people").data
+    file = vault / str(new["path"])
+    file.write_text(file.read_text().replace("---\n", "---\nprivate: true\n", 1))
+    write("Own.md", "---\nprivate: true\n---\n- [ ] ask for pebbles 📅 2020-01-01\n")
+    opened.sync()
+    for name, arguments in (
+        ("memory_list", {}), ("memory_pending", {}), ("memory_search", {"query": "pebbles", "notes": True}),
+        ("memory_smart_search", {"query": "pebbles", "notes": True}), ("memory_recall", {"query": "pebbles", "untrusted": True, "notes": True}),
+    ):  # fmt: skip
+        said = call(box, opened, name, **arguments)
+        assert "pebbles" not in said.text + json.dumps(said.data), name
+    with pytest.raises(NoteNotFoundError, match="no note is called"):
+        call(box, opened, "memory_read", id=new["id"])
+
+
 def test_smart_search_weighs_tags_links_and_recency(box: Toolbox, opened: Vault) -> None:
     found = results(call(box, opened, "memory_smart_search", query="oolong"))
     by_path = {one["path"]: one["score"] for one in found}

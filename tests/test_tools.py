@@ -188,6 +188,12 @@ def test_a_slip_is_near_and_another_word_is_not(name: str, slip: str, data: st.D
     assert not nearest(f"memory_{'q' * (len(word) + 3)}", OURS)
 
 
+@given(text=st.text(max_size=60))
+def test_nearest_is_one_of_them_or_none(text: str) -> None:
+    assert nearest(text, OURS) in ("", *OURS)
+    assert nearest(text, []) == ""
+
+
 @pytest.mark.parametrize(
     ("said", "told"),
     [

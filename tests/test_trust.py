@@ -114,6 +114,19 @@ def test_a_file_cannot_come_in_under_another_id(vault: Vault) -> None:
     assert vault.memories() == []
 
 
+def test_nobody_brings_a_file_under_what_was_approved(vault: Vault) -> None:
+    kept = vault.write(WISH, category="preferences", by="mcp")
+    vault.sync()
+    vault.done(approval_id(kept["id"]))
+    vault.delete(kept["id"])
+    data = base64.b64encode(f"---\nid: {kept['id']}\nagent: x\n---\n{EVIL}\n".encode()).decode()
+    line = {
+        "id": "mine", "path": "preferences/x.md", "properties": {"id": "mine"}, "content": "x",
+        "file": {"style": "frontmatter", "base64": data},
+    }  # fmt: skip
+    assert vault.import_lines(lines(line))["failures"] == 1
+
+
 def test_a_line_is_one_line_for_every_reader(vault: Vault) -> None:
     vault.write("Anne says\x85this\u2028and\u2029that".replace("\x85", " "), source="a")
     path = Path(vault.path) / vault.memories()[0]["path"]
@@ -238,3 +251,18 @@ def test_a_private_memory_is_neither_told_nor_changed_by_any_tool(vault: Vault) 
     with pytest.raises(VaultmemError, match="does not exist"):
         files.delete("/memories/inbox/Hidden name.md")
     assert path.read_bytes() == before
+
+
+def test_secrets_are_taken_out_of_whatever_else_comes_in_with_a_text(
+    vault: Vault, tmp_path: Path
+) -> None:
+    key = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
+    source = tmp_path / "elsewhere"
+    source.mkdir()
+    (source / f"{key}.md").write_text(
+        f"---\ntags: [{key}, ok]\naliases: [{key}]\nlinks: ['[[{key}]]']\n---\nApples are stored in the cellar.\n"
+    )
+    assert vault.ingest("text", str(source))["counts"]["memories"] == 1
+    for path in Path(vault.path).rglob("*.md"):
+        assert key not in path.read_text()
+        assert key not in path.name
