@@ -182,7 +182,7 @@ def test_a_few_questions_at_once_and_the_next_when_they_are_answered(opened: Vau
         learn(opened, "work", f"The user loves {hobby}")
     opened.write("Prefers what a web page says", category="preferences", source="https://x.test")
     first = asked(opened)
-    assert [one[:9] for one in first] == ["needs you", "remember?", "4 things "]
+    assert [one[:9] for one in first] == ["needs you", "remember?", "6 things "]
     hobby = re.findall(r"loves (\w+)", first[1])[0]
     answer(opened, f"The user loves {hobby}", "x")
     assert re.findall(r"loves (\w+)", asked(opened)[1]) not in ([], [hobby])

@@ -300,7 +300,8 @@ class Review:
 
     @cached_property
     def _doable(self) -> list[tuple[Proposal, str]]:
-        return list(doable(self.context.ledger, self.context.vault))
+        context = self.context
+        return list(doable(context.ledger, context.vault, context.catalog))
 
     @cached_property
     def _advice(self) -> list[Item]:

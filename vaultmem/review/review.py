@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Iterator
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.index import catalog_read
 from vaultmem.ledger import reads
 from vaultmem.ledger.reads import ACCEPTED, ALWAYS, ASK, REJECTED
 from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict, cast, final
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vaultmem.adapter import JsonObject
+    from vaultmem.index.catalog import Catalog
     from vaultmem.ledger.ledger import Ledger
 
 MOST_DIFFS = 20  # files that a proposal is shown with
@@ -138,13 +140,19 @@ def open_for_notes(ledger: Ledger) -> list[Proposal]:
     return sorted(every, key=lambda each: (each.path, each.line, each.kind, each.id))
 
 
-def doable(ledger: Ledger, vault: str) -> Iterator[tuple[Proposal, str]]:
-    """Those of them whose notes still are as they were proposed for, each with the text of its note."""
+def doable(ledger: Ledger, vault: str, catalog: Catalog | None) -> Iterator[tuple[Proposal, str]]:
+    """Those of them whose notes still are as they were proposed for, each with the text of its note; a copy to which
+    something links by now stays."""
     for one in open_for_notes(ledger):
         with contextlib.suppress(VaultmemError, OSError):  # the next deep dream looks again
             text = files.read(vault, one.path, finder.LARGEST).text
             edit(one, text)
-            yield one, text
+            if one.kind != DUPLICATE or not (catalog and _is_linked(catalog, one.path)):
+                yield one, text
+
+
+def _is_linked(catalog: Catalog, path: str) -> bool:
+    return any(link.source != path for link in catalog_read.links_to(catalog, path))
 
 
 def to_row(one: Proposal) -> ProposalRow:
@@ -154,7 +162,9 @@ def to_row(one: Proposal) -> ProposalRow:
 
 def _open_as_json(session: Session) -> list[ShownProposal]:
     """What is open, without what cannot be done because a note has changed, until the next dream looks again."""
-    notes = [one for one, _ in doable(session.desk.ledger, session.desk.vault)]
+    searcher = session.reader.searcher()
+    catalog = searcher.catalog if searcher else None
+    notes = [one for one, _ in doable(session.desk.ledger, session.desk.vault, catalog)]
     rows = [_to_json(session, one) or ShownProposal(**to_row(one), diff="") for one in notes]
     return rows + [row for one in advice.opinions(session) if (row := _to_json(session, one))]
 
