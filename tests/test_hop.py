@@ -73,7 +73,7 @@ def named(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Vault:
     opened = Vault(str(vault))
     texts = (
         "The user's name is Mara Okafor.", "I work at Nordwind as a data engineer", "I live in Lisbon.",
-        "我的名字是李明", "我住在波尔图", "My dog's name is Rex", "My sister's name is Olga", "Mara's desk stands at the window",
+        "我叫李明", "我住在波尔图", "My dog's name is Rex", "My sister's name is Olga", "Mara's desk stands at the window",
     )  # fmt: skip
     for number, text in enumerate(texts):
         head = f"---\nid: own-{number}\ncreated_at: 2026-10-01T12:00:00Z\n---\n"

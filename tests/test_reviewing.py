@@ -166,6 +166,9 @@ def test_whatever_counts_what_there_is_to_review_counts_what_review_lists(make: 
     (notes / "Clip.md").write_text("---\nsource: web\n---\n- [ ] buy 📅 2026-01-01\n")
     for number in range(5):
         (notes / f"Bad {number}.md").write_text("---\na: [\n---\n")
+    beans = "# Beans\n" + "They were sown in May, and we ate the last of them in October.\n" * 6
+    for name in ("Beans.md", "Beans too.md"):
+        (notes / name).write_text(beans)
     dreamt = said(vault, "dream", "--level", "3")
     assert "to review" not in dreamt.out + dreamt.err, "review lists what can be decided"
 
@@ -186,3 +189,7 @@ def test_whatever_counts_what_there_is_to_review_counts_what_review_lists(make: 
         ride.write_text("A line above\n" + ride.read_text())
         said(vault, "sync")
     assert counts()[0] == count - 1
+    (notes / "Index.md").write_text("[[Beans]], [[Beans too]]\n")
+    said(vault, "sync")
+    fewer, line, _ = counts()
+    assert (fewer, line[:2]) == (count - 2, f"{fewer}"), "a copy that is linked to stays"

@@ -285,7 +285,7 @@ _HAN_AGE = lazy(
 )
 _HAN_ALLERGY = lazy(rf"{_HAN_SUBJECT}\s*{_HAN_NOT}对(?P<value>.{{1,12}}?)(?P<free>不)?过敏$")
 _HAN_COPULA = lazy(
-    rf"{_HAN_SUBJECT}\s*(?P<not>不|并不|不再)?{_HAN_ADVERB}(?:(?<![还总倒即而但可或于老真就])是|(?<![作身成认以因视称])为(?![了人止])|叫做?(?![我你他她])|等于)\s*(?P<value>\S.*)$"
+    rf"{_HAN_SUBJECT}\s*(?P<not>不|并不|不再)?{_HAN_ADVERB}(?:(?<![还总倒即而但可或于老真就])是|(?<![作身成认以因视称])为(?![了人止])|(?P<called>叫做?)(?![我你他她])|等于)\s*(?P<value>\S.*)$"
 )
 _HAN_OVER = lazy(r"(?:而不是|胜过|多过|多于|而非)\s*(.+)$")
 _HAN_THAN = lazy(
@@ -354,6 +354,8 @@ def _han_copula(match: re.Match[str]) -> list[Fact]:
     negated = match["not"] is not None
     if value.endswith("过敏"):
         return []
+    if match["called"] and subject and slots.slot(subject) is None:  # 我的狗叫旺财
+        subject = f"{subject}的名字"
     if slots.slot(subject):
         return _slot_fact(subject, value, negated)
     return [Fact(subject, "is", value, negated)] if subject and value else []
