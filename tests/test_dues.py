@@ -12,7 +12,7 @@ from vaultmem.adapter import Note, Piece
 from vaultmem.notes.places import folded_name
 from vaultmem.reminders import schedules
 from vaultmem.reminders.due import NOTE, TASK, Due, Identified, Schedule, with_id
-from vaultmem.reminders.schedules import BEGAN, Place, Source, Written, names_day
+from vaultmem.reminders.schedules import BEGAN, Place, Written, names_day
 from vaultmem_languages import intentions
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
@@ -25,8 +25,8 @@ TEXTS = st.lists(PIECES | st.text(max_size=5), max_size=30).map(" ".join)
 
 
 def place(path: str = "Plan.md", day: str = "", mtime: datetime = NOW, **met: str) -> Place:
-    source = Source(folded_name(path), day, names_day(path, day), mtime)
-    return Place(path, "Plan", source.stem, False, Written(source, met))
+    is_own = names_day(path, day)
+    return Place(path, "Plan", False, Written(folded_name(path), day, mtime, met, is_own=is_own))
 
 
 def note(text: str) -> Note:

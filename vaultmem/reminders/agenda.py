@@ -23,7 +23,7 @@ from vaultmem.notes import blocks
 from vaultmem.notes.places import REMINDERS, folded_name, in_conversation
 from vaultmem.reminders import schedules
 from vaultmem.reminders.due import Due, Identified, Schedule, with_id
-from vaultmem.reminders.schedules import BEGAN, Own, Place, Source, Written
+from vaultmem.reminders.schedules import BEGAN, Own, Place, Written
 from vaultmem.text.values import EVERYBODY
 
 log = logging.getLogger("vaultmem.reminders")
@@ -196,14 +196,14 @@ class Agenda:
         """What a note asks for, and since when there are words whose meaning depends on that."""
         assert self._met is not None
         name = folded_name(note.path)
-        own = bool(note.journal) or (bool(note.day) and schedules.names_day(note.path, note.day))
-        source = Source(name, note.journal or note.day, own, _local(note.mtime, zone))
-        written = Written(source, self._met)
+        is_own = bool(note.journal) or schedules.names_day(note.path, note.day)
+        mtime = _local(note.mtime, zone)
+        written = Written(name, note.journal or note.day, mtime, self._met, is_own=is_own)
         foreign = is_foreign(note.path, note.properties, self._folder)
         is_memory = note.path.startswith(f"{self._folder}/")
         private, scope = is_private(note.properties), scope_of(note.properties, memory=is_memory)
         author = origin_of(note.properties).writer if is_memory else ""
-        asks = list(self._schedules(note, Place(note.path, note.title, name, foreign, written)))
+        asks = list(self._schedules(note, Place(note.path, note.title, foreign, written)))
         # Of these, an id of its own may be there twice, too.
         if note.id in self._copies or note.id in self._same_names:
             asks = [one if one.due.memory else one._replace(source=note.path) for one in asks]

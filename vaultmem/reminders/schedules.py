@@ -45,27 +45,25 @@ _NAME_DAY = lazy(r"(?<!\d)(\d{4})[-_.]?(\d\d)[-_.]?(\d\d)(?!\d)")
 # --- Since when words are there: the day from which "tomorrow" is reckoned
 
 
-class Source(NamedTuple):
-    """What tells when the words of a note were written."""
-
-    stem: str  # see vault.conflicts
-    day: str  # that the note speaks of; "" for none
-    own: bool  # the day is that of a journal, or in the name: it holds whenever the note is edited
-    mtime: datetime  # when the note was last written, in the zone of the person
-
-
 class Written:
-    """When the words of one note were written, by what was met before (key: local day and minute)."""
+    """When the words of one note were written, by what was met before (key: local day and minute).
 
-    def __init__(self, source: Source, met: Mapping[str, str]) -> None:
-        self._source = source
-        self._met = met
+    `stem` is its name (see vault.conflicts), `day` the day that it speaks of or "", `is_own` whether that is the day of
+    a journal or in its name, so that it holds whenever the note is edited; `mtime` when it was last written, in the
+    zone of the person.
+    """
+
+    def __init__(
+        self, stem: str, day: str, mtime: datetime, met: Mapping[str, str], *, is_own: bool
+    ) -> None:
+        self.stem = stem
+        self._day, self._mtime, self._met, self._is_own = day, mtime, met, is_own
         self.used: dict[str, str] = {}  # what this note has, to be remembered
 
     @property
     def zone(self) -> tzinfo | None:
         """The zone of the person."""
-        return self._source.mtime.tzinfo
+        return self._mtime.tzinfo
 
     def moment(self, text: str, read: Callable[[datetime], Moment | None]) -> Moment | None:
         """What `read` makes of a text on the day it was written."""
@@ -81,25 +79,24 @@ class Written:
     def first_seen(self, text: str) -> str:
         """The ISO day on which a text was there for the first time."""
         key = self._key(text)
-        self.used[key] = self._met.get(key) or f"{self._source.mtime:%Y-%m-%dT%H:%M}"
+        self.used[key] = self._met.get(key) or f"{self._mtime:%Y-%m-%dT%H:%M}"
         return self.used[key][:10]
 
     def _since(self, key: str) -> datetime:
-        source, known = self._source, self._met.get(key, "")
-        since = self._day_of_note() if source.day else source.mtime
-        if not known or (source.own and known[:10] != source.day):
+        known = self._met.get(key, "")
+        since = self._day_of_note() if self._day else self._mtime
+        if not known or (self._is_own and known[:10] != self._day):
             return since
         return self._local(known) or since
 
     def _day_of_note(self) -> datetime:
         """The day of the note, unless it was written to since we know it: words may be added to any note."""
-        source, mtime = self._source, self._source.mtime
-        began = self._met.get(BEGAN, "")
-        if f"{mtime:%Y-%m-%d}" == source.day:
+        mtime, began = self._mtime, self._met.get(BEGAN, "")
+        if f"{mtime:%Y-%m-%d}" == self._day:
             return mtime
-        if not source.own and began and f"{mtime:%Y-%m-%dT%H:%M}" > began:
+        if not self._is_own and began and f"{mtime:%Y-%m-%dT%H:%M}" > began:
             return mtime
-        return self._local(source.day) or mtime
+        return self._local(self._day) or mtime
 
     def _local(self, text: str) -> datetime | None:
         try:
@@ -108,7 +105,7 @@ class Written:
             return None
 
     def _key(self, text: str) -> str:
-        data = f"{self._source.stem}\0{text}".encode("utf-8", "surrogatepass")
+        data = f"{self.stem}\0{text}".encode("utf-8", "surrogatepass")
         return hashlib.sha256(data).hexdigest()[:20]
 
 
@@ -126,7 +123,6 @@ class Place(NamedTuple):
 
     path: str
     title: str
-    stem: str
     foreign: bool
     written: Written
 
@@ -150,7 +146,7 @@ def of_task(place: Place, fields: JsonObject, *, plain: bool) -> Schedule | None
     # The id is that of the day: a time that is added behind it makes no other task.
     key = first if timed != first else ""
     due = due._replace(due=timed, at=at)
-    return Schedule(due, own_id or place.stem, begins=not at, key=key)
+    return Schedule(due, own_id or place.written.stem, begins=not at, key=key)
 
 
 def of_block(place: Place, fields: JsonObject) -> Schedule | None:
@@ -164,7 +160,7 @@ def of_block(place: Place, fields: JsonObject) -> Schedule | None:
     due = place.due(SAID if limit else NOTE, _text(fields, "text"), _line(fields))._replace(
         due=first, at=first, repeat=repeat, rolls=bool(rule), lapses=not limit, own_id=own_id
     )
-    return Schedule(due, own_id or place.stem, rule, days=GRACE_DAYS if limit else 0)
+    return Schedule(due, own_id or place.written.stem, rule, days=GRACE_DAYS if limit else 0)
 
 
 def of_sentence(place: Place, line: int, text: str) -> Schedule | None:
@@ -180,7 +176,7 @@ def _in_words(place: Place, due: Due, read: Callable[[datetime], Moment | None])
         return None
     first, rule = moment.iso(), moment.repeat or ""
     due = due._replace(due=first, at=first, repeat=rule or due.repeat, rolls=bool(rule))
-    return Schedule(due, due.own_id or place.stem, rule)
+    return Schedule(due, due.own_id or place.written.stem, rule)
 
 
 def _own_id(fields: JsonObject) -> str:
@@ -234,7 +230,7 @@ def of_properties(place: Place, properties: Properties, own: Own) -> Iterator[Sc
     rule = rule_of(words, since)
     start = place.due(REMINDER, own.text, 0) if own.memory else place.due(NOTE, place.title, 0)
     start = start._replace(memory=own.memory, repeat=rule, rolls=bool(rule))
-    source = own.memory or place.stem
+    source = own.memory or place.written.stem
     pairs = _pairs(dues, reminds)
     for due, at in pairs:
         yield Schedule(start._replace(due=due, at=at, repeat=rule or words), source, rule)
