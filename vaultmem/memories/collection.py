@@ -208,8 +208,8 @@ class Collection:
         return self._snapshot.by_title.get(fold(title))
 
     def with_hash(self, hash: str) -> list[Memory]:  # noqa: A002 - the word of the field
-        """Those that live with this content, see text.similarity.content_hash."""
-        return list(self._snapshot.by_hash.get(hash, ()))
+        """Those that live with this content, by path, see text.similarity.content_hash."""
+        return [memory for memory in self.live() if memory.hash == hash]
 
     def like(self, sketch: bytes, least: float) -> list[Memory]:
         """Those that live whose content resembles this one, the likest first, see text.similarity.sketch."""

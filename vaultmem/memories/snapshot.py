@@ -94,7 +94,7 @@ class Snapshot:
         else:
             live, contested = self._living
             known["_living"] = _with(live, path, new), contested
-        for name in ("_memories", "by_title", "by_hash", "sketches"):
+        for name in ("_memories", "by_title", "sketches"):
             known.pop(name, None)
         return True
 
@@ -182,14 +182,6 @@ class Snapshot:
     def by_title(self) -> dict[str, Memory]:
         """Those that live by their folded titles; of several the one whose path comes first."""
         return {fold(memory.title): memory for memory in reversed(self.live)}
-
-    @cached_property
-    def by_hash(self) -> dict[str, list[Memory]]:
-        """Those that live by what they say, see text.similarity.content_hash; each list by path."""
-        results: dict[str, list[Memory]] = {}
-        for memory in self.live:
-            results.setdefault(memory.hash, []).append(memory)
-        return results
 
     @cached_property
     def sketches(self) -> bytes:
