@@ -144,6 +144,15 @@ def test_what_a_nameless_assistant_wrote_is_told_when_a_person_has_approved_it(
     assert "To review" not in text
 
 
+def test_a_fact_of_an_assistant_is_recalled_when_a_person_has_approved_it(vault: Path) -> None:
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        made = opened.write("The boiler is a Vaillant", category="knowledge", by="claude")
+    assert "Vaillant" not in told(vault, "boiler")
+    approve(vault, made["id"])
+    assert "[SEMANTIC] The boiler is a Vaillant" in told(vault, "boiler")
+
+
 def test_a_prompt_recalls_memories_and_no_other_notes(remembering: Path) -> None:
     assert "Vaillant" not in told(remembering)
     text = told(remembering, 'the -boiler "what is path:it')
