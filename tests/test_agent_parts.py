@@ -110,6 +110,26 @@ def test_gone_in_an_unmounted_vault_is_not_gone(bench: Bench, tmp_path: Path) ->
     assert bench.indexed() == before - {"folder/Note 1.md"}
 
 
+def test_what_is_new_is_read_while_the_rest_is_kept(bench: Bench) -> None:
+    before = bench.indexed()
+    (bench.vault / "folder").rename(bench.vault / ".hidden")
+    bench.write("New.md", "unseen")
+    bench.write("folder/Note 1.md", "another text")
+    bench.full()
+    assert bench.reconciler.vanished
+    assert bench.indexed() == before | {"New.md"}
+    with Vault(str(bench.vault)) as opened:
+        assert {hit.path for hit in opened.search("unseen")} == {"New.md"}
+        assert {hit.path for hit in opened.search("another")} == {"folder/Note 1.md"}
+    (bench.vault / "folder" / "Note 1.md").unlink()
+    (bench.vault / "folder").rmdir()
+    (bench.vault / ".hidden").rename(bench.vault / "folder")
+    bench.full()
+    assert bench.reconciler.vanished is None
+    with Vault(str(bench.vault)) as opened:
+        assert not opened.search("another")
+
+
 def test_other_settings_while_the_vault_has_vanished(bench: Bench, tmp_path: Path) -> None:
     """What is kept is read by them when it is back, and the rest is not read again and again."""
     (bench.vault / "folder" / "Note 1.md").rename(tmp_path / "Note 1.md")

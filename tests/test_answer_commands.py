@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.agent_run import agent_on
-from tests.cli_run import Ran, one_line, ran
+from tests.cli_run import Ran, one_line, ran, tree_hash
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
@@ -31,6 +32,12 @@ def vault(vault: Path, write: Write) -> Path:
 
 def on(vault: Path, *words: str) -> Ran:
     return ran(words[0], "--vault", str(vault), "--format", "text", *words[1:])
+
+
+def report(vault: Path, *words: str) -> Any:
+    ended = ran(words[0], "--vault", str(vault), "--format", "json", *words[1:])
+    assert ended.code == 0, ended.err
+    return ended.data
 
 
 def ids(vault: Path) -> dict[str, str]:
@@ -58,6 +65,19 @@ def test_each_item_has_its_line(vault: Path) -> None:
     assert on(vault, "snooze", milk).out == f"snoozed until {tomorrow}: buy milk ({milk})\n"
     later = on(vault, "snooze", milk[:7], "--until", "tomorrow 9:00").out
     assert later == f"snoozed until {tomorrow} 09:00: buy milk ({milk})\n"
+
+
+def test_a_dry_run(vault: Path) -> None:
+    call = ids(vault)["call Anne"]
+    before = tree_hash(vault)
+    assert on(vault, "done", call, "--dry-run").out == f"would be done: call Anne ({call})\n"
+    assert report(vault, "done", call, "--dry-run")["items"][0]["dry_run"]
+    assert tree_hash(vault) == before
+    assert "call Anne" in ids(vault)
+    on(vault, "done", call)
+    undone = on(vault, "undo", "--last", "--dry-run")
+    assert undone.out.endswith(f"  {call} would be open: call Anne\n")
+    assert undone.err == ""
 
 
 def test_what_is_wrong_is_said_and_the_others_are_answered(vault: Path) -> None:

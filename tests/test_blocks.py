@@ -6,9 +6,11 @@ import re
 from collections import Counter
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.effort import is_linear
 from vaultmem.adapter import Piece
 from vaultmem.notes.blocks import (
     MAX_TOKENS,
@@ -177,6 +179,15 @@ def test_an_outline_block_takes_its_children_along() -> None:
         Piece("grandchild", 3, 3, ("parent", "child " * 20), "list"),
     ]  # fmt: skip
     assert [(block.line, block.end_line) for block in group(pieces)] == [(1, 3)]
+
+
+@pytest.mark.parametrize("letter", ["a", "这", "a ", "\n", "。", ". A"])
+def test_time_is_linear(letter: str) -> None:
+    def grouped(length: int) -> None:
+        text = letter * (length // len(letter))
+        group([Piece(text, 1, 1 + text.count("\n"))])
+
+    assert is_linear(grouped, 60_000, 480_000)
 
 
 @given(st.lists(st.builds(Block, LONG, st.just(1), st.just(1)), min_size=1, max_size=6), st.data())

@@ -33,6 +33,33 @@ def test_a_missing_catalog_is_said(tmp_path: Path) -> None:
     assert not (tmp_path / "none.db").exists()
 
 
+def test_all_or_nothing(catalog: Catalog) -> None:
+    def half() -> None:
+        with catalog.transaction():
+            catalog.set_meta("a", "1")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        half()
+    assert catalog.meta("a") is None
+    with catalog.transaction():
+        catalog.set_meta("a", "1")
+    assert catalog.meta("a") == "1"
+    catalog.close()
+
+
+def test_readers_beside_a_writer(catalog: Catalog) -> None:
+    reader = Catalog(catalog.path)
+    before = reader.version()
+    with catalog.transaction():
+        catalog.set_meta("a", "1")
+        assert reader.meta("a") is None
+    assert reader.meta("a") == "1"
+    assert reader.version() != before
+    reader.close()
+    catalog.close()
+
+
 def test_errors_of_sqlite_are_spoken(catalog: Catalog) -> None:
     with pytest.raises(DamagedError, match="rebuild"), spoken():
         catalog.db.execute("SELECT * FROM nothing")

@@ -124,6 +124,16 @@ def _halves(text: str) -> list[str]:
     return [pair.decode("utf-16-le", "surrogatepass") for pair in pairs]
 
 
+def test_an_error_in_a_stream_is_no_complete_answer() -> None:
+    answer = Answer()
+    answer.feed(delta(content="so far"))
+    answer.feed('{"error": {"message": "overloaded"}}')
+    answer.feed('{"error": "and more"}')
+    answer.feed("[DONE]")
+    assert not answer.is_complete
+    assert answer.error == "overloaded"
+
+
 def test_calls_of_tools_are_seen() -> None:
     answer = Answer()
     answer.feed(delta(tool_calls=[{"index": 0, "id": "call_1"}]))

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.cli_run import ran, tree_hash
+from tests.cli_run import one_line, ran, tree_hash
 from tests.cli_vault import indexed, on
 from tests.index_dump import other_state, synced
 from vaultmem.index.state import State
@@ -45,6 +45,37 @@ def test_interrupted_sync(tmp_path: Path) -> None:
     report = on(vault, "sync --no-embed", "--format", "json").data
     assert report["added"] + report["changed"] + report["unchanged"] == 1500
     assert on(vault, "status", "--format", "json").data["notes"] == 1500
+
+
+HOLD = """
+import sys, time
+from vaultmem.index.state import State
+from vaultmem.output import JSON_VERSION
+with State(sys.argv[1]).lock():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_second_sync_says_who_is_at_work(indexed: Path) -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(indexed)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdin
+    assert holder.stdout
+    assert holder.stdout.readline() == "held\n"
+    ended = on(indexed, "sync --no-embed", "--format", "text")
+    assert ended.code == 1
+    assert f"process {holder.pid}" in one_line(ended)
+    assert on(indexed, "search knee", "--format", "json").data["count"] > 0, "searches go on"
+    holder.kill()
+    holder.wait()
+    holder.stdin.close()
+    holder.stdout.close()
+    assert on(indexed, "sync --no-embed").code == 0, "a killed holder holds nothing"
 
 
 def test_two_syncs_at_once(tmp_path: Path) -> None:

@@ -15,9 +15,36 @@ from tests.collected import OLD, ONE, TEA, TWO, Folder, folder, style
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.collection import Collection
 from vaultmem.memories.memory_file import provisional
-from vaultmem.text.similarity import content_hash
+from vaultmem.text.similarity import content_hash, opening, sketch
 
 __all__ = ["folder"]  # fixtures
+
+
+def test_a_memory_is_what_its_file_says(folder: Folder) -> None:
+    content = f"{TEA}\n\nSee [[Ann]] and [[Tea|this]].\n"
+    folder.memory(
+        "vaultmem/people/Ann's tea.md", ONE, content, tags=["Tea", "#tea", "a b"], scope="agent:x",
+        phase="inbox", updated_at="2026-11-02", importance=0.5,
+    )  # fmt: skip
+    (memory,) = folder.live()
+    assert memory.path == "vaultmem/people/Ann's tea.md"
+    assert memory[1:8] == (
+        ONE,
+        "Ann's tea",
+        "people",
+        "organized",
+        "agent:x",
+        ("Tea", "a b"),
+        1793527200.0,
+    )
+    assert memory.updated == 1793577600.0
+    assert memory.mtime == OLD
+    assert (memory.hash, memory.opening) == (content_hash(content), opening(content))
+    assert (memory.sketch, memory.links) == (sketch(content), ("Ann", "Tea"))
+    assert memory.adopted
+    assert not memory.archived
+    assert memory.importance == 0.5
+    assert folder.known.content(memory) == content
 
 
 @pytest.mark.parametrize("name", ["Ann's tea", "of logseq"])

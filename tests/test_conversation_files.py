@@ -106,6 +106,26 @@ def test_a_summary_that_a_person_has_edited_is_not_overwritten(
         assert "ships" in opened.entries("c")[0]["content"]
 
 
+def test_a_fact_becomes_a_memory_of_the_vault_and_undo_takes_it_back(opened: Vault) -> None:
+    opened.converse("c", new=[said("u1"), fact("fact-1", "Anne prefers trains to planes")])
+    made = opened.promote_fact("fact-1", category="people")
+    assert (made["created"], made["promoted"], made["category"], made["scope"]) == (
+        True,
+        "fact-1",
+        "people",
+        "global",
+    )
+    assert made["content"] == "Anne prefers trains to planes"
+    assert made["agent"] == ""
+    assert made["path"] == "vaultmem/people/Anne prefers trains to planes.md"
+    gone = opened.entries("c", ["facts"], deleted=True)[0]
+    assert gone["properties"]["replaced_by"] == made["id"]
+    assert made["links"] == [f"Chat {str(gone['created_at'])[:10]} c"]
+    opened.undo(last=True)
+    assert ids(opened, "c") == ["u1", "fact-1"]
+    assert opened.memories() == []
+
+
 def test_a_memory_tells_the_sentence_of_the_turn_and_goes_with_it(
     vault: Path, opened: Vault
 ) -> None:

@@ -83,6 +83,28 @@ def test_nobody_else_is_unless_it_is_approved(
         assert told(strict, by="conversation:one") == {**OWN, **ANNE}
 
 
+def test_nothing_of_it_is_vouched_for_or_told_first(opened: Vault) -> None:
+    opened.converse(
+        "one",
+        new=[
+            {
+                "role": "memory",
+                "id": "p1",
+                "content": "User prefers zebra crossings",
+                "properties": {"memory_type": "procedural"},
+            }
+        ],
+    )
+    opened.sync()
+    found = opened.recall(
+        "zebra", scope="conversation:one", by="conversation:one", top_k=20, without=["fit"]
+    )["memories"]
+    own = [one for one in found if one["scope"] == "conversation:one"]
+    assert len(own) == 4
+    assert not any(one["vouched"] for one in own)
+    assert not any(one["memory_type"] == "procedural" and one["vouched"] for one in own)
+
+
 def test_what_was_put_away_is_found_by_no_search(opened: Vault) -> None:
     found = {hit.path for hit in opened.search("zebra", limit=50)}
     assert not any("/deleted/" in path for path in found)

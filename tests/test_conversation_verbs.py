@@ -108,6 +108,22 @@ def test_put_away_and_marked_at_once(opened: Vault) -> None:
     assert opened.entries("c", deleted=True)[0]["properties"]["compressed"] is True
 
 
+def test_a_turn_is_one_entry_of_the_history_and_undone_as_one(opened: Vault) -> None:
+    opened.converse("c", new=[said("u1"), said("a1", "hi", "assistant")], by="conversation:c")
+    [one] = opened.history(conversations=True)
+    assert (one["why"], one["by"], one["kind"]) == (
+        "turn of conversation c",
+        "conversation:c",
+        "assistant",
+    )
+    opened.undo(one["commit"])
+    assert opened.entries("c") == []
+    assert sorted(ids(opened, "c", deleted=True)) == ["a1", "u1"]
+    assert opened.converse("c", new=[said("u1")])["known"] == ["u1"], (
+        "and does not come back by itself"
+    )
+
+
 def test_a_conversation_touches_no_entry_but_its_own(vault: Path, opened: Vault) -> None:
     memory = opened.write("Anne likes tea")
     opened.converse("one", new=[said("u1")])
@@ -232,6 +248,16 @@ def test_a_book_that_was_pasted_is_kept_in_part_and_that_is_said(opened: Vault) 
     [one] = opened.entries("c")
     assert one["content"].endswith("more characters were said]")
     assert 150_000 < len(one["content"].encode()) < 170_000
+
+
+def test_a_dry_run_shows_and_writes_nothing(vault: Path, opened: Vault) -> None:
+    opened.converse("c", new=[fact("f1", "old")])
+    before = notes(vault)
+    shown = opened.converse("c", new=[fact("f2", "new")], retire=[{"id": "f1"}], dry_run=True)
+    assert (shown["dry_run"], shown["written"], shown["retired"]) == (True, ["f2"], ["f1"])
+    assert len(shown["changes"]) == 2
+    assert "+new" in shown["changes"][0]["diff"]
+    assert notes(vault) == before
 
 
 def test_kinds_limits_and_what_was_put_away(opened: Vault) -> None:

@@ -266,6 +266,18 @@ def test_a_round_that_ends_early_leaves_only_its_rest(
     assert len(model.texts) == NOTES, "nothing is embedded twice"
 
 
+def test_vectors_that_were_thrown_away_meanwhile_are_made_again(
+    queue: EmbeddingQueue, opened: Vault, meaning: Meaning, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "QUIET", 0.0)
+    queue.start()
+    assert queue.wait(PATIENCE)
+    assert meaning.store.compact([])
+    assert len(meaning.store) == 0
+    queue.add([ids(opened)["n0.md"]])
+    until(lambda: len(meaning.store) == NOTES)
+
+
 def test_what_a_search_by_meaning_has_to_know_is_known_before(
     queue: EmbeddingQueue, pool: Pool, meaning: Meaning, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,6 +87,14 @@ def test_half_a_character_is_written_as_an_escape() -> None:
     assert json.loads(line.encode()) == {"a": "é\ud800"}
 
 
+@pytest.mark.parametrize(
+    "line", ["[" * 1_000_000, '{"a":' * 1_000_000, "9" * 100_000, '{"a": NaN}', '{"a": Infinity}']
+)
+def test_lines_that_break_readers_are_errors(line: str) -> None:
+    with pytest.raises(VaultmemError):
+        lines.parse_line(line)
+
+
 def test_go_and_its_files_spell_fields_differently() -> None:
     one = READERS["memory-cli"]({"ID": "x", "Content": "text", "CreatedAt": "2026-05-07T10:00:00.123456789+08:00", "AccessCount": 2})  # fmt: skip
     other = READERS["memory-cli"]({"id": "x", "content": "text", "created_at": "2026-05-07T02:00:00Z", "access_count": 2})  # fmt: skip

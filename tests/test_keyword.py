@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.laws import examples
+from vaultmem.errors import DamagedError
 from vaultmem.index import ORD_BITS
 from vaultmem.index.catalog_write import Entry
 from vaultmem.index.keyword import MAX_WORD, KeywordWriter, analyzer, normal, words
@@ -160,6 +161,15 @@ def test_corrections(searcher: KeywordSearcher) -> None:
         ), typed
     assert searcher.unknown_words(parse("bread 桥 -nothing")) == []
     assert searcher.vocabulary.corrected("qqqqqqqq") == []
+
+
+def test_damage_is_said(tmp_path: Path) -> None:
+    write(tmp_path, {1: "apple"})
+    for part in tmp_path.iterdir():
+        if part.suffix == ".term":
+            part.unlink()
+    with pytest.raises(DamagedError, match="rebuild"):
+        found(KeywordSearcher(str(tmp_path)), "apple")
 
 
 def by_pattern() -> tantivy.TextAnalyzer:

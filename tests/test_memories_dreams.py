@@ -16,6 +16,11 @@ from vaultmem.notes import pages
 from vaultmem.progress import heard_by
 
 
+def texts(vault: Path) -> str:
+    """All that is written in memories, alive or archived."""
+    return "\n".join(data.decode() for data in files(vault, "vaultmem").values())
+
+
 def aged(vault: Path, path: str, days: float) -> None:
     """Make a file look as if nobody had touched it for days."""
     at = time.time() - days * 86_400
@@ -104,6 +109,65 @@ def test_who_waits_hears_how_far_a_dream_is(vault: Path, opened: Vault, by_agent
     else:
         assert names == {"filing", "comparing", "writing"}
         assert all(done == total for _, total, done in heard.stages)
+
+
+def test_merging_keeps_every_word_and_every_link(vault: Path, opened: Vault) -> None:
+    text = "The release needs a tag, a changelog, a green build and two reviews before it goes out, and a cake for all"
+    a = opened.write(text, category="project")
+    b = opened.write(text + "\n\nand somebody has to hum\n", category="project", tags=["hum"])
+    c = opened.write(f"See [[{b['title']}]] before Friday", category="project")
+    words = set(texts(vault).split())
+    opened.read(a["id"])
+    opened.dream(2)
+    alive = {m["id"]: m for m in opened.memories()}
+    assert set(alive) == {a["id"], c["id"]}
+    assert "somebody has to hum" in alive[a["id"]]["content"]
+    assert alive[a["id"]]["tags"] == ["hum"]
+    assert a["id"] in alive[c["id"]]["links"] or a["title"] in alive[c["id"]]["content"]
+    assert {word for word in words if word.isalpha()} <= set(texts(vault).split())
+    assert not opened.dream(2)["changes"]
+
+
+def test_dreams_only_propose_changes_to_notes_and_remember_what_was_rejected(
+    vault: Path, opened: Vault, write: Write
+) -> None:
+    write(
+        "Garden plan.md", "Beans along the fence, and the compost behind the shed, as last year.\n"
+    )
+    write("Index.md", "See [[Garden plam|the plan]] and the [[Garden plan]].\n")
+    opened.sync()
+    before = files(vault)
+    opened.dream(3)
+    assert files(vault) == before
+    broken = [p for p in opened.proposals() if p["kind"] == "broken-link"]
+    assert [(p["path"], p["old"], p["new"]) for p in broken] == [
+        ("Index.md", "Garden plam", "Garden plan")
+    ]
+    assert "+See [[Garden plan|the plan]]" in broken[0]["diff"]
+    opened.reject(broken[0]["id"])
+    opened.dream(3)
+    assert not [p for p in opened.proposals() if p["kind"] == "broken-link"]
+    told = {
+        path: data for path, data in files(vault).items() if not path.startswith("vaultmem/sync/")
+    }
+    assert told == before  # but for what other machines are told of it
+
+
+def test_an_accepted_proposal_changes_that_place_and_can_be_undone(
+    opened: Vault, write: Write
+) -> None:
+    write(
+        "Garden plan.md", "Beans along the fence, and the compost behind the shed, as last year.\n"
+    )
+    note = write("Index.md", b"\xef\xbb\xbfSee [[Garden plam|the plan]].\r\nMore\r\n")
+    before = note.read_bytes()
+    opened.sync()
+    opened.dream(3)
+    broken = [p for p in opened.proposals() if p["kind"] == "broken-link"]
+    opened.accept(broken[0]["id"])
+    assert note.read_bytes() == before.replace(b"plam", b"plan")
+    opened.undo(last=True)
+    assert note.read_bytes() == before
 
 
 @pytest.fixture

@@ -128,6 +128,21 @@ def test_an_answer_is_taken_from_the_page(
     assert not machine.refresh().written
 
 
+def test_nothing_is_written_before_the_answers_are_kept(machine: Machine, file: Path) -> None:
+    machine.refresh()
+    tick(file, FEW[0])
+    before = file.read_bytes()
+    seen: list[bytes] = []
+
+    def record(acks: Mapping[str, Ack]) -> None:
+        assert set(acks) == {FEW[0].id}
+        seen.append(file.read_bytes())
+
+    machine.page.refresh(FEW, NOW, record)
+    assert seen == [before]
+    assert file.read_bytes() != before
+
+
 def test_a_ledger_that_cannot_keep_answers_leaves_them_on_the_page(
     machine: Machine, file: Path
 ) -> None:

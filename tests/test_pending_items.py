@@ -295,6 +295,17 @@ def test_preferences_are_those_a_person_has_filed_or_approved(
     assert "likes tea and 'code'" in page
 
 
+def test_what_a_dream_or_an_assistant_with_a_name_wrote_is_not_from_outside(
+    sight: Context, vault: Path, write: Write
+) -> None:
+    merged = memory(write, "preferences/merged.md", "short mails", source="dream")
+    theirs = memory(write, "preferences/theirs.md", "no emoji", source="claude")
+    asked = {item.id for item in look(sight, vault)}
+    assert not asked & {approval_id(merged), approval_id(theirs)}
+    shown = {(one.text, one.author) for one in Review(sight, [], {}).preferences()}
+    assert shown == {("short mails", ""), ("no emoji", "claude")}
+
+
 def test_a_question_about_a_private_memory_shows_nothing_of_it(
     sight: Context, vault: Path, write: Write
 ) -> None:

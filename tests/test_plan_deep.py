@@ -10,7 +10,7 @@ from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
 from vaultmem.dreams.dated import found_reminders, stale_days
 from vaultmem.dreams.dream import Options, dream
-from vaultmem.dreams.findings import clusters, contradictions, fading
+from vaultmem.dreams.findings import across, clusters, contradictions, fading
 from vaultmem.memories.draft import CREATE, Plan
 from vaultmem.text.sanitize import quote_text
 
@@ -192,6 +192,21 @@ def test_its_own_output_is_not_read() -> None:
     assert len(after.memories()) == 2
     assert found(plan, "contradiction") == []
     assert after.run(partial(dream, level=3, options=Options()))[0].changes == ()
+
+
+def test_deep_is_the_same_in_any_order() -> None:
+    files = dict([
+        memory_file("project/Boat", MEETING, 2),
+        memory_file("date/Old", "Call Bob tomorrow.", 3),
+        memory_file("knowledge/A", "The deploy branch is main.", 9),
+        memory_file("knowledge/B", "The deploy branch is release.", 8),
+    ])  # fmt: skip
+    plan, _ = StandInView(files).run(found_reminders, stale_days, across)
+    assert (
+        StandInView(dict(reversed(files.items()))).run(found_reminders, stale_days, across)[0]
+        == plan
+    )
+    assert len(plan.changes) == 3
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from tests.scripted_llm import (
     ScriptedLlm,
     raw,
     text,
+    tool_calls,
 )
 from vaultmem_chat.memory_context import compose
 
@@ -89,6 +90,29 @@ def _asked_with(proxy: Proxied, llm: ScriptedLlm, name: str, wanted: str) -> str
     (sent,) = [one for one in llm.chats if one.headers.get("user-agent") != "vaultmem"][-1:]
     told = sent.messages[0]["content"]
     return told if wanted in told else ""
+
+
+def test_the_official_client_streams_with_tools_and_images(
+    proxy: Proxied, scripted_llm: ScriptedLlm
+) -> None:
+    proxy.remembers("The user likes tea")
+    scripted_llm.play(tool_calls(("look", {"at": "计划"})))
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    tools: Any = [
+        {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+    ]
+    given = ""
+    messages: Any = [user([{"type": "text", "text": "what is it?"}, image])]
+    for part in proxy.client().chat.completions.create(
+        model="m", messages=messages, tools=tools, stream=True, stream_options={"include_usage": True},
+        extra_headers={"X-Conversation-Id": "c"},
+    ):  # fmt: skip
+        for choice in part.choices:
+            for call in choice.delta.tool_calls or ():
+                given += (call.function and call.function.arguments) or ""
+    assert json.loads(given) == {"at": "计划"}
+    sent = scripted_llm.chats[0]
+    assert (sent.messages[1], sent.data["tools"]) == (messages[0], tools)
 
 
 def test_a_hundred_streams_at_once(proxy: Proxied, scripted_llm: ScriptedLlm) -> None:

@@ -100,6 +100,17 @@ def test_a_shorter_list_is_the_beginning_of_a_longer_one(searched: Vault, text: 
         assert places(few) == places(many)[:3]
 
 
+@pytest.mark.parametrize("text", QUERIES)
+def test_asking_twice_and_indexing_anew_give_the_same_order(
+    sample: Path, searched: Vault, text: str
+) -> None:
+    for semantic in modes(searched):
+        first = searched.search(text, semantic=semantic)
+        assert searched.search(text, semantic=semantic) == first
+        with Vault(str(sample)) as again:
+            assert again.search(text, semantic=semantic) == first
+
+
 def test_a_filter_gives_the_best_of_what_fits_not_what_fits_of_the_best(
     vault: Path, write: Write
 ) -> None:

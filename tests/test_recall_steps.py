@@ -110,6 +110,17 @@ def test_each_reason(changes: dict[str, object], why: str) -> None:
     assert recall_candidate.reason(one, Wanted("the words")) == why
 
 
+@pytest.mark.parametrize(
+    ("day", "why"), [(-1, "not known then"), (1, ""), (2, ""), (3, "archived")]
+)
+def test_what_was_replaced_is_told_of_the_days_when_it_held(day: int, why: str) -> None:
+    old = Candidate("a.md", 1, 1, "words", created=NOW, archived=True, until=NOW + 2 * DAY)
+    new = old._replace(created=NOW + 2 * DAY, archived=False, until=None)
+    then = Wanted("x", as_of=NOW + day * DAY)
+    assert recall_candidate.reason(old, then) == why
+    assert recall_candidate.reason(new, then) == ("" if day == 3 else "not known then")
+
+
 def test_only_what_else_would_be_told_counts_as_replaced() -> None:
     old = Candidate("a.md", 1, 1, "words", created=NOW, archived=True, until=NOW + DAY, successor="n",
                     parts={"lead": 0.0})  # fmt: skip

@@ -134,21 +134,6 @@ def test_no_match_is_skipped(rule: str, day: date, later: int) -> None:
         assert next_day(rule, between, between) == found
 
 
-@given(st.text(max_size=60))
-def test_any_text_is_read_or_refused(text: str) -> None:
-    found = next_day(text, date(2026, 11, 21), date(2026, 11, 21))
-    assert found is None or found > date(2026, 11, 21)
-
-
-@given(st.lists(st.sampled_from([
-    "every", "2", "9999", "day", "weeks", "month", "year", "on", "the", "last", "31st", "500th",
-    "february", "friday", "weekday", ",", "and", "when", "done", "for", "times", "until", "2027", "2027-02-01",
-]), max_size=9).map(" ".join))  # fmt: skip
-def test_odd_rules_end(text: str) -> None:
-    found = next_day(text, date(2026, 11, 21), date(2026, 11, 21))
-    assert found is None or found > date(2026, 11, 21)
-
-
 @given(st.text(max_size=60) | st.lists(st.sampled_from([
     "every", "2", "9999", "day", "weeks", "month", "year", "on", "the", "last", "31st", "500th",
     "february", "friday", "weekday", ",", "and", "when", "done", "for", "times", "until", "2027", "2027-02-01",

@@ -74,6 +74,24 @@ def test_news_of_something_else_leaves_what_is_known_in_its_place(old: str, new:
     assert relations(new, [old])[0].kind == "apart"
 
 
+def test_news_of_the_same_takes_its_place() -> None:
+    for old, new in (
+        ("Lina's school starts at 8:00.", "Lina's school starts at 7:45 from now on."),
+        ("The user takes cow's milk in her coffee.", "I take oat milk in my coffee now."),
+        ("Decision: Atlas is written with Django.", "Decision: Atlas uses FastAPI instead of Django."),
+        ("Mara's stand-up at Kite is daily at 9:30.", "Stand-up at Kite moved to 10:15."),
+    ):  # fmt: skip
+        assert relations(new, [old])[0].kind == REPLACES, new
+
+
+def test_what_one_can_have_several_of_ends_by_a_denial_or_another_number() -> None:
+    for old, new in (
+        ("Nils is allergic to cashews.", "Nils is no longer allergic to cashews."),
+        ("The orchestra has 25 members.", "The orchestra has 31 members now."),
+    ):
+        assert relations(new, [old])[0].kind == REPLACES, new
+
+
 def test_on_pairs_that_nothing_was_fitted_on_it_is_right_nearly_always() -> None:
     """The floor of benchmarks/pairs.py, without a model."""
     right = taken = of = 0

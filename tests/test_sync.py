@@ -21,6 +21,7 @@ from tests.index_dump import (
     catalog_dump,
     generation,
     indexed_blocks,
+    keyword_hits,
     other_state,
     synced,
 )
@@ -144,6 +145,17 @@ def test_other_rules_reach_every_note_whatever_is_killed(
         assert_equals_rebuilt(vault, tmp_path / "scratch")
 
 
+def test_settings_of_the_editor_count(vault: Path, write: Write, tmp_path: Path) -> None:
+    write("hidden/Note.md", "apple")
+    write("Note.md", "apple")
+    synced(vault)
+    assert len(keyword_hits(vault)["apple"]) == 2
+    write(".obsidian/app.json", '{"userIgnoreFilters": ["hidden/"]}')
+    synced(vault)
+    assert [path for path, _ in keyword_hits(vault)["apple"]] == ["Note.md"]
+    assert_equals_rebuilt(vault, tmp_path / "scratch")
+
+
 def test_conflict_copies_follow_names_and_texts(vault: Path, write: Write, tmp_path: Path) -> None:
     text = "The roof of the house leaks when the wind is in the west, and nobody knows why.\n" * 9
     write("Plan.md", text)
@@ -194,6 +206,19 @@ def test_changes_writes_nothing_and_agrees_with_sync(vault: Path, write: Write) 
     stamped(write("Seven.md", "new"), NOW - 60 * SECOND)
     told, done = changes(str(vault), DEFAULTS), synced(vault)
     assert told[:4] == done[:4] == (1, 1, 1, 4)
+
+
+def test_a_rebuild_keeps_searches_working(vault: Path, write: Write) -> None:
+    write("Note.md", "apple")
+    synced(vault)
+    with Vault(str(vault)) as opened:
+        assert opened.search("apple")
+        before = generation(vault)
+        synced(vault, rebuild=True)
+        assert opened.search("apple"), "an open index stays readable"
+    assert generation(vault) != before
+    with Vault(str(vault)) as opened:
+        assert opened.search("apple")
 
 
 def test_one_long_note_does_not_keep_others_out(vault: Path, write: Write) -> None:

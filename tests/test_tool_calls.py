@@ -121,6 +121,18 @@ def test_a_private_memory_and_a_private_task_stay_private(
         call(box, opened, "memory_read", id=new["id"])
 
 
+@pytest.mark.parametrize("tool", ["memory_search", "memory_smart_search"])
+def test_what_was_said_in_a_conversation_is_found_only_by_who_asks_for_it(
+    box: Toolbox, opened: Vault, tool: str
+) -> None:
+    opened.converse("home", new=[{"role": "user", "content": "Jasmine tea is for guests."}])
+    opened.sync()
+    for more in ({}, {"notes": True}, {"scope": "global"}):
+        assert "Jasmine" not in call(box, opened, tool, query="jasmine", **more).text
+    assert "Jasmine" in call(box, opened, tool, query="jasmine", scope="conversation:home").text
+    assert "__" not in call(box, opened, "memory_related", id="Tea").text
+
+
 def test_smart_search_weighs_tags_links_and_recency(box: Toolbox, opened: Vault) -> None:
     found = results(call(box, opened, "memory_smart_search", query="oolong"))
     by_path = {one["path"]: one["score"] for one in found}

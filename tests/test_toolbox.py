@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,29 @@ def test_a_session_tells_when_it_begins_and_ends_and_what_it_knows(
     assert kinds[0] == events.AGENT_START
     assert kinds[-1] == events.AGENT_END
     assert kinds.count(events.TOOL_START) == kinds.count(events.TOOL_END) == 2
+
+
+def test_many_threads_may_call(box: Toolbox, opened: Vault) -> None:
+    folder = opened.path
+    failed: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            with Vault(folder) as vault:
+                for _ in range(5):
+                    box.call(
+                        vault,
+                        Call("memory_search", {"query": "oolong", "notes": True}, f"c{number}"),
+                    )
+        except BaseException as error:  # noqa: BLE001 - told below, in the thread of the test
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
 
 
 GOOD = """
