@@ -51,7 +51,7 @@ PLANTED = [
     ("vaultmem/dreams/dream.py", "tests/test_plan_adopt.py",
      "< QUIET and", "< 0 and"),
     ("vaultmem/dreams/same.py", "tests/test_plan_merge.py",
-     "elif _fold(unit) not in known:", "elif _folded(unit) not in known and len(unit[0]) > 8:"),
+     "elif _fold(unit) not in known:", "elif _fold(unit) not in known and len(unit[0]) > 8:"),
     ("vaultmem/history/undo.py", "tests/test_undo.py -k other_lines",
      "if data == new:", "if True:"),
     ("vaultmem/vault/write.py", "tests/test_write.py -k displaced",
