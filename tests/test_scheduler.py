@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent_run import until
 from tests.scheduler_world import DAY, NIGHTLY, NOW, OFTEN, PATIENCE, World, ran_at, settled
 from vaultmem.agent.scheduler import Timing
 from vaultmem.errors import StateError
@@ -276,7 +277,7 @@ def test_one_job_at_a_time_and_none_twice(world: World) -> None:
         gate.leave.set()
         thread.join(PATIENCE)
         assert found == ["nightly done"]
-        assert settled(clock, "often") > world.wall
+        until(lambda: settled(clock, "often") > world.wall)  # it may run once more
     assert gate.most == 1
     assert sorted(set(world.done)) == ["nightly", "often"]
     assert len(world.done) <= 3  # what fell due while it ran may run once more

@@ -240,9 +240,11 @@ class Runs:
                 both = (self._known.get(name, new), written.get(name, new))
                 latest = max(both, key=lambda run: (run.last_run or 0.0, -run.seen))
                 self._known[name] = latest.at_most(now)
-            latest_runs = [self._known[name] for name in listed]
-        if is_read:
-            self._write(latest_runs, "the runs of jobs")
+            new_runs = [
+                one for one in map(self._known.__getitem__, listed) if one != written.get(one.name)
+            ]
+            if is_read and new_runs:
+                self._write(new_runs, "the runs of jobs")
 
     def runs(self) -> dict[str, Run]:
         """The last runs by the names of the jobs."""
@@ -281,7 +283,7 @@ class Runs:
     def _keep(self, run: Run, what: str) -> None:
         with self._lock:
             self._known[run.name] = run
-        self._write([run], what)
+            self._write([run], what)
 
     def _write(self, runs: Iterable[Run], what: str) -> str:
         """Why it could not be written down; "" if it was."""
