@@ -47,6 +47,18 @@ def test_a_generation_counts_only_when_adopted(state: State) -> None:
     assert not os.path.exists(first)
 
 
+def test_a_sweep_passes_over_what_has_got_its_name_meanwhile(
+    state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = adopt(state)
+    Path(state.path("left.1.tmp")).touch()
+    there = [*os.listdir(state.folder), "root.json.7.tmp"]
+    monkeypatch.setattr(os, "listdir", lambda _: there)
+    state.sweep()
+    assert not os.path.exists(state.path("left.1.tmp"))
+    assert state.generation() == first
+
+
 @pytest.mark.parametrize("part", ["catalog.db", "kw/meta.json"])
 def test_a_generation_needs_its_parts(state: State, part: str) -> None:
     folder = adopt(state)

@@ -119,7 +119,8 @@ class State:
             if name.startswith("gen-") and name != keep:
                 rmtree(os.path.join(self.folder, name), ignore_errors=True)
             elif name.startswith("manifest.json.") or name.endswith(".tmp"):  # not renamed yet
-                os.unlink(self.path(name))
+                with contextlib.suppress(FileNotFoundError):  # or renamed just now
+                    os.unlink(self.path(name))
 
     def models_folder(self) -> str:
         """Where prepared embedding models are: beside the states of all vaults, shared by them."""

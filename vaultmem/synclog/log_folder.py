@@ -7,6 +7,7 @@ page of ours is left alone.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
@@ -223,7 +224,8 @@ class LogFolder:
                 target = conflicts.put_away(self._vault, path, self._memories)
                 read_last = self._read(target, "")
                 if is_log and page is not None and read_last == page:
-                    os.unlink(f"{self._vault}/{target}")
+                    with contextlib.suppress(OSError):  # then it stays in the archive
+                        os.unlink(f"{self._vault}/{target}")
                 else:
                     late.append(read_last or Page())
                 self.forget_stats()
