@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vaultmem.errors import UsageError
+from vaultmem.memories.arguments import days
 from vaultmem.search.query import (
     FILTERS,
     MAX_CHARS,
@@ -15,7 +16,6 @@ from vaultmem.search.query import (
     Query,
     Term,
     day_filter,
-    days,
     parse,
 )
 from vaultmem.text.times import day_range

@@ -33,7 +33,7 @@ _STATES = {"done": "done", "drop": "dropped", "snooze": "snoozed"}
 
 def tasks(args: Namespace, output: Output) -> int:
     """List tasks, dated ones first."""
-    from vaultmem.search.query import days
+    from vaultmem.memories.arguments import days
 
     span = days(args.due, ahead=True) if args.due else None
     path = (args.path or "").lower()

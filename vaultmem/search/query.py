@@ -189,18 +189,13 @@ def _filter(match: re.Match[str]) -> Filter | None:
     return Filter(field, value, bool(match["not"]))
 
 
-def days(text: str, *, ahead: bool = False) -> tuple[str, str]:
-    """The first and the last ISO day of a day, a month or a year, also in words."""
-    if span := day_range(text):
-        return span
-    from vaultmem.memories import arguments  # and the grammar, which few need
-
-    return arguments.days(text, ahead=ahead)
-
-
 def day_filter(field: str, text: str) -> Filter:
     """The filter "from" or "to" a day that may be in words."""
-    return Filter(field, text if day_range(text) else days(text)[field == "to"])
+    if not day_range(text):
+        from vaultmem.memories.arguments import days  # and the grammar, which few need
+
+        text = days(text)[field == "to"]
+    return Filter(field, text)
 
 
 def wanted_text(text: str, query: Query) -> str:
