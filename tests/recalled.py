@@ -36,3 +36,8 @@ def knowing(vault: Path, write: Write) -> Path:
     with Vault(str(vault)) as opened:
         opened.sync()
     return vault
+
+
+def titles(vault: Path, query: str = "boiler", **how: object) -> list[str]:
+    with Vault(str(vault)) as opened:
+        return [one["title"] for one in opened.recall(query, **{**WORDS, **how})["memories"]]  # type: ignore[arg-type]

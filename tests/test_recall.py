@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import threading
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,25 +12,17 @@ import pytest
 from tests.cli_run import ran
 from tests.conftest import Write
 from tests.index_dump import synced
-from tests.recalled import WORDS, knowing
+from tests.recalled import WORDS, knowing, titles
 from vaultmem import Vault
-from vaultmem.api.params import check
 from vaultmem.api.rpc import Reader, carry_out
-from vaultmem.config import Config
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.item_answers import DONE, Answer, approval_id
 from vaultmem.pending.desk import Desk
 from vaultmem.pending.record import Record
-from vaultmem.recall import recall
 
 __all__ = ["knowing"]  # fixtures
 
 NOW = 1_800_000_000.0
-
-
-def titles(vault: Path, query: str = "boiler", **how: object) -> list[str]:
-    with Vault(str(vault)) as opened:
-        return [one["title"] for one in opened.recall(query, **{**WORDS, **how})["memories"]]  # type: ignore[arg-type]
 
 
 def test_a_preference_is_told_where_it_is_about_the_question_and_then_stands_first(
@@ -227,137 +218,6 @@ def test_what_was_edited_since_is_told_as_it_is_now(knowing: Path) -> None:
     assert "The boiler pressure sits at 1.9 bar" in [one["content"] for one in told]
     file.write_text(file.read_text().replace("---\n", "---\nprivate: true\n", 1))
     assert "Pressure" not in titles(knowing)
-
-
-@pytest.fixture
-def past(vault: Path, write: Write) -> Path:
-    """A vault where something was replaced, and something archived for its age."""
-    for place, head, text in (
-        ("knowledge/Porto.md", "created_at: 2026-03-01", "The user lives in Porto"),
-        ("archive/Bristol.md", "created_at: 2026-01-01\nby: supersede\nreplaced_by: Porto\nuntil: 2026-03-01",
-         "The user lives in Bristol"),
-        ("archive/Tea.md", "created_at: 2026-01-02\nby: decay", "The user lives on tea"),
-        ("archive/Gone.md", "created_at: 2026-01-03\nby: delete", "The user lives on rice"),
-        ("archive/Key.md", "created_at: 2026-01-03\nby: decay\nprivate: true", "The user lives in fear"),
-        ("archive/Pin.md", "created_at: 2026-01-03\nprivate: true\nreplaced_by: Porto\nuntil: 2026-03-01",
-         "The user lives in hiding"),
-        ("archive/Mine.md", "created_at: 2026-01-03\nby: decay\nscope: agent:codex", "The user lives it up"),
-    ):  # fmt: skip
-        id_ = place.rpartition("/")[2].removesuffix(".md")
-        write(f"vaultmem/{place}", f"---\nid: {id_}\n{head}\n---\n{text}\n")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-    return vault
-
-
-def test_what_age_archived_is_told_last_and_what_was_replaced_is_counted(past: Path) -> None:
-    query = "where does the user live"
-    with Vault(str(past)) as opened:
-        found = opened.recall(query, **WORDS)  # type: ignore[misc]
-    assert [(one["title"], one["archived"]) for one in found["memories"]] == [
-        ("Porto", False),
-        ("Tea", True),
-    ]
-    assert found["left_out"]["replaced"] == 1  # nobody is told that there is a private one
-    assert titles(past, query, top_k=1) == ["Porto"]
-    assert "Mine" in titles(past, query, by="codex")
-    words = ("--without", "meaning", "--format", "text", "--vault", str(past))
-    assert ran("recall", query, *words).out == (
-        "<memory>\n"
-        "[SEMANTIC] (2026-03-01) The user lives in Porto\n"
-        "[SEMANTIC] (2026-01-02, from the archive) The user lives on tea\n"
-        "</memory>\n"
-        "(1 older answer replaced by newer ones; --as-of DATE tells what was known then)\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("day", "told"),
-    [("2026-01-01", ["Bristol"]), ("2026-02-10", ["Tea", "Bristol"]), ("2026-03-01", ["Porto", "Tea"]),
-     ("2026-02-10T09:00", ["Tea", "Bristol"])],
-)  # fmt: skip
-def test_a_time_in_the_past_is_told_as_it_was_known_then(
-    past: Path, day: str, told: list[str]
-) -> None:
-    with Vault(str(past)) as opened:
-        found = opened.recall("where does the user live", as_of=day, **WORDS)  # type: ignore[misc]
-    assert [one["title"] for one in found["memories"]] == told
-    words = ("--as-of", day, "--without", "meaning", "--format", "text", "--vault", str(past))
-    block = ran("recall", "where does the user live", *words).out
-    line = "[SEMANTIC] (2026-01-01, until 2026-03-01) The user lives in Bristol\n"
-    assert (line in block) == ("Bristol" in told)
-    assert ("older answer" in block) == ("Bristol" not in told)
-
-
-def test_what_took_the_place_of_an_answer_in_other_words_is_told_for_it(
-    vault: Path, write: Write
-) -> None:
-    for place, head, text in (
-        ("people/Sister.md", "created_at: 2026-01-01", "My sister lives in Kiel"),
-        ("archive/First.md", "created_at: 2026-01-01\nreplaced_by: Second\nuntil: 2026-02-01", "I live in Tromsø"),
-        ("archive/Second.md", "created_at: 2026-02-01\nreplaced_by: Third\nuntil: 2026-03-01", "We moved to Oslo"),
-        ("people/Third.md", "created_at: 2026-03-01", "The new address is Nygårdsgaten 17"),
-        ("archive/Loop.md", "created_at: 2026-01-01\nreplaced_by: Loop\nuntil: 2026-02-01", "I live on a boat"),
-        ("archive/Lost.md", "created_at: 2026-01-01\nreplaced_by: Nothing\nuntil: 2026-02-01", "I live alone"),
-        ("archive/Mine.md", "created_at: 2026-01-01\nreplaced_by: Own\nuntil: 2026-02-01", "I live for tea"),
-        ("people/Own.md", "created_at: 2026-03-01\nscope: agent:codex", "Coffee it is"),
-    ):  # fmt: skip
-        id_ = place.rpartition("/")[2].removesuffix(".md")
-        write(f"vaultmem/{place}", f"---\nid: {id_}\n{head}\n---\n{text}\n")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-    query = "where does the user live"
-    assert titles(vault, query) == ["Sister", "Third"]
-    assert titles(vault, query, by="codex") == ["Sister", "Third", "Own"]
-    assert titles(vault, "where does Anton live") == ["Sister"]
-    assert "Third" not in titles(vault, query, as_of="2026-01-15")
-
-
-def test_what_took_the_place_of_an_answer_comes_before_what_fits_less(
-    vault: Path, write: Write
-) -> None:
-    """In whatever words it says the same: the question is that of the old one."""
-    for number in range(6):
-        write(f"Talk {number}.md", f"Where do rivers live? Talk {number}, on live recordings.")
-    for place, head, text in (
-        ("archive/Lisbon.md", "created_at: 2026-01-01\nreplaced_by: Vienna\nuntil: 2026-03-01", "I live in Lisbon"),
-        ("people/Vienna.md", "created_at: 2026-03-01", "We moved to Vienna and live well"),
-    ):  # fmt: skip
-        id_ = place.rpartition("/")[2].removesuffix(".md")
-        write(f"vaultmem/{place}", f"---\nid: {id_}\n{head}\n---\n{text}\n")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-    assert titles(vault, "where do I live", notes=True).index("Vienna") <= 1
-
-
-def test_a_span_leads_back_from_now() -> None:
-    def as_of(given: str) -> float | None:
-        return recall.wanted_of(
-            recall.Arguments(check("recall", {"query": "x", "as_of": given})),
-            Config({}),
-            NOW,
-        ).as_of
-
-    assert as_of("") is None
-    assert as_of("7d") == NOW - 7 * 86_400
-    day = datetime.fromisoformat("2026-03-01")  # on the person's clock
-    assert as_of("2026-03-01") == (day + timedelta(days=1)).timestamp()
-    assert as_of("2026-03-01T08:00") == (day + timedelta(hours=8)).timestamp()
-
-
-def test_what_may_contradict_is_told_together_newest_first(vault: Path, write: Write) -> None:
-    for name, day, text in (
-        ("A", 1, "The staging server listens on port 8000"),
-        ("B", 2, "The staging server is watched by Anne"),
-        ("C", 3, "The staging server listens on port 9000"),
-    ):
-        head = f"id: {name}\ncreated_at: 2026-03-0{day}"
-        write(f"vaultmem/knowledge/{name}.md", f"---\n{head}\n---\n{text}\n")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-    found = titles(vault, "staging server")
-    assert sorted(found) == ["A", "B", "C"]
-    assert found.index("A") == found.index("C") + 1
 
 
 def test_being_told_counts_as_being_read(knowing: Path) -> None:
