@@ -240,11 +240,9 @@ class Runs:
                 both = (self._known.get(name, new), written.get(name, new))
                 latest = max(both, key=lambda run: (run.last_run or 0.0, -run.seen))
                 self._known[name] = latest.at_most(now)
-            new_runs = [
-                one for one in map(self._known.__getitem__, listed) if one != written.get(one.name)
-            ]
-            if is_read and new_runs:
-                self._write(new_runs, "the runs of jobs")
+            changed = [run for name in listed if (run := self._known[name]) != written.get(name)]
+            if is_read and changed:
+                self._write(changed, "the runs of jobs")
 
     def runs(self) -> dict[str, Run]:
         """The last runs by the names of the jobs."""

@@ -76,8 +76,8 @@ class Snapshot:
         self._suspects = sorted(suspects)
 
     def take_in(self, path: str, old: Memory | None, new: Memory | None) -> bool:
-        """Take in one file that has changed, where that changes nothing of others; False where all is to be worked out
-        anew."""
+        """Take in one file that has changed, where that changes nothing of others; False where all is to be computed
+        again."""
         if self._bears_on_copies(path) or not (self._is_simple(old) and self._is_simple(new)):
             return False
         if old is None and new is None:

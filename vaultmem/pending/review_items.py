@@ -85,8 +85,9 @@ class Context(NamedTuple):
 
 def _is_procedural(memory: Note) -> bool:
     """Whether it says how to do something."""
-    is_said = memory.category == "preferences" or memory.text("memory_type") == "procedural"
-    return is_said and memory.category != INBOX
+    if memory.category == INBOX:
+        return False
+    return memory.category == "preferences" or memory.text("memory_type") == "procedural"
 
 
 def _is_foreign(memory: Note) -> bool:
@@ -248,8 +249,8 @@ class Review:
             id_ = approval_id(each.id)
             if _is_procedural(each) and _is_foreign(each) and not is_closed(self._answers, id_):
                 writer = each.text("agent") or "another source"
-                is_shown = len(items) < MOST or is_private(each.own)
-                words = self._content(each) if is_shown else each.title
+                is_whole = len(items) < MOST or is_private(each.own)
+                words = self._content(each) if is_whole else each.title
                 text = f"needs your approval (a preference from {writer}): {words}"
                 items.append(_item_of(each, "approve", id_, text))
         return items

@@ -243,8 +243,9 @@ def put_away(vault: str, path: str, folder: str) -> str:
 
 
 def clear(vault: str, path: str, folder: str, data: bytes) -> str:
-    """Remove a copy that said this, all of which stands elsewhere. It goes through the archive: where it is there, if
-    something was written into it meanwhile."""
+    """Remove a copy with these bytes, all of which stand elsewhere. It goes through the archive: its path there if it
+    was changed meanwhile and stays, else "".
+    """
     target = put_away(vault, path, folder)
     try:
         with open(f"{vault}/{target}", "rb") as file:
