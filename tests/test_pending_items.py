@@ -315,6 +315,17 @@ def test_a_question_about_a_private_memory_shows_nothing_of_it(
     assert "calls" not in item.text
 
 
+def test_a_question_about_what_is_due_in_a_private_note_shows_nothing_of_it(sight: Context) -> None:
+    theirs = due("2026-11-23", "call the lawyer", foreign=True)._replace(
+        private=True, title="Divorce"
+    )
+    (item,) = [
+        one for one in Review(sight, [theirs], {}).items() if one.id == approval_id(theirs.id)
+    ]
+    assert (item.private, item.title) == (True, "")
+    assert "lawyer" not in item.text
+
+
 def test_of_preferences_the_persons_own_come_first_and_trust_says_who_else_reads_the_others(
     sight: Context, vault: Path, write: Write
 ) -> None:

@@ -40,6 +40,7 @@ from vaultmem.reminders.items import (
     open_items,
     place_of,
     section_of,
+    title_of,
     words_of,
 )
 from vaultmem.review.review import doable
@@ -242,7 +243,7 @@ class Review:
                 day = (due.due or due.at).replace("T", " ")
                 text = f"needs your approval (from outside, due {day}): {words_of(due)}"
                 items.append(Item(
-                    approval_id(due.id), "review", text, source=place_of(due), title=due.title,
+                    approval_id(due.id), "review", text, source=place_of(due), title=title_of(due),
                     rank=_RANK["approve"], private=due.private, asks=True,
                 ))  # fmt: skip
         for each in self._memories:

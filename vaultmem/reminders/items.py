@@ -135,6 +135,11 @@ def words_of(due: Due) -> str:
     return PRIVATE if due.private else due.text
 
 
+def title_of(due: Due) -> str:
+    """The title of its note, as far as assistants may know it."""
+    return "" if due.private else due.title
+
+
 def open_items(items: Iterable[Item], answers: Answers, now: datetime) -> list[Item]:
     """Without what was answered or is snoozed, each thing once."""
     minute = now.isoformat()[:16]
@@ -194,7 +199,7 @@ def unchanged_until(dues: Iterable[Due], answers: Answers, now: str) -> str:
 def _item_of(due: Due, section: str) -> Item:
     """As it stands on the page, which assistants read: of what is private only that it is there."""
     return Item(
-        due.id, section, words_of(due), due.due or due.at, place_of(due), "" if due.private else due.title,
+        due.id, section, words_of(due), due.due or due.at, place_of(due), title_of(due),
         due.repeat or None, scope=due.scope, private=due.private, author=due.author, memory=due.memory,
     )  # fmt: skip
 
@@ -210,9 +215,8 @@ def _completion_question(dues: Sequence[Due]) -> Item:
     due = dues[0]
     what = words_of(due) if len(dues) == 1 else plural(len(dues), "task")
     text = f"mark tasks of this note done there, too, from now on? {what}"
-    title = "" if due.private else due.title
     return Item(
-        completion_id(due.path), "review", text, None, place_of(due), title, private=due.private, rank=1
+        completion_id(due.path), "review", text, None, place_of(due), title_of(due), private=due.private, rank=1
     )  # fmt: skip
 
 
