@@ -33,9 +33,7 @@ _PLAIN = frozenset(
     "the a an is are was were does do did what which who where when how of for to in on at"
     " with and user runa s it".split()
 )
-_CHORES = re.compile(
-    r"unsure|could be|nothing in it tells|belong together|comes up in|is fading|approv|let assistants"
-)
+_CHORES = re.compile(r"unsure|could be|nothing in it tells|is fading|approv|let assistants")
 
 
 class Entry(NamedTuple):

@@ -1,4 +1,4 @@
-"""What memories say together: contradictions, clusters, days that have passed, and reminders hidden in them."""
+"""What memories say together: contradictions, days that have passed, and reminders hidden in them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
 from vaultmem.dreams.dated import found_reminders, stale_days
 from vaultmem.dreams.dream import Options, dream
-from vaultmem.dreams.findings import across, clusters, contradictions, fading
+from vaultmem.dreams.findings import across, contradictions, fading
 from vaultmem.memories.draft import CREATE, Plan
 from vaultmem.text.sanitize import quote_text
 
@@ -50,27 +50,6 @@ def test_thousands_of_statements_on_one_thing_stay_quick() -> None:
     )
     plan, _ = StandInView(files).run(contradictions)
     assert 0 < len(plan.findings) <= 50
-
-
-def test_what_shares_rare_names_or_meaning_belongs_together() -> None:
-    files = dict([
-        memory_file("project/Boat", "The Albatross needs paint. Ask Grimaldi."),
-        memory_file("people/Painter", "Grimaldi paints boats such as the Albatross."),
-        memory_file("date/Launch", "Launch of the Albatross with Grimaldi in May."),
-        memory_file("skills/Bread", "Sourdough wants time."),
-    ])  # fmt: skip
-    plan, _ = StandInView(files).run(clusters)
-    (cluster,) = [finding for finding in plan.findings if finding.kind == "cluster"]
-    assert cluster.said == "“Albatross”: 3 memories belong together"
-    assert {cluster.subject, *cluster.others} == files.keys() - {"vaultmem/skills/Bread.md"}
-    assert {f.said for f in plan.findings if f.kind == "entity"} == {
-        "“Albatross” comes up in date, people, project",
-        "“Grimaldi” comes up in date, people, project",
-    }
-    view = StandInView(dict(memory_file(f"skills/{n}", f"bread {n}") for n in range(3)))
-    assert view.run(clusters)[0].findings == ()
-    view.cosines = lambda *_: 0.85
-    assert len(view.run(clusters)[0].findings) == 1
 
 
 def test_tomorrow_gets_its_date_when_it_is_no_longer_tomorrow() -> None:
