@@ -208,8 +208,8 @@ def remind(vault: Vault, call: Call) -> Outcome:
 
 def pending(vault: Vault, call: Call) -> Outcome:
     """memory_pending."""
-    every, to = ensure_indexed(vault).pending(days=call.number("days")), call.viewer
-    items = [one for one in every if not (one["asks"] or is_hidden(vault, _note_of(one), to))]
+    every = ensure_indexed(vault).pending(days=call.number("days"), by=call.client)
+    items = [one for one in every if not is_hidden(vault, _note_of(one), call.viewer)]
     recent = [one for one in items if one["section"] != OLDER]
     lines = [_pending_line(one) for one in recent]
     if older := len(items) - len(recent):
