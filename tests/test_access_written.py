@@ -176,3 +176,21 @@ def test_a_line_of_a_hidden_note_is_answered_like_one_of_no_note(
         assert str(error.value) == f"no note is called {named!r}; name it by its path"
     assert vault.done("Codex:4", by="codex")["changed"]
     assert vault.done("Diary:4")["changed"]
+
+
+def test_an_assistant_has_one_name_in_lists_searches_history_approvals_and_undo(
+    vault: Vault,
+) -> None:
+    """Claude Code calls itself claude-code, and `connect` calls it claude."""
+    box = Toolbox(plain=True)
+    for writer, animal in (("claude-code", "zebra"), ("Claude", "lion"), ("codex", "bear")):
+        content = f"The {animal} eats a cake"
+        box.call(vault, Call("memory_write", {"content": content}, writer))
+    vault.sync()
+    for words in (("list", "--agent"), ("search", "cake", "--agent"), ("history", "--by")):
+        shown = ran(*words, "claude", "--vault", vault.path).out
+        for animal, is_shown in (("zebra", True), ("lion", True), ("bear", False)):
+            assert (animal in shown) is is_shown, (words, shown)
+    assert len(vault.approve(agent="claude", dry_run=True)["memories"]) == 2
+    assert len(vault.undo(name="claude", since="1h")["undone"]) == 2
+    assert [one["agent"] for one in vault.memories()] == ["codex"]

@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.history import commits
@@ -144,10 +144,11 @@ class History:
         self,
         path: str | None = None,
         limit: int | None = 20,
-        by: str | None = None,
+        by: Callable[[str], bool] | None = None,
         since: float | None = None,
     ) -> list[Commit]:
-        """The newest commits first: all, or those of one file, under the names that it had before, too."""
+        """The newest commits first: all, or those of one file, under the names that it had before, too. `by` judges
+        a name, also as Git keeps it: see commits.author()."""
         tip = self._tip()
         if tip is None:
             return []
@@ -156,7 +157,7 @@ class History:
         for record in every:
             if len(records) == limit:
                 break
-            if (by is None or record.by == by) and (since is None or record.at >= since):
+            if (by is None or by(record.by)) and (since is None or record.at >= since):
                 records.append(record)
         return records
 
@@ -254,7 +255,7 @@ class History:
         return tip
 
     def _all(
-        self, tip: str, limit: int | None, by: str | None, since: float | None
+        self, tip: str, limit: int | None, by: Callable[[str], bool] | None, since: float | None
     ) -> Iterator[Commit]:
         """Commits that may be wanted; the files of the others are not looked at."""
         if by is None and since is None:
@@ -263,8 +264,7 @@ class History:
         wanted = []
         for row in rows.splitlines():
             commit, at, name = row.split(" ", 2)
-            author = None if by is None else commits.author(by)
-            if author in (None, name) and (since is None or float(at) >= since):
+            if (by is None or by(name)) and (since is None or float(at) >= since):
                 wanted.append(commit)
         return self._read(wanted)
 

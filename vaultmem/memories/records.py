@@ -9,6 +9,7 @@ from vaultmem.adapter import Properties, Value
 from vaultmem.ledger.reads import ReadCount
 from vaultmem.light import NamedTuple
 from vaultmem.memories import model
+from vaultmem.memories.access import canonical_name
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory, MemoryRecord
 from vaultmem.text.times import stamp
 from vaultmem.text.values import lazy
@@ -119,11 +120,8 @@ def is_hidden(properties: Properties, summed: frozenset[str]) -> bool:
 
 
 def _fits(memory: Memory, wanted: Wanted) -> bool:
-    for name, value in wanted.fields.items():
-        if name in _FIELDS and getattr(memory, name) != value:
-            return False
-        if name not in _FIELDS and _plain(name, memory.text(name)) != _plain(name, value):
-            return False
+    if not has(memory, wanted.fields):
+        return False
     if wanted.everywhere and memory.properties.get("global") is not True:
         return False
     if not all(word in f"{memory.title.lower()} {memory.opening}" for word in wanted.words):
@@ -134,8 +132,20 @@ def _fits(memory: Memory, wanted: Wanted) -> bool:
     )
 
 
+def has(memory: Memory, fields: Mapping[str, str]) -> bool:
+    """Whether a memory has these values."""
+    return all(
+        getattr(memory, name) == value
+        if name in _FIELDS
+        else _plain(name, memory.text(name)) == _plain(name, value)
+        for name, value in fields.items()
+    )
+
+
 def _plain(name: str, value: str) -> str:
-    """A value to compare. A note as a source is called by its name, with or without folder, ending and line."""
+    """A value to compare. An assistant has one name. A note as a source is called by its name, with or without folder, ending and line."""
+    if name == "agent":
+        return canonical_name(value)
     lower = value.lower()
     if name != "source":
         return lower

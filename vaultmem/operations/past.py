@@ -17,11 +17,12 @@ from vaultmem.errors import (
     VaultmemError,
 )
 from vaultmem.history import undo as undoing
-from vaultmem.history.commits import OUTSIDE, Commit
+from vaultmem.history.commits import OUTSIDE, Commit, author
 from vaultmem.history.repository import SHORT
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import item_answers
+from vaultmem.memories.access import is_same
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.collection import chosen
 from vaultmem.memories.conversation import is_talk, put_away
@@ -51,7 +52,7 @@ def history(session: Session, params: Arguments) -> JsonObject:
     """What was done, the newest first; of one memory, if one is named. Turns are left out unless requested."""
     catch_up(session)
     path = _path(session, params.text("id")) if params.text("id") else None
-    limit, by = params.whole("limit"), params.text("by") or None
+    limit, by = params.whole("limit"), _is_by(params.text("by"))
     every = bool(path or by or params.flag("conversations"))
     commits = session.desk.history.log(path, limit if every else ALL, by, _since(session, params))
     commits = [one for one in commits if every or not is_said(one)][:limit]
@@ -211,6 +212,12 @@ def _remember(session: Session) -> None:
     session.desk.remember()
 
 
+def _is_by(name: str) -> Callable[[str], bool] | None:
+    """Whether a commit's author has this name, as its program spells it or as `connect` does; None for everybody."""
+    wanted = author(name)
+    return (lambda one: is_same(author(one), wanted)) if name else None
+
+
 def _chosen(session: Session, params: Arguments) -> list[list[Commit]]:
     """What may be meant, the likeliest first: one choice, but for what was done or undone last."""
     past = session.desk.history
@@ -223,7 +230,7 @@ def _chosen(session: Session, params: Arguments) -> list[list[Commit]]:
         raise UsageError("--by NAME and --since WHEN go together")
     if commit:
         return [[past.show(past.resolve(commit))]]
-    done = past.log(limit=ALL if is_last else MOST, by=name or None, since=since)
+    done = past.log(limit=ALL if is_last else MOST, by=_is_by(name), since=since)
     # What people do in their editor, they undo there.
     results = [[one for one in done if one.is_ours]]
     if is_last:

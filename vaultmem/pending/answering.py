@@ -312,7 +312,7 @@ def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
     unapproved = due is not None and due.kind != REMINDER and not may_be_shown(due, answers)
     if target.id in questions or unapproved:
         raise UsageError(f"only you can approve {name_of}: tick it in pending.md")
-    if due is None and not (target.last and target.last.by == name):
+    if due is None and not (target.last and access.is_same(target.last.by, name)):
         raise UsageError(
             f"{name_of} is no task or reminder that is due: only you can answer it, in pending.md"
         )

@@ -15,6 +15,7 @@ from vaultmem.memories.access import Origin, Viewer, attribution, origin
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.item_answers import DONE, OPEN, Answer, approval_id, is_approved
 from vaultmem.memories.model import Memory
+from vaultmem.memories.records import has
 from vaultmem.memories.store import YOU, MemoryStore, Session
 from vaultmem.pending import carrying, person_facts
 from vaultmem.pending.person_facts import Learned
@@ -108,8 +109,7 @@ def _resolve(session: Session, params: Arguments) -> list[Memory]:
     wanted = {key: value for key in ("agent", "source") if (value := params.text(key))}
     if not wanted:
         raise UsageError("name a memory, or --agent NAME or --source NAME")
-    live = session.desk.collection.live()
-    return [one for one in live if all(one.text(key) == value for key, value in wanted.items())]
+    return [one for one in session.desk.collection.live() if has(one, wanted)]
 
 
 # The authors of search results, where these are neither the viewer's own words nor approved by the person.

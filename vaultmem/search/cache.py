@@ -41,6 +41,9 @@ def filter_notes(catalog: Catalog, filters: Iterable[language.Filter]) -> set[in
         if not all(isinstance(text, int) or text.isascii() for text in arguments):
             # Right for every script, and ten times slower.
             condition = condition.replace("lower(", "fold(")
+        if "assistant(" in condition:
+            name = access.canonical_name
+            catalog.db.create_function("assistant", 1, lambda text: name(str(text or "")))
         if "f." in condition:
             joined = "JOIN files f ON f.id = n.id"
         conditions.append(f"({condition}) IS NOT TRUE" if one.negated else f"({condition})")
@@ -75,6 +78,9 @@ def _condition(one: language.Filter) -> tuple[str, list[str | int]]:
     if one.field in _DATED and span:
         sign, which = _DATED[one.field]
         return _date_clause(sign, span[which])
+    if one.field == "agent":  # which few notes have
+        same = "n.properties LIKE '%\"agent\"%' AND assistant(json_extract(n.properties, '$.agent')) = ?"
+        return same, [access.canonical_name(one.value)]
     same = "lower(CAST(json_extract(n.properties, ?) AS TEXT)) = ?"
     return same, [f"$.{one.field}", folded]
 
