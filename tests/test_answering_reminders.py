@@ -3,6 +3,7 @@ and answers in a graph of Logseq."""
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -53,6 +54,23 @@ def test_no_dream_rewrites_a_reminder_because_it_stands_on_the_page(bench: Open)
     (reminder,) = on.vault.memories()
     assert reminder["access_count"] == 1, "it is in use"
     assert on.text(path) == before
+
+
+def test_a_deep_dream_leaves_the_words_of_reminders_alone(bench: Open) -> None:
+    """Answers go by the words, and only the first line is shown: two that differ in one word stay two."""
+    on = bench()
+    for what in ("venue", "caterer"):
+        on.ask("remind", content=f"in two weeks ask Agnes how much we owe her for the new {what}")
+    venue = on.id("venue")
+    on.answer(venue, SNOOZED, until="2027-01-15")
+    for one in on.vault.memories():  # written then, by the clock of the test
+        os.utime(on.folder / one["path"], (on.at.timestamp(), on.at.timestamp()))
+    on.later(2 * 24 * 60)
+    on.ask("dream", level=3)
+    on.later(14 * 24 * 60)
+    assert on.id("venue") == venue
+    assert on.id("caterer")
+    on.vault.close()
 
 
 def test_a_reminder_that_was_restored_is_open_again(bench: Open) -> None:

@@ -20,6 +20,7 @@ from vaultmem.notes.blocks import (
     count_tokens,
     group,
     neighbour_text,
+    opening,
 )
 
 LETTERS = st.text("ab .!?\nAB这。é", min_size=1, max_size=60)
@@ -202,3 +203,9 @@ def test_neighbours(blocks: list[Block], data: st.DataObject) -> None:
     )  # a part is measured by its letters: dense ones weigh up to four times
     if len(blocks) == 1 or words[0] >= WINDOW_WORDS:
         assert near == ""
+
+
+@given(st.sampled_from(["", "- ", "* [ ] ", "12. ", "3) "]), st.sampled_from(["text", "list"]))
+def test_only_the_mark_of_a_list_is_cut_off(mark: str, kind: str) -> None:
+    words = "Berlin - Leipzig (2026-12-10) ask Agnes. On 14. Dezember, 1) or 2) is right"
+    assert opening([Piece(f"{mark}{words}\nmore", 1, 2, (), kind, None)]) == words

@@ -30,6 +30,8 @@ def stale_days(draft: Draft) -> None:
     """Write the day behind relative expressions in memories that are older than a day, unless edited since."""
     for memory in draft.memories():
         is_old = draft.view.now.timestamp() - memory.created > STALE
+        if memory.category == REMINDERS or memory.text("remind"):
+            continue  # the time is a property, and answers go by the words
         if is_own(memory) or not is_old or _was_edited(memory) or memory.size > LONGEST_DATED:
             continue
         content = draft.content(memory)

@@ -207,6 +207,8 @@ class Likes:
         return self._match_of_words(memory) or self._match_of_statement(memory)
 
     def _match_of_words(self, memory: Memory) -> Match | None:
+        if memory.category == REMINDERS or memory.text("remind"):
+            return None  # only the first line of a reminder is shown
         for other in self._near(memory):
             pair = (memory.hash, other.hash)
             if pair in self._tried.by_words or not self._may_take(other, memory):

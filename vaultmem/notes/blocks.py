@@ -383,6 +383,7 @@ def opening(pieces: Iterable[Piece]) -> str:
     for piece in pieces:
         if piece.kind in ("text", "list"):
             line = piece.text.strip().partition("\n")[0][:_LONGEST_OPENING]
-            if words := _LIST_MARK.sub("", line, count=1).strip():
+            mark = _LIST_MARK.match(line)
+            if words := line[mark.end() if mark else 0 :].strip():
                 return words
     return ""
