@@ -90,6 +90,17 @@ def test_it_is_right_after_a_job_and_after_its_undo(vault: Path, ask: Ask) -> No
     assert not (vault / "vaultmem" / "decisions").exists()
 
 
+def test_what_changed_names_nothing_private(vault: Path, ask: Ask) -> None:
+    """It is a note that assistants read; also what was private only later, or is in the archive by now."""
+    remember(ask, "Decision: we chose PostgreSQL over MySQL", "Decision: we chose divorce over war")
+    secret = next((vault / "vaultmem/inbox").glob("*divorce*"))
+    secret.write_text(secret.read_text("utf-8").replace("---\n", "---\nprivate: yes\n", 1), "utf-8")
+    ask("dream", level=1)
+    changed = (vault / "vaultmem/What changed.md").read_text("utf-8")
+    assert "PostgreSQL" in changed
+    assert "divorce" not in changed
+
+
 def test_a_machine_that_knows_less_does_not_write_over_what_another_wrote(
     vault: Path, ask: Ask
 ) -> None:

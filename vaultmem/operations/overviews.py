@@ -30,6 +30,7 @@ from vaultmem.vault import write
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
+    from vaultmem.memories.collection import Collection
 
 CHANGES, INDEX = GENERATED[1], GENERATED[4]
 WEEKS = 8
@@ -151,6 +152,7 @@ def keep_changes(session: Session) -> bool:
     desk.remember()
     commits = desk.history.log(limit=MOST_COMMITS, since=session.now - (WEEKS + 1) * WEEK)
     records = [_record(*each, desk.folder) for each in standing(commits) if not is_said(each[0])]
+    records = _without_private(desk.collection, records)
     if not records and desk.bytes_of(path, 1) is None:
         return False  # with a page, the last of what it says was undone
     living = [memory.title for memory in desk.collection.live()]
@@ -160,6 +162,18 @@ def keep_changes(session: Session) -> bool:
     except VaultmemError as error:  # the note only tells what was done
         log.warning("%s", error)
         return False
+
+
+def _without_private(collection: Collection, records: list[Record]) -> list[Record]:
+    """Those that name no private memory: the page is a note that assistants read."""
+    every = (*collection.live(), *collection.archived())
+    private = [one.title for one in every if is_private(one.properties)]
+    named = [f"“{title}”" for title in private]
+    return [
+        one
+        for one in records
+        if one.title not in private and not any(name in one.why for name in named)
+    ]
 
 
 def _record(commit: Commit, change: FileChange, folder: str) -> Record:
