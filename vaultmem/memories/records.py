@@ -143,7 +143,8 @@ def has(memory: Memory, fields: Mapping[str, str]) -> bool:
 
 
 def _plain(name: str, value: str) -> str:
-    """A value to compare. An assistant has one name. A note as a source is called by its name, with or without folder, ending and line."""
+    """A value to compare. An assistant has one name; a note as a source is called by its name, with or without folder,
+    ending and line."""
     if name == "agent":
         return canonical_name(value)
     lower = value.lower()

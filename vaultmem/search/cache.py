@@ -42,8 +42,7 @@ def filter_notes(catalog: Catalog, filters: Iterable[language.Filter]) -> set[in
             # Right for every script, and ten times slower.
             condition = condition.replace("lower(", "fold(")
         if "assistant(" in condition:
-            name = access.canonical_name
-            catalog.db.create_function("assistant", 1, lambda text: name(str(text or "")))
+            catalog.db.create_function("assistant", 1, _assistant)
         if "f." in condition:
             joined = "JOIN files f ON f.id = n.id"
         conditions.append(f"({condition}) IS NOT TRUE" if one.negated else f"({condition})")
@@ -52,6 +51,10 @@ def filter_notes(catalog: Catalog, filters: Iterable[language.Filter]) -> set[in
         return None
     where = " AND ".join(conditions)
     return ids(catalog, f"SELECT n.id FROM notes n {joined} WHERE {where}", values)  # noqa: S608 - own text
+
+
+def _assistant(name: str | None) -> str | None:
+    return name and access.canonical_name(name)
 
 
 _REACH = 2**63 - 1
@@ -74,14 +77,14 @@ def _condition(one: language.Filter) -> tuple[str, list[str | int]]:
         return f"instr(lower({column}), ?) > 0", [folded]
     if one.field == "category":
         return "lower(n.category) = ?", [folded]
+    if one.field == "agent":
+        folded = access.canonical_name(folded)
     span = day_range(one.value)
     if one.field in _DATED and span:
         sign, which = _DATED[one.field]
         return _date_clause(sign, span[which])
-    if one.field == "agent":  # which few notes have
-        same = "n.properties LIKE '%\"agent\"%' AND assistant(json_extract(n.properties, '$.agent')) = ?"
-        return same, [access.canonical_name(one.value)]
-    same = "lower(CAST(json_extract(n.properties, ?) AS TEXT)) = ?"
+    name = "assistant" if one.field == "agent" else "lower"
+    same = f"{name}(CAST(json_extract(n.properties, ?) AS TEXT)) = ?"
     return same, [f"$.{one.field}", folded]
 
 
