@@ -38,6 +38,9 @@ KNOWN = [
         ("Lowered the alarm threshold of the gauge to 2.8 m", "The alarm threshold of the gauge is 3.2 m."),
         ("Heron's repository moved to Codeberg.", "The repository of Heron is on GitHub."),
         ("我上周搬到杭州了。", "用户住在上海。"),
+        ("Correction: Anne lives in Bruges", "Anne lives in Ghent."),
+        ("Sorry, I was wrong about Anne: she and Tom are fine", None),
+        ("更正一下：我住在杭州", "用户住在上海。"),
         ("The user is allergic to penicillin.", None),
         ("Tom lives in Antwerp.", None),
         ("The alarm of hive 4 is loud.", None),
@@ -55,6 +58,25 @@ def test_a_new_statement_replaces_what_it_contradicts_and_nothing_else(
         if each.kind == REPLACES
     ]
     assert found == ([] if old is None else [old])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("Wei lives in Berlin and has two cats.", "Wei moved to Shanghai.", "apart"),
+        ("Anna works at Acme, plays the cello and is married.", "Anna works at Umbrella now.", "apart"),
+        ("小李住在北京，养了两只猫。", "小李搬到上海了。", "apart"),
+        ("I live in Vienna, in a flat near the river and the park.", "I live in Graz now.", REPLACES),
+        ("Our API runs on Postgres 14 and Redis.", "Our API runs on MySQL now.", REPLACES),
+        ("我的编辑是王芳", "我的编辑换成了李雷", REPLACES),
+    ],
+)  # fmt: skip
+def test_what_states_more_than_one_thing_is_not_replaced_but_named(
+    old: str, new: str, kind: str
+) -> None:
+    (relation,) = relations(new, [old])
+    assert relation.kind == kind
+    assert may_contradict(old, new)
 
 
 @pytest.mark.parametrize(

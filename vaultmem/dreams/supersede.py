@@ -21,6 +21,7 @@ from vaultmem.dreams.short_texts import (
     Token,
     facts,
     facts_of_both,
+    form,
     is_event,
     read,
     subject,
@@ -37,6 +38,8 @@ from vaultmem.text.values import lazy
 
 LONGEST_VALUE = 5  # tokens
 _WORD, _UNIT = lazy(r"\w+"), lazy(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+")  # or signs
+_CORRECTS, _EXCHANGED = form("corrects"), form("exchanged")
+_NEXT_CLAUSE, _STATES = form("next_clause"), form("states")
 REPLACES, SAME, APART = "replaces", "same", "apart"
 
 _NEVER, _FAR = -5.0, 5.0
@@ -103,6 +106,7 @@ def relations(
     cosines to the newer one, where a model knows."""
     if not olds:
         return []
+    new, olds = plain(new), [plain(each) for each in olds]
     shared = widespread(olds)
     known = similarities or [None] * len(olds)
     near = [
@@ -121,11 +125,25 @@ def relations(
         return [each.relation(replaces=False) for each in pairs]
     return [
         each.relation(
-            replaces=each is best
-            or (each.is_likelier and (each.contradicts or paraphrase.is_same(old, replaced)))
+            replaces=not states_more(old, new)
+            and (
+                each is best
+                or (each.is_likelier and (each.contradicts or paraphrase.is_same(old, replaced)))
+            )
         )
         for old, each in zip(olds, pairs, strict=True)
     ]
+
+
+def plain(text: str) -> str:
+    """A text without what only says that it corrects another one: "Correction: …", "Sorry, …"."""
+    return _CORRECTS.sub("", text, count=1) or text
+
+
+def states_more(old: str, new: str) -> bool:
+    """Whether the older text makes several statements that are not in the newer one: it cannot end all of them."""
+    parts = [part for part in _NEXT_CLAUSE.split(old[:CAP]) if _STATES.search(part)]
+    return sum(not stems(part) <= stems(new) for part in parts) > 1
 
 
 def _are_two(old: str, new: str) -> bool:
@@ -150,6 +168,8 @@ def _shares_only_its_subject(old: str, new: str) -> bool:
     a, b = (read(text[:CAP]).tokens for text in (old, new))
     mine, theirs = ([token.stem for token in each] for each in (a, b))
     head = paraphrase.difference(mine, theirs).head
+    if _EXCHANGED.search(new):
+        return False
     if not head or set(mine) & set(theirs) != set(mine[:head]):
         return False
     unit = _WORD if (old + new).isascii() else _UNIT
@@ -228,6 +248,7 @@ def may_contradict(old: str, new: str) -> bool:
     """Whether two texts are likelier to speak of the same thing than not, and say different things of it."""
     if max(len(old), len(new)) > CAP:
         return False
+    old, new = plain(old), plain(new)
     if stems(old).isdisjoint(stems(new)) and not (facts(old) and facts(new)):
         return False
     pair = _Pair(old, new, None, features(old, new, is_nearest=True))
