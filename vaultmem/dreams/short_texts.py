@@ -41,6 +41,7 @@ _SEVERAL = form("several")  # of these one can have several at a time
 _BY_USER, _IS, _GOVERNED = map(form, ("by_user", "is", "governed"))
 _CLAUSE, _CHANGED = lazy(r"[,;，；。]|\.\s"), "\0"
 _OTHER_TIME, _WHEN = form("other_time"), form("when")
+_CORRECTS, _NEXT_CLAUSE, _STATES = map(form, ("corrects", "next_clause", "states"))
 _WHICH = lazy(r"([^\W\d_]{2,}) (\d{1,3})(?![.,:%/-]?[\w%])(?: ([^\W\d_]+))?")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
 
@@ -112,6 +113,16 @@ def _which(text: str) -> Iterator[str]:
     for match in _WHICH.finditer(text):
         if match[1].lower() not in words("stop") and (match[3] or "the").lower() in words("stop"):
             yield match[2]
+
+
+def plain(text: str) -> str:
+    """A text without what only says that it corrects another one: "Correction: …", "Sorry, …"."""
+    return _CORRECTS.sub("", text, count=1) or text
+
+
+def clauses(text: str) -> list[str]:
+    """The parts of a text of which each states something."""
+    return [part for part in _NEXT_CLAUSE.split(text) if _STATES.search(part)]
 
 
 @lru_cache(4096)

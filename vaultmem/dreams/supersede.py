@@ -19,10 +19,12 @@ from vaultmem.dreams.short_texts import (
     WORD,
     Reading,
     Token,
+    clauses,
     facts,
     facts_of_both,
     form,
     is_event,
+    plain,
     read,
     subject,
     words_of,
@@ -38,8 +40,7 @@ from vaultmem.text.values import lazy
 
 LONGEST_VALUE = 5  # tokens
 _WORD, _UNIT = lazy(r"\w+"), lazy(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+")  # or signs
-_CORRECTS, _EXCHANGED = form("corrects"), form("exchanged")
-_NEXT_CLAUSE, _STATES = form("next_clause"), form("states")
+_EXCHANGED = form("exchanged")
 REPLACES, SAME, APART = "replaces", "same", "apart"
 
 _NEVER, _FAR = -5.0, 5.0
@@ -135,15 +136,9 @@ def relations(
     ]
 
 
-def plain(text: str) -> str:
-    """A text without what only says that it corrects another one: "Correction: …", "Sorry, …"."""
-    return _CORRECTS.sub("", text, count=1) or text
-
-
 def states_more(old: str, new: str) -> bool:
     """Whether the older text makes several statements that are not in the newer one: it cannot end all of them."""
-    parts = [part for part in _NEXT_CLAUSE.split(old[:CAP]) if _STATES.search(part)]
-    return sum(not stems(part) <= stems(new) for part in parts) > 1
+    return sum(not stems(part) <= stems(new) for part in clauses(old[:CAP])) > 1
 
 
 def _are_two(old: str, new: str) -> bool:
