@@ -163,9 +163,7 @@ def _shares_only_its_subject(old: str, new: str) -> bool:
     a, b = (read(text[:CAP]).tokens for text in (old, new))
     mine, theirs = ([token.stem for token in each] for each in (a, b))
     head = paraphrase.difference(mine, theirs).head
-    if _EXCHANGED.search(new):
-        return False
-    if not head or set(mine) & set(theirs) != set(mine[:head]):
+    if _EXCHANGED.search(new) or not head or set(mine) & set(theirs) != set(mine[:head]):
         return False
     unit = _WORD if (old + new).isascii() else _UNIT
     first, second = (unit.findall(text[:CAP].lower()) for text in (old, new))
