@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import inspect
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.adapter import DaySpan
+from vaultmem.adapter import DaySpan, Language
 from vaultmem.text.times import day_number
-from vaultmem_languages.when_words import (
-    MONTHS,
-    asks_when,
-    day_spans,
-)
+from vaultmem_languages import METHODS, language
+from vaultmem_languages.when_words import MONTHS, asks_when, day_spans
 
 CASES = {
     "what happened in March 2025": [(2025, 3, None)],
@@ -49,6 +47,14 @@ def test_dates_in_every_spelling(day: dt.date, name: str) -> None:
         assert DaySpan(day.year, day.month, day.day) in day_spans(text)
     for text in (f"{day.day} {name} {day.year}", f"{name.title()} {day.day}, {day.year}"):
         assert day_spans(text)[0] == DaySpan(day.year, month, day.day)
+
+
+def test_each_method_of_the_contract_has_its_function() -> None:
+    wanted = {name: one for name, one in vars(Language).items() if not name.startswith("_")}
+    assert wanted.keys() - {"table"} == METHODS.keys()
+    for name in METHODS:
+        _self, *params = inspect.signature(wanted[name]).parameters.values()
+        assert [*inspect.signature(getattr(language, name)).parameters.values()] == params, name
 
 
 @given(st.text(max_size=200))

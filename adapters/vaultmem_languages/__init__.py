@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 
-from vaultmem.adapter import Language
+from vaultmem.light import cast
 from vaultmem.text.values import TYPE_CHECKING, lazy, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
     from typing import Any
 
-    from vaultmem.adapter import DaySpan, Moment, Note, Phrase, Statement, TimeWords
+    from vaultmem.adapter import Language
 
 
 def words(section: str, name: str) -> str:
@@ -33,108 +32,33 @@ def pattern(section: str, name: str, flags: int = re.IGNORECASE, **parts: str) -
     return lazy(source, flags)
 
 
-class PlainLanguage(Language):
-    """English, Chinese and Japanese; vaultmem.adapter describes the methods. Each loads what it needs: a search loads
-    no grammar of times."""
+# Which function is which method of vaultmem.adapter.Language.
+METHODS = {
+    "times": "when.find", "reminder": "when.reminder", "end": "when.end", "absolute": "when.absolute",
+    "phrase": "reminder_phrase.read", "time_alone": "reminder_phrase.alone",
+    "time_words": "when_words.time_words", "asks_when": "when_words.asks_when", "days": "when_words.day_spans",
+    "prose": "intentions.prose", "sentences": "intentions.sentences", "intention": "intentions.moment",
+    "task_time": "intentions.task_moment", "facts": "facts.facts_in", "statements": "statements.statements",
+    "contradicts": "statements.contradicts", "contradiction": "statements.contradiction", "fold": "slots.fold",
+    "figures": "when_words.figures",
+}  # fmt: skip
 
-    def times(self, text: str, now: datetime) -> list[Moment]:
-        from vaultmem_languages import when
 
-        return when.find(text, now)
-
-    def reminder(self, text: str, now: datetime) -> Moment | None:
-        from vaultmem_languages import when
-
-        return when.reminder(text, now)
-
-    def end(self, text: str, now: datetime) -> Moment | None:
-        from vaultmem_languages import when
-
-        return when.end(text, now)
-
-    def absolute(self, text: str, written: datetime) -> str:
-        from vaultmem_languages import when
-
-        return when.absolute(text, written)
-
-    def phrase(self, text: str, now: datetime) -> Phrase:
-        from vaultmem_languages import reminder_phrase
-
-        return reminder_phrase.read(text, now)
-
-    def time_alone(self, text: str, now: datetime) -> Phrase:
-        from vaultmem_languages import reminder_phrase
-
-        return reminder_phrase.alone(text, now)
-
-    def time_words(self) -> TimeWords:
-        from vaultmem_languages import when_words
-
-        return when_words.TIMES
-
-    def asks_when(self, question: str) -> bool:
-        from vaultmem_languages import when_words
-
-        return when_words.asks_when(question)
-
-    def days(self, question: str) -> list[DaySpan]:
-        from vaultmem_languages import when_words
-
-        return when_words.day_spans(question)
-
-    def prose(self, text: str) -> str:
-        from vaultmem_languages import intentions
-
-        return intentions.prose(text)
-
-    def sentences(self, note: Note, text: str) -> dict[int, list[str]]:
-        from vaultmem_languages import intentions
-
-        return intentions.sentences(note, text)
-
-    def intention(self, sentence: str, written: datetime) -> Moment | None:
-        from vaultmem_languages import intentions
-
-        return intentions.moment(sentence, written)
-
-    def task_time(self, text: str, written: datetime) -> Moment | None:
-        from vaultmem_languages import intentions
-
-        return intentions.task_moment(text, written)
-
-    def facts(self, message: str, now: datetime | None = None) -> list[str]:
-        from vaultmem_languages import facts
-
-        return facts.facts_in(message, now)
-
-    def statements(self, text: str) -> list[Statement]:
-        from vaultmem_languages import statements
-
-        return statements.statements(text)
-
-    def contradicts(self, one: Statement, other: Statement) -> bool:
-        from vaultmem_languages import statements
-
-        return statements.contradicts(one, other)
-
-    def contradiction(self, one: str, other: str) -> str | None:
-        from vaultmem_languages import statements
-
-        return statements.contradiction(one, other)
-
-    def fold(self, value: str) -> str:
-        from vaultmem_languages import slots
-
-        return slots.fold(value)
-
-    def figures(self, word: str) -> str:
-        from vaultmem_languages import when_words
-
-        return when_words.figures(word)
+class _PlainLanguage:
+    """Loads the module of a method at its first use: a search loads no grammar of times."""
 
     def table(self, name: str) -> Mapping[str, Any]:
+        """See vaultmem.adapter.Language."""
         result = table("vaultmem_languages", "categories" if name == "categories" else "words")
         return result if name == "categories" else result[name]
 
+    def __getattr__(self, name: str) -> object:
+        module, _, function = METHODS.get(name, "").partition(".")
+        if not function:
+            raise AttributeError(name)
+        result = getattr(__import__(f"vaultmem_languages.{module}", fromlist=["*"]), function)
+        setattr(self, name, result)
+        return result
 
-language: Language = PlainLanguage()
+
+language = cast("Language", _PlainLanguage())

@@ -23,14 +23,14 @@ _WEEKDAY = lazy(
 )
 
 
-def facts_in(text: str, now: datetime | None = None) -> list[str]:
+def facts_in(message: str, now: datetime | None = None) -> list[str]:
     """At most three sentences of a message that state something lasting about its writer, as they stand: by rules and
     without a model, in English or Chinese.
 
     With `now`, in the zone of the writer, relative days are followed by the day they mean.
     """
     result: dict[str, str] = {}
-    for one in (part for sentence in _lasting_sentences(text) for part in _split(sentence)):
+    for one in (part for sentence in _lasting_sentences(message) for part in _split(sentence)):
         if len(one) <= LONGEST:
             result.setdefault(one.casefold(), one)
     return [_with_date(one, now) for one in result.values()][:MOST]

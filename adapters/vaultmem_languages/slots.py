@@ -80,9 +80,9 @@ def _pairs(text: str) -> dict[str, str]:
     return dict(item.split(" = ") for item in _items(text))
 
 
-def fold(text: str) -> str:
+def fold(value: str) -> str:
     """One spelling of a value: no case, no article, no punctuation around it, days as `m05 d03`."""
-    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().replace("’", "'").split())
+    plain = " ".join(unicodedata.normalize("NFKC", value).casefold().replace("’", "'").split())
     plain = _ARTICLES.sub("", plain.strip(_AROUND)).strip(_AROUND)
     if not any(letter.isdigit() for letter in plain) and "月" not in plain:
         return plain

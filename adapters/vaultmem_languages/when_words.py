@@ -76,9 +76,9 @@ _WHEN = r"\bwhen\b|\bwhat (?:day|date|time|year|month)\b|\bhow long ago\b|什么
 _SIGNS_OF_DAYS = ("年", "月", *sorted({name[:3] for name in MONTHS}))
 
 
-def day_spans(text: str) -> list[DaySpan]:
+def day_spans(question: str) -> list[DaySpan]:
     """All days, months and years that a question names (at most eight)."""
-    low = text.lower()
+    low = question.lower()
     if not any(map(str.isdecimal, low)) and not any(sign in low for sign in _SIGNS_OF_DAYS):
         return []
     result = [DaySpan(int(y), int(m), int(d) if d else None) for y, m, d in re.findall(_ISO, low)]
@@ -105,15 +105,15 @@ def _possible(span: DaySpan) -> bool:
     )
 
 
-def asks_when(text: str) -> bool:
+def asks_when(question: str) -> bool:
     """Whether the answer to this question is likely a date."""
-    return bool(re.search(_WHEN, text.lower()))
+    return bool(re.search(_WHEN, question.lower()))
 
 
 # What speaks of days or dates: words, and patterns of words side by side. A question for a time looks for them, so that
 # nothing has to be looked for in each block beforehand.
 
-TIMES = TimeWords(
+_TIMES = TimeWords(
     (
         "today yesterday tomorrow tonight ago weekend fortnight monday tuesday wednesday thursday friday saturday"
         " sunday january february march april june july august september october november december"
@@ -125,6 +125,11 @@ TIMES = TimeWords(
         ("[去今明]", "年"), ("周", "[一二三四五六日]"), ("星", "期"),
     ),
 )  # fmt: skip
+
+
+def time_words() -> TimeWords:
+    """What speaks of days or dates."""
+    return _TIMES
 
 
 # One spelling for all widths and scripts, English numbers and names.
