@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from vaultmem.adapter import Language
 
 
+_PART = lazy(r"(?<!\?P)<([a-z_]+)>")
+
+
 def words(section: str, name: str) -> str:
     """A text of words.toml."""
     text: str = table("vaultmem_languages", "words")[section][name]
@@ -21,15 +24,15 @@ def words(section: str, name: str) -> str:
 
 
 def pattern(section: str, name: str, flags: int = re.IGNORECASE, **parts: str) -> re.Pattern[str]:
-    """A pattern of words.toml, its lines joined and `parts` put in place of their names in <>."""
+    """A pattern of words.toml, its lines joined. A name in <> stands for one of `parts`, or for another text there."""
 
-    def source() -> str:
-        text = words(section, name).replace("\n", "")
-        for part, meaning in parts.items():
-            text = text.replace(f"<{part}>", meaning)
-        return text
+    def part(match: re.Match[str]) -> str:
+        return parts.get(match[1]) or joined(match[1])
 
-    return lazy(source, flags)
+    def joined(name: str) -> str:
+        return _PART.sub(part, words(section, name).replace("\n", ""))
+
+    return lazy(lambda: joined(name), flags)
 
 
 # Which function is which method of vaultmem.adapter.Language.
@@ -61,4 +64,4 @@ class _PlainLanguage:
         return result
 
 
-language = cast("Language", _PlainLanguage())
+language: Language = cast("Language", _PlainLanguage())

@@ -11,7 +11,7 @@ from itertools import groupby
 from vaultmem.light import NamedTuple
 from vaultmem.text.scripts import typed_part
 from vaultmem.text.values import lazy
-from vaultmem_languages import pattern, words
+from vaultmem_languages import pattern
 from vaultmem_languages.intentions import prose
 
 MOST = 3  # facts of one message
@@ -78,8 +78,8 @@ _REMEMBER = pattern("sentences", "remember")
 _POINTS_ONLY = pattern("sentences", "points_only")
 _TAG = pattern("sentences", "tag")
 _TAIL = pattern("sentences", "tail")
-
-
+_STATES = pattern("english_sentences", "states")
+_AND_STATES = pattern("english_sentences", "and_states")
 _NEXT = lazy(r",?\s+(?:and|but)\s+(?=(?:i|we|my|our)\b)|[，,；;]\s*(?=我)", re.IGNORECASE)
 
 
@@ -106,9 +106,7 @@ class _Rules(NamedTuple):
 
 @cache
 def _rules(language: str) -> _Rules:
-    section = f"{language}_sentences"
-    asks = words(section, "asks").replace("\n", "")
-    return _Rules(*(pattern(section, name, asks=asks) for name in _Rules._fields))
+    return _Rules(*(pattern(f"{language}_sentences", name) for name in _Rules._fields))
 
 
 def _lasting_sentences(message: str) -> list[str]:
@@ -155,22 +153,11 @@ def _lasting(sentence: _Sentence) -> str:
 def _split(sentence: str) -> list[str]:
     """What a sentence says of two things, each for itself, so that one can be replaced and the other stays: "I live in
     Rome and work at Fiat" has two."""
-    plain, and_verb = _verbs()
     parts: list[str] = []
     for part in _NEXT.split(sentence):
-        first, *others = and_verb.split(part) if plain.match(part) else [part]
+        first, *others = _AND_STATES.split(part) if _STATES.match(part) else [part]
         parts += [first, *(f"I {other}" for other in others)]
     return parts
-
-
-@cache
-def _verbs() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What states something after "I", and what goes on with another such verb."""
-    verbs = words("english_sentences", "verbs").replace("\n", "")
-    return (
-        re.compile(rf"I\s+{verbs}", re.IGNORECASE),
-        re.compile(rf",?\s+and\s+(?={verbs})", re.IGNORECASE),
-    )
 
 
 def _clauses(text: str, rules: _Rules) -> Iterator[tuple[int, int, bool]]:
