@@ -46,11 +46,10 @@ def read(text: str, now: datetime) -> Phrase:
     spans = [*_left(low, used, repeats), *unread]
     if main.sense.through is not None and not repeats:  # Mon-Fri at 9 is hardly once
         spans.append((main.start, main.end))
-    spans += [
-        (each.start, each.end)
-        for each in _others(result, used)
-        if _counts(low, each, used, repeats, now)
-    ]
+    for each in result:
+        says = not each.sense.weak or (each.sense.repeat and each.sense.repeat.weekdays)
+        if says and _is_apart(each, used) and _counts(low, each, used, repeats, now):
+            spans.append((each.start, each.end))
     if main.sense.weak:  # 15:00 bis 16:00
         clocks = [(each.start, each.end) for each in every if each.sense.clock is not None]
         spans += [span for span in clocks if span not in used]
@@ -68,8 +67,12 @@ def _with_small_names(text: str, low: str, now: datetime) -> list[Reading]:
         if each not in usual and (each.sense.clock is not None or _stands_apart(low, each))
     ]
     covered = [(each.start, each.end) for each in added]
-    kept = [r for r in usual if all(r.end <= start or end <= r.start for start, end in covered)]
-    return sorted([*kept, *added])
+    return sorted([*(each for each in usual if _is_apart(each, covered)), *added])
+
+
+def _is_apart(each: Reading, spans: Iterable[Span]) -> bool:
+    """Whether it shares no character with any of these."""
+    return all(each.end <= start or end <= each.start for start, end in spans)
 
 
 # A day in figures, the 5th at the beginning, and an hour at the end: in a note a fraction, a floor and a number, where
@@ -95,9 +98,8 @@ def _with_bare_days(low: str, readings: Sequence[Reading]) -> list[Reading]:
     if (match := _HOUR_LAST.search(low)) and any(r.end == match.start() for r in readings):
         clock = Sense(clock=60 * int(match["hour"]), dial="bare", weak=True)
         bare += [Reading(*match.span("hour"), clock)] if int(match["hour"]) < 24 else []
-    bare = [
-        each for each in bare if all(each.end <= r.start or r.end <= each.start for r in readings)
-    ]
+    taken = [(each.start, each.end) for each in readings]
+    bare = [each for each in bare if _is_apart(each, taken)]
     result: list[Reading] = []
     for each in sorted([*readings, *bare]):
         beside = result and (each in bare or result[-1] in bare)
@@ -215,15 +217,6 @@ def _with_day(low: str, main: Reading, readings: Sequence[Reading]) -> Reading:
     return main
 
 
-def _others(readings: Sequence[Reading], used: Sequence[Span]) -> list[Reading]:
-    return [
-        each
-        for each in readings
-        if (not each.sense.weak or (each.sense.repeat and each.sense.repeat.weekdays))
-        and all(each.end <= start or end <= each.start for start, end in used)
-    ]
-
-
 def _counts(low: str, each: Reading, used: list[Span], repeats: str, now: datetime) -> bool:
     """Whether another time belongs to the first: it repeats, touches it, or stands by a rule and is no noun."""
     if _touches(low, used, each.start, each.end):
@@ -273,31 +266,20 @@ _PARTS = {
     "days": r"(?: (?:(?:week|work|business |working )?day|weekend) of)?",  # the last workday of every month
 }  # fmt: skip
 _OFTEN_WORD = lazy(rf"(?<![a-z-])(?:{_OFTEN})(?![a-z])")
-(
-    _SHAPES,
-    _FEASTS,
-    _ANYWHERE,
-    _OF_A_RULE,
-    _OF_A_YEAR,
-    _BEHIND,
-    _BEHIND_RULE,
-    _BEFORE,
-    _BEFORE_RULE,
-    _NOUN,
-    _OTHER_DAYS,
-) = (
-    pattern("reminders", name, 0, **_PARTS)
-    for name in (
-        "shapes",  # a clock or a date by its form
-        "feasts",
-        "anywhere",  # of how often something happens, wherever it stands
-        "of_a_rule",  # of a rule, wherever it stands
-        "of_a_year",
-        *("behind", "behind_rule", "before", "before_rule"),  # where it touches a time
-        "noun",
-        "other_days",  # in languages whose times nobody here understands
-    )
-)
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    return pattern("reminders", name, 0, **_PARTS)
+
+
+_SHAPES = _pattern("shapes")  # a clock or a date by its form
+_FEASTS = _pattern("feasts")
+_ANYWHERE = _pattern("anywhere")  # of how often something happens, wherever it stands
+_OF_A_RULE, _OF_A_YEAR = _pattern("of_a_rule"), _pattern("of_a_year")  # wherever they stand
+_BEHIND, _BEHIND_RULE = _pattern("behind"), _pattern("behind_rule")  # where they touch a time
+_BEFORE, _BEFORE_RULE = _pattern("before"), _pattern("before_rule")
+_NOUN = _pattern("noun")
+_OTHER_DAYS = _pattern("other_days")  # in languages whose times nobody here understands
 _GOES_ON = lazy(r" [a-z\x80-\U0010ffff]")
 _BETWEEN = lazy(rf"[\s,，]*(?:{_AND}\s*)?(?:(?:at|on|by|in|the)\s*)*")
 _NEAR = 32
@@ -316,7 +298,9 @@ def _unread(low: str, readings: Sequence[Reading]) -> list[Span]:
 def _left(low: str, used: list[Span], repeats: str) -> Iterator[Span]:
     """Where such words stand in a folded text beside the parts that are understood, of which what `repeats`, a rule or
     "", was made."""
-    hidden = _hidden(low, used)
+    hidden = low
+    for start, end in used:
+        hidden = hidden[:start] + "\0" * (end - start) + hidden[end:]
     for match in _ANYWHERE.finditer(low):  # every single Monday, of which Monday was understood
         if not any(start <= match.start() < end for start, end in used):
             yield match.span()
@@ -324,16 +308,12 @@ def _left(low: str, used: list[Span], repeats: str) -> Iterator[Span]:
         yield from (match.span() for match in _OF_A_RULE.finditer(hidden))
     elif not used:
         yield from (match.span() for match in _FEASTS.finditer(low))
-    yield from _often(hidden, repeats)
-    for start, end in used:
-        yield from _beside(hidden, start, end, repeats)
-
-
-def _often(hidden: str, repeats: str) -> Iterator[Span]:
     for match in _OFTEN_WORD.finditer(hidden):
         ends = not _GOES_ON.match(hidden, match.end())
         if (repeats or ends) and not _is_report(hidden, match, repeats):
             yield match.span()
+    for start, end in used:
+        yield from _beside(hidden, start, end, repeats)
 
 
 def _beside(hidden: str, start: int, end: int, repeats: str) -> Iterator[Span]:
@@ -362,12 +342,6 @@ def _touches(low: str, used: list[Span], start: int, end: int) -> bool:
         for first, last in used
         if last <= start or end <= first
     )
-
-
-def _hidden(low: str, used: list[Span]) -> str:
-    for start, end in used:
-        low = low[:start] + "\0" * (end - start) + low[end:]
-    return low
 
 
 def _is_report(hidden: str, match: re.Match[str], repeats: str) -> bool:
