@@ -135,14 +135,19 @@ _NAMED = lazy(r"[A-Z][\w-]*(?:\s[A-Z][\w-]*){0,2}$")
 
 def facts(clause: Clause) -> list[Fact]:
     """The facts of one clause; [] when its form is none of ours, or nobody is named of whom it speaks."""
-    read = (fact for fact in _read(clause.text) if fact.subject or clause.opens)
-    return [fact._replace(subject=name) for fact in read for name in _named(fact.subject)]
+    result: list[Fact] = []
+    for fact in _read(clause.text):
+        if fact.subject or clause.opens:
+            names = _LISTED.split(fact.subject)  # "Ben and Clara": true of each
+            names = names if all(_NAMED.fullmatch(name) for name in names) else [fact.subject]
+            result += [fact._replace(subject=name) for name in names]
+    return result
 
 
-def _named(subject: str) -> list[str]:
-    """Those who are named side by side ("Ben and Clara"), of each of whom it is true; else the subject."""
-    names = _LISTED.split(subject)
-    return names if all(_NAMED.fullmatch(name) for name in names) else [subject]
+def _split_at(pattern: re.Pattern[str], text: str) -> tuple[str, str]:
+    """What stands before and behind the first match; all of it and "" where there is none."""
+    match = pattern.search(text)
+    return (text[: match.start()], text[match.end() :]) if match else (text, "")
 
 
 def _read(clause: str) -> list[Fact]:
@@ -196,12 +201,9 @@ def _split_value(fact: Fact) -> list[Fact]:
     against = _OVER.search(value)
     if against and (fact.property in _WEIGHED or " to " not in against[0][:4]):
         value, over = value[: against.start()], _LISTED.split(against[1])[0]
-        beside = _WHERE.search(over)
-        if beside:
-            over, where = over[: beside.start()], over[beside.end() :]
-    cut = _WHERE.search(value)
-    if cut:
-        value, where = value[: cut.start()], value[cut.end() :]
+        over, where = _split_at(_WHERE, over)
+    value, beside = _split_at(_WHERE, value)
+    where = beside or where
     value = re.sub(r"^(?:to |using |that )", "", value)
     things = [thing for thing in _LISTED.split(value) if thing]
     if over and fact.property not in _WEIGHED:
@@ -252,11 +254,8 @@ def _slot_fact(subject: str, value: str, negated: bool = False, plural: bool = F
     named = slots.slot(subject)
     if named is None or _ABOUT.search(subject):
         return []
-    value, where = re.sub(r"^(?:on|in|at)\s+", "", value, flags=re.IGNORECASE), ""
-    value = _DROPPED.sub("", value)
-    cut = _WHERE.search(value)
-    if cut:
-        value, where = value[: cut.start()], value[cut.end() :]
+    value = re.sub(r"^(?:on|in|at)\s+", "", value, flags=re.IGNORECASE)
+    value, where = _split_at(_WHERE, _DROPPED.sub("", value))
     several = plural or _LISTED.search(value) is not None
     return [Fact(subject, "is", value, negated, where, plural=several)]
 
@@ -330,7 +329,8 @@ def _han_verb(match: re.Match[str]) -> list[Fact]:
     if match["verb"] in ("用", "喝", "吃") and not (subject and len(subject) <= 8 and value):
         return []
     if slots.slot(subject) or (denies and match["not"]) or re.search(r"[是]", subject):
-        return _han_copula_of(match.string)
+        other = _HAN_COPULA.match(match.string)
+        return _han_copula(other) if other else []
     if kind == "port":
         return _port(subject, value.removeprefix("端口").strip(), match["not"] is not None)
     negated, over = (match["not"] is not None) != denies, ""
@@ -342,11 +342,6 @@ def _han_verb(match: re.Match[str]) -> list[Fact]:
         return [Fact(subject, kind, value, negated, over=over)]
     things = [thing for thing in _LISTED.split(value) if thing]
     return [Fact(subject, kind, thing, negated, plural=len(things) > 1) for thing in things]
-
-
-def _han_copula_of(clause: str) -> list[Fact]:
-    match = _HAN_COPULA.match(clause)
-    return _han_copula(match) if match else []
 
 
 def _han_copula(match: re.Match[str]) -> list[Fact]:

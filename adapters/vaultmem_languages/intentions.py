@@ -262,15 +262,9 @@ def _times(text: str, written: datetime) -> list[Moment]:
     """The times to come that a text names, outside of code, links, and the like; none where it lists them."""
     from vaultmem_languages.when import find
 
-    open_text = prose(text)
-    result = [each for each in find(open_text, written) if not _is_owner(text, each)]
-    return (
-        [each for each in result if each.is_to_come(written)] if len(result) <= _MOST_TIMES else []
-    )
-
-
-def _is_owner(text: str, time: Moment) -> bool:
-    return text[time.end : time.end + 2] in ("'s", "’s")  # today's date
+    times = find(prose(text), written)
+    times = [one for one in times if not text.startswith(("'s", "’s"), one.end)]  # today's date
+    return [one for one in times if one.is_to_come(written)] if len(times) <= _MOST_TIMES else []
 
 
 def _is_meant(text: str, time: Moment, written: datetime) -> bool:

@@ -14,7 +14,7 @@ from vaultmem_languages.when_words import (
     MONTHS,
     ORDINAL_WORDS,
     SPELLED,
-    amount,
+    figures,
     han_number,
     ordinal,
 )
@@ -180,14 +180,8 @@ _POSSESSIVE = lazy(r"^(.+?)'s? (.+)$")
 _OF = lazy(r"^(.+?) (?:of|for|in|on) (?:the )?(.+)$")
 _MINE = lazy(r"^(my|our|your|his|her|their|its) (.+)$")
 _PEOPLE = {
-    "my": "user",
-    "our": "we",
-    "your": "you",
-    "his": "he",
-    "her": "she",
-    "their": "they",
-    "its": "it",
-}
+    "my": "user", "our": "we", "your": "you", "his": "he", "her": "she", "their": "they", "its": "it",
+}  # fmt: skip
 
 _CHINESE_CHOSEN = lazy(r"^(.*?)(最喜欢的|最爱的|首选的?|默认的?)(.{1,12})$")
 
@@ -215,8 +209,7 @@ def slot(subject: str) -> Slot | None:
 
 def _english_slot(written: str) -> Slot | None:
     plain = re.sub(r"^(?:the|an?) ", "", written)
-    named = _canonical_slot(plain)
-    if named:
+    if named := _words().names.get(plain):
         return Slot("", named)
     for pattern, owner, thing in ((_MINE, 1, 2), (_POSSESSIVE, 1, 2), (_OF, 2, 1)):
         match = pattern.match(plain)
@@ -226,16 +219,11 @@ def _english_slot(written: str) -> Slot | None:
     return _ending(plain)
 
 
-def _canonical_slot(plain: str) -> str:
-    """The canonical name of a slot; "" when these words are none."""
-    return _words().names.get(plain, "")
-
-
 def _ending(plain: str) -> Slot | None:
     words = plain.split(" ")
     chosen = _CHOSEN.search(plain)
     for count in (3, 2, 1):
-        name = _canonical_slot(" ".join(words[-count:])) if len(words) >= count else ""
+        name = _words().names.get(" ".join(words[-count:])) if len(words) >= count else None
         if name and not (chosen and chosen[1].startswith("fav")):
             return Slot(canonical_subject(" ".join(words[:-count])), name)
     if chosen:
@@ -341,26 +329,19 @@ def _rhythm(what: str, count: str, unit: str) -> Fact | None:
     if _OPEN.search(what) or len(what) < 2:
         return None
     counted, size = _UNITS[unit.lower()]
-    return Fact(what, f"every so many {counted}", str(_count(count.lower()) * size))
-
-
-def _count(word: str) -> int:
-    if word == "other":
-        return 2
-    return int(amount(word)) if word.isascii() else han_number(word)
+    many = 2 if count.lower() == "other" else int(figures(count))
+    return Fact(what, f"every so many {counted}", str(many * size))
 
 
 def _floor(clause: str) -> Fact | None:
     match = _FLOOR.match(clause) or (None if clause.isascii() else _HAN_FLOOR.match(clause))
     if not match or not match["level"] or _OPEN.search(match["subject"]):
         return None
-    return Fact(match["subject"], "floor", _level(match["level"].lower()))
-
-
-def _level(word: str) -> str:
-    if word == "ground":
-        return "0"
-    return str(ordinal(word) if re.match(r"[a-z]|\d+[a-z]", word) else han_number(word))
+    level = match["level"].lower()
+    if level == "ground":
+        return Fact(match["subject"], "floor", "0")
+    number = ordinal(level) if re.match(r"[a-z]|\d+[a-z]", level) else han_number(level)
+    return Fact(match["subject"], "floor", str(number))
 
 
 def without_recency(sentence: str) -> str:

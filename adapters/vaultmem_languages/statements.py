@@ -45,8 +45,8 @@ def _statement(fact: Fact, span: tuple[int, int], under: str) -> list[Statement]
     if len(fact.subject) > _LONGEST or not 0 < len(fact.value) <= _LONGEST:
         return []
     subject, kind, single = canonical_subject(fact.subject), fact.property, False
-    if fact.property == "is":
-        subject, kind, single = _copula(fact)
+    if kind == "is" and (named := slot(fact.subject)):  # its last noun is a slot
+        subject, kind, single = named.owner.replace("'s", ""), named.name, not fact.plural
     single = single or fact.property in _SINGLE_VERBS
     value = fold(fact.value)
     single = single or (
@@ -56,14 +56,6 @@ def _statement(fact: Fact, span: tuple[int, int], under: str) -> list[Statement]
     if is_pronoun(subject) or not value or is_pronoun(value) or (not subject and kind == "is"):
         return []
     return [Statement(subject, kind, value, fact.negated, span, single, where, fold(fact.over))]
-
-
-def _copula(fact: Fact) -> tuple[str, str, bool]:
-    """Subject, property and whether it is single of "X is Y": its last noun may be a slot."""
-    named = slot(fact.subject)
-    if named is None:
-        return canonical_subject(fact.subject), "is", False
-    return named.owner.replace("'s", ""), named.name, not fact.plural
 
 
 def contradicts(one: Statement, other: Statement) -> bool:

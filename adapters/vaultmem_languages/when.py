@@ -7,7 +7,7 @@ week goes from Monday to Sunday, a bare weekday is the next one after today, "ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
 from vaultmem.adapter import Moment
@@ -52,12 +52,12 @@ _SETTLED = lazy(
 
 def find(text: str, now: datetime) -> list[Moment]:
     """All times that a text names, in order, wherever they stand."""
-    result = ((each, moment_of(each, now)) for each in readings(text, now) if not each.sense.weak)
-    return [moment for reading, moment in result if moment and not _is_age(text, reading)]
-
-
-def _is_age(text: str, reading: Reading) -> bool:
-    return reading.sense.grain == "year" and bool(when_chinese.AGE.match(text, reading.end))
+    result: list[Moment] = []
+    for each in readings(text, now):
+        is_age = each.sense.grain == "year" and when_chinese.AGE.match(text, each.end)
+        moment = None if each.sense.weak or is_age else moment_of(each, now)
+        result += [moment] if moment else []
+    return result
 
 
 def reminder(text: str, now: datetime) -> Moment | None:
@@ -65,25 +65,19 @@ def reminder(text: str, now: datetime) -> Moment | None:
 
     Code, quotes, headings and links do not count.
     """
-    open_text = intentions.prose(text)
-    for moment in find(open_text, now):
-        span = moment.start, moment.end
-        if not moment.is_to_come(now) or intentions.is_end(open_text, *span):
-            continue
-        if intentions.is_plain(open_text, *span):
-            return moment
-    return None
+    return _to_come(text, now, lambda *at: not intentions.is_end(*at) and intentions.is_plain(*at))
 
 
 def end(text: str, now: datetime) -> Moment | None:
     """The time to come until which a sentence of the text holds; None where none says so."""
+    return _to_come(text, now, intentions.is_end)
+
+
+def _to_come(text: str, now: datetime, fits: Callable[[str, int, int], bool]) -> Moment | None:
+    """The first time to come whose place in the plain prose of a text fits."""
     open_text = intentions.prose(text)
-    ends = (
-        moment
-        for moment in find(open_text, now)
-        if moment.is_to_come(now) and intentions.is_end(open_text, moment.start, moment.end)
-    )
-    return next(ends, None)
+    coming = (moment for moment in find(open_text, now) if moment.is_to_come(now))
+    return next((one for one in coming if fits(open_text, one.start, one.end)), None)
 
 
 def absolute(text: str, written: datetime) -> str:

@@ -33,7 +33,7 @@ _FIRST = "初(?!十?[一二三四五六七八九十])"  # 初一 is a day of the
 _WHICH = "上上|下下|上|下|这|本"
 _WHICH_STEP = {"上上": -2, "上": -1, "这": 0, "本": 0, "下": 1, "下下": 2}
 _UNITS = {
-    "分钟": "minute", "刻钟": "quarter", "小时": "hour", "钟头": "hour", "天": "day", "日": "day", "周": "week",
+    "分钟": "minute", "刻钟": "quarter hour", "小时": "hour", "钟头": "hour", "天": "day", "日": "day", "周": "week",
     "星期": "week", "礼拜": "week", "月": "month", "季度": "quarter year", "年": "year",
 }  # fmt: skip
 _UNIT = "|".join(_UNITS)
@@ -157,17 +157,11 @@ def _delta(match: re.Match[str], now: datetime) -> Sense | None:
     way = -1 if (match["way"] or "").endswith("前") else 1
     if match["unit"] == "月" and not (match["half"] or match["counter"] or match["and_half"]):
         return None
-    sense = _after(now, way * amount, match["unit"])
+    sense = later(now, way * amount, _UNITS.get(match["unit"], "minute"))  # 30分後
     if not match["n2"]:
         return sense
-    return together(sense, _after(now, way * float(han_number(match["n2"])), match["unit2"]), now)
-
-
-def _after(now: datetime, amount: float, unit: str) -> Sense | None:
-    name = _UNITS.get(unit, "minute")  # 30分後
-    if name == "quarter":
-        return later(now, amount * 15, "minute")
-    return later(now, amount * 3, "month") if name == "quarter year" else later(now, amount, name)
+    more = later(now, way * float(han_number(match["n2"])), _UNITS[match["unit2"]])
+    return together(sense, more, now)
 
 
 def _part(match: re.Match[str], _: datetime) -> Sense | None:
@@ -238,10 +232,6 @@ def _workdays(match: re.Match[str], _: datetime) -> Sense | None:
     return Sense(repeat=Repeat("week", 1, (0, 1, 2, 3, 4)), weak=bool(match["alone"]))
 
 
-def _half_yearly(_: re.Match[str], __: datetime) -> Sense | None:
-    return Sense(repeat=Repeat("month", 6))
-
-
 def _every_month(match: re.Match[str], _: datetime) -> Sense | None:
     """每月5号, 每月底, 每月最后一天, 每月第一个周一, 每年12月5日."""
     if match["weekday"]:
@@ -276,7 +266,7 @@ _HOUR_UNTIL = rf"(?:[到至~-](?:{'|'.join(_PARTS)})?{_N}点半?)?"
 RULES = rules(
     (_EVERY_DAYS, _every_weekday),
     (rf"(?:{_WEEK}一[到至~-]{_WEEK}?五|工作日|平日)的?每[天日]|(?<![个\d])(?P<alone>工作日|平日)", _workdays),
-    ("每半年", _half_yearly),
+    ("每半年", lambda _match, _now: Sense(repeat=Repeat("month", 6))),
     ((rf"每(?:年的?(?P<month>{_N})月|个?月的?)(?:(?P<day>{_N})[号日]|(?P<place>[底末]|{_FIRST}|最后一天)"
      rf"|{_NTH})"), _every_month),
     (rf"每年的?(?P<month>{_N})月份?(?!份|[底末初]|[中下]旬|的?最后|的?第|\d)", _month_of_year),

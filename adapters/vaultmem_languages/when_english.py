@@ -27,18 +27,7 @@ from vaultmem_languages.when_words import (
 )
 
 _WORDS_TOO = {"mon", "wed", "sat", "sun"}  # of something else: she sat, the sun
-_NOT_DAYS = (
-    "dr. ",
-    "mr. ",
-    "ms. ",
-    "mrs. ",
-    "good ",
-    "black ",
-    "ash ",
-    "palm ",
-    "cyber ",
-    "easter ",
-)
+_NOT_DAYS = ("dr. ", "mr. ", "ms. ", "mrs. ", "good ", "black ", "ash ", "palm ", "cyber ", "easter ")  # fmt: skip
 _UNIT = "(?P<unit{}>minute|min|hour|hr|h|day|week|wk|fortnight|month|year|yr)s?(?![a-z0-9_])"
 _UNITS = {"min": "minute", "hr": "hour", "h": "hour", "wk": "week", "yr": "year"}
 
@@ -50,10 +39,11 @@ def _delta(match: re.Match[str], now: datetime) -> Sense | None:
         return None
     many = 0.5 if match["half"] else amount(match["n"])
     many += 0.5 if match["more"] or match["and_half"] else 0
-    sense = _after(now, way * many, match["unit1"])
+    sense = later(now, way * many, _UNITS.get(match["unit1"], match["unit1"]))
     if not match["n2"]:
         return sense
-    return together(sense, _after(now, way * amount(match["n2"]), match["unit2"]), now)
+    unit = _UNITS.get(match["unit2"], match["unit2"])
+    return together(sense, later(now, way * amount(match["n2"]), unit), now)
 
 
 def _hours_and_minutes(match: re.Match[str], now: datetime) -> Sense | None:
@@ -63,12 +53,6 @@ def _hours_and_minutes(match: re.Match[str], now: datetime) -> Sense | None:
     way = -1 if match["after"] == "ago" else 1
     minutes = int(match["hours"]) * 60 + int(match["minutes"] or match["apart"])
     return later(now, way * minutes, "minute")
-
-
-def _after(now: datetime, many: float, unit: str) -> Sense | None:
-    if unit == "fortnight":
-        return later(now, many * 2, "week")
-    return later(now, many, _UNITS.get(unit, unit))
 
 
 def _shift(match: re.Match[str], _: datetime) -> Sense | None:
@@ -139,15 +123,11 @@ def _period(match: re.Match[str], now: datetime) -> Sense | None:
         saturday = start and day_after(start, 5)
         day = saturday and (max(today, saturday) if not step else saturday)
         return Sense(day=day, relative=True) if day else None
-    later_then = unit == "week" and match["which"] == "this" and lead(match) == "later"
-    day = _rest_of_week(today) if later_then else _period_start(now, unit, step)
+    day = _period_start(now, unit, step)
+    if unit == "week" and match["which"] == "this" and lead(match) == "later":
+        day = day_after(today, (4 if today.weekday() < 4 else 6) - today.weekday())  # its Friday
     grain: Grain = "week" if unit == "week" else "month" if unit == "month" else "year"
     return Sense(day=day, grain=grain, relative=True) if day else None
-
-
-def _rest_of_week(today: date) -> date | None:
-    """Later this week: on its Friday, or at last on its Sunday."""
-    return day_after(today, (4 if today.weekday() < 4 else 6) - today.weekday())
 
 
 def _period_start(now: datetime, unit: str, step: int) -> date | None:

@@ -83,7 +83,8 @@ def days_in_figures(match: re.Match[str]) -> list[Sense]:
 
 def _month_day(match: re.Match[str], _: datetime) -> Sense | None:
     """Dec 5, December 5th, 2026, the 5th of December, the first of December, 5-7 Dec."""
-    if match.start("day") < match.start("month") and _is_counted(match):
+    is_counted = lead(match) in NUMBERED or match.string.startswith("'s", match.end())
+    if match.start("day") < match.start("month") and is_counted:
         return None  # chapter 12 of May's book
     of, number = month(match["month"]), ordinal(match["day"])
     if match["year"]:
@@ -94,10 +95,6 @@ def _month_day(match: re.Match[str], _: datetime) -> Sense | None:
     word_too = match["month"] in {"may", "march", "mar"}  # you may 5 times, march 3 miles
     proper = word_too and not match["sure"] and lead(match) not in DEADLINES
     return Sense(month=of, number=number, proper=proper)
-
-
-def _is_counted(match: re.Match[str]) -> bool:
-    return lead(match) in NUMBERED or match.string.startswith("'s", match.end())
 
 
 def _number(match: re.Match[str], _: datetime) -> Sense | None:

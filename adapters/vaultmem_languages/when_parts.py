@@ -99,8 +99,15 @@ def shift_date(day: date, amount: float, unit: str) -> date | None:
     return whole and day_after(whole, int((months - int(months)) * 30))
 
 
+_LARGE = {
+    "fortnight": (2, "week"), "quarter hour": (15, "minute"), "quarter year": (3, "month"),
+}  # fmt: skip
+
+
 def later(now: datetime, amount: float, unit: str) -> Sense | None:
     """That long after now: hours and minutes are exact, days are all-day."""
+    many, unit = _LARGE.get(unit, (1, unit))
+    amount *= many
     if unit in {"minute", "hour"} or (unit == "day" and amount != int(amount)):
         minutes = amount * {"minute": 1, "hour": 60, "day": 24 * 60}[unit]
         return _exact(now, timedelta(minutes=minutes))
@@ -129,29 +136,21 @@ def monday(day: date, weeks: int = 0) -> date | None:
 
 def nth_weekday(first: date, weekday: int, nth: int) -> date | None:
     """The nth such weekday of the month that starts with this day."""
-    days = monthrange(first.year, first.month)[1]
-    fitting = [
-        first.replace(day=n) for n in range(1, days + 1) if (first.weekday() + n - 1) % 7 == weekday
-    ]
-    if nth == LAST:
-        return fitting[-1]
-    return fitting[nth - 1] if nth <= len(fitting) else None
+    length = monthrange(first.year, first.month)[1]
+    days = range((weekday - first.weekday()) % 7 + 1, length + 1, 7)
+    if nth > len(days):
+        return None
+    return first.replace(day=days[-1] if nth == LAST else days[nth - 1])
 
 
 def day_of(sense: Sense, today: date) -> date | None:
     """The day that is meant: a date without a year is the next one, a bare weekday the next after today."""
-    day = _unshift(sense, today)
+    day = sense.day
+    if not day and sense.number is not None:
+        day = _next_number(sense.month, sense.number, today)
+    elif not day and sense.weekday is not None:
+        day = day_after(today, (sense.weekday - today.weekday() - 1) % 7 + 1)
     return day_after(day, sense.shift) if day and sense.shift else day
-
-
-def _unshift(sense: Sense, today: date) -> date | None:
-    if sense.day:
-        return sense.day
-    if sense.number is not None:
-        return _next_number(sense.month, sense.number, today)
-    if sense.weekday is not None:
-        return day_after(today, (sense.weekday - today.weekday() - 1) % 7 + 1)
-    return None
 
 
 def _next_number(month: int | None, number: int, today: date) -> date | None:
@@ -191,7 +190,7 @@ def merge(first: Sense, second: Sense) -> Sense | None:
 
 def _dates(first: Sense, second: Sense) -> Sense | None:
     if first.repeat or second.repeat:
-        return _rule_of(first, second)
+        return _merge_repeats(first, second) if first.repeat else _merge_repeats(second, first)
     if not (first.dated and second.dated):
         return first if first.dated else second
     for one, other in ((first, second), (second, first)):
@@ -222,8 +221,8 @@ def _within(period: Sense, other: Sense) -> Sense | None:
 
 
 def _merge_repeats(rule: Sense, other: Sense) -> Sense | None:
-    if not other.dated:
-        return rule
+    if other.repeat or not other.dated:
+        return _one_rule(rule, other) if other.repeat else rule
     if rule.dated or not rule.repeat or rule.repeat.weekdays:
         return None
     if rule.repeat.unit == "week" and other.weekday is not None:
@@ -234,12 +233,6 @@ def _merge_repeats(rule: Sense, other: Sense) -> Sense | None:
     if rule.repeat.unit == ("year" if other.month else "month") and other.number:
         return Sense(repeat=rule.repeat, month=other.month, number=other.number)
     return None
-
-
-def _rule_of(first: Sense, second: Sense) -> Sense | None:
-    if first.repeat and second.repeat:
-        return _one_rule(first, second)
-    return _merge_repeats(first, second) if first.repeat else _merge_repeats(second, first)
 
 
 def _one_rule(first: Sense, second: Sense) -> Sense | None:

@@ -29,13 +29,6 @@ _PHRASE = lazy(
 )
 
 
-def as_chinese(text: str) -> str:
-    """The text, folded already, with Japanese words of time in the Chinese ones of the same length."""
-    if text.isascii() or _JAPANESE.isdisjoint(text):
-        return text
-    return _PHRASE.sub(_word, text)
-
-
 def _word(match: re.Match[str]) -> str:
     if match["days"]:
         return "".join(_DAYS.get(each, "、") for each in match["days"])
@@ -136,16 +129,15 @@ def time_words() -> TimeWords:
 
 _TRADITIONAL = "後週點禮兩個鐘號這時過開間內節聖誕國慶勞動兒記繳還給買會來應須該請約"
 _SIMPLIFIED = "后周点礼两个钟号这时过开间内节圣诞国庆劳动儿记缴还给买会来应须该请约"
-_FOLD: dict[int, str | int | None] = {
+_TABLE: dict[int, str | int | None] = {
     **{0xFF01 + step: 0x21 + step for step in range(94)},
     **dict(zip(map(ord, _TRADITIONAL), _SIMPLIFIED, strict=True)),
     **dict.fromkeys(map(ord, "\u00a0\u2007\u2009\u202f\u3000\t"), " "),
     **dict.fromkeys(map(ord, "\u2018\u2019\u02bc"), "'"),
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\uff0d\uff5e\u301c"), "-"),
+    **{ord("A") + step: ord("a") + step for step in range(26)},
+    **{0xFF21 + step: ord("a") + step for step in range(26)},  # wide A to Z
 }
-_LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
-_LOWER |= {0xFF21 + step: chr(0x61 + step) for step in range(26)}
-_TABLE: dict[int, str | int | None] = {**_FOLD, **_LOWER}
 
 _UNITS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
@@ -184,8 +176,11 @@ _LEAD = lazy(r"([a-z]+|@)[ ]{0,2}(?:the )?$")
 
 
 def normalize(text: str) -> str:
-    """The same text, character for character: half width, lower case, simplified Chinese."""
-    return as_chinese(text.translate(_TABLE))
+    """The same text, character for character: half width, lower case, simplified Chinese, and Japanese words of time in
+    the Chinese ones of the same length."""
+    text = text.translate(_TABLE)
+    is_chinese = text.isascii() or _JAPANESE.isdisjoint(text)
+    return text if is_chinese else _PHRASE.sub(_word, text)
 
 
 def han_number(text: str | None) -> int:
