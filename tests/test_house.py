@@ -35,7 +35,6 @@ IMPORT_NAMES = {
     "httpx-sse": "httpx_sse",
     "json-repair": "json_repair",
     "markdown-it-py": "markdown_it",
-    "python-dateutil": "dateutil",
     "python-frontmatter": "frontmatter",
     "pyyaml": "yaml",
 }

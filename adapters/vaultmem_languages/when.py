@@ -271,7 +271,7 @@ def _first(sense: Sense, now: datetime) -> tuple[datetime, str] | None:
 
 
 def _first_day(sense: Sense, now: datetime) -> date | None:
-    from vaultmem.text.recurrence import next_day  # only who has a rule needs dateutil
+    from vaultmem.text.recurrence import next_day  # only who has a rule needs it
 
     repeat, today = sense.repeat, now.date()
     fitting = rule_text(sense._replace(until=None, times=0), 1)

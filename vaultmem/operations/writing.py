@@ -216,7 +216,7 @@ def _reminds_alike(memory: Memory, times: Properties) -> bool:
 
 
 def _leads(repeat: str, earlier: str, later: str) -> bool:
-    from vaultmem.text import recurrence  # only who has a rule needs dateutil
+    from vaultmem.text import recurrence  # only who has a rule needs it
 
     rule = recurrence.read_rule(repeat)
     try:

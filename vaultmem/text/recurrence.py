@@ -8,39 +8,39 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from datetime import MAXYEAR, date, datetime, time, timedelta
+from datetime import date
 
-from dateutil.rrule import DAILY, FR, MO, MONTHLY, SA, SU, TH, TU, WE, WEEKLY, YEARLY, rrule
-from dateutil.rrule import weekday as Weekday  # noqa: N812 - it is a class
-
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import NamedTuple
 from vaultmem.text.times import MONTHS, WEEKDAYS, day_after, month_after
 from vaultmem.text.values import lazy
 
-if TYPE_CHECKING:
-    from typing import Literal
-
-    Unit = Literal[0, 1, 2, 3]  # a frequency of dateutil.rrule
-
+YEARLY, MONTHLY, WEEKLY, DAILY = range(
+    4
+)  # units; as in dateutil.rrule, by which a test checks all this
 _TOKEN = lazy(
     r"\s*(?:(?P<day>\d{4}-\d\d-\d\d)|(?P<ordinal>\d{1,3})(?:st|nd|rd|th|\.)|(?P<number>\d{1,4})|(?P<word>[a-z]+)|(?P<comma>,))",
 )
-_UNITS: dict[str, Unit] = {"day": DAILY, "week": WEEKLY, "month": MONTHLY, "year": YEARLY}
-_DAYS = {"mon": MO, "tue": TU, "wed": WE, "thu": TH, "fri": FR, "sat": SA, "sun": SU}
+_UNITS = {"day": DAILY, "week": WEEKLY, "month": MONTHLY, "year": YEARLY}
 _ORDINALS = {"first": 1, "second": 2, "third": 3}
 _NUMBERS = {"one": 1, "two": 2, "three": 3, "other": 2}
-_WORKDAYS = [MO, TU, WE, TH, FR]
-_YEARS_AHEAD = 40  # 29 February falls on each weekday once in 28 years
-_FURTHEST = 366 * (_YEARS_AHEAD + 5)  # days
+_FURTHEST = 366 * 100  # days; 29 February falls on each weekday once in 28 years
 _SHORTEST_MONTH = 28
-_ONE_DAY = timedelta(days=1)
-_LAST_DAY = date.max - _ONE_DAY
+
+
+class Weekday(NamedTuple):
+    """A day of the week, from Monday (0) on; with `n`, only the n-th of a month or year, from the end when negative."""
+
+    weekday: int
+    n: int | None = None
+
+
+_WORKDAYS = [Weekday(number) for number in range(5)]
 
 
 class Rule(NamedTuple):
     """One rule; without days and months it is a plain step of `interval` units."""
 
-    unit: Unit
+    unit: int
     interval: int = 1
     weekdays: tuple[Weekday, ...] = ()
     month_days: tuple[int, ...] = ()  # from the end when negative
@@ -49,6 +49,11 @@ class Rule(NamedTuple):
     times: int | None = None  # that it comes round at all, its first day counted
     until: date | None = None  # the last day on which it may
     since: date | None = None  # its first day, where it goes on from a later one
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a plain step."""
+        return not (self.weekdays or self.month_days or self.months)
 
 
 def next_day(text: str, day: date, done_on: date) -> date | None:
@@ -62,8 +67,10 @@ def next_day(text: str, day: date, done_on: date) -> date | None:
     if rule is None or rule.times == 1:
         return None
     start = done_on if rule.when_done else day
-    plain = not (rule.weekdays or rule.month_days or rule.months)
-    return _until(rule, _step(rule, start) if plain else _next_match(rule, start))
+    following = (
+        _step(rule, start) if rule.is_plain else _nearest(rule, start, day_after(start, 1), 1)
+    )
+    return following if following and (rule.until is None or following <= rule.until) else None
 
 
 def is_over(text: str, day: date, done_on: date) -> bool:
@@ -84,11 +91,10 @@ def around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None
         return max(last or start, start), following
     if rule.times is not None or rule.until is not None:
         return _ended_around(rule, start, day)
-    if not (rule.weekdays or rule.month_days or rule.months):
+    if rule.is_plain:
         return _steps_around(rule, start, day)
     last = _nearest(rule, start, day, -1)
-    following = _nearest(rule, start, min(day, _LAST_DAY) + _ONE_DAY, 1)
-    return last or start, following
+    return last or start, _nearest(rule, start, day_after(day, 1), 1)
 
 
 def resumed(text: str, start: date) -> str:
@@ -97,8 +103,7 @@ def resumed(text: str, start: date) -> str:
     rule = read_rule(text)
     if rule is None or rule.since is not None:
         return text
-    plain = not (rule.weekdays or rule.month_days or rule.months)
-    shortens = plain and rule.unit in {MONTHLY, YEARLY} and start.day > _SHORTEST_MONTH
+    shortens = rule.is_plain and rule.unit in {MONTHLY, YEARLY} and start.day > _SHORTEST_MONTH
     if rule.times is None and not shortens:
         return text
     return re.sub(r"(?i)(?= (?:for|until) |\Z)", f" from {start.isoformat()}", text, count=1)
@@ -116,7 +121,7 @@ def _ended_around(rule: Rule, start: date, day: date) -> tuple[date | None, date
 
 def _last_of(rule: Rule, start: date, times: int, today: date) -> date:
     """The day on which what repeats from `start` on comes for the last time; the end of time where that is to come."""
-    if not (rule.weekdays or rule.month_days or rule.months):
+    if rule.is_plain:
         return _steps(rule, start, times - 1) or date.max
     left = times - 1  # the start is one
     for number in range(start.toordinal(), today.toordinal() + 1):
@@ -125,10 +130,6 @@ def _last_of(rule: Rule, start: date, times: int, today: date) -> date:
         if not left:
             return day
     return date.max
-
-
-def _until(rule: Rule, day: date | None) -> date | None:
-    return day if day and (rule.until is None or day <= rule.until) else None
 
 
 def read_rule(text: str) -> Rule | None:
@@ -225,7 +226,7 @@ class _Reader:
         self.at += 1
         return number
 
-    def _unit(self) -> Unit | None:
+    def _unit(self) -> int | None:
         word = self._next().removesuffix("s")
         if word == "weekday":
             self.at += 1
@@ -251,9 +252,9 @@ class _Reader:
     def _what(self) -> bool:
         nth = self._nth()
         word = self._next()
-        if weekday := _weekday(word):
+        if (weekday := _weekday(word)) is not None:
             self.at += 1
-            self.weekdays.append(weekday(nth) if nth else weekday)
+            self.weekdays.append(Weekday(weekday, nth or None))
         elif nth:
             self._accept("day", "days")
             self.month_days.append(nth)
@@ -279,10 +280,10 @@ class _Reader:
         return -number if self._accept("last") else number
 
 
-def _weekday(word: str) -> Weekday | None:
+def _weekday(word: str) -> int | None:
     singular = word.removesuffix("s") if len(word) > 5 else word
-    names = (name.lower() for name in WEEKDAYS if name.lower().startswith(singular))
-    return next((_DAYS[name[:3]] for name in names if len(word) > 1), None)
+    numbers = (at for at, name in enumerate(WEEKDAYS) if name.lower().startswith(singular))
+    return next((number for number in numbers if len(word) > 1), None)
 
 
 def _month(word: str) -> int:
@@ -299,25 +300,6 @@ def _day(words: list[str]) -> date | None:
         return date.fromisoformat(words[0]) if len(words) == 1 else None
     except ValueError:
         return None
-
-
-def _next_match(rule: Rule, start: date) -> date | None:
-    nth = any(day.n for day in rule.weekdays)
-    if nth and rule.unit not in {MONTHLY, YEARLY}:
-        return None
-    begin = datetime.combine(start, time())
-    last = min(MAXYEAR, start.year + _YEARS_AHEAD + rule.interval)
-    matches = rrule(
-        rule.unit,
-        dtstart=begin,
-        interval=rule.interval,
-        byweekday=rule.weekdays or None,
-        bymonthday=rule.month_days or None,
-        bymonth=rule.months or None,
-        until=datetime(last, 12, 31),  # noqa: DTZ001 - days, not moments
-    )
-    result = matches.after(begin)
-    return result.date() if result else None
 
 
 def _step(rule: Rule, start: date) -> date | None:
@@ -344,9 +326,10 @@ def _steps(rule: Rule, start: date, count: int) -> date | None:
     return _step(rule._replace(interval=rule.interval * count), start) if count else start
 
 
-def _nearest(rule: Rule, start: date, day: date, way: int) -> date | None:
-    """The nearest day after the start that fits, from `day` on or back. Day by day: dateutil counts from the start,
-    and where nothing fits, to the year 9999."""
+def _nearest(rule: Rule, start: date, day: date | None, way: int) -> date | None:
+    """The nearest day after the start that fits, from `day` on or back, looked for day by day."""
+    if day is None:
+        return None
     first, last = start.toordinal(), date.max.toordinal()
     number = day.toordinal()
     stop = max(first, number - _FURTHEST) if way < 0 else min(last, number + _FURTHEST) + 1
@@ -387,7 +370,7 @@ def _is_weekday(rule: Rule, wanted: Weekday, day: date, length: int) -> bool:
     return wanted.n in ((at - 1) // 7 + 1, -((last - at) // 7 + 1))
 
 
-def _units_between(unit: Unit, start: date, day: date) -> int:
+def _units_between(unit: int, start: date, day: date) -> int:
     if unit == DAILY:
         return (day - start).days
     if unit == WEEKLY:
