@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from _thread import get_ident
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,7 +93,7 @@ def test_one_writer(state: State) -> None:
         pass
 
 
-@pytest.mark.parametrize("name", ["lock", f"manifest.json.{os.getpid()}.tmp"])
+@pytest.mark.parametrize("name", ["lock", f"manifest.json.{os.getpid()}-{get_ident()}.tmp"])
 def test_a_link_in_the_state_folder_leads_to_no_note(vault: Path, name: str) -> None:
     note = vault / "Note.md"
     note.write_text("Mine.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from _thread import get_ident
 
 from vaultmem.errors import StateError, VaultNotFoundError
 
@@ -132,13 +133,13 @@ def keep_private(file: str) -> str:
     return file
 
 
-def replace_private(path: str, text: str, *, sync: bool = False) -> None:
+def replace_private(path: str, content: str | bytes, *, sync: bool = False) -> None:
     """Replace a file that only its owner can read, whole or not at all; with `sync` for good. Raises OSError."""
-    fresh = f"{path}.{os.getpid()}.tmp"
+    fresh = f"{path}.{os.getpid()}-{get_ident()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with open(os.open(fresh, flags, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(os.open(fresh, flags, 0o600), "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
             file.flush()
             if sync:
                 os.fsync(file.fileno())
@@ -153,6 +154,14 @@ def replace_private(path: str, text: str, *, sync: bool = False) -> None:
         if os.path.lexists(fresh):
             os.unlink(fresh)
         raise
+
+
+def sha256_of(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 of a file, in hex. Raises OSError."""
+    import hashlib  # it loads OpenSSL
+
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 VAULT_MARKS = (".obsidian", "logseq/config.edn", ".vaultmem")

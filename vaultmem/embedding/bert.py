@@ -6,8 +6,7 @@ table of words stays in its file, from which the rows of a text are read.
 
 from __future__ import annotations
 
-import os
-import tempfile
+import contextlib
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from vaultmem.embedding.onnx_file import GraphWriter
 from vaultmem.light import NamedTuple, Protocol, cast
-from vaultmem.paths import keep_private
+from vaultmem.paths import replace_private
 
 Floats = NDArray[np.float32]
 BYTES, EXACT = "int8.onnx", "exact.onnx"  # the two forms; a prepared folder has one of them
@@ -192,7 +191,8 @@ def open_graph(folder: Path, model: Bert, tokenizer: Tokenizes, opener: Opener) 
     forms = {BYTES: graph(model), EXACT: graph(model, exact=True)}
     sessions = {name: opener(data) for name, data in forms.items()}
     chosen = BYTES if _is_better(model, tokenizer, sessions) else EXACT
-    _keep(folder / chosen, forms[chosen])
+    with contextlib.suppress(OSError):  # where there is no room, it is made again the next time
+        replace_private(str(folder / chosen), forms[chosen], sync=True)
     return sessions[chosen]
 
 
@@ -213,21 +213,3 @@ def _seconds(running: RunningBert) -> float:
     begun = time.thread_time()
     running.passages([*_SAMPLES])
     return time.thread_time() - begun
-
-
-def _keep(path: Path, data: bytes) -> None:
-    """On the disk, whole or not at all; where there is no room, it is made again the next time."""
-    try:
-        fresh = tempfile.mkdtemp(prefix=".graph-", dir=path.parent)
-    except OSError:
-        return
-    try:
-        with open(keep_private(f"{fresh}/{path.name}"), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(f"{fresh}/{path.name}", path)
-    except OSError:
-        Path(fresh, path.name).unlink(missing_ok=True)
-    finally:
-        Path(fresh).rmdir()

@@ -18,6 +18,7 @@ from vaultmem.text.values import encodable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
+    from types import ModuleType
 
     import numpy as np
     from fastembed import TextEmbedding
@@ -143,11 +144,10 @@ class Embedder(TextEmbedder):
             return self._counter
 
     def _running(self) -> _Running:
-        if self.model.name in OWN:
-            self._tokenizer()  # the same one counts
+        tokenizer = self._tokenizer() if _own(self.model) else None  # the one that counts
         with self._loading:
             if self._loaded is None:
-                self._loaded = _load(self.model, self._threads, self._counter)
+                self._loaded = _load(self.model, self._threads, tokenizer)
                 machine.give_back()
             return self._loaded
 
@@ -212,12 +212,19 @@ def quiet_fastembed() -> type[TextEmbedding]:
     return TextEmbedding
 
 
-def _load_tokenizer(model: Model) -> Tokenizes:
-    from tokenizers import Tokenizer
+def _own(model: Model) -> ModuleType | None:
+    """What runs it, if it is one of ours; whoever names it to fastembed gets other weights."""
+    own = OWN.get(model.name)
+    return own if own and model.sha256 == own.SHA256 else None
 
+
+def _load_tokenizer(model: Model) -> Tokenizes:
     with _loading(model):
-        if model.name == multilingual.NAME:
-            return multilingual.tokenizer(Path(model.folder))
+        if own := _own(model):
+            made: Tokenizes = own.tokenizer(Path(model.folder) / model.weights)
+            return made
+        from tokenizers import Tokenizer
+
         tokenizer = Tokenizer.from_file(str(Path(model.folder) / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -226,14 +233,14 @@ def _load_tokenizer(model: Model) -> Tokenizes:
 
 def _load(model: Model, threads: int, tokenizer: Tokenizes | None) -> _Running:
     with _loading(model):
-        if tokenizer is None or model.name not in OWN:
+        own = _own(model)
+        if tokenizer is None or own is None:
             return _ByFastembed(_open(model, threads))
         from vaultmem.embedding.bert import RunningBert, open_graph
 
         folder = Path(model.folder)
-        numbers = OWN[model.name].read(folder / model.weights)
+        numbers = own.read(folder / model.weights)
         session = open_graph(folder, numbers, tokenizer, lambda file: _session(file, threads))
-        own = OWN[model.name]
         return RunningBert(numbers, tokenizer, session, own.MAX_TOKENS, own.PREFIXES)
 
 

