@@ -17,8 +17,9 @@ import tantivy
 from vaultmem.config import Config
 from vaultmem.index import ORD_BITS
 from vaultmem.index.catalog import Catalog
+from vaultmem.index.compare import Report
 from vaultmem.index.state import State
-from vaultmem.index.sync import Report, sync
+from vaultmem.index.sync import sync
 from vaultmem.search.keyword_search import KeywordSearcher, Question
 from vaultmem.search.query import parse
 

@@ -29,9 +29,9 @@ from vector_samples import (
 if sys.version_info >= (3, 13):  # it has no wheel there
     pytest.importorskip("hnswlib")
 from vaultmem.vectors import exact, hnsw
-from vaultmem.vectors.exact import nearest
+from vaultmem.vectors.exact import ExactIndex, nearest
 from vaultmem.vectors.hnsw import HnswIndex
-from vaultmem.vectors.vectors import ExactIndex, VectorStore, hnsw_missing, open_index
+from vaultmem.vectors.vectors import VectorStore, hnsw_missing, open_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -34,7 +34,8 @@ from vector_samples import (
 from tests.cli_run import started
 from tests.laws import examples
 from vaultmem.errors import StateError
-from vaultmem.vectors.vectors import ExactIndex, VectorStore
+from vaultmem.vectors.exact import ExactIndex
+from vaultmem.vectors.vectors import VectorStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

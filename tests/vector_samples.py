@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from vaultmem.notes.blocks import text_hash
-from vaultmem.vectors.vectors import ExactIndex, VectorStore
+from vaultmem.vectors.exact import ExactIndex
+from vaultmem.vectors.vectors import VectorStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,8 +24,9 @@ from vaultmem.api import Embedded, Vault
 from vaultmem.api.rpc import UNKNOWN_METHOD, Request, RequestError, only_reads
 from vaultmem.config import Config
 from vaultmem.errors import ConfigError, VaultmemError
+from vaultmem.index.compare import Report
 from vaultmem.index.state import State
-from vaultmem.index.sync import Report, rules_of
+from vaultmem.index.sync import rules_of
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.progress import Progress
 from vaultmem.text import times

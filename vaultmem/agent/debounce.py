@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 
 from vaultmem.errors import VaultGoneError, VaultmemError
-from vaultmem.index import sync
 from vaultmem.index.compare import (
     Diff,
     Place,
+    Report,
     check_vanished,
     find_moved,
     missing,
@@ -256,12 +256,12 @@ class Stopped(BaseException):
 class Order(NamedTuple):
     """A look at the whole vault that somebody waits for."""
 
-    done: Future[sync.Report]
+    done: Future[Report]
     progress: Progress
     rebuild: bool
     confirmed: bool
 
-    def obey(self, work: Callable[[], sync.Report]) -> None:
+    def obey(self, work: Callable[[], Report]) -> None:
         """Do it, unless nobody waits any more."""
         if not self.done.set_running_or_notify_cancel():
             return

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vaultmem.agent.agent import Agent
-    from vaultmem.index.sync import Report
+    from vaultmem.index.compare import Report
     from vaultmem.search.related import Related, Why
     from vaultmem.search.semantic import Meaning
     from vaultmem.service.health import AgentStatus

@@ -21,7 +21,7 @@ from vaultmem.config import Config
 from vaultmem.errors import DamagedError, VaultGoneError, VaultmemError
 from vaultmem.index import sync
 from vaultmem.index.catalog import spoken
-from vaultmem.index.compare import Diff, Place, Work, without
+from vaultmem.index.compare import Diff, Place, Report, Work, without
 from vaultmem.index.indexer import Indexer
 from vaultmem.index.state import State
 from vaultmem.progress import Progress
@@ -102,7 +102,7 @@ class Reconciler(threading.Thread):
             self._full_due = due if self._full_due is None else min(self._full_due, due)
             self._something.notify()
 
-    def order(self, progress: Progress, *, rebuild: bool, confirmed: bool) -> Future[sync.Report]:
+    def order(self, progress: Progress, *, rebuild: bool, confirmed: bool) -> Future[Report]:
         """Compare the whole vault now, or read all of it again; the report comes when it is done."""
         order = Order(Future(), progress, rebuild, confirmed)
         with self._something:
@@ -220,7 +220,7 @@ class Reconciler(threading.Thread):
             while self._orders:
                 self._orders.pop().refuse()
 
-    def _whole(self, work: Work) -> sync.Report:
+    def _whole(self, work: Work) -> Report:
         """Compare everything, by the rules of now."""
         started = time.monotonic()
         self.stage.stage("comparing", 0)
@@ -238,7 +238,7 @@ class Reconciler(threading.Thread):
             log.info("%s", sync.describe_report(report))
         return report
 
-    def _rebuild(self, work: Work) -> sync.Report:
+    def _rebuild(self, work: Work) -> Report:
         started = time.monotonic()
         self._guard.begin()
         self._close()

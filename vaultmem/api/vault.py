@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from vaultmem.adapter import Note
-    from vaultmem.index.sync import Report
+    from vaultmem.index.compare import Report
     from vaultmem.progress import Progress
     from vaultmem.search.related import Mention, Related, Why
     from vaultmem.search.search import Searcher
@@ -173,7 +173,8 @@ class Vault(MemoryVault):
 
         Raises VaultGoneError when most notes have vanished, unless `confirm_removals`.
         """
-        from vaultmem.index.sync import Report, sync
+        from vaultmem.index.compare import Report
+        from vaultmem.index.sync import sync
 
         self.close()
         how = {"rebuild": rebuild, "confirm_removals": confirm_removals}

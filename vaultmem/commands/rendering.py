@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vaultmem.api import Embedded, Vault
-    from vaultmem.index.sync import Report
+    from vaultmem.index.compare import Report
     from vaultmem.memories.reports import ChangeReport, PlanReport
 
     Answer = dict[str, Any]

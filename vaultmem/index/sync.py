@@ -22,19 +22,6 @@ from vaultmem.text.values import OnError
 from vaultmem.vault import files, identity
 from vaultmem.vault.walk import walk
 
-__all__ = [
-    "Report",
-    "changes",
-    "describe_report",
-    "first_or_next",
-    "open_indexer",
-    "put_in_force",
-    "rebuilt",
-    "rules_of",
-    "sync",
-    "tidy_keyword",
-]  # fmt: skip
-
 
 def sync(folder: str, config: Config, *, rebuild: bool = False, confirm_removals: bool = False,
          progress: Progress | None = None) -> Report:  # fmt: skip

@@ -10,9 +10,7 @@ from vaultmem.index.catalog import Catalog
 from vaultmem.memories.access import is_private, scope_of
 from vaultmem.notes.blocks import embedded_text, text_hash
 from vaultmem.notes.dialects import Rulebook, read_note
-from vaultmem.vectors.shared_index import Fact, Health, Place
-
-__all__ = ["Health", "places", "text_at"]
+from vaultmem.vectors.shared_index import Fact, Place
 
 # Properties of memories that a filter or a confidence needs.
 _FACTS = (

@@ -26,10 +26,11 @@ from vaultmem.search.model_vectors import ModelVectors, Vectors, similarities
 from vaultmem.search.search import Searcher
 from vaultmem.text import scripts
 from vaultmem.vault import files, identity
+from vaultmem.vectors.shared_index import Health
 
 if TYPE_CHECKING:
     from vaultmem.search.seats import Seats
-    from vaultmem.vectors.shared_index import Health, Place, SharedIndex
+    from vaultmem.vectors.shared_index import Place, SharedIndex
 
 BLOCKS_AT_ONCE = 512  # read, embed and store so many, then the next
 BLOCKS_ASIDE = 128  # the same where somebody may wait for the newest of them
@@ -156,7 +157,7 @@ class Meaning(ModelVectors):
     def health(self) -> Health | None:
         """How the shared index is; None where there is none."""
         if self._shared_problem:
-            return publish.Health(self._shared_problem, 0)
+            return Health(self._shared_problem, 0)
         return self._shared.health() if self._shared else None
 
     def publish(self, catalog: Catalog, notes: Collection[int] | None = None) -> bool:
@@ -166,7 +167,7 @@ class Meaning(ModelVectors):
             return True
         some = notes if notes and len(self.store) > self.threshold else None
         self._shared.publish(publish.places(catalog, some), whole=some is None)
-        return self._shared.health() == publish.Health(None, 0)
+        return self._shared.health() == Health(None, 0)
 
     def is_loaded(self) -> bool:
         """Whether all models that have something to answer are in memory."""

@@ -3,11 +3,7 @@ the names of our folders, plural forms."""
 
 from __future__ import annotations
 
-__all__ = [
-    "ARCHIVE", "CATEGORIES", "DAYS", "EDITOR_LINE", "ENTRIES", "EVERYBODY", "GENERATED", "INBOX", "MEMORIES",
-    "REMINDERS", "RESULTS", "SYNC", "TOKENS", "TYPE_CHECKING", "OnError", "file_text", "in_turns", "lazy", "plural",
-    "table", "value",
-]  # fmt: skip
+__all__ = ["value"]
 
 TYPE_CHECKING = False
 

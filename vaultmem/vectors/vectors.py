@@ -120,8 +120,6 @@ class Rows:
             self._db.execute(f"PRAGMA user_version = {wanted}")
 
 
-__all__ = ["ExactIndex", "VectorIndex", "VectorStore", "hnsw_missing", "open_index"]
-
 HNSW_THRESHOLD = 50_000  # below it exact search takes a few milliseconds
 COPIED_AT_ONCE = 16_384  # rows
 T = TypeVar("T")
