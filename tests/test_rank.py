@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vaultmem.commands import search_views
-from vaultmem.index import ASKS
+from vaultmem.index import ASKS, ORD_BITS
 from vaultmem.search import rank
 
 cosines = st.floats(-1, 1, allow_nan=False)
@@ -29,10 +29,16 @@ def test_a_speakers_name_still_counts_where_it_is_only_said(as_label: int, in_bo
     assert rank.spoken_weight(as_label + 1, in_body) <= weight
 
 
-BITS = 2  # a note has up to four blocks here
+def number(block: int) -> int:
+    """Of a block where each note has up to four."""
+    return block >> 2 << ORD_BITS | block & 3
+
+
 closeness = st.builds(rank.Closeness, block=cosines, joined=cosines, whole=cosines)
-scored = st.dictionaries(st.integers(0, 20), points)
-close = st.dictionaries(st.integers(0, 20), closeness)
+blocks = st.integers(0, 20).map(number)
+scored, close = st.dictionaries(blocks, points), st.dictionaries(blocks, closeness)
+notes = st.integers(0, 20).map(lambda note: note << ORD_BITS)  # of one block each
+scored_notes, close_notes = st.dictionaries(notes, points), st.dictionaries(notes, closeness)
 
 
 @given(keyword=scored, meaning=close, copies=st.sets(st.integers(0, 5)), words=st.floats(0.1, 1))
@@ -43,7 +49,7 @@ def test_parts_add_up_and_the_best_is_first(
     words: float,
 ) -> None:
     facts = rank.Facts(copies, words=words if meaning else 1.0)
-    ranking = rank.Ranking(keyword, meaning, BITS, facts)
+    ranking = rank.Ranking(keyword, meaning, facts)
     hits = [ranking.ranked(block) for _, block in ranking.scored]
     assert {hit.block for hit in hits} == keyword.keys() | meaning.keys()
     for hit, (lost, _) in zip(hits, ranking.scored, strict=True):
@@ -51,14 +57,14 @@ def test_parts_add_up_and_the_best_is_first(
         assert hit.score == pytest.approx(sum(hit.parts.values()))
     assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.block))
     reversed_ones = dict(reversed(keyword.items())), dict(reversed(meaning.items()))
-    assert rank.Ranking(*reversed_ones, BITS, facts).scored == ranking.scored
+    assert rank.Ranking(*reversed_ones, facts).scored == ranking.scored
 
 
 @given(keyword=scored, meaning=close, copies=st.sets(st.integers(0, 5)))
 def test_the_share_of_the_note_counts_once_and_a_copy_half(
     keyword: dict[int, float], meaning: dict[int, rank.Closeness], copies: set[int]
 ) -> None:
-    ranking = rank.Ranking(keyword, meaning, BITS, rank.Facts(copies))
+    ranking = rank.Ranking(keyword, meaning, rank.Facts(copies))
     own = {}
     for block in keyword.keys() | meaning.keys():
         own[block] = keyword.get(block, 0.0)
@@ -67,19 +73,24 @@ def test_the_share_of_the_note_counts_once_and_a_copy_half(
             own[block] += rank.WHOLE_WEIGHT * near.whole
         own[block] += rank.estimates(keyword, meaning).get(block, 0.0)
     for block, score in own.items():
-        beside = sorted((own[b] for b in own if b >> BITS == block >> BITS), reverse=True)
+        beside = sorted((own[b] for b in own if b >> ORD_BITS == block >> ORD_BITS), reverse=True)
         shares = zip(rank.NOTE_SHARE, beside, strict=False)
         share = rank.NOTE_WEIGHT * sum(part * max(points, 0) for part, points in shares)
         whole = score + share
-        expected = whole / 2 if block >> BITS in copies and whole > 0 else whole
+        expected = whole / 2 if block >> ORD_BITS in copies and whole > 0 else whole
         assert ranking.ranked(block).score == pytest.approx(expected, abs=1e-9)
 
 
-@example(keyword={0: 100.0, 4: 94.0, 5: 94.0, 6: 94.0}, meaning={}, sizes={}, limit=1)
+@example(
+    keyword={0: 100.0, number(4): 94.0, number(5): 94.0, number(6): 94.0},
+    meaning={},
+    sizes={},
+    limit=1,
+)
 @given(
     keyword=scored,
     meaning=close | st.just({}),
-    sizes=st.dictionaries(st.integers(0, 20), st.integers(0, 2 * ASKS - 1)),
+    sizes=st.dictionaries(blocks, st.integers(0, 2 * ASKS - 1)),
     limit=st.integers(1, 4),
 )
 def test_notes_that_cannot_be_among_the_first_are_left_out_of_the_order_alone(
@@ -89,19 +100,18 @@ def test_notes_that_cannot_be_among_the_first_are_left_out_of_the_order_alone(
     limit: int,
 ) -> None:
     whole, first = (
-        rank.Ranking(keyword, meaning, BITS, rank.Facts(sizes=sizes, limit=most))
-        for most in (0, limit)
+        rank.Ranking(keyword, meaning, rank.Facts(sizes=sizes, limit=most)) for most in (0, limit)
     )
-    best = rank.in_order(whole.scored, lambda _: {}, BITS, limit)
-    assert rank.in_order(first.scored, lambda _: {}, BITS, limit) == best
+    best = rank.in_order(whole.scored, lambda _: {}, limit)
+    assert rank.in_order(first.scored, lambda _: {}, limit) == best
     assert [*map(first.ranked, best)] == [*map(whole.ranked, best)]
 
 
-@given(keyword=scored, meaning=close)
+@given(keyword=scored_notes, meaning=close_notes)
 def test_what_is_not_embedded_yet_stands_above_what_fits_the_words_no_better(
     keyword: dict[int, float], meaning: dict[int, rank.Closeness]
 ) -> None:
-    ranking = rank.Ranking(keyword, meaning, 0)
+    ranking = rank.Ranking(keyword, meaning)
     for block in keyword.keys() - meaning.keys():
         no_better = [
             one for one in keyword.keys() & meaning.keys() if keyword[one] <= keyword[block]
@@ -116,7 +126,6 @@ def test_every_part_of_a_score_is_explained_in_words() -> None:
     ranking = rank.Ranking(
         {1: 4.0, 2: 3.0, 3: 5.0},
         {1: near, 2: near},
-        BITS,
         rank.Facts({0}, {1: 10, 2: ASKS}, around={1: 1.0}, words=0.7),
     )
     names = {name for block in (1, 2, 3) for name in ranking.ranked(block).parts}
@@ -127,13 +136,13 @@ def test_every_part_of_a_score_is_explained_in_words() -> None:
     assert names <= search_views._PARTS.keys()
 
 
-@given(keyword=scored, meaning=close, words=st.integers(0, 10))
+@given(keyword=scored_notes, meaning=close_notes, words=st.integers(0, 10))
 def test_what_says_more_stands_higher_and_a_short_question_lower(
     keyword: dict[int, float], meaning: dict[int, rank.Closeness], words: int
 ) -> None:
     for block in keyword.keys() | meaning.keys():
         scores = [
-            rank.Ranking(keyword, meaning, 0, rank.Facts(sizes={block: size})).ranked(block).score
+            rank.Ranking(keyword, meaning, rank.Facts(sizes={block: size})).ranked(block).score
             for size in (words + 1, words, words + ASKS)
         ]
         assert scores == sorted(scores, reverse=True)
@@ -146,7 +155,7 @@ def test_a_closer_block_never_scores_less(
 ) -> None:
     low, high = sorted((one, other))
     scores = [
-        rank.Ranking({block: words}, {block: rank.Closeness(cosine, 0.3, 0.3)}, BITS).scored[0][0]
+        rank.Ranking({block: words}, {block: rank.Closeness(cosine, 0.3, 0.3)}).scored[0][0]
         for cosine in (low, high)
     ]
     assert scores[0] >= scores[1]

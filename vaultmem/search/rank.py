@@ -11,7 +11,7 @@ import math
 from bisect import bisect
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from vaultmem.index import ASKS
+from vaultmem.index import ASKS, ORD_BITS
 from vaultmem.text.values import lazy, value
 
 # field of the keyword index -> weight of its BM25 score
@@ -163,7 +163,6 @@ Scored = tuple[float, int]  # minus the score, and the block: sorted, the best c
 def in_order(
     scored: Iterable[Scored],
     paths: Callable[[set[int]], dict[int, str]],
-    note_bits: int,
     limit: int,
 ) -> list[int]:
     """The blocks, best first; what is equally good by its path and place. Numbers of notes only tell in which order
@@ -174,7 +173,7 @@ def in_order(
     first = 0  # so many groups bring new notes; 0 while more of them do
     before, least = math.inf, 2 * 10**-DIGITS  # few are near enough to round them
     for lost, block in scored:
-        note = block >> note_bits
+        note = block >> ORD_BITS
         if first and note not in best:
             continue
         if lost - before >= least or round(lost, DIGITS) != round(before, DIGITS):
@@ -187,11 +186,11 @@ def in_order(
         best.add(note)
         before = lost
     tied = [group for group in groups[: first or None] if group[1:]]
-    known = paths({block >> note_bits for group in tied for block in group}) if tied else {}
+    known = paths({block >> ORD_BITS for group in tied for block in group}) if tied else {}
     for group in groups:
         group.sort()
     for group in tied:
-        group.sort(key=lambda block: known.get(block >> note_bits, ""))
+        group.sort(key=lambda block: known.get(block >> ORD_BITS, ""))
     return [block for group in groups for block in group]
 
 
@@ -222,18 +221,16 @@ class Ranking:
     first; ties by block number. Works on plain pairs: of hundreds of blocks only a few are in the answer and need
     their parts."""
 
-    def __init__(self, keyword: dict[int, float], meaning: dict[int, Closeness], note_bits: int,
-                 facts: Facts | None = None) -> None:  # fmt: skip
-        facts = facts or Facts()
-        self._sizes, self._seat, self._around = facts.sizes, facts.seat, facts.around
-        self._words = facts.words
-        self._keyword = keyword
-        self._meaning = meaning
-        self._bits = note_bits
-        self._copies = facts.copies
+    def __init__(
+        self,
+        keyword: Mapping[int, float],
+        meaning: Mapping[int, Closeness],
+        facts: Facts = Facts(),
+    ) -> None:
+        self._keyword, self._meaning, self._facts = keyword, meaning, facts
         self._estimates = estimates(keyword, meaning)
         if meaning or facts.around:
-            blocks = keyword.keys() | meaning.keys() | self._around.keys()
+            blocks = keyword.keys() | meaning.keys() | facts.around.keys()
             own = [(-self._own_score(block), block) for block in blocks]
         else:
             sizes = facts.sizes
@@ -241,21 +238,24 @@ class Ranking:
                    for block, score in keyword.items()]  # fmt: skip
         own.sort()
         if facts.limit and facts.seat is int and not facts.copies:
-            own = _within_reach(own, facts.limit, note_bits)
-        seats = [facts.seat(block) >> note_bits for _, block in own]
+            own = _within_reach(own, facts.limit)
+        seats = [facts.seat(block) >> ORD_BITS for _, block in own]
         totals = note_scores([(seat, -lost) for seat, (lost, _) in zip(seats, own, strict=True)])
         self._shares = shares = {note: NOTE_WEIGHT * total for note, total in totals.items()}
         self.scored: list[Scored] = [
             (lost - shares[seat], block) for seat, (lost, block) in zip(seats, own, strict=True)
         ]
         if facts.copies:
-            self.scored = [(self._lost(lost, block), block) for lost, block in self.scored]
+            self.scored = [
+                (lost * CONFLICT_WEIGHT if lost < 0 and self._is_copy(block) else lost, block)
+                for lost, block in self.scored
+            ]
         self.scored.sort()
 
     def ranked(self, block: int) -> Ranked:
         """A block with its score and what it is made of."""
         parts = self._own_parts(block)
-        share = self._shares[self._seat(block) >> self._bits]
+        share = self._shares[self._facts.seat(block) >> ORD_BITS]
         score = sum(parts.values()) + share
         parts["note"] = share
         if score > 0 and self._is_copy(block):
@@ -264,55 +264,53 @@ class Ranking:
         return Ranked(block, score, parts)
 
     def _is_copy(self, block: int) -> bool:
-        return block >> self._bits in self._copies
-
-    def _lost(self, lost: float, block: int) -> float:
-        return lost * CONFLICT_WEIGHT if lost < 0 and self._is_copy(block) else lost
+        return block >> ORD_BITS in self._facts.copies
 
     def _own_score(self, block: int) -> float:
         """The sum of the parts, without their names: it is asked for hundreds of blocks."""
-        score = self._keyword.get(block, 0.0) + self._around.get(block, 0.0)
-        score += (self._words - 1) * score
+        facts = self._facts
+        score = self._keyword.get(block, 0.0) + facts.around.get(block, 0.0)
+        score += (facts.words - 1) * score
         if close := self._meaning.get(block):
             score += COSINE_WEIGHT * close.block
             score += JOINED_WEIGHT * close.joined
             score += WHOLE_WEIGHT * close.whole
         else:
             score += self._estimates.get(block, 0.0)
-        return score + SIZE_POINTS[self._sizes[block]] if block in self._sizes else score
+        return score + SIZE_POINTS[facts.sizes[block]] if block in facts.sizes else score
 
     def _own_parts(self, block: int) -> dict[str, float]:
-        parts: dict[str, float] = {}
+        facts, parts = self._facts, dict[str, float]()
         if block in self._keyword:
             parts["keyword"] = self._keyword[block]
-        if block in self._around:
-            parts["words around it"] = self._around[block]
-        if parts and self._words != 1:
-            parts["less for words"] = (self._words - 1) * sum(parts.values())
+        if block in facts.around:
+            parts["words around it"] = facts.around[block]
+        if parts and facts.words != 1:
+            parts["less for words"] = (facts.words - 1) * sum(parts.values())
         if close := self._meaning.get(block):
             parts |= _points(close)
         elif block in self._estimates:
             parts["meaning, not embedded yet"] = self._estimates[block]
-        if block in self._sizes:
-            size = self._sizes[block]
+        if block in facts.sizes:
+            size = facts.sizes[block]
             parts["length" if size < ASKS else "short question"] = SIZE_POINTS[size]
         return parts
 
 
-def _within_reach(own: list[Scored], limit: int, note_bits: int) -> list[Scored]:
+def _within_reach(own: list[Scored], limit: int) -> list[Scored]:
     """Of blocks, best first, those of notes that can be among the first `limit` when their notes' shares are added:
     these are known to some percent of the best block, and most of hundreds of blocks stay too far below."""
     best: dict[int, float] = {}
     for lost, block in own:
-        best.setdefault(block >> note_bits, lost)
+        best.setdefault(block >> ORD_BITS, lost)
         if len(best) == limit:
             break
     last = next(reversed(best.values()), 0.0)
     if len(best) < limit or last >= 0:
         return own
     end = bisect(own, (last * LEAST_WITH_NOTE / MOST_WITH_NOTE + 2 * 10**-DIGITS, 0))
-    notes = {block >> note_bits for _, block in own[:end]}
-    return own[:end] + [one for one in own[end:] if one[1] >> note_bits in notes]
+    notes = {block >> ORD_BITS for _, block in own[:end]}
+    return own[:end] + [one for one in own[end:] if one[1] >> ORD_BITS in notes]
 
 
 def _points(close: Closeness) -> dict[str, float]:
@@ -339,14 +337,12 @@ def estimates(keyword: Mapping[int, float], meaning: Mapping[int, Closeness]) ->
     return result
 
 
-def group_by_note(
-    blocks: Iterable[int], limit: int, note_bits: int
-) -> tuple[list[int], dict[int, list[int]]]:
+def group_by_note(blocks: Iterable[int], limit: int) -> tuple[list[int], dict[int, list[int]]]:
     """The best block of each of the first `limit` notes, and up to three more blocks of each note."""
     best: dict[int, int] = {}
     more: dict[int, list[int]] = {}
     for block in blocks:
-        note = block >> note_bits
+        note = block >> ORD_BITS
         if note not in best:
             if len(best) < limit:
                 best[note] = block

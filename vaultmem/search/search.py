@@ -226,11 +226,11 @@ class Searcher:
         share = rank.words_share(result.words) if knows else 1.0
         seat, copies = seats.of if seats else int, result.known.copies
         facts = rank.Facts(copies, sizes, seat, around, share, ask.limit)
-        ranking = rank.Ranking(keyword, meaning, ORD_BITS, facts)
+        ranking = rank.Ranking(keyword, meaning, facts)
         paths = partial(catalog_read.paths_of, self.catalog)
-        blocks = rank.in_order(ranking.scored, paths, ORD_BITS, ask.limit)
+        blocks = rank.in_order(ranking.scored, paths, ask.limit)
         if ask.group == "note":
-            blocks, result.more = rank.group_by_note(blocks, ask.limit, ORD_BITS)
+            blocks, result.more = rank.group_by_note(blocks, ask.limit)
         result.blocks = [ranking.ranked(block) for block in blocks[: ask.limit]]
 
     def _seats(self, question: Question, known: CatalogCache) -> Seats | None:
