@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -14,7 +14,7 @@ from vaultmem.search import rank
 from vaultmem.search.query import Query, Term
 from vaultmem.search.rank import is_character
 from vaultmem.search.vocabulary import Vocabulary
-from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.text.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
     from typing import Any
@@ -30,16 +30,14 @@ _T = tantivy.Query
 _MUST, _SHOULD, _NOT = tantivy.Occur.Must, tantivy.Occur.Should, tantivy.Occur.MustNot
 
 
+@value
 class Question:
-    """A query made ready for the engine: the clauses, and which words were corrected."""
+    """A query, its text as a person would ask it, and the notes in which (or in `all_but` which) it is searched."""
 
-    def __init__(
-        self, text: str, query: Query, notes: Iterable[int] | None, all_but: bool = False
-    ) -> None:
-        self.text = text
-        self.query = query
-        self.notes = None if notes is None else list(notes)
-        self.all_but = all_but
+    text: str
+    query: Query
+    notes: Collection[int] | None
+    all_but: bool = False
 
 
 class KeywordSearcher:
@@ -216,7 +214,7 @@ class KeywordSearcher:
                 (_MUST, _T.boolean_query(scored))
             ]
         if question.notes is not None:
-            inside = _T.term_set_query(self._schema, "note", question.notes)
+            inside = _T.term_set_query(self._schema, "note", list(question.notes))
             if question.all_but:
                 clauses.append((_NOT, inside))
             else:
@@ -267,21 +265,23 @@ class KeywordSearcher:
                 queries.append(_T.const_score_query(query, points * presence))
         return queries
 
+    def _by_bm25(self, field: str, tokens: Sequence[str], weight: float) -> tantivy.Query:
+        """Tokens side by side in a field, or one alone."""
+        query = (
+            _T.phrase_query(self._schema, field, list(tokens))
+            if len(tokens) > 1
+            else _T.term_query(self._schema, field, tokens[0], "freq")
+        )
+        return _T.boost_query(query, weight)
+
     def _han(self, run: list[str], fields: Collection[str]) -> list[tantivy.Query]:
-        pairs = ["".join(pair) for pair in pairwise(run)]
         queries = [
-            _T.boost_query(
-                _T.phrase_query(self._schema, field, list(pair)),
-                rank.PHRASE_WEIGHTS[field] * rank.pair_weight(pair),
-            )
-            for pair in pairs
+            self._by_bm25(field, pair, rank.PHRASE_WEIGHTS[field] * rank.pair_weight("".join(pair)))
+            for pair in pairwise(run)
             for field in fields
         ]
         queries += [
-            _T.boost_query(
-                _T.term_query(self._schema, field, character, "freq"),
-                rank.character_weight(character),
-            )
+            self._by_bm25(field, character, rank.character_weight(character))
             for character in run
             for field in _CHARACTER_FIELDS
             if field in fields
@@ -289,19 +289,11 @@ class KeywordSearcher:
         return queries
 
     def _phrase(self, tokens: Sequence[str], fields: Collection[str]) -> list[tantivy.Query]:
-        if not tokens:
-            return []
-        results = []
-        for field in _PHRASE_FIELDS:
-            if field not in fields:
-                continue
-            query = (
-                _T.phrase_query(self._schema, field, list(tokens))
-                if len(tokens) > 1
-                else _T.term_query(self._schema, field, tokens[0], "freq")
-            )
-            results.append(_T.boost_query(query, rank.PHRASE_WEIGHTS[field]))
-        return results
+        return [
+            self._by_bm25(field, tokens, rank.PHRASE_WEIGHTS[field])
+            for field in _PHRASE_FIELDS
+            if tokens and field in fields
+        ]
 
     def _prefix(self, text: str, fields: Collection[str]) -> list[tantivy.Query]:
         tokens = tokenize(text)
@@ -315,13 +307,10 @@ class KeywordSearcher:
         for field in _PHRASE_FIELDS:
             if field in fields:
                 known = self.vocabulary.starting(field, written, limit=MAX_PREFIX_TERMS)
-                names = known.keys() | stems
+                names = sorted(known.keys() | stems)
+                there = [name for name in names if self.vocabulary.count(field, name)]
                 queries += [
-                    _T.boost_query(
-                        _T.term_query(self._schema, field, name, "freq"), rank.PHRASE_WEIGHTS[field]
-                    )
-                    for name in sorted(names)
-                    if self.vocabulary.count(field, name)
+                    self._by_bm25(field, [name], rank.PHRASE_WEIGHTS[field]) for name in there
                 ]
         return queries
 

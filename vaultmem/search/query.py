@@ -51,6 +51,10 @@ class Query:
     groups: list[list[Term]]  # of each group, one must match
     filters: list[Filter]
 
+    def sought(self) -> list[Term]:
+        """All that is looked for, and nothing that is excluded."""
+        return [*self.words, *self.must, *(term for group in self.groups for term in group)]
+
 
 @value
 class Ask:
@@ -202,5 +206,4 @@ def wanted_text(text: str, query: Query) -> str:
     """What is looked for, as a person would say it: without filters and what is excluded."""
     if not query.filters and not query.excluded:
         return text
-    terms = [*query.words, *query.must, *(term for group in query.groups for term in group)]
-    return " ".join(term.text for term in terms)
+    return " ".join(term.text for term in query.sought())

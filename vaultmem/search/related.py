@@ -278,9 +278,8 @@ def _fields(searcher: Searcher, text: str, note: int, result: Hit | None) -> dic
 def _words_by_field(
     searcher: Searcher, text: str, note: int, result: Hit | None
 ) -> dict[str, list[str]]:
-    query = language.parse(text)
     found: dict[str, list[str]] = {}
-    for term in [*query.words, *query.must, *(one for group in query.groups for one in group)]:
+    for term in language.parse(text).sought():
         for field in _fields(searcher, term.text, note, result):
             found.setdefault(field, []).append(term.text)
     return found

@@ -328,7 +328,7 @@ class Searcher:
 
     def _telling_words(self, query: language.Query) -> set[str]:
         """The tokens that tell something: all of the query but stop words."""
-        terms = [*query.words, *query.must, *(term for group in query.groups for term in group)]
+        terms = query.sought()
         telling = {token for term in terms for token in self.keyword.vocabulary.telling(term.text)}
         return telling or {token for term in terms for token in tokenize(term.text)}
 

@@ -67,20 +67,13 @@ class Marker:
         return {
             *_starting(rest, rest.lower(), _beginnings_of(wanted - characters)),
             *_beyond_ascii(rest),
-            *((place, place + 1) for one in characters for place in _places(flat, one)),
+            *(match.span() for one in characters for match in re.finditer(re.escape(one), flat)),
         }
 
 
 def _beginnings_of(tokens: set[str]) -> set[str]:
     """How words begin that may have one of these tokens, whatever their ending is."""
     return {token[: max(1, len(token) - STEM_ENDING)] for token in tokens}
-
-
-def _places(flat: str, character: str) -> Iterator[int]:
-    place = flat.find(character)
-    while place >= 0:
-        yield place
-        place = flat.find(character, place + 1)
 
 
 def _starting(flat: str, low: str, beginnings: set[str]) -> set[tuple[int, int]]:
