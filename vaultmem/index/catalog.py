@@ -9,10 +9,11 @@ notes that were written or removed last, for those who remember something of all
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from vaultmem.errors import NO_ROOM, DamagedError, NoRoomError, StateError
@@ -68,6 +69,13 @@ NOTES_BELOW = """FROM files f JOIN notes n ON n.id = f.id LEFT JOIN conflicts c 
 def below(folder: str) -> tuple[str, str]:
     """From which path on, and up to which, something lies below a folder."""
     return f"{folder}/", f"{folder}0"
+
+
+def among(column: str, numbers: Iterable[int] | None) -> tuple[str, list[str]]:
+    """One more condition of a statement, that a column holds one of these numbers, and its value; none for None."""
+    if numbers is None:
+        return "", []
+    return f"AND {column} IN (SELECT value FROM json_each(?))", [json.dumps(list(numbers))]  # noqa: S608 - own names
 
 
 _NO_ROOM = (

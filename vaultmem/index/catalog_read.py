@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from vaultmem.index.catalog import Catalog
+from vaultmem.index.catalog import Catalog, among, below
 from vaultmem.text.values import TYPE_CHECKING, encodable, value
 
 MOST_LIKE = 10_000  # letters of a pattern; SQLite takes 50,000 bytes
@@ -76,16 +76,10 @@ _LINK = """SELECT f.path, l.line, l.kind, l.path, l.subpath, l.display, t.path, 
     FROM links l JOIN files f ON f.id = l.source LEFT JOIN files t ON t.id = l.target"""
 
 
-def places(catalog: Catalog, blocks: list[tuple[int, int]]) -> dict[tuple[int, int], BlockPlace]:
-    """The places of blocks given as (note, ordinal); those that are gone are left out."""
-    result = place_rows(catalog, blocks)
-    return {block: as_place(result[block]) for block in blocks if block in result}
-
-
 def place_rows(
     catalog: Catalog, blocks: Iterable[tuple[int, int]]
 ) -> dict[tuple[int, int], PlaceRow]:
-    """What as_place() makes a place of; light, so that many can be remembered."""
+    """Of blocks given as (note, ordinal), what as_place() makes places of; light, so that many can be remembered."""
     rows: list[PlaceRow] = _one_answer(catalog, _PLACES, _numbers(blocks))
     return {(row[0], row[1]): row for row in rows}
 
@@ -189,27 +183,26 @@ def note_id(catalog: Catalog, path: str) -> int:
 
 def links_from(catalog: Catalog, path: str) -> list[LinkView]:
     """All links of a note, in the order they stand."""
-    rows = catalog.db.execute(f"{_LINK} WHERE f.path = ? ORDER BY l.ordinal", (path,))
-    return [LinkView(*row) for row in rows]
+    return _links(catalog, "f.path = ?", path)
 
 
 def links_to(catalog: Catalog, path: str) -> list[LinkView]:
     """All links that lead to a note or file, by source."""
-    rows = catalog.db.execute(
-        f"{_LINK} WHERE t.path = ? AND l.kind != 'self' ORDER BY f.path, l.ordinal", (path,)
-    )
-    return [LinkView(*row) for row in rows]
+    return _links(catalog, "t.path = ? AND l.kind != 'self'", path)
 
 
 def unresolved(catalog: Catalog) -> list[LinkView]:
     """All links without a target, by source."""
-    rows = catalog.db.execute(f"{_LINK} WHERE l.target IS NULL ORDER BY f.path, l.ordinal")
-    return [LinkView(*row) for row in rows]
+    return _links(catalog, "l.target IS NULL")
 
 
 def ambiguous(catalog: Catalog) -> list[LinkView]:
     """All links that several files answer to, by source."""
-    rows = catalog.db.execute(f"{_LINK} WHERE l.choices > 1 ORDER BY f.path, l.ordinal")
+    return _links(catalog, "l.choices > 1")
+
+
+def _links(catalog: Catalog, condition: str, *values: str) -> list[LinkView]:
+    rows = catalog.db.execute(f"{_LINK} WHERE {condition} ORDER BY f.path, l.ordinal", values)
     return [LinkView(*row) for row in rows]
 
 
@@ -251,6 +244,10 @@ def conflict_pairs(catalog: Catalog) -> list[tuple[str, str | None]]:
     return [(str(copy), original) for copy, original in rows]
 
 
+COUNT_UNREADABLE = """SELECT (SELECT count(*) FROM troubles)
+    + (SELECT count(*) FROM notes WHERE error IS NOT NULL AND error NOT LIKE '%{{placeholders}}%')"""
+
+
 def counts(catalog: Catalog) -> dict[str, int]:
     """How much of everything there is."""
     queries = {
@@ -263,8 +260,7 @@ def counts(catalog: Catalog) -> dict[str, int]:
         "open_tasks": "SELECT count(*) FROM tasks WHERE is_task = 1 AND open = 1",
         "conflict_copies": "SELECT count(*) FROM conflicts",
         "excluded": "SELECT count(*) FROM notes WHERE excluded = 1",
-        "unreadable": "SELECT (SELECT count(*) FROM troubles) + (SELECT count(*) FROM notes"
-        " WHERE error IS NOT NULL AND error NOT LIKE '%{{placeholders}}%')",
+        "unreadable": COUNT_UNREADABLE,
     }
     return {name: int(catalog.db.execute(sql).fetchone()[0]) for name, sql in queries.items()}
 
@@ -291,17 +287,17 @@ def aging_memories(catalog: Catalog, folder: str) -> list[tuple[int, str | None,
         f"SELECT json_group_array(json_array(n.id, n.category, json(json_extract(n.properties, {_AGING}))))"  # noqa: S608 - own text
         " FROM files f JOIN notes n ON n.id = f.id"
         " WHERE f.path >= ? AND f.path < ? AND n.properties LIKE '%decay_policy%'",
-        folder + "/",
-        folder + "0",
+        *below(folder),
     )
-    pairs = (
-        (note, category, zip(own[::2], own[1::2], strict=True)) for note, category, own in rows
-    )
-    results = [
-        (int(note), category, [one if one is not None else other for one, other in own])
-        for note, category, own in pairs
-    ]
-    return [each for each in results if each[2][0] is not None]
+    results = []
+    for note, category, own in rows:
+        values = [
+            one if one is not None else other
+            for one, other in zip(own[::2], own[1::2], strict=True)
+        ]
+        if values[0] is not None:
+            results.append((int(note), category, values))
+    return results
 
 
 def changed_notes(catalog: Catalog, since: int | None) -> tuple[int, set[int] | None]:
@@ -329,14 +325,12 @@ def block_hashes(
 ) -> list[tuple[int, int, bytes]]:
     """Note, ordinal and hash of all blocks that may be found, or of those of some notes, or with texts in another
     script than Latin or not."""
-    chosen = "" if notes is None else "AND b.note IN (SELECT value FROM json_each(?))"
+    chosen, values = among("b.note", notes)
     if other is not None:
         chosen += f" AND b.other = {other:d}"
     statement = f"""SELECT b.note, b.ordinal, b.hash FROM blocks b JOIN notes n ON n.id = b.note
         WHERE n.excluded = 0 {chosen}"""  # noqa: S608 - own text
-    return catalog.db.execute(
-        statement, [] if notes is None else [json.dumps(list(notes))]
-    ).fetchall()
+    return catalog.db.execute(statement, values).fetchall()
 
 
 @value
@@ -372,7 +366,8 @@ def note_blocks(catalog: Catalog, note: int) -> list[BlockPlace]:
     ordinals = catalog.db.execute(
         "SELECT ordinal FROM blocks WHERE note = ? ORDER BY ordinal", (note,)
     ).fetchall()
-    return list(places(catalog, [(note, int(row[0])) for row in ordinals]).values())
+    rows = place_rows(catalog, [(note, int(row[0])) for row in ordinals])
+    return [as_place(row) for row in rows.values()]
 
 
 _LINKED = (

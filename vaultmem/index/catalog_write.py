@@ -11,7 +11,6 @@ from vaultmem.index import ASKS
 from vaultmem.index.catalog import Catalog
 from vaultmem.light import NamedTuple
 from vaultmem.notes import blocks
-from vaultmem.notes import blocks as blocking
 from vaultmem.notes.blocks import text_hash
 from vaultmem.text import scripts, times
 from vaultmem.text.values import value
@@ -138,9 +137,11 @@ class Batch:
         self._rows["aliases"] += [(alias.lower(), file, alias) for alias in note.aliases]
         self._rows["tasks"] += [_task_row(file, task, task=True) for task in note.tasks]
         self._rows["tasks"] += [_task_row(file, dated, task=False) for dated in note.dates]
-        self._rows["tasks"] += [_sentence_row(file, line, each) for line, each in row.said.items()]
+        self._rows["tasks"] += [
+            _words_row(file, line, SAID, said=each) for line, each in row.said.items()
+        ]
         if row.opening is not None:
-            self._rows["tasks"].append(_opening_row(file, row.opening))
+            self._rows["tasks"].append(_words_row(file, 0, OPENING, text=row.opening))
 
     def write(self) -> None:
         """Write everything. The caller holds the transaction."""
@@ -162,23 +163,12 @@ def _task_row(file: int, item: Task, *, task: bool) -> tuple[object, ...]:
     still_open = not item.done and not item.cancelled
     dated = [d for d in (item.due, item.scheduled, item.remind, item.start) if d]
     first = item.due or min(dated, default=None)
-    return (
-        file,
-        item.line,
-        int(task),
-        int(still_open),
-        first,
-        json.dumps(fields, ensure_ascii=False),
-    )
+    return file, item.line, int(task), int(still_open), first, _encoded(fields)
 
 
-def _sentence_row(file: int, line: int, sentences: list[str]) -> tuple[object, ...]:
-    text = json.dumps({"line": line, "said": sentences}, ensure_ascii=False)
-    return file, line, SAID, 1, None, text
-
-
-def _opening_row(file: int, opening: str) -> tuple[object, ...]:
-    return file, 0, OPENING, 1, None, json.dumps({"line": 0, "text": opening}, ensure_ascii=False)
+def _words_row(file: int, line: int, kind: int, **words: object) -> tuple[object, ...]:
+    """Words of a note that are no task."""
+    return file, line, kind, 1, None, _encoded({"line": line, **words})
 
 
 ALL_LINKS = ("",)  # the key in `stale` that stands for the keys of all links
@@ -340,7 +330,7 @@ class Entry:
     size: int = 0
 
 
-def block_row(title: str, block: blocking.Block) -> BlockRow:
+def block_row(title: str, block: blocks.Block) -> BlockRow:
     """A block's place, what is known of the text that is embedded for it, and how much it says."""
     text = blocks.embedded_text(title, block)
     words, asks = blocks.size(block)
@@ -350,7 +340,7 @@ def block_row(title: str, block: blocking.Block) -> BlockRow:
     )  # fmt: skip
 
 
-def index_entries(path: str, record: NoteRow, grouped: list[blocking.Block]) -> Iterator[Entry]:
+def index_entries(path: str, record: NoteRow, grouped: list[blocks.Block]) -> Iterator[Entry]:
     """What the keyword index holds of each block of a note: its own text and what it has from the note."""
     note = record.note
     whole = {
@@ -362,7 +352,7 @@ def index_entries(path: str, record: NoteRow, grouped: list[blocking.Block]) -> 
     for number, block in enumerate(grouped):
         texts = {
             "body": block.text,
-            "near": blocking.neighbour_text(grouped, number),
+            "near": blocks.neighbour_text(grouped, number),
             "heading": "\n".join(block.headings),
             "label": block.label or "",
             **whole,

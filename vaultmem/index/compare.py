@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from vaultmem.errors import VaultGoneError
-from vaultmem.index.catalog import Catalog
+from vaultmem.index.catalog import Catalog, below
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.notes.dialects import Rulebook
 from vaultmem.progress import Progress
@@ -159,8 +159,9 @@ def _catalogued_at(catalog: Catalog, place: Place) -> dict[str, Known]:
         for row in catalog.db.execute(f"{_ROWS} WHERE path = ?", (_store_path(raw),)):
             known[row[0]] = Known(*row[1:])
     for raw in place.folders:
-        below = (_store_path(raw) + "/", _store_path(raw) + "0")  # "0" comes right after "/"
-        for row in catalog.db.execute(f"{_ROWS} WHERE path > ? AND path < ?", below):
+        for row in catalog.db.execute(
+            f"{_ROWS} WHERE path > ? AND path < ?", below(_store_path(raw))
+        ):
             known[row[0]] = Known(*row[1:])
     return known
 

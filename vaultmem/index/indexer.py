@@ -20,6 +20,7 @@ from vaultmem.errors import VaultGoneError
 from vaultmem.index import catalog_write as rows
 from vaultmem.index import compare
 from vaultmem.index.catalog import Catalog
+from vaultmem.index.catalog_read import COUNT_UNREADABLE
 from vaultmem.index.catalog_write import Copies, Entry, Judged, block_row, index_entries
 from vaultmem.index.compare import Diff, Manner, Place, Report, Work
 from vaultmem.light import TYPE_CHECKING
@@ -152,11 +153,7 @@ class Indexer:
 
     def _trouble_count(self) -> int:
         """As catalog_read.counts() has it, but all its counts take a tenth of a second in a large vault."""
-        row = self.catalog.db.execute(
-            "SELECT (SELECT count(*) FROM troubles) + (SELECT count(*) FROM notes"
-            " WHERE error IS NOT NULL AND error NOT LIKE '%{{placeholders}}%')"
-        )
-        return int(row.fetchone()[0])
+        return int(self.catalog.db.execute(COUNT_UNREADABLE).fetchone()[0])
 
     def apply(self, diff: Diff, work: Work) -> int:
         """Take over what differs, and resolve the links anew; the number of notes that really changed."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 
 from vaultmem.index import catalog_read
-from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
+from vaultmem.index.catalog import NOTES_BELOW, Catalog, among, below
 from vaultmem.index.catalog_read import ids
 from vaultmem.light import TYPE_CHECKING, cast
 from vaultmem.memories import access, model
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 
 # Which notes pass the filters of a query.
-
-MOST_LIKE = 10_000  # letters of a pattern; SQLite takes 50,000 with escapes
 
 
 def filter_notes(catalog: Catalog, filters: Iterable[language.Filter]) -> set[int] | None:
@@ -72,7 +70,9 @@ def _condition(one: language.Filter) -> tuple[str, list[str | int]]:
         return f"n.id IN ({tagged})", [top, _glob(top)]
     if one.field in ("path", "title"):
         column = "f.path" if one.field == "path" else "n.title"
-        if folded.isascii() and len(folded) < MOST_LIKE:  # as lower() does, in half the time
+        if (
+            folded.isascii() and len(folded) < catalog_read.MOST_LIKE
+        ):  # as lower() does, in half the time
             return f"{column} LIKE ? ESCAPE '\\'", [f"%{_like(folded)}%"]
         return f"instr(lower({column}), ?) > 0", [folded]
     if one.field == "category":
@@ -116,10 +116,9 @@ def _like(text: str) -> str:
     return "".join(f"\\{c}" if c in "%_\\" else c for c in text)
 
 
-def newest_first(catalog: Catalog, among: Iterable[int] | None) -> list[int]:
+def newest_first(catalog: Catalog, notes: Iterable[int] | None) -> list[int]:
     """The ids of all notes that are not hidden (or of some of them) by day, the newest first."""
-    values = [] if among is None else [json.dumps(list(among))]
-    chosen = "" if among is None else "AND n.id IN (SELECT value FROM json_each(?))"
+    chosen, values = among("n.id", notes)
     rows = f"""SELECT n.id FROM notes n JOIN files f ON f.id = n.id WHERE n.excluded = 0 {chosen}
         ORDER BY {_DAY} DESC, f.path"""  # noqa: S608 - own text
     # One row for all of them, because each row lets other threads have their turn.
@@ -180,7 +179,6 @@ def sessions(properties: Properties) -> frozenset[str]:
     )
 
 
-LEARNING = "fsrs"
 MOST_PLACES = 2000
 MOST_MADE = 16  # each may be a set of all notes
 
@@ -264,7 +262,7 @@ class CatalogCache:
         """Memories whose confidence has sunk below the minimum."""
         if minimum <= 0:
             return set()
-        learning = [each for each in self._memories if each[1].policy == LEARNING]
+        learning = [each for each in self._memories if each[1].policy == model.FSRS]
         result = self._aged(minimum, now)
         if not learning:
             return result
@@ -285,7 +283,7 @@ class CatalogCache:
 
     def confidence(self, aging: model.Aging, now: float) -> float:
         """How sure one memory still is."""
-        if aging.policy != LEARNING:
+        if aging.policy != model.FSRS:
             return self._sinking(aging, now)
         return self._by_reads([aging], now)[aging.id]
 
@@ -304,7 +302,7 @@ class CatalogCache:
 
     @cached_property
     def _oldest_first(self) -> list[tuple[int, model.Aging]]:
-        results = [each for each in self._memories if each[1].policy != LEARNING]
+        results = [each for each in self._memories if each[1].policy != model.FSRS]
         return sorted(results, key=lambda each: each[1].since)
 
     @cached_property

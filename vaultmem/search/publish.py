@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from vaultmem.adapter import Properties
-from vaultmem.index.catalog import Catalog
+from vaultmem.index.catalog import Catalog, among
 from vaultmem.memories.access import is_private, scope_of
 from vaultmem.notes.blocks import embedded_text, text_hash
 from vaultmem.notes.dialects import Rulebook, read_note
@@ -22,11 +22,11 @@ _FACTS = (
 def places(catalog: Catalog, notes: Iterable[int] | None = None) -> dict[bytes, Place | None]:
     """Each text with the first place that it has; None for one that stands in a private note. Of some notes only, where
     they are named."""
-    chosen = "" if notes is None else "AND b.note IN (SELECT value FROM json_each(?))"
+    chosen, values = among("b.note", notes)
     statement = f"""SELECT b.note, b.hash, b.line, b.end_line, f.path, n.day, n.category, n.properties, n.error
         FROM blocks b JOIN files f ON f.id = b.note JOIN notes n ON n.id = b.note
         WHERE n.excluded = 0 {chosen} ORDER BY b.note, b.ordinal"""  # noqa: S608 - own text
-    rows = catalog.db.execute(statement, [] if notes is None else [json.dumps(list(notes))])
+    rows = catalog.db.execute(statement, values)
     found: dict[bytes, Place | None] = {}
     last, facts = None, None
     for note, digest, line, end_line, path, day, category, properties, error in rows:

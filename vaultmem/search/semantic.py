@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from vaultmem.embedding.embed import TextEmbedder
 from vaultmem.embedding.models import DEFAULT, open_embedder
 from vaultmem.errors import ConfigError, ModelError
 from vaultmem.index import LOCAL, catalog_read
-from vaultmem.index.catalog import Catalog
+from vaultmem.index.catalog import Catalog, among
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access
@@ -194,11 +193,10 @@ class Meaning(ModelVectors):
 
     def pending(self, catalog: Catalog, notes: Iterable[int] | None = None) -> list[Pending]:
         """The notes with blocks to embed (of `notes` only, if any), the most recently changed first."""
-        chosen = "" if notes is None else "AND b.note IN (SELECT value FROM json_each(?))"
+        chosen, values = among("b.note", notes)
         statement = f"""SELECT b.note, f.path, f.raw, b.hash, b.other FROM blocks b JOIN files f ON f.id = b.note
             JOIN notes n ON n.id = b.note WHERE n.excluded = 0 {chosen}
             ORDER BY f.mtime_ns DESC, b.note"""  # noqa: S608 - own text
-        values = [] if notes is None else [json.dumps(list(notes))]
         rows = catalog.db.execute(statement, values).fetchall()
         missing = self.missing((digest, other) for *_, digest, other in rows)
         result: dict[int, Pending] = {}
