@@ -119,10 +119,20 @@ def mark(kind: str) -> str:
     return f"[redacted: {kind}]"
 
 
-def replace_value(match: re.Match[str], kind: str) -> str:
-    """A match with a mark in place of its group "value"."""
-    begin, end = match.start("value") - match.start(), match.end("value") - match.start()
-    return f"{match[0][:begin]}{mark(kind)}{match[0][end:]}"
+def _marking(
+    kind_of: Callable[[re.Match[str]], str], kinds: list[str]
+) -> Callable[[re.Match[str]], str]:
+    """Puts a mark in the place of a match's group "value" where that is a secret, of a kind that goes to `kinds`; ""
+    is none."""
+
+    def marked(match: re.Match[str]) -> str:
+        if not (kind := kind_of(match)):
+            return match[0]
+        kinds.append(kind)
+        begin, end = match.start("value") - match.start(), match.end("value") - match.start()
+        return f"{match[0][:begin]}{mark(kind)}{match[0][end:]}"
+
+    return marked
 
 
 # Secrets that are known by the name before them: "password: ...", "API_KEY=...", --token ..., <password>.
@@ -168,40 +178,32 @@ _ENDS = lazy(r"[\s.,;!?。，；\"'`)*&\\]?$")
 
 def redact_assigned(text: str, kinds: list[str]) -> str:
     """The text with a mark in place of each value that a name says to be secret."""
-
-    def replaced(match: re.Match[str]) -> str:
-        kind = "password" if match["password"] else "token"
-        if not _is_given(match, kind):
-            return match[0]
-        kinds.append(kind)
-        return replace_value(match, kind)
-
     for sign, pattern in (("", _NAMED), ("--", _OPTION), ("</", _XML)):
-        text = pattern.sub(replaced, text) if sign in text else text
-    return _BELOW.sub(lambda match: _below(match, kinds), text) if "\n" in text else text
+        text = pattern.sub(_marking(_kind_beside, kinds), text) if sign in text else text
+    return _BELOW.sub(_marking(_kind_below, kinds), text) if "\n" in text else text
 
 
-def _below(match: re.Match[str], kinds: list[str]) -> str:
-    """The match, with a mark in place of its value if what stands before it is the name of a secret."""
+def _kind_beside(match: re.Match[str]) -> str:
+    """Of the value behind a name on its line: no call or index in code, not the next word of a sentence."""
+    after = match["after"]
+    if after[:1] in _CODE_FOLLOWS and after:
+        return ""
+    if not _ENDS.match(after) and after != "</":
+        return ""
+    return _kind_named(match, match["value"])
+
+
+def _kind_below(match: re.Match[str]) -> str:
+    """Of the value on a line of its own, if what stands before it is the name of a secret."""
     at = match.start()
     name = _NAME_ABOVE.search(match.string[max(0, at - _LONGEST_NAME) : at])
-    if name is None:
-        return match[0]
-    kind = "password" if name["password"] else "token"
-    if not (is_password if name["password"] else is_token)(match["value"]):
-        return match[0]
-    kinds.append(kind)
-    return replace_value(match, kind)
+    return _kind_named(name, match["value"]) if name else ""
 
 
-def _is_given(match: re.Match[str], kind: str) -> bool:
-    """Whether the value behind a name is a secret: not a call or an index in code, not the next word of a sentence."""
-    value, after = match["value"], match["after"]
-    if after[:1] in _CODE_FOLLOWS and after:
-        return False
-    if not _ENDS.match(after) and after != "</":
-        return False
-    return is_password(value) if kind == "password" else is_token(value)
+def _kind_named(name: re.Match[str], value: str) -> str:
+    if name["password"]:
+        return "password" if is_password(value) else ""
+    return "token" if is_token(value) else ""
 
 
 # Secrets that are known by where they stand: in addresses, in commands, in headers.
@@ -224,35 +226,24 @@ _AWS_SECRET = lazy(  # in the list of keys that AWS gives, behind the key's own 
 
 def in_urls(text: str, kinds: list[str]) -> str:
     """Passwords before the host of an address."""
-    return _URL.sub(_value("password", _stands_for_nothing, kinds), text) if "://" in text else text
+    return _URL.sub(_marking(_password, kinds), text) if "://" in text else text
 
 
 def in_commands(text: str, kinds: list[str]) -> str:
     """What .netrc, curl and headers of HTTP give, and the other half of a key of AWS."""
     low = text.lower()
-    for sign, pattern, kind, holds in (
-        ("login", _NETRC, "password", _stands_for_nothing), ("-u", _CURL, "password", _stands_for_nothing),
-        ("bearer", _BEARER, "token", is_token), ("aws key]", _AWS_SECRET, "AWS key", is_token),
-        ("author", _BASIC, "password", _stands_for_nothing),
+    for sign, pattern, kind_of in (
+        ("login", _NETRC, _password), ("-u", _CURL, _password), ("bearer", _BEARER, _token),
+        ("aws key]", _AWS_SECRET, lambda match: _token(match) and "AWS key"), ("author", _BASIC, _password),
     ):  # fmt: skip
-        text = pattern.sub(_value(kind, holds, kinds), text) if sign in low else text
+        text = pattern.sub(_marking(kind_of, kinds), text) if sign in low else text
     return text
 
 
-def _stands_for_nothing(value: str) -> bool:
-    """Whether it is not only an example."""
-    return not is_placeholder(value)
+def _password(match: re.Match[str]) -> str:
+    """Whatever stands there, but for an example."""
+    return "" if is_placeholder(match["value"]) else "password"
 
 
-def _value(
-    kind: str, holds: Callable[[str], bool], kinds: list[str]
-) -> Callable[[re.Match[str]], str]:
-    """Replaces the value of a match by a mark where it is one, and nothing of what is around it."""
-
-    def replaced(match: re.Match[str]) -> str:
-        if not holds(match["value"]):
-            return match[0]
-        kinds.append(kind)
-        return replace_value(match, kind)
-
-    return replaced
+def _token(match: re.Match[str]) -> str:
+    return "token" if is_token(match["value"]) else ""
