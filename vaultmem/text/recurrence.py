@@ -7,11 +7,10 @@ month (31 January, every month: 28 February); with "when done" it is counted fro
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 from datetime import date
 
 from vaultmem.light import NamedTuple
-from vaultmem.text.times import MONTHS, WEEKDAYS, day_after, month_after
+from vaultmem.text.times import MONTHS, WEEKDAYS, day_after, days_of_month, month_after
 from vaultmem.text.values import lazy
 
 YEARLY, MONTHLY, WEEKLY, DAILY = range(
@@ -348,7 +347,7 @@ def _fits(rule: Rule, start: date, day: date) -> bool:
             return False
         if rule.unit in {MONTHLY, YEARLY} and day.day != start.day:
             return False
-    length = monthrange(day.year, day.month)[1]
+    length = days_of_month(day.year, day.month)
     if rule.month_days and not {day.day, day.day - length - 1} & set(rule.month_days):
         return False
     if rule.weekdays and not any(_is_weekday(rule, each, day, length) for each in rule.weekdays):

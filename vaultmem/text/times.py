@@ -9,7 +9,7 @@ from vaultmem.light import NamedTuple, Protocol
 from vaultmem.text.values import TYPE_CHECKING, lazy, plural, value
 
 if TYPE_CHECKING:
-    from datetime import date, datetime
+    from datetime import date, datetime, tzinfo
 
 
 # A day within what calendars know, in any zone.
@@ -31,15 +31,16 @@ def fine_stamp(seconds: float) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def seconds(stamp: object) -> float | None:
-    """Seconds since the epoch of an ISO day or time; one without a zone is in UTC. None for anything else."""
+def seconds(stamp: object, zone: tzinfo | None = None) -> float | None:
+    """Seconds since the epoch of an ISO day or time; one that names no zone is in `zone`, or UTC. None for anything
+    else."""
     if not isinstance(stamp, str):
         return None
     from datetime import UTC, datetime
 
     try:
         moment = datetime.fromisoformat(stamp.strip())
-        result = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        result = (moment if moment.tzinfo else moment.replace(tzinfo=zone or UTC)).timestamp()
     except (ValueError, OverflowError, OSError):
         return None
     return result if _FIRST <= result <= _LAST else None
@@ -48,8 +49,7 @@ def seconds(stamp: object) -> float | None:
 def moment(text: str, now: datetime, *, ahead: bool) -> float | None:
     """What a person means by a day, a time or a span such as 7d: a day begins on the clock of `now`, and so does a time
     that names no zone; a span is counted ahead from now, or back. None for anything else."""
-
-    at = _clock_time(text, now)
+    at = seconds(text, now.tzinfo)
     if at is not None:
         return at
     try:
@@ -57,17 +57,6 @@ def moment(text: str, now: datetime, *, ahead: bool) -> float | None:
     except ValueError:
         return None
     return now.timestamp() + (span if ahead else -span)
-
-
-def _clock_time(text: str, now: datetime) -> float | None:
-    from datetime import datetime
-
-    try:
-        result = datetime.fromisoformat(text.strip())
-        at = (result if result.tzinfo else result.replace(tzinfo=now.tzinfo)).timestamp()
-    except (ValueError, OverflowError):
-        return None
-    return at if _FIRST <= at <= _LAST else None
 
 
 _DAY = lazy(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
@@ -148,7 +137,6 @@ _FIELDS: Mapping[str, tuple[int, int, Mapping[str, int]]] = MappingProxyType(
         "weekday": (0, 7, {name: number for number, name in enumerate(_DAYS)}),
     }
 )
-_LONGEST_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _ITEM = lazy(r"(?:(\*)|(\w{1,3})(?:-(\w{1,3}))?)(?:/(\d{1,2}))?")
 
 
@@ -189,7 +177,7 @@ def _cron(fields: list[str]) -> Cron:
     sets = {name: _numbers(name, text) for name, text in zip(_FIELDS, fields, strict=True)}
     sets["weekday"] = sorted({number % 7 for number in sets["weekday"]})
     by_day, by_weekday = (not fields[at].startswith("*") for at in (2, 4))
-    longest = max(_LONGEST_MONTH[month - 1] for month in sets["month"])
+    longest = max(days_of_month(2024, month) for month in sets["month"])  # a leap year
     if by_day and not by_weekday and min(sets["day"]) > longest:
         raise ValueError(f'a cron line with a day that comes (not "{" ".join(fields)}")')
     return Cron(**sets, hourly=fields[1].startswith("*"), either=by_day and by_weekday)
@@ -283,10 +271,9 @@ def calendar_day(year: int, month: int, number: int) -> date | None:
     """That day; None when there is none. The number LAST is the last day of the month."""
     if not (1 <= year <= 9998 and 1 <= month <= 12):
         return None
-    from calendar import monthrange
     from datetime import date
 
-    last = monthrange(year, month)[1]
+    last = days_of_month(year, month)
     if number == LAST:
         return date(year, month, last)
     return date(year, month, number) if 1 <= number <= last else None
@@ -294,12 +281,10 @@ def calendar_day(year: int, month: int, number: int) -> date | None:
 
 def month_after(day: date, months: int) -> date | None:
     """The same day so many months on, or the last of that month when it is shorter."""
-    from calendar import monthrange
-
     count = day.year * 12 + day.month - 1 + months
     year, month = divmod(count, 12)
     first = calendar_day(year, month + 1, 1)
-    return first and first.replace(day=min(day.day, monthrange(year, month + 1)[1]))
+    return first and first.replace(day=min(day.day, days_of_month(year, month + 1)))
 
 
 def day_after(day: date, days: int) -> date | None:

@@ -222,18 +222,13 @@ def _unmistaken(title: str) -> str:
     if "conflict" in title.lower():
         title = _CONFLICTED.sub("conflict copy", title.replace(".sync-", " sync-"))
         title = title.replace("(", "").replace(")", "")
-    title = _NUMBERED.sub(_unbracket_number, title)
+    title = _NUMBERED.sub(r"\1 \2", title)  # "Plan (1)" is a copy of "Plan" for every program
     device = _DEVICE.match(title)
     if device:
         title = title.replace(".", " ", 1) if "." in device[0] else f"{title} memory"
     if title.lower() in _RESERVED:
         return f"{title} memory"
     return f"Memory of {title}" if _is_date(title) else title
-
-
-def _unbracket_number(match: re.Match[str]) -> str:
-    """A title with a number at its end, which is in no brackets: "Plan (1)" is a copy of "Plan" for every program."""
-    return f"{match[1]} {match[2]}"
 
 
 def _is_date(title: str) -> bool:
