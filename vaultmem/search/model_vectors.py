@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -188,3 +188,17 @@ class ModelVectors:
         """Find out which block has its vector where, so that the next search does not have to: the first
         look takes seconds in a very large vault."""
         self._live.look(catalog)
+
+
+def similarities(
+    parts: Sequence[ModelVectors], hashes: Sequence[bytes]
+) -> list[list[float]] | None:
+    """See Meaning.similarities. What the last of the parts has, the first one may still have from before."""
+    cosines = np.zeros((len(hashes), len(hashes)), np.float32)
+    left = dict(enumerate(hashes))
+    for one in reversed(parts):
+        places, vectors = one.vectors_of(left)
+        cosines[np.ix_(places, places)] = one.comparable(vectors @ vectors.T)
+        left = {place: left[place] for place in left.keys() - set(places)}
+    rows: list[list[float]] = cosines.tolist()
+    return None if left else rows

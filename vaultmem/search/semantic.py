@@ -6,8 +6,6 @@ import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
-import numpy as np
-
 from vaultmem import paths
 from vaultmem.config import Config
 from vaultmem.embedding.embed import TextEmbedder
@@ -23,7 +21,7 @@ from vaultmem.notes.blocks import text_hash
 from vaultmem.notes.dialects import Rulebook, open_rulebook, read_note
 from vaultmem.progress import Progress, Silent
 from vaultmem.search import publish, rank
-from vaultmem.search.model_vectors import ModelVectors, Vectors
+from vaultmem.search.model_vectors import ModelVectors, Vectors, similarities
 from vaultmem.search.search import Searcher
 from vaultmem.text import scripts
 from vaultmem.vault import files, identity
@@ -326,15 +324,8 @@ class Meaning(ModelVectors):
 
     def similarities(self, hashes: list[bytes]) -> list[list[float]] | None:
         """The cosine of each text to each, by their hashes; None where one has no vector yet. What two models have
-        embedded is not alike. What the second has, the first one may still have from before."""
-        cosines = np.zeros((len(hashes), len(hashes)), np.float32)
-        left = dict(enumerate(hashes))
-        for one in reversed(self.parts()):
-            places, vectors = one.vectors_of(left)
-            cosines[np.ix_(places, places)] = one.comparable(vectors @ vectors.T)
-            left = {place: left[place] for place in left.keys() - set(places)}
-        rows: list[list[float]] = cosines.tolist()
-        return None if left else rows
+        embedded is not alike."""
+        return similarities(self.parts(), hashes)
 
 
 def _open_second(state: State, config: Config, threads: int, first: str) -> TextEmbedder | None:
