@@ -107,7 +107,7 @@ def test_what_runs_for_somebody_else_is_written_for_them(monkeypatch: pytest.Mon
     assert not plain.bar().shown
     plain.data([1])
     plain.remark("so")
-    assert (out.getvalue(), err.getvalue(), own.getvalue()) == ("[1]\n", "so\n", "")
+    assert (out.getvalue(), err.getvalue(), own.getvalue()) == ("[1]\n", "vaultmem: so\n", "")
     theirs = Output("text", Streams(out, err, terminal=True, colour=True))
     theirs.line(theirs.paint("red", "red"))
     assert out.getvalue().endswith("\033[31mred\033[0m\n")

@@ -160,7 +160,11 @@ class Output:
         self._out.flush()
 
     def remark(self, text: str) -> None:
-        """Something to know that is not data."""
+        """Something to know that is not data, as vaultmem says it."""
+        self.aside(f"vaultmem: {text}")
+
+    def aside(self, text: str) -> None:
+        """A text beside the data."""
         if self.columns:
             text = "\n".join(screen.fold(line, self.columns, _bare) for line in text.split("\n"))
         _write(self._err, f"{text}\n")

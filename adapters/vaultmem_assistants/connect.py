@@ -150,7 +150,7 @@ class Connecting:
         try:
             return self._register(entry)
         except VaultmemError as error:
-            self._output.remark(f"vaultmem: {error}")
+            self._output.remark(str(error))
         return None
 
     def door(self, door: servers.Door) -> Edited:
@@ -162,7 +162,7 @@ class Connecting:
             servers.make_private(self._harness.servers_path())
         edited = self._register(entry)
         if problem:
-            self._output.remark(f"vaultmem: {problem}")
+            self._output.remark(problem)
         return edited
 
     def _register(self, entry: Json, *, dry_run: bool = False) -> Edited:
@@ -196,15 +196,15 @@ class Connecting:
                 self._own_file(former, "")
                 self._remove_empty(former, 2, always=True)
             if remove and users:
-                self._output.remark(f"vaultmem: the skill stays, for {users}: {path}")
+                self._output.remark(f"the skill stays, for {users}: {path}")
                 return None
             edited = self._own_file(path, text)
         except VaultmemError as error:
-            self._output.remark(f"vaultmem: the skill {path}: {error}")
+            self._output.remark(f"the skill {path}: {error}")
             return None
         self._remove_empty(path, 2 if harness.own_skills else 3)
         if users and not remove and edited.before not in ("", text):
-            self._output.remark(f"vaultmem: the skill names this vault for {users}, too")
+            self._output.remark(f"the skill names this vault for {users}, too")
         return edited
 
     # --- files
@@ -252,13 +252,13 @@ class Connecting:
         if args.remove or args.instructions or args.remote is not None:
             return
         if "server" not in edits and args.mcp is None:
-            output.remark("vaultmem: the MCP server is not registered; --mcp does that")
+            output.remark("the MCP server is not registered; --mcp does that")
         if harness.advice:
-            output.remark(f"vaultmem: {harness.advice}")
+            output.remark(f"{harness.advice}")
         if not args.vault and not config.load(None).text("vault"):
             what = "sessions that do not start inside a vault are told nothing"
             advice = f"connect with --vault FOLDER, or put vault: FOLDER into {paths.config_file()}"
-            output.remark(f"vaultmem: {what}: {advice}")
+            output.remark(f"{what}: {advice}")
 
     def _show_part(self, what: str, edited: Edited) -> None:
         args, title = self._args, self._harness.title

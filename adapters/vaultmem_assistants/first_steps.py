@@ -223,14 +223,14 @@ class _Guide:
         def do() -> Done:
             changed = [part for part, one in edits(name, vault, output).items() if one.is_changed]
             if advice := HARNESSES[name].advice:
-                output.remark(f"vaultmem: {advice}")
+                output.remark(advice)
             return Done("assistant", what, vault, name, tuple(changed))
 
         output = self._output
         try:
             self._step(what, [*edits(name, vault, output, dry_run=True).values()], do)
         except VaultmemError as error:  # its settings cannot be edited safely; the others can
-            output.remark(f"vaultmem: {error}")
+            output.remark(str(error))
 
     def _model(self, one: Nearby) -> None:
         if config.load(None).text("llm.base_url"):
@@ -257,7 +257,7 @@ class _Guide:
         try:
             done = do()
         except VaultmemError as error:  # the other steps are still good
-            self._output.remark(f"vaultmem: {error}")
+            self._output.remark(str(error))
             return
         keep([*recorded_steps(), done])
         self._done.append(what)
@@ -323,7 +323,7 @@ def _undo(output: Output, *, dry_run: bool) -> None:
     if not output.as_json:
         nothing = "setup has done nothing that could be undone"
         stays = "the index stays, and all that was written into the vault"
-        output.remark(f"vaultmem: {stays if taken else nothing}")
+        output.remark(f"{stays if taken else nothing}")
 
 
 def _take_back(one: Done, output: Output) -> None:

@@ -29,7 +29,7 @@ def run(args: Namespace, output: Output) -> int:
     harness = HARNESSES.get(args.harness)
     if harness is None:
         known = ", ".join(HARNESSES)
-        output.remark(f"vaultmem: no harness is called {args.harness!r}; known: {known}")
+        output.remark(f"no harness is called {args.harness!r}; known: {known}")
         output.data({})
         return 0
     in_agent = not (args.vault is None or isinstance(args.vault, str))  # there the vault is open
@@ -41,7 +41,7 @@ def run(args: Namespace, output: Output) -> int:
     except Exception as error:  # the harness is to start whatever happens here
         if in_agent:
             raise StateError("the process that asks does it itself") from error
-        output.remark(f"vaultmem: {' '.join(str(error).split()) or type(error).__name__}")
+        output.remark(f"{' '.join(str(error).split()) or type(error).__name__}")
     reply = harness.answer(text)
     while len(json_text(reply, 2)) > MOST:  # characters that JSON writes as several
         text = text[: len(text) * 3 // 4]
@@ -71,7 +71,7 @@ class _Context:
         with args.vault if self._in_agent else Vault(folder) as vault:
             text = self._with(folder, listed or self._gather(vault), vault)
         if self._problems:
-            self._output.remark(f"vaultmem: {'; '.join(dict.fromkeys(self._problems))}")
+            self._output.remark(f"{'; '.join(dict.fromkeys(self._problems))}")
         return text
 
     def _with(self, folder: str, listed: Listed, vault: Vault | None) -> str:

@@ -51,7 +51,7 @@ def _list(args: Namespace, output: Output) -> None:
     if output.as_json:
         output.data({"conversations": listed, "count": len(listed)})
         return
-    output.remark(f"vaultmem: {plural(len(listed), 'conversation')}")
+    output.remark(plural(len(listed), "conversation"))
     rows = [
         (local_time(it["updated_at"]), plural(it["turns"], "turn"), plural(it["facts"], "fact"), it["conversation_id"])
         for it in listed
@@ -72,7 +72,7 @@ def _show(args: Namespace, output: Output) -> None:
         return
     many = plural(len(entries), "entry", "entries")
     advice = f"; vaultmem conversations list tells which there are besides {name}"
-    output.remark(f"vaultmem: {many}{f' of {name}' if entries else advice}")
+    output.remark(f"{many}{f' of {name}' if entries else advice}")
     for one in entries:
         first, *more = one["content"].split("\n")
         is_session = one["properties"].get("compression_source") is True
@@ -178,4 +178,4 @@ def show_learned(
     for text in learned.deleted:
         write(f"{would}{output.paint('put away', 'red')}: {text}")
     if learned.trouble:
-        output.remark(f"vaultmem: by rules, not by the model: {learned.trouble}")
+        output.remark(f"by rules, not by the model: {learned.trouble}")

@@ -55,7 +55,7 @@ def run(args: Namespace, output: Output) -> int:
         config = client.vault.config
         about = args.conversation or config.text("conversations.id")
         who = f"{config.text('llm.model')} at {config.text('llm.base_url')}"
-        output.remark(f"vaultmem: {who}, conversation {about}; {BYE[0]} ends it")
+        output.remark(f"{who}, conversation {about}; {BYE[0]} ends it")
         talk.sit()
     return 0
 
@@ -68,7 +68,7 @@ def _offered(output: Output, model: str | None, form: str) -> tuple[str | None, 
         output.prompt(question)
         is_wanted = sys.stdin.readline().lower() in ("\n", "y\n", "yes\n")
         if is_wanted:
-            output.remark("vaultmem: vaultmem setup puts it into your settings")
+            output.remark("vaultmem setup puts it into your settings")
         return is_wanted
 
     can_ask = is_terminal(sys.stdin) and is_terminal(sys.stdout)
@@ -118,7 +118,7 @@ class _Talk:
         with contextlib.suppress(KeyboardInterrupt):
             with contextlib.suppress(EOFError):
                 self._converse()
-            self._output.remark("")
+            self._output.aside("")
             if self._client.is_waiting(self._client.turn) and (learned := self._wait()):
                 self._show(learned)
             self._show_learned()
@@ -130,7 +130,7 @@ class _Talk:
             if words.lower() in BYE:
                 return
             if words.startswith("/"):
-                self._output.remark(f"vaultmem: {BYE[0]} ends it; there are no other commands")
+                self._output.remark(f"{BYE[0]} ends it; there are no other commands")
             elif words:
                 try:
                     self._say(words)
@@ -144,7 +144,7 @@ class _Talk:
         try:
             for piece in self._client.stream(messages, conversation=self._conversation):
                 for line in () if pieces else self._client.context.lines:
-                    self._output.remark(self._output.paint(f"recalled: {line}", "dim"))
+                    self._output.aside(self._output.paint(f"recalled: {line}", "dim"))
                 pieces.append(piece)
                 self._output.text(piece)
                 self._output.flush()
@@ -169,7 +169,7 @@ class _Talk:
                 break
         if turn:
             self._output.remark(
-                "vaultmem: what can be learned from this is learned later, or by another process;"
+                "what can be learned from this is learned later, or by another process;"
                 " vaultmem conversations shows it"
             )
         return None
@@ -185,7 +185,7 @@ class _Talk:
             self._show(learned)
 
     def _show(self, learned: Learned) -> None:
-        show_learned(learned, self._output, self._output.remark)
+        show_learned(learned, self._output, self._output.aside)
 
 
 # --- proxy
@@ -212,7 +212,7 @@ def proxy(args: Namespace, output: Output) -> int:
     _log(quiet=args.quiet)
     if not guard.is_loopback(host) and config.text("proxy.key") == OFF:
         output.remark(
-            f"vaultmem: warning: whoever reaches {host} can talk with your memories; let proxy.key name a key they need"
+            f"warning: whoever reaches {host} can talk with your memories; let proxy.key name a key they need"
         )
     try:
         server = Proxy(folder, config, listening)
@@ -221,11 +221,11 @@ def proxy(args: Namespace, output: Output) -> int:
         raise
     if config.text("proxy.notes") == "auto" and not memory_context.includes_notes(config):
         output.remark(
-            "vaultmem: the upstream is not on this machine, so your notes stay here; with --notes it is told of them"
+            "the upstream is not on this machine, so your notes stay here; with --notes it is told of them"
         )
     address = "127.0.0.1" if host in guard.WILDCARDS else f"[{host}]" if ":" in host else host
     output.remark(
-        f"vaultmem: listening, passing on to {config.text('llm.base_url')}; use it with "
+        f"listening, passing on to {config.text('llm.base_url')}; use it with "
         f"OPENAI_BASE_URL=http://{address}:{server.port}/v1"
     )
     server.serve()

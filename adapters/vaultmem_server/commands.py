@@ -48,11 +48,11 @@ def _add(store: TokenStore, args: Namespace, output: Output) -> None:
         return
     output.line(text)
     output.remark(
-        "vaultmem: this is shown once and stored nowhere; clients send it as Authorization: Bearer TOKEN"
+        "this is shown once and stored nowhere; clients send it as Authorization: Bearer TOKEN"
     )
     if args.scope == ADMIN and not agent:
         output.remark(
-            "vaultmem: it may do all that you may do, private notes included; for an assistant use --scope write"
+            "it may do all that you may do, private notes included; for an assistant use --scope write"
         )
 
 

@@ -126,9 +126,9 @@ def serve(args: Namespace, output: Output) -> int:
         why = door.left_out.get("chat", "no package that does it is installed")
         raise UsageError(f"chats cannot be passed on: {why}")
     output.remark(
-        f"vaultmem: {door.url}/mcp and {door.url}/api/v1 answer who has a token (vaultmem token add NAME)"
+        f"{door.url}/mcp and {door.url}/api/v1 answer who has a token (vaultmem token add NAME)"
     )
-    output.remark(f"vaultmem: {plural(len(vaults), 'vault')}: {', '.join(vaults)}")
+    output.remark(f"{plural(len(vaults), 'vault')}: {', '.join(vaults)}")
     asyncio.run(_serve(door, server, listening, idle))
     return 0
 

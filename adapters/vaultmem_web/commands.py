@@ -33,12 +33,12 @@ def ui(args: Namespace, output: Output) -> int:
     if output.as_json:
         output.data({"url": address, "seconds": sessions.LINK_SECONDS})
     elif not args.print_url and webbrowser.open(address):
-        output.remark("vaultmem: the page opens in your browser")
+        output.remark("the page opens in your browser")
         return 0
     else:
         output.line(address)
     output.remark(
-        f"vaultmem: it lets one browser in, once, within {sessions.LINK_SECONDS / 60:.0f} minutes; vaultmem stop ends it"
+        f"it lets one browser in, once, within {sessions.LINK_SECONDS / 60:.0f} minutes; vaultmem stop ends it"
     )
     return 0
 
@@ -132,7 +132,7 @@ def connect(args: Namespace, output: Output) -> int:
         output.line(f"{'would be ' if args.dry_run else ''}{deed}: {path}")
     if done and not args.remove:
         output.remark(
-            "vaultmem: in Obsidian, switch on Community plugins > vaultmem and the core plugin Web viewer; to let its"
+            "in Obsidian, switch on Community plugins > vaultmem and the core plugin Web viewer; to let its"
             " viewer in, open there what vaultmem ui --by-number --print-url prints"
         )
     return 0

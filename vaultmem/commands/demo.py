@@ -165,8 +165,8 @@ def run(args: argparse.Namespace, output: Output) -> int:
         rest = "" if args.keep else "; everything is removed again"
         output.line()
         output.flush()
-        output.remark(f"vaultmem: {len(steps)} steps in {seconds:.1f} s{rest}")
-        output.remark("vaultmem: now your own notes: vaultmem setup")
+        output.remark(f"{len(steps)} steps in {seconds:.1f} s{rest}")
+        output.remark("now your own notes: vaultmem setup")
     return 0
 
 
@@ -251,7 +251,7 @@ def _end_agent(vault: str) -> None:
 
 def _clean_up(folder: str, keep: bool, output: Output) -> None:
     if keep:
-        output.remark(f"vaultmem: kept in {folder}; its index: VAULTMEM_STATE={folder}/state")
+        output.remark(f"kept in {folder}; its index: VAULTMEM_STATE={folder}/state")
         return
     with _signals(signal.SIG_IGN):  # a second Ctrl-C must not leave half of it behind
         shutil.rmtree(folder, ignore_errors=True)

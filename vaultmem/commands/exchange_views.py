@@ -80,7 +80,7 @@ def _advice(args: Namespace) -> str:
 def _show_ingested(report: IngestReport, output: Output) -> None:
     """What is new on stdout; what is not, and why, beside it."""
     for remark in report["remarks"]:
-        output.remark(f"vaultmem: {remark}")
+        output.remark(remark)
     for one in (each for each in report["files"] if each["result"] == "new"):
         cut = f"; {one['cut']}" if "cut" in one else ""
         gone = f"; redacted: {', '.join(one['redacted'])}" if one["redacted"] else ""
@@ -88,22 +88,22 @@ def _show_ingested(report: IngestReport, output: Output) -> None:
         output.line(f"{path} ({one['source']}): {many}{cut}{gone}")
     skipped = [each for each in report["files"] if each["result"] == "skipped"]
     for one in skipped[:MOST_ROWS]:
-        output.remark(f"vaultmem: left out: {one['path']}: {one['reason']}")
+        output.remark(f"left out: {one['path']}: {one['reason']}")
     if len(skipped) > MOST_ROWS:
         count = len(skipped) - MOST_ROWS
-        output.remark(f"vaultmem: {count:,} more left out; --json has all")
+        output.remark(f"{count:,} more left out; --json has all")
     counts = report["counts"]
     totals = [f"{count_of(counts['memories'])} of {plural(counts['new'], 'new file')}"]
     totals += [f"{counts[name]:,} {name}" for name in ("known", "skipped") if counts[name]]
     if counts["redacted"]:
         totals.append(f"{plural(counts['redacted'], 'secret')} taken out")
     head = "dry run, nothing was done" if report["dry_run"] else "ingest"
-    output.remark(f"vaultmem: {head}: {', '.join(totals)}")
+    output.remark(f"{head}: {', '.join(totals)}")
     if report["left"]:
         begun = sum(each["rest"] > 0 for each in report["files"])
         more = f", {begun:,} of them begun" if begun else ""
         left = f"{plural(report['left'], 'file')} left{more}"
-        output.remark(f"vaultmem: --limit is reached; {left}: run the same again to go on")
+        output.remark(f"--limit is reached; {left}: run the same again to go on")
 
 
 def _ingest_text(args: Namespace, output: Output) -> int:
@@ -120,10 +120,10 @@ def _ingest_text(args: Namespace, output: Output) -> int:
             reason = part.get("reason") or f"it is there already ({part['id'][:8]})"
             output.line(f"left out: {part['text'][:60]} ({reason})")
     new = sum(part["result"] == "new" for part in report["parts"])
-    output.remark(f"vaultmem: {count_of(new)} of {plural(len(report['parts']), 'part')}")
+    output.remark(f"{count_of(new)} of {plural(len(report['parts']), 'part')}")
     if report["redacted"]:
         many = plural(len(report["redacted"]), "secret")
-        output.remark(f"vaultmem: {many} taken out: {', '.join(report['redacted'])}")
+        output.remark(f"{many} taken out: {', '.join(report['redacted'])}")
     return 0
 
 
@@ -157,7 +157,7 @@ def import_lines(args: Namespace, output: Output) -> int:
     _show_imported(report, Output("json") if args.json else output)
     if store and store.settings:
         lines = "\n  ".join(f"{key}: {value}" for key, value in store.settings.items())
-        output.remark(f"vaultmem: its settings, for {paths.config_file()}:\n  {lines}")
+        output.remark(f"its settings, for {paths.config_file()}:\n  {lines}")
     return 1 if report["failures"] else 0
 
 
@@ -170,12 +170,12 @@ def _show_imported(report: ImportReport, output: Output) -> None:
         output.line(f"{would}imported: {counts}")
     for rows, what in ((report["kept"], "left as it is"), (report["failed"], "not imported")):
         for one in rows[:MOST_ROWS]:
-            output.remark(f"vaultmem: line {one['line']}: {what}: {one['reason']}")
+            output.remark(f"line {one['line']}: {what}: {one['reason']}")
         if len(rows) > MOST_ROWS:
-            output.remark(f"vaultmem: and {plural(len(rows) - MOST_ROWS, 'line')} more")
+            output.remark(f"and {plural(len(rows) - MOST_ROWS, 'line')} more")
     if report["entries"] > 1:
         times = f"vaultmem undo --last, {report['entries']:,} times"
-        output.remark(f"vaultmem: it is in several parts; to take all of it back: {times}")
+        output.remark(f"it is in several parts; to take all of it back: {times}")
 
 
 # --- export
@@ -191,13 +191,13 @@ def export_lines(args: Namespace, output: Output) -> int:
         )  # fmt: skip
         if args.output:
             count = _write_file(args.output, lines, force=args.force)
-            output.remark(f"vaultmem: {count_of(count)} in {args.output}")
+            output.remark(f"{count_of(count)} in {args.output}")
         else:
             for line in lines:
                 output.text(line + "\n")
     if unreadable:
         files = plural(unreadable[0], "file")
-        output.remark(f"vaultmem: {files} that cannot be read left out: vaultmem doctor names them")
+        output.remark(f"{files} that cannot be read left out: vaultmem doctor names them")
     return 0
 
 

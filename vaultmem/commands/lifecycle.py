@@ -111,7 +111,7 @@ def _lock(state: State, output: Output) -> Iterator[None]:
                 if time.monotonic() > deadline:
                     raise
                 if not waited:
-                    output.remark(f"vaultmem: {error}; waiting")
+                    output.remark(f"{error}; waiting")
                 waited = True
                 time.sleep(LOOK_AGAIN)
         yield
@@ -149,7 +149,7 @@ def _show_started(started: Life, vault: str, output: Output) -> int:
         line = f"the agent runs already{by} (process {started.pid})"
     output.result({**started.__dict__, "vault": vault, "log": where}, line)
     if not output.as_json:
-        output.remark(f"vaultmem: its log is {where}")
+        output.remark(f"its log is {where}")
     return 0
 
 
@@ -172,11 +172,11 @@ def stop(args: Namespace, output: Output) -> int:
     for one in serving:
         if not one.until_stop and ended.pid:
             output.remark(
-                f"vaultmem: serve --http at {one.url} (process {one.pid}) starts it again; end that where it runs"
+                f"serve --http at {one.url} (process {one.pid}) starts it again; end that where it runs"
             )
     if ended.by:
         output.remark(
-            f"vaultmem: the service {ended.by} starts it again at the next login; "
+            f"the service {ended.by} starts it again at the next login; "
             "vaultmem service uninstall ends that"
         )
     return 0
@@ -238,9 +238,7 @@ def _install(args: Namespace, output: Output) -> int:
         )
     _show_service(own, "installed", output)
     if own.kind == "systemd" and not args.no_start:
-        output.remark(
-            "vaultmem: it runs while you are logged in; loginctl enable-linger keeps it running"
-        )
+        output.remark("it runs while you are logged in; loginctl enable-linger keeps it running")
     return 0
 
 

@@ -32,7 +32,7 @@ def links(args: Namespace, output: Output) -> int:
         output.data(_data("links", rows, note=path))
         return 0
     if not rows:
-        output.remark(f"vaultmem: {path} has no links")
+        output.remark(f"{path} has no links")
     for link in rows:
         several = f" (of {link.choices} with this name)" if link.choices > 1 else ""
         room = output.room(screen.columns(markup(link)) + 11 + len(several))
@@ -67,13 +67,13 @@ def backlinks(args: Namespace, output: Output) -> int:
         output.data({**_data("backlinks", rows, note=path), **more})
         return 0
     sources = plural(len({link.source for link in rows}), "note")
-    output.remark(f"vaultmem: {plural(len(rows), 'link')} from {sources} to {path}")
+    output.remark(f"{plural(len(rows), 'link')} from {sources} to {path}")
     for link in rows:
         text = markup(link)
         room = output.room(screen.columns(text) + 2)
         output.line(f"{output.place(link.source, link.line, room=room)}  {text}")
     if args.mentions:
-        output.remark(f"vaultmem: named {plural(len(mentions), 'time')} without a link")
+        output.remark(f"named {plural(len(mentions), 'time')} without a link")
     for one in mentions:
         show_words(f"{output.place(one.path, one.line, room=output.room(8))}  ", one.text, output)
     return 0
@@ -88,7 +88,7 @@ def related(args: Namespace, output: Output) -> int:
         output.data(_data("related", rows, note=path))
         return 0
     if not rows:
-        output.remark(f"vaultmem: nothing is near {path}")
+        output.remark(f"nothing is near {path}")
     for one in rows:
         room = output.room(screen.columns(one.title) + 8)
         title = f"{output.paint(one.title, 'bold')}  {output.place(one.path, room=room)}"
@@ -105,7 +105,7 @@ def unresolved(args: Namespace, output: Output) -> int:
     if output.as_json:
         output.data(_data("ambiguous", ambiguous) if args.ambiguous else _data("unresolved", rows))
     elif args.ambiguous:
-        output.remark(f"vaultmem: {plural(len(ambiguous), 'ambiguous link')}")
+        output.remark(f"{plural(len(ambiguous), 'ambiguous link')}")
         for link in ambiguous:
             place = output.place(link.source, link.line, room=output.room(30))
             output.line(f"{place}  [[{link.path}]] → {link.target} (of {link.choices})")
@@ -120,7 +120,7 @@ def _show_unresolved(rows: list[UnresolvedLink], output: Output) -> None:
         names.setdefault(link.name.lower(), []).append(link)
     tags = [links[0].name for links in names.values() if all(link.kind == "tag" for link in links)]
     many = f"{plural(len(rows), 'link')} to {plural(len(names), 'name')}"
-    output.remark(f"vaultmem: {many} that no file has")
+    output.remark(f"{many} that no file has")
     for links in sorted(names.values(), key=lambda group: (-len(group), group[0].name.lower())):
         if links[0].name in tags:
             continue

@@ -42,33 +42,33 @@ def show_written(answer: Answer, _args: Namespace, output: Output) -> None:
 def remark_similar(answer: Answer, output: Output) -> None:
     """write: memories that are similar, or contradict it; and secrets."""
     if answer.get("duplicate_of"):
-        output.remark(f"vaultmem: the same text is there already: {place(answer, output)}")
+        output.remark(f"the same text is there already: {place(answer, output)}")
     remark_secrets(answer, output)
     same = answer.get("same_as", ())
     for one in same:
         then = "a dream merges the two, vaultmem undo takes that back"
         then = then if one["merges"] else "both stay"
-        output.remark(f"vaultmem: says the same as {place(one, output)}; {then}")
+        output.remark(f"says the same as {place(one, output)}; {then}")
     ids = {one["id"] for one in same}
     for one in (each for each in answer["similar"] if each["id"] not in ids):
-        output.remark(f"vaultmem: similar to {place(one, output)} ({one['similarity']:.0%} alike)")
+        output.remark(f"similar to {place(one, output)} ({one['similarity']:.0%} alike)")
     replaced = answer.get("replaced", ())
     for one in answer["contradicts"]:
         verb = "replaces" if one["id"] in replaced else "may contradict"
-        output.remark(f"vaultmem: {verb} {place(one, output)}: {one['why']}")
+        output.remark(f"{verb} {place(one, output)}: {one['why']}")
     if replaced:
         back = "vaultmem undo --last takes that back"
-        output.remark(f"vaultmem: what is replaced is in the archive; {back}")
+        output.remark(f"what is replaced is in the archive; {back}")
 
 
 def remark_secrets(answer: Answer, output: Output) -> None:
     """What in a text looks like a secret: removed from what an assistant writes, only named to a person."""
     if answer["redacted"]:
         kinds = ", ".join(answer["redacted"])
-        output.remark(f"vaultmem: taken out, for no memory should hold it: {kinds}")
+        output.remark(f"taken out, for no memory should hold it: {kinds}")
     if answer["secrets"]:
         what = f"this holds what looks like a secret ({', '.join(answer['secrets'])})"
-        output.remark(f"vaultmem: {what}; whoever can read the vault can read it")
+        output.remark(f"{what}; whoever can read the vault can read it")
 
 
 def show_memory(answer: Answer, _args: Namespace, output: Output) -> None:
@@ -100,7 +100,7 @@ def _provenance(answer: Answer) -> Iterator[tuple[str, str]]:
 def show_memories(answer: Answer, args: Namespace, output: Output) -> None:
     """list: a line for each memory."""
     memories = answer["memories"]
-    output.remark(f"vaultmem: {count_of(len(memories))}{' in the archive' if args.deleted else ''}")
+    output.remark(f"{count_of(len(memories))}{' in the archive' if args.deleted else ''}")
     for full in table(
         (short(one["id"]), one["created_at"][:10], one["category"], _title(one)) for one in memories
     ):
@@ -163,7 +163,7 @@ def show_approved(answer: Answer, args: Namespace, output: Output) -> None:
     done = "no longer approved" if args.undo else "approved"
     done = f"would be {done}" if args.dry_run else done
     many = f"{done}: {count_of(len(answer['memories']))}"
-    output.remark(f"vaultmem: {many if answer['memories'] else 'nothing to approve'}")
+    output.remark(f"{many if answer['memories'] else 'nothing to approve'}")
 
 
 def upgrade(args: Namespace, output: Output) -> int:

@@ -46,7 +46,7 @@ def tasks(args: Namespace, output: Output) -> int:
     if output.as_json:
         output.data({"tasks": [{"path": note, **task} for note, task in rows], "count": len(rows)})
         return 0
-    output.remark(f"vaultmem: {plural(len(rows), 'task')}")
+    output.remark(f"{plural(len(rows), 'task')}")
     wide = max((len(_when(_date(task))) for _, task in rows), default=0)
     for note, task in rows:
         date = output.paint(_when(_date(task)).ljust(wide), "yellow")
@@ -109,7 +109,7 @@ def pending(args: Namespace, output: Output) -> int:
         output.data({**items, "count": count})
         return 0
     if not count:
-        output.remark(f"vaultmem: nothing is pending in the next {plural(args.days, 'day')}")
+        output.remark(f"nothing is pending in the next {plural(args.days, 'day')}")
     older = [] if args.all else sections.pop("older")
     most = count + len(sections["preferences"]) if args.all else MOST_ROWS
     _show_sections(sections, args.days, output, most)
@@ -123,7 +123,7 @@ def _load_listing(args: Namespace, output: Output, now: float) -> Listed:
     is_own = args.vault is None or isinstance(args.vault, str)  # in the agent the vault is open
     if is_own and args.days <= listing.DAYS and (kept := listing.read(args.vault, now)):
         for warning in kept.warnings:
-            output.remark(f"vaultmem: {warning}")
+            output.remark(warning)
         return kept
 
     with open_vault(args, output) as vault:
@@ -216,10 +216,10 @@ def _show_answered(report: AnswerReport, output: Output) -> None:
     for change in report.get("changes", ()):
         show_diff(change.get("diff"), output)
     for skipped in report.get("skipped", ()):
-        output.remark(f"vaultmem: {skipped['reason']}")
+        output.remark(f"{skipped['reason']}")
     verb = next((verb for verb, state in _STATES.items() if state == report["state"]), "")
     if verb and report["changed"] and not report.get("dry_run"):
-        output.remark(f"vaultmem: vaultmem {verb} {report['id']} --undo takes it back")
+        output.remark(f"vaultmem {verb} {report['id']} --undo takes it back")
 
 
 def _consequence(report: AnswerReport, output: Output) -> str:
@@ -239,7 +239,7 @@ def _consequence(report: AnswerReport, output: Output) -> str:
 def show_reminder(answer: Answer, _args: Namespace, output: Output) -> None:
     """remind: when it reminds."""
     if not answer["created"]:
-        output.remark("vaultmem: this reminder is there already")
+        output.remark("this reminder is there already")
         return
     show_done(f"reminds on {_understood(answer)}", answer, output)
 
@@ -280,11 +280,11 @@ def notify(args: Namespace, output: Output) -> int:
         output.line(f"{title}  {' · '.join(one['body'].splitlines())}")
     many = plural(len(report["told"]), "notification") if report["told"] else "nothing to tell"
     if report["dry_run"]:
-        output.remark(f"vaultmem: dry run, nothing was done: {many}")
+        output.remark(f"dry run, nothing was done: {many}")
         return 0
     page = f"; {report['page']} is written anew" if report["written"] else ""
     answered = f"; {plural(report['answered'], 'answer')} taken over" if report["answered"] else ""
-    output.remark(f"vaultmem: {many}{answered}{page}")
+    output.remark(f"{many}{answered}{page}")
     for problem in report["troubles"]:
-        output.remark(f"vaultmem: {problem}")
+        output.remark(problem)
     return 0

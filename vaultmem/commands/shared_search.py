@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
 
 MORE = 4  # times as many are looked at where an assistant may not see all
-_TEXTLESS = "vaultmem: no texts lie there; index.chroma.texts: on, where the vault is, lets other machines show them"
+_TEXTLESS = (
+    "no texts lie there; index.chroma.texts: on, where the vault is, lets other machines show them"
+)
 
 
 def run(args: Namespace, output: Output) -> int:
@@ -69,7 +71,7 @@ def _to_json(one: Near) -> JsonObject:
 
 def _show(found: list[JsonObject], output: Output) -> None:
     if not found:
-        output.remark("vaultmem: nothing found")
+        output.remark("nothing found")
     for one in found:
         lines = f"{one['line']}-{one['end_line']}"
         output.line(f"{output.place(str(one['path']), lines)}  score {one['score']}")

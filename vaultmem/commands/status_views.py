@@ -58,7 +58,7 @@ def status(args: Namespace, output: Output) -> int:
         if output.as_json:
             output.data(facts)
             if problem:
-                output.remark(f"vaultmem: {problem}")
+                output.remark(problem)
             return _exit_code(index)
         if index:
             _show_index(index, vault, output)
@@ -311,9 +311,9 @@ def _list_jobs(args: Namespace, output: Output) -> int:
     for row in table([("job", "when", "next", "last", "result"), *rows]):
         output.line(row)
     for _, notice in ledger.notices():
-        output.remark(f"vaultmem: {notice}")
+        output.remark(notice)
     if not reply:
-        output.remark("vaultmem: no agent runs, so no job does; vaultmem start starts one")
+        output.remark("no agent runs, so no job does; vaultmem start starts one")
     return 0
 
 

@@ -53,7 +53,7 @@ def maintain(args: Namespace, output: Output) -> int:
 
             folder = vault.config.text("memory_folder")
             for one in strays(vault.searcher().catalog, folder):
-                output.remark(f"vaultmem: {one.path} {one.text}")
+                output.remark(f"{one.path} {one.text}")
     return 0
 
 
@@ -82,7 +82,7 @@ def expect(args: Namespace, output: Output) -> int:
     for one in rows:
         output.line(_expectation_line(one, output))
     met = f", {len(rows) - len(lost):,} met" if args.run else ""
-    output.remark(f"vaultmem: {plural(len(rows), 'expectation')}{met}")
+    output.remark(f"{plural(len(rows), 'expectation')}{met}")
     return 1 if lost else 0
 
 
@@ -133,9 +133,9 @@ def review(args: Namespace, output: Output) -> int:
             output.data({"proposals": proposals, "chores": chores, "count": count, "rules": rules})
             return 0
         for kind, says in sorted(rules.items()):
-            output.remark(f"vaultmem: {says} {kind} (vaultmem review --ask {kind} ends that rule)")
+            output.remark(f"{says} {kind} (vaultmem review --ask {kind} ends that rule)")
         if args.list or not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
-            output.remark(f"vaultmem: {plural(len(proposals), 'proposal')}")
+            output.remark(plural(len(proposals), "proposal"))
             for one in proposals:
                 output.line(_proposal_line(one, output))
         else:
@@ -191,7 +191,7 @@ def _go_through(
     vault: Vault, proposals: list[ShownProposal], args: Namespace, output: Output
 ) -> None:
     if not proposals:
-        output.remark("vaultmem: nothing to review; vaultmem dream --level 3 looks for something")
+        output.remark("nothing to review; vaultmem dream --level 3 looks for something")
     for number, one in enumerate(proposals, 1):
         output.line(output.paint(f"{number} of {len(proposals)}", "bold"))
         _show_proposal(one, output)
@@ -204,7 +204,7 @@ def _go_through(
             elif answer == "r" and not args.dry_run:
                 vault.reject(one["id"], by=args.by)
         except VaultmemError as error:  # the note was changed meanwhile; the others are still good
-            output.remark(f"vaultmem: {error}")
+            output.remark(str(error))
 
 
 def _ask(output: Output) -> str:
@@ -252,7 +252,7 @@ def history(args: Namespace, output: Output) -> int:
         return 0
     if not entries:
         but = " but what conversations did, which --conversations shows" if is_hidden else ""
-        output.remark(f"vaultmem: the history holds nothing of it{but}")
+        output.remark(f"the history holds nothing of it{but}")
     for one in entries:
         output.line(_entry_line(one, output))
     return 0
@@ -290,7 +290,7 @@ def _by_hand(one: CommitReport) -> str:
 
 def show_difference(answer: CommitReport, _args: Namespace, output: Output) -> None:
     """diff: an entry of the history, and its unified diff."""
-    output.remark(f"vaultmem: {_entry_line(answer, output)}")
+    output.remark(_entry_line(answer, output))
     show_diff(answer.get("diff"), output)
 
 
@@ -312,7 +312,7 @@ def _show_undone(report: UndoReport, output: Output) -> None:
         more = f"; what was done before it: vaultmem undo {short(before)}" if before else ""
         raise VaultmemError(f"nothing was undone: {_reason(refused[0])}{more}")
     if not (changes or answers):
-        output.remark("vaultmem: already undone: nothing was changed")
+        output.remark("already undone: nothing was changed")
         return
     would, done = would_be(dry_run=report["dry_run"]), "redone" if report["redone"] else "undone"
     for one in report["undone"]:
@@ -331,9 +331,9 @@ def _show_undone(report: UndoReport, output: Output) -> None:
     back = "undo --last takes it back" if report["redone"] else "undo --redo does it again"
     then = "" if report["dry_run"] else f"vaultmem {back}"
     if remark := "; ".join(filter(None, (many, then))):  # a dry run of answers alone has none
-        output.remark(f"vaultmem: {remark}")
+        output.remark(remark)
     for skipped in refused:
-        output.remark(f"vaultmem: not {done}: {_reason(skipped)}")
+        output.remark(f"not {done}: {_reason(skipped)}")
 
 
 def _reason(refused: Skipped) -> str:
