@@ -12,19 +12,7 @@ from collections.abc import Mapping
 from vaultmem import paths, plugins
 from vaultmem.errors import ConfigError
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.settings import (
-    LARGEST,
-    MAY_BE_OFF,
-    NO_SETTINGS,
-    OFF,
-    SETTINGS,
-    SMALLEST,
-    UNTOLD,
-    canonical_key,
-    key_of,
-    schedule,
-    variable,
-)
+from vaultmem.settings import NO_SETTINGS, SETTINGS, Value, canonical_key, key_of, variable
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
@@ -33,7 +21,6 @@ __all__ = ["SETTINGS", "Config", "keep", "load", "signature", "variable"]
 
 VAULT_FILE = ".vaultmem/config.yaml"
 MAX_BYTES = 65_536
-Value = str | int | float
 
 
 class Config:
@@ -192,48 +179,11 @@ def _nearest(key: str) -> str:
 
 def _check(key: str, value: object, source: str) -> Value:
     setting = SETTINGS[canonical_key(key)]
-    if isinstance(setting.default, float):
-        return _share(key, value, source)
-    if isinstance(setting.default, int):
-        return _number(key, value, source)
-    if isinstance(value, bool) and setting.default in ("on", OFF):
-        value = "on" if value else OFF
-    may_be_off = key in MAY_BE_OFF or setting.default == OFF
-    if value is False and (may_be_off or setting.check is schedule):
-        value = OFF  # YAML 1.1 reads a bare `off` as false
-    but = "" if key in UNTOLD else f", not {value!r}"
-    if not isinstance(value, str):
-        example = f" such as {setting.default}" if setting.default else ""
-        raise ConfigError(f"{source}: {key} must be text{example}{but}")
-    if setting.check is None:
-        return value
     try:
-        return setting.check(value)
+        return setting.read(value)
     except ValueError as error:
+        but = "" if setting.is_secret else f", not {value!r}"
         raise ConfigError(f"{source}: {key} must be {error}{but}") from None
-
-
-def _number(key: str, value: object, source: str) -> int:
-    try:
-        number = int(str(value).replace(",", ""))
-    except ValueError:
-        number = -1
-    smallest, largest = SMALLEST.get(key, 1), LARGEST.get(key, 2**31)
-    if not smallest <= number <= largest:
-        raise ConfigError(
-            f"{source}: {key} must be a whole number from {smallest} to {largest}, not {value!r}"
-        )
-    return number
-
-
-def _share(key: str, value: object, source: str) -> float:
-    try:
-        share = float(str(value))
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise ConfigError(f"{source}: {key} must be a number from 0 to 1, not {value!r}")
-    return share
 
 
 def _vault_text(vault: str, warnings: list[str]) -> str:

@@ -8,21 +8,7 @@ from vaultmem import paths
 from vaultmem.text.values import lazy, value
 
 OFF = "off"
-LARGEST = {
-    "search.limit": 1000, "embedding.threads": 256, "agent.threads": 256, "jobs.max_load": 1000, "llm.retries": 10,
-    "llm.calls": 100, "conversations.top_k": 100, "conversations.budget": 100_000, "conversations.neighbours": 100,
-    "proxy.port": 65_535,
-}  # fmt: skip
-# other numbers: what 32 bits can hold
-SMALLEST = {"llm.retries": 0}  # others: 1
-MAY_BE_OFF = {
-    "embedding.model", "embedding.key", "pending.path", "llm.key", "llm.schema", "conversations.summaries",
-}  # fmt: skip
-# Where a key may have been pasted, a wrong value is not repeated.
-UNTOLD = {
-    "index.chroma.url", "index.chroma.token", "llm.base_url", "llm.key", "proxy.key", "embedding.base_url",
-    "embedding.key",
-}  # fmt: skip
+Value = str | int | float
 
 
 @value
@@ -32,10 +18,40 @@ class Setting:
     `check` returns the text in its normal form, and raises ValueError that says what it must be.
     """
 
-    default: str | int | float  # a float is a share, from 0 to 1
+    default: Value  # a float is a share, from 0 to 1
     harmless: bool
     meaning: str
     check: Callable[[str], str] | None = None
+    least: int = 1  # of a whole number
+    most: int = 2**31
+    may_be_off: bool = False
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether a key may have been pasted here: a wrong value is not repeated."""
+        return self.check in (_endpoint, _key)
+
+    def read(self, value: object) -> Value:
+        """What a value of a file or of the environment stands for. Raises ValueError that says what it must be."""
+        if isinstance(self.default, (int, float)):
+            return self._number(value)
+        may_be_off = self.may_be_off or self.check in (schedule, _key)
+        if isinstance(value, bool) and (self.default in ("on", OFF) or (may_be_off and not value)):
+            value = "on" if value else OFF  # YAML 1.1 reads a bare `off` as false
+        if isinstance(value, str):
+            return self.check(value) if self.check else value
+        raise ValueError(f"text such as {self.default}" if self.default else "text")
+
+    def _number(self, value: object) -> Value:
+        is_share, text = isinstance(self.default, float), str(value)
+        least, most = (0, 1) if is_share else (self.least, self.most)
+        try:
+            number = float(text) if is_share else int(text.replace(",", ""))
+        except ValueError:
+            number = -1
+        if not least <= number <= most:
+            raise ValueError(f"a {'' if is_share else 'whole '}number from {least} to {most}")
+        return number
 
 
 def schedule(text: str) -> str:
@@ -186,7 +202,8 @@ SETTINGS = {
     "index.chroma.texts": Setting(OFF, False,
         "whether texts of notes that are not private are kept there too: off or on", _one_of(OFF, "on")),
     "embedding.model": Setting("default", False,
-        "default, multilingual, off, a fastembed model name, a local folder; or a model of embedding.base_url"),
+        "default, multilingual, off, a fastembed model name, a local folder; or a model of embedding.base_url",
+        may_be_off=True),
     "embedding.other_scripts": Setting("same", False,
         "same, or the model of blocks in other scripts than Latin: multilingual, a fastembed name, a local folder"),
     "embedding.base_url": Setting("", False,
@@ -196,9 +213,9 @@ SETTINGS = {
     "embedding.timeout": Setting("60s", False, "how long one answer of it may take", _span),
     "embedding.private": Setting(OFF, False,
         "whether private notes are sent to it too: off or on", _one_of(OFF, "on")),
-    "embedding.threads": Setting(2, False, "processor threads for embedding"),
+    "embedding.threads": Setting(2, False, "processor threads for embedding", most=256),
     "vectors.hnsw_threshold": Setting(50_000, False, "number of blocks above which a graph index is built"),
-    "search.limit": Setting(10, True, "how many results a search shows"),
+    "search.limit": Setting(10, True, "how many results a search shows", most=1000),
     "recall.reranker": Setting(OFF, False, "off, a fastembed cross-encoder, or a local folder"),
     "recall.trust": Setting("connected", False,
         "whose words a recall tells unapproved: connected (assistants that say their name), own, all",
@@ -229,7 +246,7 @@ SETTINGS = {
         "whether Memory.md, an index of memories, and a page for each conversation are kept: on or off",
         _one_of("on", OFF)),
     "pending.path": Setting("", True,
-        "where pending.md is kept; empty: in the memory folder; off: nowhere", paths.page),
+        "where pending.md is kept; empty: in the memory folder; off: nowhere", paths.page, may_be_off=True),
     "pending.complete_in_notes": Setting("ask", False,
         "whether a task that is done in pending.md is marked done in its note: ask, always, never",
         _one_of("ask", "always", "never")),
@@ -245,7 +262,7 @@ SETTINGS = {
         "whether your machines that share the vault agree by pages in it on answers and reads: on or off",
         _one_of("on", OFF)),
     "agent.idle": Setting("10m", False, "without edits and requests for so long, the vault counts as idle", _span),
-    "agent.threads": Setting(1, False, "processor threads with which the agent embeds"),
+    "agent.threads": Setting(1, False, "processor threads with which the agent embeds", most=256),
     "agent.unload": Setting("never", False,
         "idle time after which the agent lets go of the model, or never", _span_or_never),
     "ingestion.NAME.path": Setting("", False, "where the source NAME is read, if not at its usual place"),
@@ -262,25 +279,25 @@ SETTINGS = {
     "jobs.expect": Setting("1h", False, "when expectations are checked, if something has changed", schedule),
     "jobs.typing": Setting("2m", False, "how long after an edit jobs that can wait leave you alone", _span),
     "jobs.battery": Setting("wait", False, "what they do on battery: wait or run", _one_of("wait", "run")),
-    "jobs.max_load": Setting(80, False, "percent of all processors in use above which they wait"),
+    "jobs.max_load": Setting(80, False, "percent of all processors in use above which they wait", most=1000),
     "llm.base_url": Setting("", False,
         "the OpenAI-compatible service to ask; empty: no language model is asked", _endpoint),
     "llm.model": Setting("", False, "the model to ask for there"),
     "llm.key": Setting("env:OPENAI_API_KEY", False, "where its key is: env:NAME, keyring:SERVICE/USER, off", _key),
     "llm.timeout": Setting("60s", False, "how long one answer may take", _span),
-    "llm.retries": Setting(2, False, "how often a call that failed is tried again"),
+    "llm.retries": Setting(2, False, "how often a call that failed is tried again", least=0, most=10),
     "llm.calls": Setting(6, False,
-        "how many calls one turn of a conversation, or one step of a deep dream, may cost"),
+        "how many calls one turn of a conversation, or one step of a deep dream, may cost", most=100),
     "llm.strategy": Setting("subset", False,
         "what it says of known facts: subset (what changes) or enumerate (every one)",
         _one_of("subset", "enumerate")),
     "llm.schema": Setting("auto", False,
         "how JSON is asked for: auto, json_schema, json_object, off (in words only)",
-        _one_of("auto", "json_schema", "json_object", OFF)),
+        _one_of("auto", "json_schema", "json_object", OFF), may_be_off=True),
     "conversations.id": Setting("default", False, "the conversation of a request that names none", _conversation),
-    "conversations.top_k": Setting(50, False, "how many memories a request is given at most"),
-    "conversations.budget": Setting(1500, False, "how many tokens they and the summary may take"),
-    "conversations.neighbours": Setting(10, False, "with how many known facts a new one is compared"),
+    "conversations.top_k": Setting(50, False, "how many memories a request is given at most", most=100),
+    "conversations.budget": Setting(1500, False, "how many tokens they and the summary may take", most=100_000),
+    "conversations.neighbours": Setting(10, False, "with how many known facts a new one is compared", most=100),
     "conversations.max_entries": Setting(500, False,
         "above so many entries of a conversation those that tell least are put away into deleted/"),
     "conversations.compress_after": Setting(20, False, "above so many sessions the oldest are summed up"),
@@ -288,7 +305,7 @@ SETTINGS = {
     "conversations.summaries": Setting("on", False,
         "whether conversations are summed up: on or off", _one_of("on", OFF)),
     "proxy.host": Setting("127.0.0.1", False, "where vaultmem proxy listens", _host),
-    "proxy.port": Setting(8100, False, "on which port"),
+    "proxy.port": Setting(8100, False, "on which port", most=65_535),
     "proxy.key": Setting(OFF, False,
         "where the key is that its clients must have: env:NAME, keyring:SERVICE/USER, off", _key),
     "proxy.place": Setting("turn", False,

@@ -193,13 +193,14 @@ class _Talk:
 
 def proxy(args: Namespace, output: Output) -> int:
     """Serve chats to OpenAI-compatible clients."""
-    from vaultmem.settings import LARGEST, OFF
+    from vaultmem.settings import OFF, SETTINGS
     from vaultmem_chat import memory_context
     from vaultmem_chat.proxy.proxy import Overrides, Proxy, in_force
     from vaultmem_server import guard, serving
 
-    if args.port is not None and not 0 <= args.port <= LARGEST["proxy.port"]:
-        raise UsageError(f"--port must be from 0 to {LARGEST['proxy.port']}")
+    most = SETTINGS["proxy.port"].most
+    if args.port is not None and not 0 <= args.port <= most:
+        raise UsageError(f"--port must be from 0 to {most}")
     with open_vault(args, output) as vault:
         folder = vault.path
         if not (args.upstream or vault.config.text("llm.base_url")):
