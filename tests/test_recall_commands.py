@@ -59,7 +59,7 @@ def test_a_batch_has_a_line_for_each_question(knowing: Path) -> None:
     assert (third["id"], fourth["id"]) == ("w", 5)
     assert third["error"]
     assert fourth["error"]
-    assert "unknown: 'bugdet' (did you mean 'budget'?)" in fifth["error"]
+    assert "unknown: 'bugdet' (did you mean budget?)" in fifth["error"]
     assert ended.code == 1
     with Vault(str(knowing)) as opened:
         assert {one["access_count"] for one in opened.memories()} == {0}

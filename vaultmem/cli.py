@@ -123,7 +123,10 @@ def _command(name: str, words: list[str]) -> int:
     """Run a command: in the agent, if it can and one runs, else here."""
     one = verb(name)
     if one is None or not one.group:
-        message = f"unknown command {name!r}{_nearest(name)}; see vaultmem help all"
+        from vaultmem.text.values import did_you_mean
+
+        meant = did_you_mean(name, commands())
+        message = f"unknown command {name!r}{meant}; see vaultmem help all"
         return _fail([name, *words], message, 2)
     has_short_way = one.agent or name in ("agent", "mcp")
     if has_short_way and (code := _short_way(name, words)) is not None:
@@ -242,13 +245,6 @@ def _message(error: BaseException) -> str:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}"
     return f"{type(error).__name__} {error}".strip()
-
-
-def _nearest(word: str) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, commands(), 1)
-    return f" (did you mean {near[0]}?)" if near else ""
 
 
 if __name__ == "__main__":

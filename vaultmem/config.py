@@ -13,6 +13,7 @@ from vaultmem import paths, plugins
 from vaultmem.errors import ConfigError
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.settings import NO_SETTINGS, SETTINGS, Value, canonical_key, key_of, variable
+from vaultmem.text.values import did_you_mean
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
@@ -94,7 +95,9 @@ def load(vault: str | None, environ: Mapping[str, str] = os.environ) -> Config:
 
 def _known_settings(raw: JsonObject, source: str, unknown: list[str]) -> JsonObject:
     """The settings there are; the others are added to `unknown`."""
-    unknown += [f"{key} in {source}{_nearest(key)}" for key in raw if not canonical_key(key)]
+    unknown += [
+        f"{key} in {source}{did_you_mean(key, SETTINGS)}" for key in raw if not canonical_key(key)
+    ]
     return {key: value for key, value in raw.items() if canonical_key(key)}
 
 
@@ -156,25 +159,13 @@ def _vault_values(raw: JsonObject, source: str, warnings: list[str]) -> dict[str
         except ConfigError as error:
             warnings.append(str(error))
             continue
-        if key == "dialect" and not _is_dialect(str(checked)):
+        if key == "dialect" and checked not in ("auto", *plugins.registered("vaultmem.adapters")):
             warnings.append(
                 f"{source}: no dialect {checked!r} is installed; the vault is read as auto"
             )
             continue
         values[key] = checked
     return values
-
-
-def _is_dialect(name: str) -> bool:
-    """Whether a dialect of this name is installed."""
-    return name == "auto" or name in plugins.registered("vaultmem.adapters")
-
-
-def _nearest(key: str) -> str:
-    from difflib import get_close_matches  # rarely needed, and not light
-
-    near = get_close_matches(key, SETTINGS, 1)
-    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def _check(key: str, value: object, source: str) -> Value:

@@ -12,7 +12,7 @@ from vaultmem.api.verbs import COMMAND, GROUPS, Param, Verb, commands, find_verb
 from vaultmem.commands.parsing import choices_of, program, shared_options
 from vaultmem.errors import UsageError
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.text.values import file_text, lazy, table
+from vaultmem.text.values import did_you_mean, file_text, lazy, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,11 +57,8 @@ def _wrong(match: re.Match[str]) -> str:
         return "needs a value"
     if match["kind"]:
         return f"must be {_NUMBERS[match['kind']]}, not {match['value']}"
-    from difflib import get_close_matches
-
     known = re.findall(r"[\w-]+", match["known"])
-    near = get_close_matches(match["wrong"].strip("'"), known, 1)
-    meant = f" (did you mean {near[0]}?)" if near else ""
+    meant = did_you_mean(match["wrong"].strip("'"), known)
     return f"must be one of {', '.join(known)}, not {match['wrong']}{meant}"
 
 

@@ -15,7 +15,7 @@ from vaultmem.memories.access import Viewer, viewer
 from vaultmem.memories.model import policy
 from vaultmem.output import Output
 from vaultmem.search.query import Answer, Ask, Filter, Hit, day_filter
-from vaultmem.text.values import RECORDS, TYPE_CHECKING, lazy
+from vaultmem.text.values import RECORDS, TYPE_CHECKING, did_you_mean, lazy
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -316,10 +316,7 @@ def _recall_params(line: JsonObject) -> JsonObject:
     """What a line asks of recall. Raises UsageError."""
     for key in line:
         if key not in _RECALL_KEYS:
-            from difflib import get_close_matches
-
-            near = get_close_matches(key.lower().replace("-", "_"), _RECALL_KEYS, 1)
-            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            meant = did_you_mean(key.lower().replace("-", "_"), _RECALL_KEYS)
             raise UsageError(f"unknown: {key[:40]!r}{meant}; known: {', '.join(_RECALL_KEYS)}")
     own = {_RECALL_KEYS[key]: one for key, one in line.items() if one is not None}
     return {key: one for key, one in own.items() if key}

@@ -168,6 +168,14 @@ def encodable(text: str) -> str:
 # Small turns of phrase for messages.
 
 
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The known word that was meant by an unknown one, in brackets; "" where none is near."""
+    from difflib import get_close_matches  # rarely needed, and not light
+
+    near = get_close_matches(word, known, 1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
 def plural(count: int, noun: str, several: str = "") -> str:
     """ "1 note", "2 notes"."""
     return f"{count:,} {noun if count == 1 else several or noun + 's'}"
