@@ -158,36 +158,22 @@ def _version(*, as_json: bool) -> int:
     return 0
 
 
-def _serve_mcp(words: list[str]) -> int | None:
-    """Serve an assistant without argparse, where no option needs it."""
-    from vaultmem.commands import mcp_server
-    from vaultmem.errors import VaultmemError
-
-    if not mcp_server.needs_no_parser(words):
-        return None
-    try:
-        return mcp_server.serve(words)
-    except VaultmemError as error:  # stdout is the protocol's: no format is asked for
-        sys.stderr.write(f"vaultmem: {' '.join(str(error).split())}\n")
-        return error.exit_code
-
-
-def _forward(words: list[str]) -> int | None:
-    """Have the sync agent call the tools, where one runs."""
-    from vaultmem.commands.tool_calls import forward
-
-    return forward(words)
-
-
 def _short_way(name: str, words: list[str]) -> int | None:
     """Carry out a command without its parser; None where that cannot be."""
-    from vaultmem.client import ask_agent
     from vaultmem.errors import VaultmemError
 
     try:
         if name == "mcp":
-            return _serve_mcp(words)
-        return _forward(words) if name == "agent" else ask_agent(name, words)
+            from vaultmem.commands import mcp_server
+
+            return mcp_server.serve(words) if mcp_server.needs_no_parser(words) else None
+        if name == "agent":
+            from vaultmem.commands.tool_calls import forward
+
+            return forward(words)
+        from vaultmem.client import ask_agent
+
+        return ask_agent(name, words)
     except KeyboardInterrupt:
         return _fail(words, _INTERRUPTED, 130)
     except VaultmemError as error:

@@ -233,19 +233,15 @@ def vault_of(words: list[str]) -> str:
 
 
 def _request(command: str, words: list[str]) -> JsonObject:
-    terminal = is_terminal(sys.stdout)
-    return {
-        "command": command, "words": words, "cwd": os.getcwd(), "terminal": terminal,
-        "colour": wants_colour(sys.stdout), **(_terminal_state() if terminal else {}), "version": __version__,
-        "environ": settings(),
+    request: JsonObject = {
+        "command": command, "words": words, "cwd": os.getcwd(), "terminal": is_terminal(sys.stdout),
+        "colour": wants_colour(sys.stdout), "version": __version__, "environ": settings(),
     }  # fmt: skip
+    if request["terminal"]:
+        from vaultmem import screen
 
-
-def _terminal_state() -> JsonObject:
-    """What the terminal is like."""
-    from vaultmem import screen
-
-    return {"columns": screen.size(sys.stdout)[0], "links": screen.has_links()}
+        request = {**request, "columns": screen.size(sys.stdout)[0], "links": screen.has_links()}
+    return request
 
 
 def settings() -> dict[str, str]:

@@ -14,7 +14,7 @@ from vaultmem.client import NO_ANSWER, UNKNOWN_METHOD, AgentError, call
 from vaultmem.commands.rendering import show_report, vault_of, warn
 from vaultmem.errors import ModelError, UsageError, VaultmemError
 from vaultmem.index import LOCAL
-from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict, cast
+from vaultmem.light import TYPE_CHECKING, cast
 from vaultmem.output import Output, table
 from vaultmem.text.values import plural
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
     from vaultmem.agent.jobs import Job, JobState
     from vaultmem.pending.approving import Overview
-    from vaultmem.search.semantic import Second
     from vaultmem.service.health import AgentStatus, ModelState
 
     Rows = list[tuple[str, str]]
+    Facts = dict[str, Any]
 
 UNHEALTHY = "unhealthy"
 SHOWN = 20  # places of a finding
@@ -45,13 +45,13 @@ def status(args: Namespace, output: Output) -> int:
     packages = plugins.health()
     with args.vault if isinstance(args.vault, Vault) else Vault(args.vault) as vault:
         agent, problem = _agent(vault)
-        index = _index(vault) if vault.is_indexed() else None
+        index = _index(vault) if vault.is_indexed() else {}
         memories = _NO_MEMORIES  # without a memory folder nothing more is loaded
         if os.path.isdir(os.path.join(vault.path, vault.config.text("memory_folder"))):
             memories = vault.overview()
-        facts: JsonObject = {
-            **(_to_json(index, vault) if index else {"status": "not indexed"}), "vault": vault.path,
-            "state": vault.state.folder, "memory_count": memories["memory_count"], "memories": memories, "agent": agent,
+        facts: Facts = {
+            "status": "not indexed", "vault": vault.path, "state": vault.state.folder, **index,
+            "memory_count": memories["memory_count"], "memories": memories, "agent": agent,
         }  # fmt: skip
         for package in packages:
             facts = {**facts, **package.facts(vault.state.folder)}
@@ -59,36 +59,15 @@ def status(args: Namespace, output: Output) -> int:
             output.data(facts)
             if problem:
                 output.remark(problem)
-            return _exit_code(index)
+            return int(facts["status"] == UNHEALTHY)
         if index:
-            _show_index(index, vault, output)
+            _show_index(facts, vault.counts(), output)
         else:
             advice = "the agent is at it" if agent else "run vaultmem sync"
             output.line(f"{vault.path} is not indexed yet; {advice}")
     rows = [*_memory_rows(memories), *(row for one in packages for row in one.rows(facts))]
     _show_rows([*rows, *agent_rows(agent, problem)], output)
-    return _exit_code(index)
-
-
-class _Index(NamedTuple):
-    """How the index is."""
-
-    synced: int | None
-    size: int  # bytes, as of the vectors
-    vectors: int
-    embedded: int
-    embeddable: int
-    problem: str | None
-    shared: _Shared | None
-    second: Second | None
-
-
-_Shared = TypedDict("_Shared", {"backend": str, "problem": "str | None", "waiting": int})
-"""How the index is that this vault shares with others."""
-
-
-def _exit_code(index: _Index | None) -> int:
-    return int(bool(index and index.shared and index.shared["problem"]))
+    return int(facts["status"] == UNHEALTHY)
 
 
 def _agent(vault: Vault) -> tuple[AgentStatus | None, str]:
@@ -99,27 +78,23 @@ def _agent(vault: Vault) -> tuple[AgentStatus | None, str]:
         return None, f"{error}; vaultmem restart ends the agent and starts another"
 
 
-def _index(vault: Vault) -> _Index:
+def _index(vault: Vault) -> Facts:
+    """How the index is; sizes in bytes."""
     synced = vault.searcher().catalog.meta("synced")
-    size, vectors = vault.state.generation() or "", vault.state.path("vec")
-    return _Index(
-        None if synced is None else int(synced), folder_bytes(size), folder_bytes(vectors), *vault.embedded(),
-        _shared_index(vault), vault.second_model(),
-    )  # fmt: skip
-
-
-def _to_json(index: _Index, vault: Vault) -> JsonObject:
+    embedded, embeddable, problem = vault.embedded()
+    shared, second = _shared_index(vault), vault.second_model()
     return {
-        "status": UNHEALTHY if _exit_code(index) else "healthy", "vault": vault.path, "state": vault.state.folder,
-        "synced": index.synced, "index_bytes": index.size, "vector_bytes": index.vectors, **vault.counts(),
-        "embedded": index.embedded, "embeddable": index.embeddable, "model": vault.config["embedding.model"],
-        "model_trouble": index.problem, **({"other_scripts": index.second._asdict()} if index.second else {}),
-        **({"shared_index": index.shared} if index.shared else {}),
+        "status": UNHEALTHY if shared and shared["problem"] else "healthy",
+        "synced": None if synced is None else int(synced),
+        "index_bytes": folder_bytes(vault.state.generation() or ""),
+        "vector_bytes": folder_bytes(vault.state.path("vec")), **vault.counts(), "embedded": embedded,
+        "embeddable": embeddable, "model": vault.config["embedding.model"], "model_trouble": problem,
+        **({"other_scripts": second._asdict()} if second else {}), **({"shared_index": shared} if shared else {}),
     }  # fmt: skip
 
 
-def _shared_index(vault: Vault) -> _Shared | None:
-    """None where the vault has none."""
+def _shared_index(vault: Vault) -> Facts | None:
+    """How the index is that this vault shares with others; None where there is none."""
     backend = vault.config.text("index.backend")
     if backend == LOCAL:
         return None
@@ -140,21 +115,19 @@ def folder_bytes(folder: str) -> int:
     return total
 
 
-def _show_index(index: _Index, vault: Vault, output: Output) -> None:
-    age = "never" if index.synced is None else ago(clock.seconds() - index.synced)
-    model = vault.config["embedding.model"]
-    blocks = f"{index.embedded:,} of {index.embeddable:,} blocks, model {model}"
-    sizes = f"{_megabytes(index.size)}, vectors {_megabytes(index.vectors)}"
-    output.line(output.paint(vault.path, "bold"))
-    counts = ((name.replace("_", " "), f"{count:,}") for name, count in vault.counts().items())
-    rows = [("embedded", blocks), ("index", sizes), ("state", vault.state.folder)]
-    _show_rows([("synced", age), *counts, *rows], output)
-    if index.problem:
-        output.line(f"  {index.problem}")
-    if second := index.second:
-        those = f"{second.embedded:,} of {second.blocks:,} blocks, model {second.model}"
-        _show_rows([("other scripts", second.problem or those)], output)
-    if shared := index.shared:
+def _show_index(index: Facts, counts: dict[str, int], output: Output) -> None:
+    age = "never" if index["synced"] is None else ago(clock.seconds() - index["synced"])
+    blocks = f"{index['embedded']:,} of {index['embeddable']:,} blocks, model {index['model']}"
+    sizes = f"{_megabytes(index['index_bytes'])}, vectors {_megabytes(index['vector_bytes'])}"
+    output.line(output.paint(index["vault"], "bold"))
+    rows = [("synced", age), *((name.replace("_", " "), f"{n:,}") for name, n in counts.items())]
+    _show_rows([*rows, ("embedded", blocks), ("index", sizes), ("state", index["state"])], output)
+    if index["model_trouble"]:
+        output.line(f"  {index['model_trouble']}")
+    if second := index.get("other_scripts"):
+        those = f"{second['embedded']:,} of {second['blocks']:,} blocks, model {second['model']}"
+        _show_rows([("other scripts", second["problem"] or those)], output)
+    if shared := index.get("shared_index"):
         waiting = plural(shared["waiting"], "block")
         _show_rows([("shared index", f"{shared['backend']}, {waiting} waiting")], output)
         if shared["problem"]:
@@ -336,7 +309,7 @@ def _distance(later: float, earlier: float, words: str, at_once: str) -> str:
     return words.format(format_duration(seconds)) if seconds >= 1 else at_once
 
 
-def _ask(vault: str, method: str, params: JsonObject, timeout: float | None) -> dict[str, Any]:
+def _ask(vault: str, method: str, params: JsonObject, timeout: float | None) -> Facts:
     """The agent's reply; nothing when there is none, or one of another version."""
     try:
         reply = call(vault, method, params, timeout=timeout)
