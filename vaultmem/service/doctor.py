@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from vaultmem import plugins
 from vaultmem.api import Vault
@@ -19,23 +19,19 @@ from vaultmem.vault import identity
 from vaultmem.vault.conflicts import conflict_original
 from vaultmem.vault.files import on_disk
 
-ADVICE = {
-    "{{placeholders}}": "nothing to do if these are templates; exclude their folder from search if they get in the way",
-    UNMERGED: "open the note, keep one of both versions, and take out the lines that Git has put between them",
-    "front matter": "open the note and mend the lines between the --- marks; its text is indexed all the same",
-    "symbolic link": "notes behind links are not read; move the notes into the vault if they should be",
-    "other": "open the note in its editor and save it again as UTF-8 text; what can be read of it is indexed",
-}
-
-
+# What is wrong with a note, by words of the reason: how bad it is, what is said of such notes, and what to do.
 KINDS = {
-    "{{placeholders}}": ("note", "with properties that hold {{placeholders}}"),
-    UNMERGED: ("warning", "that Git could not merge"),
-    "front matter": ("warning", "with front matter that cannot be read"),
-    "symbolic link": ("note", "behind a symbolic link"),
-    "other": ("warning", "that cannot be read, or not wholly"),
-}
-
+    "{{placeholders}}": ("note", "with properties that hold {{placeholders}}",
+        "nothing to do if these are templates; exclude their folder from search if they get in the way"),
+    UNMERGED: ("warning", "that Git could not merge",
+        "open the note, keep one of both versions, and take out the lines that Git has put between them"),
+    "front matter": ("warning", "with front matter that cannot be read",
+        "open the note and mend the lines between the --- marks; its text is indexed all the same"),
+    "symbolic link": ("note", "behind a symbolic link",
+        "notes behind links are not read; move the notes into the vault if they should be"),
+    "other": ("warning", "that cannot be read, or not wholly",
+        "open the note in its editor and save it again as UTF-8 text; what can be read of it is indexed"),
+}  # fmt: skip
 LEAST_ROOM = 65_536  # bytes
 SYNC, REBUILD = "vaultmem sync", "vaultmem sync --rebuild"
 
@@ -47,8 +43,13 @@ class Finding:
     severity: str  # error, warning, note
     what: str
     advice: str
-    places: list[str]
+    places: Sequence[str] = ()
     command: str = ""  # of the advice, what can be run as it stands
+
+
+def _to_run(severity: str, what: str, command: str) -> Finding:
+    """A finding that one command mends."""
+    return Finding(severity, what, f"run {command}", command=command)
 
 
 def examine(vault: Vault) -> list[Finding]:
@@ -71,18 +72,17 @@ def _installation(vault: Vault) -> Iterator[Finding]:
     from vaultmem.notes.dialects import installed
 
     if not installed():
-        yield Finding(
-            "error", "no dialect is installed", "install vaultmem again: pip install .", []
-        )
+        advice = "install vaultmem again: pip install ."
+        yield Finding("error", "no dialect is installed", advice)
     for warning in vault.config.warnings:
-        yield Finding("warning", warning, "remove the line", [])
+        yield Finding("warning", warning, "remove the line")
 
 
 def _place(vault: Vault) -> Iterator[Finding]:
     try:
         identity.check(vault.path)
     except VaultGoneError as error:
-        yield Finding("error", str(error), "see above", [])
+        yield Finding("error", str(error), "see above")
 
 
 def _is_full(folder: str) -> bool:
@@ -95,15 +95,13 @@ def _is_full(folder: str) -> bool:
 def _room(vault: Vault) -> Iterator[Finding]:
     folder = vault.state.folder
     if _is_full(folder):
-        advice = (
-            "free some space, or set VAULTMEM_STATE to another folder; nothing is lost, the next sync goes on"
-        )  # fmt: skip
-        yield Finding("error", f"the disk is full on which the index is: {folder}", advice, [])
+        advice = "free some space, or set VAULTMEM_STATE to another folder; nothing is lost, the next sync goes on"
+        yield Finding("error", f"the disk is full on which the index is: {folder}", advice)
 
 
 def _index(vault: Vault) -> Iterator[Finding]:
     if not vault.is_indexed():
-        yield Finding("warning", "the vault is not indexed", f"run {SYNC}", [], SYNC)
+        yield _to_run("warning", "the vault is not indexed", SYNC)
         return
     try:
         with spoken():
@@ -113,34 +111,31 @@ def _index(vault: Vault) -> Iterator[Finding]:
             report = vault.changes()
     except NoRoomError as error:
         if not _is_full(vault.state.folder):
-            yield Finding("error", str(error), "see above", [])
+            yield Finding("error", str(error), "see above")
         return
     except StateError as error:
-        what = f"the index cannot be read: {error}"
-        yield Finding("error", what, f"run {REBUILD}", [], REBUILD)
+        yield _to_run("error", f"the index cannot be read: {error}", REBUILD)
         return
     except VaultmemError as error:
-        yield Finding("error", str(error), "see above", [])
+        yield Finding("error", str(error), "see above")
         return
     if not sound:
-        yield Finding("error", "the catalog is damaged", f"run {REBUILD}", [], REBUILD)
+        yield _to_run("error", "the catalog is damaged", REBUILD)
     if dirty:
-        what = f"a sync was cut short ({dirty} notes waiting)"
-        yield Finding("warning", what, f"run {SYNC}", [], SYNC)
-    waiting = report.added + report.changed + report.removed
-    if waiting:
+        yield _to_run("warning", f"a sync was cut short ({dirty} notes waiting)", SYNC)
+    if report.added + report.changed + report.removed:
         what = f"{report.added} new, {report.changed} changed and {report.removed} removed notes since the last sync"
-        yield Finding("note", what, f"run {SYNC}", [], SYNC)
+        yield _to_run("note", what, SYNC)
 
 
 def _notes(vault: Vault) -> Iterator[Finding]:
     kinds: dict[str, list[str]] = {}
     for path, reason in vault.troubles():
-        kind = next((kind for kind in ADVICE if kind in reason), "other")
+        kind = next((kind for kind in KINDS if kind in reason), "other")
         kinds.setdefault(kind, []).append(f"{path}: {reason}")
     for kind, places in kinds.items():
-        severity, label = KINDS[kind]
-        yield Finding(severity, f"{plural(len(places), 'note')} {label}", ADVICE[kind], places)
+        severity, label, advice = KINDS[kind]
+        yield Finding(severity, f"{plural(len(places), 'note')} {label}", advice, places)
     pairs = catalog_read.conflict_pairs(vault.searcher().catalog)
     if pairs:
         places = [
@@ -181,17 +176,13 @@ def _history(vault: Vault) -> Iterator[Finding]:
     if damage := history.damage():
         what = f"the history of the memories is damaged: {damage}"
         advice = "vaultmem restart, or the next write, sets it aside and begins a new one"
-        yield Finding("warning", what, advice, [])
+        yield Finding("warning", what, advice)
     if damaged := history.damaged():
         what = (
             "the history was damaged and set aside; what was done before cannot be shown or undone"
         )
-        yield Finding(
-            "note",
-            what,
-            f"rm -r {shlex.quote(damaged[0])}, unless you want to mend it with git",
-            damaged,
-        )
+        advice = f"rm -r {shlex.quote(damaged[0])}, unless you want to mend it with git"
+        yield Finding("note", what, advice, damaged)
 
 
 LOOKED_AT, LONGEST = 200, 4_000  # notes, and characters of one
@@ -235,15 +226,15 @@ def _vectors(vault: Vault) -> Iterator[Finding]:
     second = vault.second_model()
     if second and second.problem:
         what = f"blocks in other scripts have no model of their own: {second.problem}"
-        yield Finding("warning", what, "until then the model of all others embeds them", [])
+        yield Finding("warning", what, "until then the model of all others embeds them")
     threshold = int(vault.config.number("vectors.hnsw_threshold"))
     if missing := hnsw_missing():
         severity = "warning" if total > threshold else "note"
         advice = f"it matters above {threshold:,} blocks; this vault has {total:,}"
-        yield Finding(severity, missing, advice, [])
+        yield Finding(severity, missing, advice)
     service = bool(vault.config.text("embedding.base_url"))
     if trouble and not service and vault.config["embedding.model"] != "off":
-        yield Finding("warning", trouble, "until then search works by keyword only", [])
+        yield Finding("warning", trouble, "until then search works by keyword only")
     elif total > done and not trouble:
         what = f"{total - done} of {total} blocks have no vector yet"
         kept = "; private notes get none (embedding.private)" if service else ""

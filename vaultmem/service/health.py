@@ -89,6 +89,11 @@ def examine(vault: Vault, *, readable: bool) -> list[Finding]:
     return [finding for rule in rules for finding in rule(seen)]
 
 
+def _to_type(severity: str, what: str, command: str) -> Finding:
+    """A finding that one command mends."""
+    return Finding(severity, what, command, command=command)
+
+
 def _status(vault: Vault) -> AgentStatus | None:
     try:
         return vault.agent()
@@ -101,18 +106,17 @@ def _lock(seen: Seen) -> Iterator[Finding]:
         return
     held = holder(seen.state)
     if held and held.is_agent:
-        what = f"an agent runs (process {held.pid}) and does not answer"
-        yield Finding("error", what, RESTART, [], RESTART)
+        yield _to_type("error", f"an agent runs (process {held.pid}) and does not answer", RESTART)
     elif held and held.pid is None:
         what = "the index is locked by a process that cannot be identified"
         lock = os.path.join(seen.state, "lock")
-        yield Finding("warning", what, f"lsof {shlex.quote(lock)} tells which; end it", [])
+        yield Finding("warning", what, f"lsof {shlex.quote(lock)} tells which; end it")
 
 
 def _version(seen: Seen) -> Iterator[Finding]:
     if seen.agent and (version := seen.agent.get("version")) != __version__:
         what = f"the agent is of version {version}, this command of {__version__}"
-        yield Finding("warning", what, RESTART, [], RESTART)
+        yield _to_type("warning", what, RESTART)
 
 
 def _watching(seen: Seen) -> Iterator[Finding]:
@@ -123,10 +127,10 @@ def _watching(seen: Seen) -> Iterator[Finding]:
     trouble = watching["trouble"] or "no reason is known"
     if not watching["alive"]:
         what = f"the agent does not see that notes change ({trouble}); it looks every few minutes"
-        yield Finding("warning", what, RESTART, [], RESTART)
+        yield _to_type("warning", what, RESTART)
     elif not watching["whole"]:
         what = f"the agent does not watch all folders ({trouble}); it looks there every few minutes"
-        yield Finding("warning", what, _more_watches(), [])
+        yield Finding("warning", what, _more_watches())
 
 
 def _more_watches(wanted: int = 524_288) -> str:
@@ -143,28 +147,26 @@ def _work(seen: Seen) -> Iterator[Finding]:
     if vanished := agent.get("vanished"):
         back = "mount the drive or bring the notes back"
         advice = f"{back}; if they are meant to be gone: vaultmem sync --confirm-removals"
-        yield Finding("error", f"the agent has stopped reading: {vanished}", advice, [])
+        yield Finding("error", f"the agent has stopped reading: {vanished}", advice)
     size = agent.get("memory_bytes") or 0
     if size > MUCH_MEMORY:
-        what = f"the agent uses {size / 1e9:.1f} GB of memory"
-        yield Finding("warning", what, RESTART, [], RESTART)
+        yield _to_type("warning", f"the agent uses {size / 1e9:.1f} GB of memory", RESTART)
     for job in agent.get("jobs", []):
         if job["ok"] is False:
             what = f"the job {job['name']} failed: {job['last_result']}"
-            command = f"vaultmem jobs run {job['name']}"
-            yield Finding("warning", what, command, [], command)
+            yield _to_type("warning", what, f"vaultmem jobs run {job['name']}")
 
 
 def _reminders(seen: Seen) -> Iterator[Finding]:
     """Whether anybody can be reminded here; the agent has tried."""
     if seen.agent is None:
         for what, advice in notification_findings(seen.vault.config, seen.vault.state):
-            yield Finding("note", what, advice, [])
+            yield Finding("note", what, advice)
         return
     reminders = seen.agent.get("reminders")
     for trouble in reminders["troubles"] if reminders else ():
         what, _, advice = trouble.partition("; ")
-        yield Finding("warning", f"reminders: {what}", advice or "vaultmem restart", [])
+        yield Finding("warning", f"reminders: {what}", advice or "vaultmem restart")
 
 
 def _last_error(seen: Seen) -> Iterator[Finding]:
@@ -179,14 +181,14 @@ def _last_error(seen: Seen) -> Iterator[Finding]:
     when = f"{plural(hours, 'hour')} ago" if hours else "within the last hour"
     where = shlex.quote(log.log_file(seen.state))
     advice = f"if it comes again: vaultmem restart; what led to it: tail -n 50 {where}"
-    yield Finding("note", f"the agent's last error, {when}: {error[1]}", advice, [])
+    yield Finding("note", f"the agent's last error, {when}: {error[1]}", advice)
 
 
 def _socket(seen: Seen) -> Iterator[Finding]:
     path = paths.socket_path(seen.vault.path)
     if seen.agent is None and os.path.lexists(path) and holder(seen.state) is None:
         what = "an agent that was killed has left its socket"
-        yield Finding("note", what, f"vaultmem start, or: rm {shlex.quote(path)}", [])
+        yield Finding("note", what, f"vaultmem start, or: rm {shlex.quote(path)}")
 
 
 def _folders(seen: Seen) -> Iterator[Finding]:
@@ -199,12 +201,12 @@ def _folders(seen: Seen) -> Iterator[Finding]:
         typed = shlex.quote(folder)
         if status.st_uid != os.getuid():
             what = f"{folder} belongs to somebody else; no agent can use it"
-            yield Finding("error", what, f'sudo chown -R "$USER" {typed}', [])
+            yield Finding("error", what, f'sudo chown -R "$USER" {typed}')
         elif not stat.S_ISDIR(status.st_mode):
-            yield Finding("error", f"{folder} is no folder", f"rm {typed}", [])
+            yield Finding("error", f"{folder} is no folder", f"rm {typed}")
         elif status.st_mode & 0o077:
             what = f"others may look into {folder}"
-            yield Finding("warning", what, f"chmod 700 {typed}", [])
+            yield Finding("warning", what, f"chmod 700 {typed}")
 
 
 def _service(seen: Seen) -> Iterator[Finding]:
@@ -217,10 +219,10 @@ def _service(seen: Seen) -> Iterator[Finding]:
     python = service.interpreter(installed)
     if python is None or not os.path.exists(python):
         what = f"the service {installed.name} starts {python or 'no Python'}, which is not there"
-        yield Finding("error", what, INSTALL, [], INSTALL)
+        yield _to_type("error", what, INSTALL)
     elif seen.agent is None and holder(seen.state) is None:
         what = f"the service {installed.name} is installed, but no agent runs"
-        yield Finding("warning", what, START, [], START)
+        yield _to_type("warning", what, START)
 
 
 def _load(seen: Seen) -> Iterator[Finding]:
@@ -229,14 +231,14 @@ def _load(seen: Seen) -> Iterator[Finding]:
     embedding = agent.get("embedding")
     if embedding and load > BUSY and embedding["waiting"]:
         what = f"the computer is busy ({load:.0f} processes for each processor), so embedding takes long"
-        yield Finding("note", what, "nothing to do; vaultmem status tells how far it is", [])
+        yield Finding("note", what, "nothing to do; vaultmem status tells how far it is")
     limit = _watch_limit()
     if limit is None or not seen.readable:
         return
     folders = len({os.path.dirname(path) for path in seen.vault.notes()})
     if folders > limit * 0.9:
         what = f"the vault has {folders:,} folders, and the system lets a person watch {limit:,}"
-        yield Finding("warning", what, _more_watches(max(524_288, folders * 2)), [])
+        yield Finding("warning", what, _more_watches(max(524_288, folders * 2)))
 
 
 def freshness(state: State) -> JsonObject:
@@ -268,4 +270,4 @@ def _age(seen: Seen) -> Iterator[Finding]:
     if synced and seen.now - int(synced) > DAY:
         what = f"the index is {plural(int((seen.now - int(synced)) // DAY), 'day')} old, and no agent keeps it fresh"
         advice = "vaultmem start, or vaultmem service install to have it at every login"
-        yield Finding("warning", what, advice, [])
+        yield Finding("warning", what, advice)
