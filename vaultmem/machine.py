@@ -1,4 +1,4 @@
-"""What the machine says of itself (owner of psutil): battery, load, memory. Fails soft where it cannot tell."""
+"""What the machine says of itself (owner of psutil): battery, load, memory, processes. Fails soft where it cannot."""
 
 from __future__ import annotations
 
@@ -47,6 +47,27 @@ def started_at(pid: int) -> float | None:
         return float(psutil.Process(pid).create_time())
     except (OSError, ValueError, OverflowError, psutil.Error):
         return None
+
+
+def command_line(pid: int) -> list[str]:
+    """The words that a process was started with; none where there is no such process, or it tells nobody."""
+    try:
+        return list(psutil.Process(pid).cmdline())
+    except (OSError, ValueError, OverflowError, psutil.Error):
+        return []
+
+
+def has_open(pid: int, path: str) -> bool:
+    """Whether a process has a file open; False where nobody may know."""
+    try:
+        return os.path.realpath(path) in (one.path for one in psutil.Process(pid).open_files())
+    except (OSError, ValueError, OverflowError, psutil.Error):
+        return False
+
+
+def processes() -> list[int]:
+    """All processes but this one."""
+    return [pid for pid in psutil.pids() if pid != os.getpid()]
 
 
 def lower_priority_of_thread() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from urllib.parse import urlsplit
 
-from vaultmem import client, config, paths
+from vaultmem import client, config, machine, paths
 from vaultmem.errors import StateError, VaultNotFoundError
 from vaultmem.light import NamedTuple
 from vaultmem.service import log, service
@@ -211,7 +211,7 @@ def holder(state: str) -> Holder | None:
         if not _is_held(path):
             return None
         pid = _number_in(path)
-        if pid is not None and _has_open(pid, path):
+        if pid is not None and machine.has_open(pid, path):
             return Holder(pid, is_agent=serves(pid))
         time.sleep(_BETWEEN)  # it may have taken the lock and not yet written its number
     return Holder(None, is_agent=False)
@@ -221,7 +221,7 @@ def serves(pid: int) -> bool:
     """Whether a process is an agent or a door: `vaultmem serve`, by whatever path, or with -m."""
     return any(
         os.path.basename(word) == "vaultmem" and following == "serve"
-        for word, following in pairwise(_words(pid))
+        for word, following in pairwise(machine.command_line(pid))
     )
 
 
@@ -267,11 +267,7 @@ def _send(pid: int, number: signal.Signals, is_meant: Callable[[], bool]) -> boo
 
 def named_with(word: str) -> list[int]:
     """The processes that have this word on their command line, as no other process has: a path of our own."""
-    if os.path.isdir("/proc/self"):
-        numbers = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
-        return [pid for pid in numbers if pid != os.getpid() and word in _words(pid)]
-    lines = [line.split(None, 1) for line in _output(["ps", "-axo", "pid=,args="]).splitlines()]
-    return [int(one[0]) for one in lines if len(one) == 2 and word in one[1].split()]
+    return [pid for pid in machine.processes() if word in machine.command_line(pid)]
 
 
 def _is_held(path: str) -> bool:
@@ -295,36 +291,6 @@ def _number_in(path: str) -> int | None:
     except OSError:
         return None
     return int(text) if text.isdecimal() and int(text) > 1 else None
-
-
-def _has_open(pid: int, path: str) -> bool:
-    """Whether a process has the lock file open, which only its holder has for longer than a moment."""
-    folder = f"/proc/{pid}/fd"
-    if not os.path.isdir("/proc/self/fd"):
-        return str(pid) in _output(["lsof", "-t", "--", path]).split()
-    wanted = os.stat(path)
-    with contextlib.suppress(OSError):
-        for name in os.listdir(folder):
-            with contextlib.suppress(OSError):
-                if os.path.samestat(os.stat(os.path.join(folder, name)), wanted):
-                    return True
-    return False
-
-
-def _words(pid: int) -> list[str]:
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return os.fsdecode(file.read()).split("\0")
-    except OSError:
-        return _output(["ps", "-o", "args=", "-p", str(pid)]).split()
-
-
-def _output(command: list[str]) -> str:
-    try:
-        ended = subprocess.run(command, capture_output=True, timeout=5, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return os.fsdecode(ended.stdout)
 
 
 # --- the doors
