@@ -13,8 +13,7 @@ from vaultmem.agent.debounce import (
     QUIET,
     SHRUNK_WAIT,
     Debounce,
-    Seen,
-    look_again,
+    settle_time,
 )
 
 NAMES = st.sampled_from(["a.md", "b.md", "folder", "计划.md"])
@@ -118,9 +117,4 @@ def test_nothing_is_forgotten_nothing_is_early_nothing_is_late(
 def test_what_seems_to_be_gone_or_cut_off_gets_time(
     size: int | None, before: int | None, moved: bool, patience: float
 ) -> None:
-    seen = [Seen("a.md", size, before, moved)]
-    assert look_again(seen, {"a.md": 10.0}, 10.0 + patience) == {}
-    if patience:
-        early = look_again(seen, {"a.md": 10.0}, 10.0 + patience - 0.01)
-        assert early == {"a.md": 10.0 + patience}
-    assert look_again(seen, {}, 0.0) == {}, "who was not touched needs no time"
+    assert settle_time(size, before, moved=moved) == patience

@@ -309,7 +309,7 @@ class Agent:
         opened = self._pool.shared.opened()
         return {
             "name": opened.model.name if opened else self.config.text("embedding.model"),
-            "loaded": bool(opened and opened.is_loaded()),
+            "loaded": self._pool.shared.loaded() is not None,
             "trouble": self.embedding.trouble,
         }
 

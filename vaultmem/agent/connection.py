@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from vaultmem.agent.events import StageProgress
 from vaultmem.api import rpc as codes
 from vaultmem.api.rpc import Request, RequestError, parse
 from vaultmem.errors import VaultmemError
@@ -206,26 +207,26 @@ class Connection:
             self._link.shutdown(how)
 
 
-class LineProgress:
-    """A Progress that tells how far it is in lines, not too many of them."""
+class LineProgress(StageProgress):
+    """Tells how far it is in lines, not too many of them."""
 
     def __init__(self, tell: Callable[[Stage], None], gap: float) -> None:
+        super().__init__()
         self._tell, self._gap = tell, gap
-        self._name, self._total, self._done = "", 0, 0
         self._last = -math.inf
 
     def stage(self, name: str, total: int) -> None:
         """A stage begins."""
-        self._name, self._total, self._done = name, total, 0
+        super().stage(name, total)
         self.advance(0)
 
     def advance(self, count: int = 1) -> None:
         """That many more are done."""
-        self._done += count
+        super().advance(count)
         now = time.monotonic()
         if now - self._last >= self._gap:
             self._last = now
-            self._tell({"stage": self._name, "done": self._done, "total": self._total})
+            self._tell({"stage": self.name, "done": self.done, "total": self.total})
 
 
 def refuse(link: socket.socket, code: int, message: str) -> None:

@@ -94,32 +94,6 @@ class Debounce:
         self._touches = {p: touch for p, touch in self._touches.items() if touch.last >= before}
 
 
-class Seen(NamedTuple):
-    """What a look has shown at a path: its size now (None: nothing there) and when it was last read."""
-
-    path: str
-    size: int | None
-    size_before: int | None  # None: it is new
-    moved: bool  # it is gone, and the same file is somewhere else now
-
-
-def look_again(looks: Iterable[Seen], since: dict[str, float], now: float) -> dict[str, float]:
-    """When to look again at paths that need more time; what `since` does not name has had all its time."""
-    due = {one.path: since[one.path] + _settle_time(one) for one in looks if one.path in since}
-    return {path: at for path, at in due.items() if at > now}
-
-
-def _settle_time(seen: Seen) -> float:
-    """How long a path has to stay in a state before that is believed."""
-    if seen.size is None:
-        return 0.0 if seen.moved else GONE_WAIT
-    if not seen.size_before or seen.size >= seen.size_before:
-        return 0.0
-    if seen.size == 0:
-        return EMPTY_WAIT
-    return SHRUNK_WAIT if seen.size * 2 < seen.size_before else 0.0
-
-
 # Which of the differences at touched paths are believed now, and which are looked at again.
 
 
@@ -144,15 +118,37 @@ def too_early(diff: Diff, touches: list[Touch], now: float) -> tuple[set[str], d
     """Paths that may be about to be replaced; and the touches to look at again, with the time to do so. They get their
     time from the look that sees it first: the hint that brought us here may be old, and that of a rename on its way."""
     touches = [touch._replace(doubted=min(touch.doubted, now)) for touch in touches]
-    shrunk = (entry.path for entry in diff.put if entry.path in diff.before)
-    covering = _covering([*diff.gone.values(), *shrunk], touches)
-    since = {path: max(touch.doubted for touch in several) for path, several in covering.items()}
-    later = look_again(_to_seen(diff), since, now)
+    waits = _waits(diff)
+    early: set[str] = set()
     again: dict[Touch, float] = {}
-    for path, due in later.items():
-        for touch in covering[path]:
-            again[touch] = min(due, again.get(touch, due))
-    return set(later), again
+    for path, covering in _covering(waits, touches).items():
+        due = max(touch.doubted for touch in covering) + waits[path]
+        if due > now:
+            early.add(path)
+            again |= {touch: min(due, again.get(touch, due)) for touch in covering}
+    return early, again
+
+
+def _waits(diff: Diff) -> dict[str, float]:
+    """How long what has gone or changed has to stay so."""
+    elsewhere = find_moved(diff)
+    waits = {path: settle_time(None, None, moved=path in elsewhere) for path in diff.gone.values()}
+    for entry in diff.put:
+        if before := diff.before.get(entry.path):
+            waits[entry.path] = settle_time(entry.size, before.size)
+    return waits
+
+
+def settle_time(size: int | None, before: int | None, *, moved: bool = False) -> float:
+    """How long a path has to stay as it is before that is believed: its size now (None: nothing there), and when it was
+    last read (None: it is new); `moved` when the same file is somewhere else now."""
+    if size is None:
+        return 0.0 if moved else GONE_WAIT
+    if not before or size >= before:
+        return 0.0
+    if size == 0:
+        return EMPTY_WAIT
+    return SHRUNK_WAIT if size * 2 < before else 0.0
 
 
 def _covering(paths: Iterable[str], touches: list[Touch]) -> dict[str, list[Touch]]:
@@ -165,15 +161,6 @@ def _covering(paths: Iterable[str], touches: list[Touch]) -> dict[str, list[Touc
         near = [touch for each in _around(path) for touch in by_path.get(each, ()) if touch.folder]
         covering[path] = near + by_path.get(path, [])
     return {path: several for path, several in covering.items() if several}
-
-
-def _to_seen(diff: Diff) -> Iterator[Seen]:
-    elsewhere = find_moved(diff)
-    for path in diff.gone.values():
-        yield Seen(path, None, diff.before[path].size, path in elsewhere)
-    for entry in diff.put:
-        before = diff.before.get(entry.path)
-        yield Seen(entry.path, entry.size, before.size if before else None, moved=False)
 
 
 # What was written through the agent and is not in the index yet: a search has it indexed first.

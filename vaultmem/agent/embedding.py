@@ -84,24 +84,21 @@ class EmbeddingQueue(threading.Thread):
 
     def is_warm(self) -> bool:
         """Whether a search by meaning has nothing to wait for."""
-        meaning = self._pool.shared.opened()
-        if self._cold or self._looking or meaning is None:
-            return False
-        return meaning.is_loaded() and meaning.count() > 0
+        meaning = self._pool.shared.loaded()
+        return not (self._cold or self._looking) and bool(meaning and meaning.count())
 
     def warm(self) -> str:
         """Get ready soon for the next search by meaning, unless that has failed; what keeps this one from it."""
         with self._something:
             if self.trouble is not None:
                 return self.trouble
-            meaning = self._pool.shared.opened()
             if not self._wanted:
                 self._wanted = True
                 if not self._working:
                     self._everything = True
                     self._due = min(self._due, time.monotonic())
                     self._something.notify_all()
-            return MODEL if meaning is None or not meaning.is_loaded() else VECTORS
+            return VECTORS if self._pool.shared.loaded() else MODEL
 
     def as_dict(self) -> EmbedState:
         """How embedding goes, as data."""
@@ -184,13 +181,9 @@ class EmbeddingQueue(threading.Thread):
             return max(0.0, self._again - now)
         if self.unload_after is None:
             return None
-        if not self._is_loaded():  # a search may load the model at any time
+        if not self._pool.shared.loaded():  # a search may load the model at any time
             return max(SHORTEST_PAUSE, self.unload_after)
         return max(SHORTEST_PAUSE, self._last_used() + self.unload_after - now)
-
-    def _is_loaded(self) -> bool:
-        meaning = self._pool.shared.opened()
-        return meaning is not None and meaning.is_loaded()
 
     def _last_used(self) -> float:
         return max(self._pool.last_by_meaning, self._last_use)

@@ -58,6 +58,11 @@ class SharedMeaning:
         """Them, if they were opened."""
         return self._meaning
 
+    def loaded(self) -> Meaning | None:
+        """Them, if the model is in memory."""
+        meaning = self._meaning
+        return meaning if meaning and meaning.is_loaded() else None
+
     def succeed(self) -> None:
         """Use those of the model that is set, now that they are complete."""
         with self._lock:
@@ -285,8 +290,7 @@ class AgentVault(Vault):
 
     def warm_meaning(self) -> Meaning | None:
         """The shared vectors, if the model is in memory."""
-        opened = self._pool.shared.opened()
-        return opened if opened and opened.is_loaded() else None
+        return self._pool.shared.loaded()
 
     def idle_seconds(self) -> float:
         """Seconds since the last edit or request."""
