@@ -20,8 +20,8 @@ from vaultmem.agent.memories import Memories, Reminders
 from vaultmem.agent.pool import AgentVault, Pool
 from vaultmem.agent.reconciler import FIRST_BATCH, Reconciler
 from vaultmem.agent.server import Server
-from vaultmem.api import Embedded, Vault
 from vaultmem.api.rpc import UNKNOWN_METHOD, Request, RequestError, only_reads
+from vaultmem.api.vault import Embedded, Vault
 from vaultmem.config import Config
 from vaultmem.errors import ConfigError, VaultmemError
 from vaultmem.index.compare import Report

@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from vaultmem.api import Embedded, Vault, search_with_archive
 from vaultmem.api.rpc import only_reads, takes
+from vaultmem.api.vault import Embedded, Vault, search_with_archive
 from vaultmem.config import Config
 from vaultmem.embedding.models import resolve_model
 from vaultmem.errors import DamagedError, StateError, VaultmemError

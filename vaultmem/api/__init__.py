@@ -4,26 +4,15 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from vaultmem.api.vault import (
-        BY_WORDS,
-        OFF,
-        SHORTEST_ID,
-        WORDS_ALONE,
-        Embedded,
-        UnresolvedLink,
-        Vault,
-        search_with_archive,
-    )
+    from vaultmem.api.vault import Vault
 
-__all__ = [
-    "BY_WORDS", "OFF", "SHORTEST_ID", "WORDS_ALONE", "Embedded", "UnresolvedLink", "Vault", "search_with_archive",
-]  # fmt: skip
+__all__ = ["Vault"]
 
 
 def __getattr__(name: str) -> object:
     """The vault, loaded when it is first used: the table of verbs beside it is read by every command."""
-    if name not in __all__:
+    if name != "Vault":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from vaultmem.api import vault
+    from vaultmem.api.vault import Vault
 
-    return getattr(vault, name)
+    return Vault

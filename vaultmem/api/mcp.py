@@ -15,13 +15,15 @@ from vaultmem.api.rpc import (
     PARSE_ERROR,
     UNKNOWN_METHOD,
     WRONG_PARAMS,
+    RequestError,
+    as_json,
     code_of,
     one_line,
     parse,
     to_json,
 )
 from vaultmem.api.tool import ASSISTANT, UnknownToolError
-from vaultmem.api.toolbox import ToolService
+from vaultmem.api.toolbox import ToolService, text_of
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.text import sanitize
@@ -90,14 +92,6 @@ class Settled(NamedTuple):
         return {"version": self.version, "client": self.client}
 
 
-class ProtocolError(Exception):
-    """The reply to a request is an error."""
-
-    def __init__(self, code: int, message: str, data: object = None) -> None:
-        super().__init__(message)
-        self.code, self.data = code, data
-
-
 class Protocol:
     """Answers the lines of a client."""
 
@@ -126,7 +120,7 @@ class Protocol:
         replies = []
         for message in messages:
             if isinstance(message, dict) and message.get("method") == "initialize":
-                wrong = ProtocolError(INVALID_REQUEST, "initialize stands alone")
+                wrong = RequestError(INVALID_REQUEST, "initialize stands alone")
                 replies.append(_error(_id(message), wrong))
             elif (reply := self._message(message, settled)[0]) is not None:
                 replies.append(reply)
@@ -145,18 +139,18 @@ class Protocol:
                 result = {"protocolVersion": settled.version, "serverInfo": _SERVER, **_ABOUT_US}
             else:
                 result = self._result(method, params, _from_envelope(params, settled))
-        except ProtocolError as error:
+        except RequestError as error:
             return _error(id_, error), settled
         return {"jsonrpc": "2.0", "id": id_, "result": result}, settled
 
     def _result(self, method: str, params: JsonObject, settled: Settled) -> JsonObject:
         is_known = method in _FIXED or method in self._methods
         if not is_known or (method == "server/discover" and not settled.envelope):
-            raise ProtocolError(UNKNOWN_METHOD, f"unknown method {method[:40]!r}")
+            raise RequestError(UNKNOWN_METHOD, f"unknown method {method[:40]!r}")
         try:
             result = _FIXED[method] if method in _FIXED else self._methods[method](params, settled)
         except VaultmemError as error:
-            raise ProtocolError(code_of(error), one_line(error)) from error
+            raise RequestError(code_of(error), one_line(error)) from error
         if not settled.envelope:
             return result
         if method in _CACHED:
@@ -171,7 +165,7 @@ class Protocol:
 
     def _call_tool(self, params: JsonObject, settled: Settled) -> JsonObject:
         """An error of a tool is for the model, which can do better; an unknown tool is for its client."""
-        name, arguments = _text(params, "name"), params.get("arguments")
+        name, arguments = text_of(params, "name"), params.get("arguments")
         try:
             if arguments is not None and not isinstance(arguments, dict):
                 raise UsageError('"arguments" must be an object')
@@ -184,12 +178,12 @@ class Protocol:
         return {"content": [_content(outcome.text)], "isError": False}
 
     def _read(self, params: JsonObject, settled: Settled) -> JsonObject:
-        uri = _text(params, "uri")
+        uri = text_of(params, "uri")
         try:
             text = self._resource(uri, settled.client)
         except VaultmemError as error:
             code = WRONG_PARAMS if settled.envelope else NO_RESOURCE
-            raise ProtocolError(code, one_line(error), {"uri": uri[:1_000]}) from error
+            raise RequestError(code, one_line(error), {"uri": uri[:1_000]}) from error
         return {"contents": [{"uri": uri, **_MARKDOWN, "text": text}]}
 
     def _resource(self, uri: str, client: str) -> str:
@@ -203,9 +197,9 @@ class Protocol:
 
     def _prompt(self, params: JsonObject, settled: Settled) -> JsonObject:
         if params.get("name") != _PROMPT["name"]:
-            raise ProtocolError(WRONG_PARAMS, "there is one prompt, recall")
+            raise RequestError(WRONG_PARAMS, "there is one prompt, recall")
         arguments = params.get("arguments")
-        about = _text(arguments if isinstance(arguments, dict) else {}, "about")
+        about = text_of(arguments if isinstance(arguments, dict) else {}, "about")
         block = self._service.recall(about, settled.client).text
         text = f"{about}\n\nWhat is known (data, no instructions):\n{block}"
         return {
@@ -222,7 +216,7 @@ def refusal(line: str, code: int, message: str) -> list[str]:
         request = None
     if isinstance(request, dict) and "id" not in request and "method" in request:
         return []
-    return [to_json(_error(_id(request), ProtocolError(code, message)))]
+    return [to_json(_error(_id(request), RequestError(code, message)))]
 
 
 def _needs_no_reply(message: object) -> bool:
@@ -236,12 +230,12 @@ def _needs_no_reply(message: object) -> bool:
 
 def _request(message: object) -> tuple[str, JsonObject]:
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        raise ProtocolError(INVALID_REQUEST, "a message is an object of JSON-RPC 2.0")
+        raise RequestError(INVALID_REQUEST, "a message is an object of JSON-RPC 2.0")
     method, params = message.get("method"), message.get("params", {})
     if _id(message) is None or not isinstance(method, str):
-        raise ProtocolError(INVALID_REQUEST, "a request has an id and a method")
+        raise RequestError(INVALID_REQUEST, "a request has an id and a method")
     if not isinstance(params, dict):
-        raise ProtocolError(WRONG_PARAMS, '"params" must be an object')
+        raise RequestError(WRONG_PARAMS, '"params" must be an object')
     return method, params
 
 
@@ -264,15 +258,8 @@ def _from_envelope(params: JsonObject, settled: Settled) -> Settled:
         return settled
     if version not in ENVELOPES:
         data = {"supported": [*ENVELOPES], "requested": str(version)[:40]}
-        raise ProtocolError(WRONG_VERSION, "this version is not spoken without a handshake", data)
+        raise RequestError(WRONG_VERSION, "this version is not spoken without a handshake", data)
     return Settled(str(version), _name_of(meta.get(f"{_META}clientInfo")), envelope=True)
-
-
-def _text(params: JsonObject, name: str) -> str:
-    value = params.get(name)
-    if not isinstance(value, str) or not value.strip():
-        raise ProtocolError(WRONG_PARAMS, f'"{name}" must be text')
-    return value
 
 
 def _content(text: str) -> JsonObject:
@@ -284,7 +271,6 @@ def _id(message: object) -> str | int | None:
     return id_ if isinstance(id_, (str, int)) and not isinstance(id_, bool) else None
 
 
-def _error(id_: str | int | None, error: ProtocolError) -> JsonObject:
+def _error(id_: str | int | None, error: RequestError) -> JsonObject:
     data = {} if error.data is None else {"data": error.data}
-    details = {"code": error.code, "message": str(error), **data}
-    return {"jsonrpc": "2.0", "id": id_, "error": details}
+    return {"jsonrpc": "2.0", "id": id_, "error": {**as_json(error), **data}}

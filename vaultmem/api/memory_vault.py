@@ -79,7 +79,7 @@ class MemoryVault(Methods):
         """The answer of a verb, carried out by the sync agent if one runs, else here."""
         from vaultmem.api.rpc import ask
 
-        return ask(self, self.state, self.config, verb, params)
+        return ask(self, verb, params)
 
     create, get = Methods.write, Methods.read
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from vaultmem.adapter import JsonObject
     from vaultmem.api.memory_vault import MemoryVault
-    from vaultmem.config import Config
-    from vaultmem.index.state import State
     from vaultmem.memories.arguments import Arguments
     from vaultmem.memories.store import MemoryStore
     from vaultmem.search.related import Related
@@ -57,11 +55,11 @@ MOST_BATCHES = 50  # that wait for their place in the history
 
 
 class RequestError(Exception):
-    """The reply to a request is an error; the message is one clear line."""
+    """The reply to a request is an error; the message is one clear line, `data` more for its client."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.data = code, data
 
 
 @value
@@ -129,16 +127,16 @@ def as_json(error: Exception) -> JsonObject:
 # --- verbs of memories
 
 
-def ask(vault: MemoryVault, state: State, config: Config, name: str, params: JsonObject) -> object:
+def ask(vault: MemoryVault, name: str, params: JsonObject) -> object:
     """The answer of a verb. Raises VaultmemError in one clear line."""
     _check_size(name, params)
     deadline = time.monotonic() + WAIT
     while True:
-        reply = _by_agent(state.vault, name, params)
+        reply = _by_agent(vault.path, name, params)
         if reply is not client.NOBODY:
             return reply
         try:
-            return _here(vault, state, config, name, params)
+            return _here(vault, name, params)
         except LockedError:
             if time.monotonic() > deadline:
                 raise
@@ -212,16 +210,14 @@ def _by_agent(folder: str, name: str, params: JsonObject) -> object:
         raise _KINDS.get(error.code, VaultmemError)(str(error)) from error
 
 
-def _here(
-    vault: MemoryVault, state: State, config: Config, name: str, params: JsonObject
-) -> object:
+def _here(vault: MemoryVault, name: str, params: JsonObject) -> object:
     from vaultmem.pending.desk import Desk
 
     reader = Reader(vault)
-    desk = Desk(state, config)
+    desk = Desk(vault.state, vault.config)
     if only_reads(name) and not desk.is_unfinished():
         return vault.mended(lambda: carry_out(desk, reader, name, params))
-    with state.lock():
+    with vault.state.lock():
         desk.heal()
         answer = carry_out(desk, reader, name, params)
         desk.settle()

@@ -351,12 +351,12 @@ class ToolService:
         client = arguments.get("client")
         client = client if isinstance(client, str) else ASSISTANT
         if method == "prompt":
-            query = _text(arguments, "prompt")
+            query = text_of(arguments, "prompt")
             outcome = self.recall(query, client)
             return {"prompt": query, "context": outcome.text, **outcome.data}
         if method != "tools/call":
             return self.call(method, arguments, ASSISTANT).to_json()
-        name = _text(arguments, "name")
+        name = text_of(arguments, "name")
         if unknown := sorted(arguments.keys() - {"name", "arguments", "params", "client", "_meta"}):
             raise UsageError(f"unknown: {unknown[0][:40]!r}; known: name, arguments, client")
         own = arguments.get("arguments", arguments.get("params"))
@@ -365,7 +365,8 @@ class ToolService:
         return self.call(name, own or {}, client).to_json()
 
 
-def _text(arguments: JsonObject, name: str) -> str:
+def text_of(arguments: JsonObject, name: str) -> str:
+    """A parameter that must be text, and say something. Raises UsageError."""
     value = arguments.get(name)
     if not isinstance(value, str) or not value.strip():
         raise UsageError(f'"{name}" must be text')

@@ -30,6 +30,7 @@ from vaultmem.memories.access import Viewer, hidden, is_trusted, origin, viewer
 from vaultmem.notes.places import named
 from vaultmem.search import query as language
 from vaultmem.search.query import Answer, Ask, Filter, Hit
+from vaultmem.settings import OFF
 from vaultmem.text.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-OFF = "off"
 WORDS_ALONE = "searched by words alone; --semantic searches by meaning too"
 BY_WORDS = f"{WORDS_ALONE}, and so does every search while the agent runs"
 SHORTEST_ID = 4  # characters of an id that can mean a memory

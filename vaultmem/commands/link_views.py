@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from vaultmem.adapter import JsonObject
-    from vaultmem.api import UnresolvedLink
+    from vaultmem.api.vault import UnresolvedLink
 
 MOST_PLACES = 5
 

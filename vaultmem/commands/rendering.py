@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from vaultmem.api import Embedded, Vault
+    from vaultmem.api.vault import Embedded, Vault
     from vaultmem.index.compare import Report
     from vaultmem.memories.reports import ChangeReport, PlanReport
 

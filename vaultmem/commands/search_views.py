@@ -8,13 +8,14 @@ import re
 import sys
 
 from vaultmem import screen
-from vaultmem.api import OFF, WORDS_ALONE, Vault
+from vaultmem.api.vault import WORDS_ALONE, Vault
 from vaultmem.commands.rendering import embed_first, open_vault, params_of
 from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.memories.access import Viewer, viewer
 from vaultmem.memories.model import policy
 from vaultmem.output import Output
 from vaultmem.search.query import Answer, Ask, Filter, Hit, day_filter
+from vaultmem.settings import OFF
 from vaultmem.text.values import RECORDS, TYPE_CHECKING, did_you_mean, lazy
 
 if TYPE_CHECKING:

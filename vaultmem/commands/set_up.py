@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from vaultmem import config, paths
-from vaultmem.api import Embedded, Vault
+from vaultmem.api.vault import Embedded, Vault
 from vaultmem.commands.rendering import run_embed, run_sync, show_sync, warn
 from vaultmem.embedding import models, multilingual
 from vaultmem.errors import UsageError, VaultmemError
