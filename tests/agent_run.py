@@ -59,7 +59,10 @@ class Agent:
     def asked(self, command: str, *words: str) -> Ran:
         """What a command says that the agent carries out."""
         said = self.call("run", **client._request(command, [*words, "--format", "json"]))
-        return Ran(said["code"], said["out"], said["err"])
+        out, err = (
+            "".join(text for name, text in said["parts"] if name == one) for one in ("out", "err")
+        )
+        return Ran(said["code"], out, err)
 
     def pid(self) -> int | None:
         """Who answers, if somebody does."""

@@ -41,9 +41,10 @@ def test_a_command_does_not_mind_a_strange_agent(indexed: Path, name: str) -> No
         None,
         5,
         {},
-        {"code": "0", "out": "", "err": ""},
-        {"code": 0, "out": 1, "err": ""},
-        {"code": 0, "out": ""},
+        {"code": "0", "parts": []},
+        {"code": 0, "parts": 1},
+        {"code": 0, "parts": [["out"]]},
+        {"code": 0},
     ],
 )
 def test_odd_results_are_no_results(indexed: Path, reply: object) -> None:

@@ -155,7 +155,6 @@ def test_the_agent_speaks_for_its_own_vault_and_settings(
         "colour": False, "version": __version__, "environ": client.settings(),
     }  # fmt: skip
     assert ask(indexed, "run", **right)["code"] == 0
-    assert "turns" not in ask(indexed, "run", **right)
     assert ask(indexed, "run", **{**right, "words": ["Home", "--vault", indexed.name]})["code"] == 0
     wrong: list[dict[str, Any]] = [
         {"words": ["Home", "--vault", str(vault)]},

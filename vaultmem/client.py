@@ -182,10 +182,11 @@ def print_reply(reply: object) -> int | None:
     """Print the texts of a command that the agent has carried out; its exit code. None when that makes no sense."""
     if not isinstance(reply, dict) or not isinstance(reply.get("code"), int):
         return None
-    out, err = reply.get("out"), reply.get("err")
-    if not isinstance(out, str) or not isinstance(err, str):
+    try:
+        parts = [(str(name), str(text)) for name, text in reply["parts"]]
+    except (KeyError, TypeError, ValueError):
         return None
-    _show(out, err, reply.get("turns"))
+    show_parts(parts)
     return int(reply["code"])
 
 
@@ -256,30 +257,14 @@ def settings() -> dict[str, str]:
     return {**own, "config": paths.config_file(), "zone": zone}
 
 
-def _show(out: str, err: str, turns: object) -> None:
-    """Write both texts; on a terminal in the order of their parts."""
-    if not isinstance(turns, list):
-        put(sys.stderr, err)
-        put(sys.stdout, out)
-        return
-    parts: list[tuple[str, str]] = []
-    for stream, length in turns:
-        if stream == "err":
-            parts.append(("err", err[:length]))
-            err = err[length:]
-        else:
-            parts.append(("out", out[:length]))
-            out = out[length:]
-    show_parts(parts)
-
-
 def show_parts(parts: list[tuple[str, str]]) -> None:
-    """Write texts to the streams that they name, or all into a pager where that is longer than the screen."""
-    from vaultmem import screen
+    """Write texts to the streams that they name, or all into a pager where a person reads more than a screen."""
+    if is_terminal(sys.stdout):
+        from vaultmem import screen
 
-    whole = "".join(text for _, text in parts)
-    if screen.wants_pager(whole) and screen.page(whole):
-        return
+        whole = "".join(text for _, text in parts)
+        if screen.wants_pager(whole) and screen.page(whole):
+            return
     for name, text in parts:
         stream = sys.stderr if name == "err" else sys.stdout
         put(stream, text)

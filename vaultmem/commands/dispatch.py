@@ -190,7 +190,11 @@ class _Dispatcher:
                 code = self._carry_out(args, output)
         except UsageError as error:
             raise _refusal(str(error)) from error
-        return _reply(code, parts, params)
+        turns = groupby(parts, key=lambda part: part[0])
+        return {
+            "code": code,
+            "parts": [(name, "".join(text for _, text in turn)) for name, turn in turns],
+        }
 
     def _carry_out(self, args: Namespace, output: Output) -> int:
         try:
@@ -237,13 +241,3 @@ def _output(parts: Texts, params: JsonObject, wanted: str) -> Output:
     columns = columns if isinstance(columns, int) and 0 < columns < MOST_COLUMNS else 0
     out, err = Parts("out", parts), Parts("err", parts)
     return Output(wanted, Streams(out, err, terminal, colour, columns, links))
-
-
-def _reply(code: int, parts: Texts, params: JsonObject) -> JsonObject:
-    """The result of `run`; for a terminal also how the two streams took turns."""
-    out, err = ("".join(text for stream, text in parts if stream == one) for one in ("out", "err"))
-    reply: JsonObject = {"code": code, "out": out, "err": err}
-    if params.get("terminal") is not True:
-        return reply
-    turns = groupby(parts, key=lambda part: part[0])
-    return {**reply, "turns": [(name, sum(len(text) for _, text in turn)) for name, turn in turns]}
