@@ -17,7 +17,7 @@ TYPE_CHECKING = False  # as in text.values, without the price of another file
 if TYPE_CHECKING:
     import _socket
     from collections.abc import Callable, Iterator
-    from typing import Protocol, TextIO
+    from typing import Any, Protocol, TextIO
 
     from vaultmem.adapter import JsonObject
     from vaultmem.progress import Progress
@@ -83,6 +83,21 @@ def call(
         raise AgentError(NO_ANSWER, f"the sync agent did not answer: {why}") from error
     finally:
         link.close()
+
+
+def ask(
+    vault: str, method: str, params: JsonObject, *, timeout: float | None = FIRST_BYTE,
+    progress: Progress | None = None,
+) -> dict[str, Any] | None:  # fmt: skip
+    """Like call(), where it does not matter who does the work: None when no agent listens, none answers in time, or the
+    one that does is of another version. Raises AgentError for another error."""
+    try:
+        reply = call(vault, method, params, timeout=timeout, progress=progress)
+    except AgentError as error:
+        if error.code in (NO_ANSWER, UNKNOWN_METHOD):
+            return None
+        raise
+    return reply if isinstance(reply, dict) else None
 
 
 def _connect(vault: str) -> _socket.socket | None:

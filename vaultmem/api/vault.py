@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
+from vaultmem import client
 from vaultmem import config as settings
 from vaultmem.api.memory_vault import MemoryVault
 from vaultmem.errors import (
@@ -34,7 +35,7 @@ from vaultmem.settings import OFF
 from vaultmem.text.values import TYPE_CHECKING, value
 
 if TYPE_CHECKING:
-    from typing import Any, TypeVar
+    from typing import TypeVar
 
     from vaultmem.adapter import Note
     from vaultmem.index.compare import Report
@@ -160,8 +161,6 @@ class Vault(MemoryVault):
 
     def _index_writes(self) -> None:
         """The agent puts many writes into the index at once, unless somebody looks."""
-        from vaultmem import client
-
         with suppress(client.AgentError):  # what there is beats no answer
             client.call(self.path, "index-writes", {})
 
@@ -178,7 +177,8 @@ class Vault(MemoryVault):
 
         self.close()
         how = {"rebuild": rebuild, "confirm_removals": confirm_removals}
-        done = self._by_agent(progress, **how, embed=False)
+        wanted = {**how, "embed": False}
+        done = client.ask(self.path, "sync", wanted, timeout=None, progress=progress)
         if done is not None:
             return Report(**{name: done[name] for name in Report._fields})
         return sync(self.path, self.config, **how, progress=progress)
@@ -192,24 +192,13 @@ class Vault(MemoryVault):
     def embed(self, *, progress: Progress | None = None) -> Embedded:
         """Give every block that has none its vector, for search by meaning. May be interrupted at any
         time; the next call goes on. Without a usable model it does nothing and says why."""
-        done = self._by_agent(progress, rebuild=False, confirm_removals=False, embed=True)
+        wanted = {"rebuild": False, "confirm_removals": False, "embed": True}
+        done = client.ask(self.path, "sync", wanted, timeout=None, progress=progress)
         if done is not None:
             return Embedded(done["embedded"], done["model"], done["remark"])
         from vaultmem.search.semantic import embed
 
         return Embedded(*embed(self.searcher(), progress))
-
-    def _by_agent(self, progress: Progress | None, **wanted: bool) -> dict[str, Any] | None:
-        """What the agent has done; None when there is none, or it is of another age."""
-        from vaultmem import client
-
-        try:
-            done = client.call(self.path, "sync", {**wanted}, timeout=None, progress=progress)
-        except client.AgentError as error:
-            if error.code in (client.NO_ANSWER, client.UNKNOWN_METHOD):
-                return None
-            raise VaultmemError(str(error)) from error
-        return done if isinstance(done, dict) else None
 
     def search(
         self, text: str, *, limit: int = 10, semantic: bool | None = None, group: str = "note",
@@ -346,8 +335,6 @@ class Vault(MemoryVault):
 
     def agent(self) -> AgentStatus | None:
         """How the sync agent of this vault is (what it does, its queues and jobs); None when none is running."""
-        from vaultmem import client
-
         status = client.call(self.path, "agent", {})
         return status if isinstance(status, dict) else None  # type: ignore[return-value] # as agents say
 

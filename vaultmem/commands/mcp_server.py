@@ -324,15 +324,11 @@ class _Relay:
     def _by_agent(self, line: str) -> tuple[list[str], object] | None:
         """The agent's reply; None where there is none, or one of another version."""
         params = {"line": line, "settled": self._settled}
-        try:
-            reply = client.call(self._vault, "mcp", params, timeout=PATIENCE)
-        except client.AgentError as error:
-            if error.code in (client.NO_ANSWER, client.UNKNOWN_METHOD):
-                return None
-            raise
-        if not isinstance(reply, dict) or not isinstance(reply.get("said"), list):
+        reply = client.ask(self._vault, "mcp", params, timeout=PATIENCE)
+        said = reply and reply.get("said")
+        if not reply or not isinstance(said, list):
             return None
-        return [str(each) for each in reply["said"]], reply.get("settled")
+        return [str(each) for each in said], reply.get("settled")
 
     def _by_us(self, line: str) -> tuple[list[str], object]:
         from vaultmem.api.mcp import Settled

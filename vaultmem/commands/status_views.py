@@ -10,7 +10,7 @@ from vaultmem import config as settings
 from vaultmem import now as clock
 from vaultmem import plugins
 from vaultmem.api import Vault
-from vaultmem.client import NO_ANSWER, UNKNOWN_METHOD, AgentError, call
+from vaultmem.client import ask, call
 from vaultmem.commands.rendering import show_report, vault_of, warn
 from vaultmem.errors import ModelError, UsageError, VaultmemError
 from vaultmem.index import LOCAL
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from typing import Any
 
-    from vaultmem.adapter import JsonObject
     from vaultmem.agent.jobs import Job, JobState
     from vaultmem.pending.approving import Overview
     from vaultmem.service.health import AgentStatus, ModelState
@@ -272,13 +271,13 @@ def _list_jobs(args: Namespace, output: Output) -> int:
     from vaultmem.agent import jobs as agent_jobs
 
     vault = settings.choose_vault(args.vault)
-    reply = _ask(vault, "jobs", {}, timeout=ANSWER)
-    pid = _ask(vault, "ping", {}, timeout=ANSWER)["pid"] if reply else None
+    reply = ask(vault, "jobs", {}, timeout=ANSWER)
+    ping = ask(vault, "ping", {}, timeout=ANSWER) if reply else None
     ledger = agent_jobs.ledger(vault)
     now = clock.seconds()
     listed = reply["jobs"] if reply else agent_jobs.listing(settings.load(vault), ledger, now)
     if output.as_json:
-        output.data({"jobs": listed, "count": len(listed), "agent": pid})
+        output.data({"jobs": listed, "count": len(listed), "agent": ping and ping["pid"]})
         return 0
     rows = [_job_row(one, now) for one in listed]
     for row in table([("job", "when", "next", "last", "result"), *rows]):
@@ -309,20 +308,9 @@ def _distance(later: float, earlier: float, words: str, at_once: str) -> str:
     return words.format(format_duration(seconds)) if seconds >= 1 else at_once
 
 
-def _ask(vault: str, method: str, params: JsonObject, timeout: float | None) -> Facts:
-    """The agent's reply; nothing when there is none, or one of another version."""
-    try:
-        reply = call(vault, method, params, timeout=timeout)
-    except AgentError as error:
-        if error.code in (NO_ANSWER, UNKNOWN_METHOD) and timeout is not None:
-            return {}
-        raise VaultmemError(str(error)) from error
-    return reply if isinstance(reply, dict) else {}
-
-
 def _run_job(args: Namespace, job: Job, output: Output) -> int:
     vault = settings.choose_vault(args.vault)
-    reply = _ask(vault, "jobs.run", {"name": job.name}, timeout=None)
+    reply = call(vault, "jobs.run", {"name": job.name}, timeout=None)
     done = cast("JobState", reply) if reply else _run_here(vault, job, output)
     if output.as_json:
         output.data(done)

@@ -35,8 +35,8 @@ MOST = 1_000_000  # bytes of stdin
 MOST_FORWARDED = 250_000  # bytes; what is longer might be too long for the socket once it is quoted
 MOST_CALLS = 8  # that are carried out as one request of the socket, which has to end in 30 s
 _STDIN = "-"
-_NEEDS_OWN = (client.NO_ANSWER, client.UNKNOWN_METHOD)
-_NOT_DONE = (*_NEEDS_OWN, -32001)  # the last: too many calls; the command makes them one by one
+# The last: too many calls; the command makes them one by one.
+_NOT_DONE = (client.NO_ANSWER, client.UNKNOWN_METHOD, -32001)
 
 _read: list[bytes] = []  # from stdin, before the agent refused
 
@@ -265,14 +265,9 @@ class _Tools:
     def answer(self, method: str, arguments: JsonObject) -> object:
         """The result of a method. Raises VaultmemError."""
         if self._own is None:
-            try:
-                reply = client.call(self._folder, method, {**arguments}, timeout=client.BY_MEANING)
-            except client.AgentError as error:
-                if error.code not in _NEEDS_OWN:
-                    raise
-            else:
-                if reply is not client.NOBODY:
-                    return reply
+            reply = client.ask(self._folder, method, arguments, timeout=client.BY_MEANING)
+            if reply is not None:
+                return reply
         return self._opened().answer(method, arguments)
 
     def _opened(self) -> ToolService:
