@@ -72,6 +72,14 @@ def test_a_path_becomes_one_that_any_system_can_have(tmp_path: Path, path: str) 
     assert took(vault, line(path=path, archived=archived))["known"] == 1
 
 
+def test_what_just_fits_is_taken(tmp_path: Path) -> None:
+    vault, own = made(tmp_path / "v"), "x" * 200
+    deep = json.loads("[" * 19 + "1" + "]" * 19)
+    assert took(vault, line(own, properties={"id": own, "deep": deep}))["new"] == 1
+    too_much = line(f"{own}x", "people/A.md") + line(properties={"id": "one", "deep": [deep]})
+    assert [each["line"] for each in took(vault, too_much, code=1)["failed"]] == [1, 2]
+
+
 def test_a_path_is_not_that_of_the_page_wherever_that_is(tmp_path: Path) -> None:
     vault = made(tmp_path / "v")
     name = memories_of(vault).name

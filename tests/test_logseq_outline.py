@@ -169,3 +169,5 @@ def test_a_long_block_is_cut_at_paragraphs_but_not_in_code() -> None:
     ]
     assert found[1].text.startswith("```\n")
     assert found[1].text.endswith("\n```")
+    for length, parts in ((1_000, 1), (1_001, 2)):
+        assert len(pieces(read(f"- {'x' * 500}\n\n  {'y' * (length - 502)}"))) == parts

@@ -44,7 +44,9 @@ def paths(text: str) -> list[str]:
         ("- `[[no]]` $$[[no]]$$ <!-- [[no]] --> %% [[yes]] %%", ["yes"]),
         ("- x\n  ```\n  [[no]] #no\n  ```\n  [[yes]]", ["yes"]),
         ("- x\n  ```\n  [[yes]]\n- #too", ["yes", "too"]),
+        ("- x\n  ~~~\n  [[yes]]\n- #too", ["yes", "too"]),
         ("- x\n  :LOGBOOK:\n  [[no]]\n  :END:\n  [[yes]]", ["yes"]),
+        ("- x\n  :logbook:\n  [[no]]\n  :end:\n  [[yes]]", ["yes"]),
         ("- {{query (and [[no]] #no)}} {{video https://x/[[no]]}}", []),
         (
             "- x\n  #+BEGIN_QUERY\n  [[no]]\n  #+END_QUERY\n  #+BEGIN_TIP\n  [[yes]]\n  #+END_TIP",

@@ -233,6 +233,6 @@ def test_no_line_of_the_log_tells_what_was_said(
     caplog.set_level("DEBUG")
     scripted_llm.play(text("an answer of quartz"))
     proxy.ask("a question of basalt", headers={"Authorization": "Bearer sk-their-key"})
-    until(lambda: "chat 200" in caplog.text, 5)
+    until(lambda: "chat 200" in caplog.text, 30)
     for word in ("quartz", "basalt", "sk-their"):
         assert word not in caplog.text

@@ -139,6 +139,16 @@ def test_in_a_vault_that_is_not_there_only_the_ledger_is_written(
     assert answers_of(file.read_text("utf-8")) == ANSWERS
 
 
+def test_what_no_line_can_hold_is_no_reason_to_write_again(machine: Machine, file: Path) -> None:
+    reads.reinforce(machine.ledger, {"two words": AT, "m1": AT}, NOW)
+    machine.add(DONE)
+    text, before = file.read_text("utf-8"), file.stat().st_mtime_ns
+    assert f"- m1 reinforced {AT}" in text
+    assert "two words" not in text
+    machine.settle()
+    assert file.stat().st_mtime_ns == before
+
+
 def test_reads_alone_are_no_reason_to_write(machine: Machine, second: Machine, file: Path) -> None:
     now = time.time()
     reads.add(machine.ledger, {"m1": 0}, now - 3600)
