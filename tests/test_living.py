@@ -60,6 +60,10 @@ def test_start_and_stop(living: Path) -> None:
     assert os.getcwd() != "/"
     if os.path.isdir("/proc"):
         assert os.readlink(f"/proc/{pid}/cwd") == "/"
+    for path in (log_file(state_of(living)), out_file(state_of(living))):
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    assert "quincunx" not in Path(log_file(state_of(living))).read_text()
+
     again = on(living, "start")
     assert (again.code, again.data["status"], again.data["pid"]) == (0, "running", pid)
     stopped = on(living, "stop")
@@ -80,20 +84,23 @@ def test_what_it_says_to_a_person(living: Path) -> None:
     assert process("stop", *words).out == f"no agent runs for {living}\n"
 
 
-def test_logs_are_private(living: Path) -> None:
-    assert on(living, "start").code == 0
-    for path in (log_file(state_of(living)), out_file(state_of(living))):
-        assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    assert "quincunx" not in Path(log_file(state_of(living))).read_text()
-
-
-def test_restart_makes_another_process(living: Path) -> None:
+def test_restart_makes_another_process_and_start_one_for_a_killed_one(living: Path) -> None:
     first = on(living, "restart")
     assert (first.code, first.data["status"]) == (0, "started")
     second = on(living, "restart")
     assert second.data["status"] == "started"
     assert second.data["pid"] != first.data["pid"]
     assert life.ping(str(living)) == second.data["pid"]
+
+    os.kill(second.data["pid"], signal.SIGKILL)
+    assert wait_until_free(state_of(living), 30)
+    assert os.path.exists(paths.socket_path(str(living)))
+    third = on(living, "start")
+    assert (third.code, third.data["status"]) == (0, "started")
+    pid = third.data["pid"]
+    os.remove(paths.socket_path(str(living)))
+    stopped = on(living, "stop")
+    assert (stopped.code, stopped.data["status"], stopped.data["pid"]) == (0, "stopped", pid)
 
 
 def starting(vault: Path) -> subprocess.Popen[bytes]:
@@ -152,15 +159,6 @@ def test_an_agent_that_cannot_start_gives_its_reason(living: Path) -> None:
     assert log_file(state_of(living)) in ended.err
 
 
-def test_an_agent_killed_is_started_again(living: Path) -> None:
-    pid = on(living, "start").data["pid"]
-    os.kill(pid, signal.SIGKILL)
-    assert wait_until_free(state_of(living), 30)
-    assert os.path.exists(paths.socket_path(str(living)))
-    again = on(living, "start")
-    assert (again.code, again.data["status"]) == (0, "started")
-
-
 def test_an_agent_that_hangs_is_not_taken_for_none(
     living: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,13 +176,6 @@ def test_an_agent_that_hangs_is_not_taken_for_none(
     finally:
         os.kill(pid, signal.SIGCONT)
     assert wait_until_free(state_of(living), 30)  # the signal was only waiting for it
-
-
-def test_stop_reaches_an_agent_whose_socket_is_gone(living: Path) -> None:
-    pid = on(living, "start").data["pid"]
-    os.remove(paths.socket_path(str(living)))
-    stopped = on(living, "stop")
-    assert (stopped.code, stopped.data["status"], stopped.data["pid"]) == (0, "stopped", pid)
 
 
 def test_stop_reaches_an_agent_whose_vault_is_gone(living: Path) -> None:
