@@ -102,7 +102,6 @@ def test_nothing_of_it_is_vouched_for_or_told_first(opened: Vault) -> None:
     own = [one for one in found if one["scope"] == "conversation:one"]
     assert len(own) == 4
     assert not any(one["vouched"] for one in own)
-    assert not any(one["memory_type"] == "procedural" and one["vouched"] for one in own)
 
 
 def test_what_was_put_away_is_found_by_no_search(opened: Vault) -> None:
