@@ -1,7 +1,5 @@
 """A vault of several owners."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A vault that a scripted model advises about."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

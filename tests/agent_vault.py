@@ -1,7 +1,5 @@
 """A vault of both editors that an agent keeps, and somebody who searches it all the time."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

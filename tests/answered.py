@@ -1,7 +1,5 @@
 """A vault with its desk at a moment that is given."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable
 from pathlib import Path

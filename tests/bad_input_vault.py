@@ -1,7 +1,5 @@
 """A vault that syncs as a command, and whose bytes stay."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

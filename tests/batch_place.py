@@ -1,7 +1,5 @@
 """A vault with some notes and a log of batches, for tests."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

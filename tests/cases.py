@@ -1,7 +1,5 @@
 """Tables of cases in one test: a case of its own for each line would cost more than most of them look at."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable
 from pathlib import Path

@@ -3,8 +3,6 @@
 Without it its tests are skipped, and say so; .ci/run installs one where the package index has it.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Run a command line as a person would: in this process for speed, or as a process of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

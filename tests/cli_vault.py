@@ -1,7 +1,5 @@
 """The sample vault as commands see it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A vault with an index, and agents that are strange."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

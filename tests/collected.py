@@ -1,7 +1,5 @@
 """A memory folder, and what is known of it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

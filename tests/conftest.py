@@ -1,7 +1,5 @@
 """What all tests share: state and settings of their own, small vaults, the sample vault."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import gc

@@ -1,7 +1,5 @@
 """A home of its own, in which assistants are connected."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

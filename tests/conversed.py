@@ -1,7 +1,5 @@
 """Entries of a conversation to write, and those that are there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A vault for the doors of tools."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from hypothesis import strategies as st

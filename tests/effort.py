@@ -2,8 +2,6 @@
 others use the machine, too, the same work may take ten times as long for a while. Something passes at the first good
 try of some; what is truly slow is slow at each of them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

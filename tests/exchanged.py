@@ -1,7 +1,5 @@
 """Vaults that memories are exported from and imported into."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

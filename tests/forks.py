@@ -1,7 +1,5 @@
 """Processes by the dozen, each a fork of one that has imported what they need: to import takes longer than their work."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """What the hook tells at the start of a session."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

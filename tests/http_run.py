@@ -1,7 +1,5 @@
 """A door process with two vaults behind it, and what a client on another machine sends to it."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import re

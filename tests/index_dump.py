@@ -1,7 +1,5 @@
 """All that an index holds, without row numbers and times, so that two indexes can be compared."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

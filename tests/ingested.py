@@ -1,7 +1,5 @@
 """Another vault that is ingested, and what came of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the JSON of a command looks like, gathered from its answers and written as types of TypeScript."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from typing import Any

@@ -1,7 +1,5 @@
 """What JSON and YAML both hold."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from vaultmem.adapter import Value

@@ -1,7 +1,5 @@
 """A vault with memories, its batches and its history, for tests."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

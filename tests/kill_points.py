@@ -1,7 +1,5 @@
 """Work in a child process that is killed at one of its calls to the system, each in turn."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -1,7 +1,5 @@
 """How many examples a law is tried on. New ones each time: what few of them miss today, others find tomorrow."""
 
-from __future__ import annotations
-
 import os
 
 WHOLE = "VAULTMEM_LAWS" in os.environ  # as many as were thought of; .ci/run sets it

@@ -1,7 +1,5 @@
 """Clients of others, imported by the tests that use them: each worker would spend seconds on all of them at its start."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A vault that learns of turns, and a model that plays what it is given."""
 
-from __future__ import annotations
-
 import json
 
 from vaultmem import Vault

@@ -1,7 +1,5 @@
 """A model of a scripted service, asked without waiting."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 

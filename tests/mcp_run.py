@@ -1,7 +1,5 @@
 """A vault for the Model Context Protocol, and what is sent and answered."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import datetime

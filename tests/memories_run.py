@@ -1,7 +1,5 @@
 """An open vault of memories, and what is in its files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

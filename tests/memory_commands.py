@@ -1,7 +1,5 @@
 """A small vault of each kind, and the commands of memories on it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

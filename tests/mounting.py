@@ -1,7 +1,5 @@
 """Scripts that mount disks of their own, without being root."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

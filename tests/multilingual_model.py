@@ -1,7 +1,5 @@
 """A small model of the multilingual form, in a wheel that counts as the right one."""
 
-from __future__ import annotations
-
 import hashlib
 import struct
 import zipfile

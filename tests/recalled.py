@@ -1,7 +1,5 @@
 """A vault that knows some things about a boiler."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A record of answers with its ledger and its page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A person, a machine, their clocks and a scheduler, for tests."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -1,8 +1,6 @@
 """A service of embeddings on loopback: a vector counts words, so that texts with the same words are near; `same` are words
 that mean one thing. Records what it is sent; `fails` is what it answers instead, and `longest` what a text may have."""
 
-from __future__ import annotations
-
 import json
 import threading
 import zlib

@@ -28,8 +28,6 @@ A reply is streamed (SSE, with `data: [DONE]`) when the request says `"stream": 
 The server ends with the test, whatever still hangs.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

@@ -5,8 +5,6 @@ keeps what it was sent. The protocols: Messages (Anthropic), Responses and Chat 
 (Gemini); of each only as much as a whole answer in one stream needs.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a scripted model says by the Responses API: one body, or the events of a stream, as OpenAI's client reads them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Mapping

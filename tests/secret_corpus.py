@@ -1,7 +1,5 @@
 """A corpus of secrets, none of which opens anything, and of what only looks like one."""
 
-from __future__ import annotations
-
 import base64
 import json
 import random

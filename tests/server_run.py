@@ -1,7 +1,5 @@
 """A server of the agent's socket for tests, and its clients."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

@@ -1,7 +1,5 @@
 """A real server before a real vault, in the process of the test, for what asks an agent."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import threading

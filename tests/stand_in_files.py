@@ -1,7 +1,5 @@
 """A vault of which a dialect sees a few files."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -4,8 +4,6 @@ What it is sent goes into the file, a JSON line each. Modes: shows; clicks (each
 not answer when it is sent something); deaf (does not answer at all).
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Talks, and a scripted model that sums them up."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """A table of cases is one test: thousands that take a millisecond cost more to tell apart than to run."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import itertools

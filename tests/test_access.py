@@ -1,7 +1,5 @@
 """Who sees what: one rule, as a table, and every door that asks it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext

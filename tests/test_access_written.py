@@ -1,7 +1,5 @@
 """Whose words are told with which name, and what is labelled, at every door."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a model advises about two memories, and what is sent to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

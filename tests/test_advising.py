@@ -1,7 +1,5 @@
 """A model is asked about memories that rules cannot decide on: its advice is a proposal, and nothing else."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """An agent beside others, its beginning and its end, and settings and state that change under it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """kill -9 of the agent at any moment, while notes are edited: the next one heals, and never touches a note."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -1,7 +1,5 @@
 """What makes an agent begin anew, what it must not stumble over then, and whose code it runs."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What the agent believes of notes that are suddenly gone, and of a clock that jumps."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

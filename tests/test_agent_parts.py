@@ -1,7 +1,5 @@
 """The writer of the agent: what it believes of a vault, and what it does with an index that is lost or damaged."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """The agent as a process: what is saved is found, what is removed is not, and nothing that happens to it does harm."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The thread of the reminders: told on the minute by an injected clock, whatever fails beside it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A year of one person with two computers, of which one is awake at a time: everything rings exactly once."""
 
-from __future__ import annotations
-
 import random
 from datetime import UTC, date, datetime, timedelta
 from functools import cache

@@ -1,7 +1,5 @@
 """When and how the desktop tells: exactly once, whatever clocks, sleep, restarts and other machines do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError

@@ -1,7 +1,5 @@
 """vaultmem done, drop and snooze: what they say, in text and as JSON, alone and through an agent."""
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What answers to pending items do: to the record, to reminders, to tasks in their notes; and how they are taken back."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 import pytest

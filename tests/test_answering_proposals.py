@@ -1,7 +1,5 @@
 """Answers to proposals, and the page until the day is over."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 import pytest

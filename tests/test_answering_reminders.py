@@ -1,8 +1,6 @@
 """Answers to reminders: they go to the archive and come back, and what repeats goes on until its series ends;
 and answers in a graph of Logseq."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The memory tool beside the one of the SDK: the same answers, and the same files to be seen."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The memory tool: beside the SDK's own file tool on the same operations, and what a vault adds to it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from pathlib import Path

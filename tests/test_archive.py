@@ -1,7 +1,5 @@
 """The archive is the last tier of a search: marked, below every live hit, for who may see it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Meaning at once: a search gives its best blocks their vectors, for a moment and no longer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path

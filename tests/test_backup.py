@@ -1,7 +1,5 @@
 """vaultmem backup: what it copies is whole, private and enough; a restore replaces nothing for good."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever the vault, the disk and the state folder look like: one clear line or a healed index, no byte of a note changed."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """A batch is carried out whole, over nobody's words, and a kill at any moment is healed."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The benchmarks run, on a vault so small that it tells nothing about speed, and say what they say."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Laws of blocks: no piece is lost or doubled, sizes are bounded, speakers stay apart."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Search is by words and meaning where the model is at hand, and what filters leave is never cut off."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The catalog: all or nothing, readers beside a writer, questions answered from real vaults."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Events of a stream: however its bytes are cut, the same is read."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Bodies of chats: what is read in them, and that one message comes in and nothing else changes."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The shared index on a real Chroma server: what lies there, and what happens when a server or a client dies."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

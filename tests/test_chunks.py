@@ -1,7 +1,5 @@
 """A text is cut at its paragraphs and sentences, and nothing of it is lost."""
 
-from __future__ import annotations
-
 import re
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Laws of classification: which category a memory belongs to, why, and when nobody can be sure."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The command line on the sample vault: shapes, exit codes, streams, colours, interruptions, bad words."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Syncs as commands: interrupted, two at once, dry, and the first one."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The thin client: finds the agent of a vault, and never depends on it, whatever it does."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Commands and syncs through an agent, strange ones too, and how a process ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

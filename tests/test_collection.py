@@ -1,7 +1,5 @@
 """The memory folder as it is known: real files, dropped, moved, copied, broken, and read only when they change."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What one process leaves to the next of a memory folder, and how a memory is found in it."""
 
-from __future__ import annotations
-
 import sqlite3
 
 import pytest

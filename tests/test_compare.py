@@ -1,7 +1,5 @@
 """When a folder has lost too much to believe it."""
 
-from __future__ import annotations
-
 import os
 from contextlib import nullcontext
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Marking a task done on a Logseq page: DONE, or on to its next turn, and not a byte more."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Ticking a task in an Obsidian note: as the Tasks plugin does it, and not a byte more."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What a shell completes."""
 
-from __future__ import annotations
-
 import os
 import pty
 import select

@@ -1,7 +1,5 @@
 """Old sessions among the memories: what is summed up when, whose words a summary is, and that nothing is lost by it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

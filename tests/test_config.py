@@ -1,7 +1,5 @@
 """Settings: who wins over whom, and what a vault from somewhere else may not set."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Copies of sync programs are known by their names; notes of people are never taken for copies."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

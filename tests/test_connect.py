@@ -1,7 +1,5 @@
 """Connecting a harness: one hook in its settings, every other byte as it was, and out again."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

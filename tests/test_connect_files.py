@@ -1,7 +1,5 @@
 """Files that cannot be edited safely, links, other writers, and a line of instructions."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

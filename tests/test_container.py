@@ -3,8 +3,6 @@
 That takes a minute and the package index, so it is only done with TESTS_CONTAINER=1, as root on Linux, as in CI.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Where conversations lie: every id has a folder of its own that every file system takes, and entries say whose they are."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import string

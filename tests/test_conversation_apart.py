@@ -1,7 +1,5 @@
 """What is said in conversations does not stand before a person's own notes: searches, tasks, the history, tools."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """vaultmem add and vaultmem conversations, as a person types them; what status and doctor say of turns that wait."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Entries as files: what people do by hand, facts that become memories, kills, and an agent."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is recalled of conversations: each is told of its own turns and facts, nobody else is, and never of summaries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

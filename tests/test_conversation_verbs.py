@@ -1,7 +1,5 @@
 """Entries of conversations on real folders: written once, put away and not lost, nobody else's, whatever people do by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

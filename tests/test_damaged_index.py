@@ -1,7 +1,5 @@
 """A damaged index, or a state disk that is full, without an agent: writes succeed, readers answer, and it is said once."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import threading

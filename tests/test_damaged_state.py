@@ -1,7 +1,5 @@
 """State that is damaged, of another version, or on a disk that is full."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

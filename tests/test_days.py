@@ -1,7 +1,5 @@
 """Days in questions, in English and Chinese."""
 
-from __future__ import annotations
-
 import datetime as dt
 import inspect
 

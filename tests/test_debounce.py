@@ -1,7 +1,5 @@
 """When what was touched is looked at."""
 
-from __future__ import annotations
-
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given

@@ -1,8 +1,6 @@
 """Confidence: the policies, to the digit, at any age; and the one that learns from being read: what is read again fades
 more slowly, and all who look get one answer."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -1,7 +1,5 @@
 """Quoted text is one line that nobody takes for markup, structure or an order."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

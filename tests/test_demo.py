@@ -1,7 +1,5 @@
 """The demo tells its story with the real commands, and leaves nothing behind, however it ends."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -1,7 +1,5 @@
 """Notifications reach a real notification server, and nothing that hangs, refuses or is missing does any harm."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

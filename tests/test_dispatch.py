@@ -1,7 +1,5 @@
 """The methods of the socket, and that a command says the same with an agent as without one, to the byte."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Documents cannot lie: what they name exists, and what exists is named."""
 
-from __future__ import annotations
-
 import json
 import re
 import runpy

@@ -1,7 +1,5 @@
 """What doctor finds around the agent, and that each finding comes with something to type."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

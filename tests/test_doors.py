@@ -1,7 +1,5 @@
 """The doors of the tools: a command with JSON on stdin, and the socket of the agent, in polite and in wild hands."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """Words that say when something is due: laws for any text, and small pure parts."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 
 import pytest

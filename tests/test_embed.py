@@ -1,7 +1,5 @@
 """Laws of the embedding model: how it is found and prepared, what it costs, what it gives."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

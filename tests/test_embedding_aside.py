@@ -1,7 +1,5 @@
 """Embedding beside a person's searches: newest notes first, aside when asked, stopped without a loss."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The thread that embeds: what a failure costs, who is told, when the model is let go, what is looked at again."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Embeddings from an OpenAI-compatible service: what is sent, what is kept, and what is left where it fails."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

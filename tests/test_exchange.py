@@ -1,7 +1,5 @@
 """Lines of JSON as memories: what is written is read, and nothing else than memories is."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

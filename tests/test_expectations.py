@@ -1,7 +1,5 @@
 """vaultmem expect: what a question has to find stands on a page, is checked by recall, and is reported when it is lost."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Memories out of one vault and into another: to the last byte, merged by id and text, whatever the lines are."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

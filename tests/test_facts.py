@@ -1,7 +1,5 @@
 """Laws of facts: what a message says of its writer, with a model and without."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a search and a tool say costs tokens: nothing empty, nothing twice."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What is due in a vault: from notes as they are written, through the index, to the list."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager

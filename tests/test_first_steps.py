@@ -1,7 +1,5 @@
 """vaultmem setup: what it finds, what it does after a yes, and that --undo leaves everything as it was."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

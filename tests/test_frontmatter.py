@@ -1,7 +1,5 @@
 """Front matter is found as the editors find it and read as YAML 1.2, in every shape and size."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """One property changes and no other byte does (R-EDIT-1 to 6)."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

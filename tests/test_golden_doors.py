@@ -4,8 +4,6 @@ From the last docs/json.md is made.
 UPDATE_GOLDEN=1 writes the files; a difference in one of them is a change that somebody outside will see.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

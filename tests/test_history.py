@@ -1,7 +1,5 @@
 """The history has every byte that was there, once, and nothing of anybody else's Git has a say in it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The history survives kills, damage, and anybody else's Git."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The start-up hook: the JSON of each harness, what is told and what is not, and whatever fails, an answer."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

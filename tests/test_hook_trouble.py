@@ -1,7 +1,5 @@
 """A hook never keeps a session from starting: broken settings, a damaged index, wrong words."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

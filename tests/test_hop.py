@@ -1,7 +1,5 @@
 """A question whose answer stands beside a name that only another line gives."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

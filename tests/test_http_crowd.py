@@ -1,7 +1,5 @@
 """Many clients of the HTTP door at once: a second process searches beside the agent."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a web page, a flood, two servers in a row or a slow client could do to the HTTP door."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import ssl

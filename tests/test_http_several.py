@@ -1,7 +1,5 @@
 """How what several vaults find is merged."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

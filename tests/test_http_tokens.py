@@ -1,7 +1,5 @@
 """The parts of the HTTP door that need no door: tokens, streams, delays."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """While another folder is in the place of a vault, nothing is written there and nothing is taken to be removed."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

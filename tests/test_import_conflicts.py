@@ -1,7 +1,5 @@
 """What an import does with what is there already, and whose approval it may use."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Broken lines, paths and ids of an import, and the lines of other programs."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

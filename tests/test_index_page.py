@@ -1,7 +1,5 @@
 """Memory.md and the views beside it: what a person leafs through, and never a note of theirs."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What other programs keep comes in once, whole, without its secrets, and nothing happens to it over there."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ingesting as a command: what it says and refuses, text from stdin, and items of other programs."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from pathlib import Path

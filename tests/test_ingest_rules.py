@@ -1,7 +1,5 @@
 """What comes in keeps to its rules: no more than was asked for, no vault within a vault, every secret counted."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """No link on the way to a file leads out of the vault, whenever it was put there."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

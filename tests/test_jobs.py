@@ -1,7 +1,5 @@
 """The table of jobs: what each one does to a real vault, and what the command says."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """The keyword index: what is found by what, in many scripts, and that removed blocks are gone."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from pathlib import Path

@@ -1,7 +1,5 @@
 """kill -9 at any moment of a sync: the next sync heals, and the index equals one built from nothing."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """What a chat learned about the person is proposed as a memory: asked once, one tick away, never by itself."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

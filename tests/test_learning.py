@@ -1,7 +1,5 @@
 """From a turn to notes and facts: with a model, without one, with one that fails or talks nonsense, and after a kill."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

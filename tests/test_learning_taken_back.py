@@ -1,7 +1,5 @@
 """What a person takes back, cuts out, forgets or keeps private while turns are learned."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Before a job archives a fact for its age, the page says so for seven days, and a tick keeps it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The ledger survives what the index does not: rebuilds, damage, kills, a full disk."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -1,7 +1,5 @@
 """Sixty played days (benchmarks/life.py), by words alone: what is true stays, what is newer wins."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Likeness: what counts as the same content, and how well sketches estimate the rest."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """As much may be asked for at one door as at any other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every link case: what Obsidian and Logseq see in small vaults, and what vaultmem sees."""
 
-from __future__ import annotations
-
 import base64
 import importlib.util
 import json

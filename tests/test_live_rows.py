@@ -1,7 +1,5 @@
 """Which block has its vector where: what is kept up to date equals what is read anew."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from contextlib import closing

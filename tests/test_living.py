@@ -1,7 +1,5 @@
 """start, stop and restart with real processes: nobody is started twice, and nobody else is ever ended."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shlex

@@ -1,7 +1,5 @@
 """A language model behind a service: asked in its manner, tried again, given up in one line, and never shown a key twice."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

@@ -1,7 +1,5 @@
 """JSON out of what a language model says: wrapped, misspelt, cut off; in linear time, and never a guess at prose."""
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Chats by either way, the budget, the key, proxies, and what doctor says of the model."""
 
-from __future__ import annotations
-
 import json
 import logging
 import socket

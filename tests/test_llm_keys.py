@@ -1,7 +1,5 @@
 """Where the key of a language model is found, and where its service is: what is refused, and what is never said."""
 
-from __future__ import annotations
-
 import datetime as dt
 import http.server
 import ipaddress

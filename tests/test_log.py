@@ -1,7 +1,5 @@
 """The agent's log: readable lines, private files, bounded size, no note text, and no disk that stops it."""
 
-from __future__ import annotations
-
 import io
 import json
 import logging

@@ -1,7 +1,5 @@
 """Page titles from file names, journal days and keys (R-LS-1 to R-LS-3, R-LS-16)."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 
 import pytest

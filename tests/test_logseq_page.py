@@ -1,7 +1,5 @@
 """Pages read whole: references, properties, aliases, titles (R-LS-3 to R-LS-10, R-LS-17 to 21)."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.stand_in_files import Files

@@ -1,7 +1,5 @@
 """Logseq's config.edn: read as far as it can be, defaults for the rest."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

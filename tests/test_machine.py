@@ -1,7 +1,5 @@
 """What the machine says of itself, and that silence is an answer."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

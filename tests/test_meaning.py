@@ -1,7 +1,5 @@
 """What is nearest, while other threads store vectors and throw some away, and with notes that do not count."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Iterator

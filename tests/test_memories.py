@@ -1,7 +1,5 @@
 """Memories by the Python API, on real folders: nothing is lost, nothing outside is touched, all can be undone."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

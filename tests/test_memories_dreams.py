@@ -1,7 +1,5 @@
 """Dreams over memories, what people do by hand, proposals, and Logseq graphs."""
 
-from __future__ import annotations
-
 import os
 import time
 from contextlib import nullcontext

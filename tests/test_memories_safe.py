@@ -1,7 +1,5 @@
 """Hostile and unlucky vaults: memories stay where their path says, and a person's notes stay as they are."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Memories with several at work: assistants at once, a person in the same file, kills, an agent and no agent."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import shutil

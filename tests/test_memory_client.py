@@ -1,7 +1,5 @@
 """A chat with a model that remembers, in Python and on the command line: whole ways, through real sockets."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """The commands of memories in real vaults: what they say, what they write, and what they refuse."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What is typed or piped in, which memory is meant, and what a terminal gets."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Unlinked mentions in both editors' ways (R-MENTION, R-LS-20)."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

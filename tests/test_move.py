@@ -1,7 +1,5 @@
 """A file moves whole and at once, never over another, never out of the vault, also when it is killed."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 """The multilingual model: its file is read, its graph gives what the formulas say, and another model takes over only when
 its vectors are complete."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Nothing reports to anybody: the libraries that would are told not to, before they wake up."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

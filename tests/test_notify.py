@@ -1,7 +1,5 @@
 """What is told is kept as told first, so that nobody hears a thing twice, whatever fails or dies in between."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

@@ -1,7 +1,5 @@
 """The clock that tests set: read at every door, refused by an agent that is not under test."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Links as Obsidian finds and resolves them (R-LINK), each rule beyond its link case."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

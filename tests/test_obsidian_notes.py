@@ -1,7 +1,5 @@
 """What else Obsidian reads: files, tags, aliases, headings, block ids, days, pieces, speakers."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

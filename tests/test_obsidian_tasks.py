@@ -1,7 +1,5 @@
 """Task lines, their fields and reminders (R-TASK, R-REM)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Blocks and memories in other scripts, and the second model that may know them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Contents as outlines of Logseq pages and back: nothing is lost, and lists are blocks."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What is written: data and remarks apart, nothing that steers a terminal, JSON that loses nothing."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

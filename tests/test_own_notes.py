@@ -1,7 +1,5 @@
 """vaultmem set, unset and done NOTE:LINE: a person's own notes change by one line, and can be taken back."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page on the disk: no tick is lost, whoever writes when; two machines agree and then are silent."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Whatever is where the page should be: it is mended or left alone, a person's note stays, nothing is lost."""
 
-from __future__ import annotations
-
 import codecs
 import os
 from collections.abc import Callable

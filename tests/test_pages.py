@@ -1,7 +1,5 @@
 """The files of memories: what is composed is read back, and an edit leaves everything else alone."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

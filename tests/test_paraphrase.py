@@ -1,7 +1,5 @@
 """What says the same in other words is recognised, named when it is written, merged by a dream, and parted by undo."""
 
-from __future__ import annotations
-
 import sys
 from itertools import product
 from pathlib import Path

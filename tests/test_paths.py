@@ -1,7 +1,5 @@
 """The folders are those of platformdirs, the vault is found as promised, states do not mix."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

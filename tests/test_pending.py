@@ -1,7 +1,5 @@
 """What waits for a person: the same from the index, from the listing and from the agent, and how it is shown."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

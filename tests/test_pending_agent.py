@@ -1,7 +1,5 @@
 """The agent as a process keeps pending.md: what is due comes onto it, what is ticked leaves it, and is told once."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

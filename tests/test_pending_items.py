@@ -1,7 +1,5 @@
 """Which of all that is due is shown, where, and what is to review; from real notes where the index is asked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path

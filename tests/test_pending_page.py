@@ -1,7 +1,5 @@
 """The page of what waits: the same bytes for the same items, within its limits, in both editors."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """What a person does by hand in the memory folder is understood as what it means."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

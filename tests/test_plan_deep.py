@@ -1,7 +1,5 @@
 """What memories say together: contradictions, days that have passed, and reminders hidden in them."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

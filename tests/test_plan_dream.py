@@ -1,7 +1,5 @@
 """Laws of dream and consolidate, whatever lies in the memory folder."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from random import Random

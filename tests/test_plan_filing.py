@@ -1,7 +1,5 @@
 """What comes into the inbox is filed, asked about, or in the end put away; what nobody reads fades."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

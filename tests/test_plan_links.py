@@ -1,7 +1,5 @@
 """Links between memories lead both ways, and never to nowhere."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.stand_in_view import StandInView, memory_file

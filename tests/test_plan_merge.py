@@ -1,7 +1,5 @@
 """Memories that say the same become one; those that only look alike do not, and nothing is lost."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """What changed.md: by week, newest first, short, the same for the same records."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 
 from hypothesis import given, settings

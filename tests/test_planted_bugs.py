@@ -1,7 +1,5 @@
 """The suite catches bugs: each of these is planted into a copy of the code, and tests must fail there."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

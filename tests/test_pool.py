@@ -1,7 +1,5 @@
 """Warm searchers: who keeps which index open, and for how long."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from collections.abc import Iterator

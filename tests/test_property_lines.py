@@ -1,7 +1,5 @@
 """Property lines of Logseq pages: read as Logseq reads them, edited without touching anything else."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

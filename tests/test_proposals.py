@@ -1,8 +1,6 @@
 """What dreams propose for a person's own notes: nothing that a person would shake the head at, and an edit that touches
 nothing but the place in question."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What a deep dream proposes of the notes of a vault, and what becomes of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 

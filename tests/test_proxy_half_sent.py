@@ -1,7 +1,5 @@
 """Requests that are begun and not ended hold no connection."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import suppress

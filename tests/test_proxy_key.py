@@ -1,7 +1,5 @@
 """The key of the proxy: who has it is let in, who has not is not, and it goes nowhere else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The parts of the proxy, one by one: who may ask, what goes on, what is the same turn, what is passed on."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path

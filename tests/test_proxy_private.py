@@ -1,7 +1,5 @@
 """What leaves the machine: an upstream that records everything never gets to see what a person keeps to themselves."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

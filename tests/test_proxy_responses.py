@@ -1,7 +1,5 @@
 """The Responses API through the proxy: memory goes in, turns are kept and learned from, all else stays as it is."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from http.client import IncompleteRead

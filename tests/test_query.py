@@ -1,7 +1,5 @@
 """The query language: nothing a person types is an error, and each operator does what its help says."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The numbers of the ranking: which words weigh little, and that points add up to scores."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

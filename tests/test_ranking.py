@@ -1,7 +1,5 @@
 """Laws of the order of results, on real vaults and a real index; by meaning, too, where it is installed."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What a call has written is found by every search that begins after it: over all doors, with and without an agent."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import itertools

@@ -10,8 +10,6 @@ Without it these tests are skipped; where it is set, as in CI, a program that is
 package. Whatever else than the model they would talk to is behind a proxy that is not there.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import os

@@ -1,7 +1,5 @@
 """`recall` through its doors: what is told, what is not, and that telling counts as reading."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import threading

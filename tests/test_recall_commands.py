@@ -1,7 +1,5 @@
 """A recall as text, in batches, with a budget, and with wrong words."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What was replaced or archived, and what was known at another time: what of it a recall tells, and in what order."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from pathlib import Path
 

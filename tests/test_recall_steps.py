@@ -1,7 +1,5 @@
 """The laws of the steps of a recall: each a function of candidates, none of which forgets what it must not."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

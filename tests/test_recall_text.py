@@ -1,7 +1,5 @@
 """The words of a recall: a block that nothing in it can end, and questions as plain words."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Laws of reconciling: whatever a model answers, no new fact is lost and nobody else's is touched."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Answers are in the ledger and in the sync logs: any two machines agree, and no page of whatever kind loses one."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

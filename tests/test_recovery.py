@@ -1,7 +1,5 @@
 """A kill at any moment of a batch is healed, over nobody's words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What repeats: the next day of a task, and the last and the next occurrence: tables of known answers, and laws."""
 
-from __future__ import annotations
-
 import json
 from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta

@@ -1,7 +1,5 @@
 """Reminders that somebody sets say when they remind, in the words of the person."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from pathlib import Path

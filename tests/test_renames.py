@@ -1,7 +1,5 @@
 """What was answered and told stays with what has another place now, and with nothing else."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo

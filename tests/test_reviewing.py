@@ -1,7 +1,5 @@
 """Proposals for the notes of a person, as commands show and take them."""
 
-from __future__ import annotations
-
 import io
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """When it has been quiet for a while, a live index orders results as one that is built from nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

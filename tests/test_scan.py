@@ -1,7 +1,5 @@
 """Code, maths and comments hide what stands in them; nothing else does, and no line moves."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """When jobs run: by schedule, once after a sleep, and not in anybody's way."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """When a job is due: by its schedule, its last run and the clock on the wall."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """What a person at a terminal sees: nothing wider than the screen, links, a pager; and in a pipe none of it."""
 
-from __future__ import annotations
-
 import io
 import os
 import pty

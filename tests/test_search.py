@@ -1,7 +1,5 @@
 """Searching a vault through the API: what is found, in which order, and what is said about it."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path

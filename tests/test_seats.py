@@ -1,7 +1,5 @@
 """Turns of conversations are found with what stands beside them, as the paragraphs of a note are."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

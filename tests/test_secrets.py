@@ -1,7 +1,5 @@
 """Secrets are taken out of a text, and nothing else is: a corpus of both, and laws about any text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """What the five seeds call things works here: their options, their settings, the store of memory-cli."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

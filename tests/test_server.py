@@ -1,7 +1,5 @@
 """The socket of the agent: framing, limits, what a hostile or dying client can do, and whose the socket is."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

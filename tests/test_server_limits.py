@@ -1,7 +1,5 @@
 """Limits of the agent's socket: what a slow, dying or endless client can do."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

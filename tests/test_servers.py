@@ -1,7 +1,5 @@
 """The MCP server in the settings of each harness: in, renewed, out; every other byte as it was."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Units for systemd and property lists for launchd: every path survives, and what is installed can be undone."""
 
-from __future__ import annotations
-
 import os
 import plistlib
 import shutil

@@ -1,7 +1,5 @@
 """Many files of one name: links to it are counted rightly, and quickly."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

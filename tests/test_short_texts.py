@@ -1,7 +1,5 @@
 """Laws of importance: novelty and salience by the letter of their formula, and the type of a memory."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The site of the documentation is built without a network, its links lead somewhere, and it loads nothing from elsewhere."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

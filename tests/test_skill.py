@@ -1,7 +1,5 @@
 """The skill: short, true, put in once and taken out without a trace; somebody else's stays."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Laws of snippets: they are cut from the text, fit the width, and mark words that were asked for."""
 
-from __future__ import annotations
-
 import random
 import re
 from importlib import resources

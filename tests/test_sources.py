@@ -1,7 +1,5 @@
 """Sources read what others keep: the right files, as their program reads them, and never out of their folder."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A command starts fast because it imports little: what is loaded is counted, and heavy things are named."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

@@ -1,7 +1,5 @@
 """The state folder: one generation in force, one writer, everything else swept away."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

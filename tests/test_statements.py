@@ -1,7 +1,5 @@
 """Laws of statements: what a short text states as a fact, and which facts exclude each other."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Summaries of conversations: what is summed up when, that nothing is lost by it, and nothing forgotten told on."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

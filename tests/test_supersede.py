@@ -1,7 +1,5 @@
 """What is newer wins: a new statement replaces the older one it contradicts, and no other."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

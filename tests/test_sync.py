@@ -1,7 +1,5 @@
 """What sync promises, one promise a test; the laws over random histories are in property/test_sync_laws.py."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The laws of the sync log: machines agree whatever order pages come in, however often, and whatever was lost, copied
 or written by strangers."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable
 

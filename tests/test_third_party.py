@@ -1,7 +1,5 @@
 """The dialect of the adapter guide, installed as anybody's package: found by its entry point, and right by the contract."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Background work steps aside for requests, and says how far it is."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """What a person does on the page: no tick is lost, and no line of theirs."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

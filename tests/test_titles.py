@@ -1,7 +1,5 @@
 """Titles of memories: safe as the name of a file everywhere, taken from the content, free in the vault."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from itertools import accumulate

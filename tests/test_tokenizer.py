@@ -4,8 +4,6 @@ tests/data/minilm_token_ids.json holds the ids of the original tokenizer.json of
 sentence-transformers/all-MiniLM-L6-v2, without truncation and padding.
 """
 
-from __future__ import annotations
-
 import json
 from itertools import accumulate
 from pathlib import Path

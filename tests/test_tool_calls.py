@@ -1,7 +1,5 @@
 """What each tool does, and what an assistant may not do with it."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The parameters of tools that few calls have, through MCP and through the batch on stdin."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

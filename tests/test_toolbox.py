@@ -1,7 +1,5 @@
 """The toolbox: limits, hooks, events, sessions, third parties, and the guide of them."""
 
-from __future__ import annotations
-
 import textwrap
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """The tools: what each does, what it takes, what it may not; hooks, events, limits, sessions, third parties."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """The page of a conversation: readable, made of the entries alone, and silent about what was taken back."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

@@ -1,7 +1,5 @@
 """Whatever an assistant or another program brings stays its own until a person says otherwise, on every way in."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

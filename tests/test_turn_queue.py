@@ -1,7 +1,5 @@
 """The queue of turns: what was begun survives a kill, keeps its order, and is forgotten only when all of it is done."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,8 +1,6 @@
 """Two machines with a copy of one vault each, and a sync program between them: what is answered, read, rejected, told and
 undone on one holds on the other."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """A job that nobody watches asks before it archives much, or when the clock is strange."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

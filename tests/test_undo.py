@@ -1,7 +1,5 @@
 """Undo restores exact bytes, keeps what was changed since, deletes nothing, and can be undone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

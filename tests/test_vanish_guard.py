@@ -1,7 +1,5 @@
 """What seems to be gone or cut off: when it is believed, and how much may go."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

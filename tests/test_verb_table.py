@@ -1,7 +1,5 @@
 """The table of verbs: what is declared once, and what is made from it. UPDATE_GOLDEN=1 writes the generated files."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The walk lists every visible file once, follows nothing and is stopped by nothing."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

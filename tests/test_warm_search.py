@@ -1,7 +1,5 @@
 """A searcher that stays open answers as one that is opened anew, whatever has been changed in between."""
 
-from __future__ import annotations
-
 import gc
 import os
 import random

@@ -1,7 +1,5 @@
 """What happens in a vault is told, on real folders and with the real kernel; and so is what was missed."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

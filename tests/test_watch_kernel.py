@@ -1,7 +1,5 @@
 """What the kernel does not take: events that it drops, too few watches, a disk that goes."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """The page without a browser: who is let in, what a form may do, and that what stands in notes stays data."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a page shows: texts, differences, languages, what comes late; and the plugin of Obsidian."""
 
-from __future__ import annotations
-
 import ast
 import asyncio
 import json

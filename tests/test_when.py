@@ -1,7 +1,5 @@
 """Time expressions: the phrases that we promise, many more of the same kind, ordinary words, and laws."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import UTC, date, datetime, timedelta

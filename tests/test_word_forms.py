@@ -1,7 +1,5 @@
 """Forms of words in other languages in Latin letters are found, in vaults that are written in them and in no others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The worker: each turn is remembered exactly once, in order, whoever is killed when; nobody waits for another's failure."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

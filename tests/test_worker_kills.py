@@ -1,7 +1,5 @@
 """Workers that are killed, and disks that take nothing: each turn is remembered once."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os

@@ -1,7 +1,5 @@
 """A write lands whole or not at all, never over somebody else's words, also when it is killed."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A vault for tools, and their toolbox."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Sync programs between folders, played by what they do to files: a new file beside the old one and a rename, copies where
 both sides changed, deletes, and files that are not there yet."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

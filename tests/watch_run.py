@@ -1,7 +1,5 @@
 """A folder that is watched, and a listener that remembers."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The door of the page, and a browser of few words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """A vault whose turns wait for a worker."""
 
-from __future__ import annotations
-
 import itertools
 import time
 

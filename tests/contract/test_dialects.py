@@ -1,7 +1,5 @@
 """What every dialect promises (vaultmem.adapter), asked of each one that is installed."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping

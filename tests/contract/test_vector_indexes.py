@@ -1,7 +1,5 @@
 """What every VectorIndex promises, asked of the exact one, of the graph and of a real Chroma server."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import sys

@@ -1,7 +1,5 @@
 """The law of sync over whatever people, editors and sync programs do to a vault: incremental equals rebuilt."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
