@@ -6,12 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scripted_llm import (
-    Arguments,
-    Reply,
-    ScriptedLlm,
-    as_json,
-)
+from tests.scripted_llm import Arguments, Reply, ScriptedLlm, as_json
 from vaultmem import Vault
 from vaultmem_chat.llm import llm
 

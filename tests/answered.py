@@ -11,9 +11,7 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader, carry_out
-from vaultmem.memories.item_answers import (
-    DONE,
-)
+from vaultmem.memories.item_answers import DONE
 from vaultmem.pending import carrying
 from vaultmem.pending.desk import Desk
 

@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import Ran, ran, tree_hash
-from tests.index_dump import (
-    other_state,
-)
+from tests.index_dump import other_state
 from vaultmem.vault import identity
 
 

@@ -5,9 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.scripted_llm import (
-    ScriptedLlm,
-)
+from tests.scripted_llm import ScriptedLlm
 from vaultmem.adapter.services import Message, Question
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError

@@ -9,10 +9,7 @@ import pytest
 from tests.index_dump import synced
 from tests.lazy import Lazy
 from tests.proxy_run import Proxied, proxied
-from tests.scripted_llm import (
-    ScriptedLlm,
-    running,
-)
+from tests.scripted_llm import ScriptedLlm, running
 
 openai = Lazy("openai")
 

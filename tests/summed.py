@@ -6,14 +6,7 @@ import pytest
 
 from vaultmem.adapter.services import Question
 from vaultmem.errors import LlmError
-from vaultmem.memories.conversation import (
-    ASSISTANT,
-    SUMMARY,
-    USER,
-    Entry,
-    derived_id,
-    place_of,
-)
+from vaultmem.memories.conversation import ASSISTANT, SUMMARY, USER, Entry, derived_id, place_of
 from vaultmem.text.times import seconds
 from vaultmem_chat.summarizer import Changes, Limits, next_round
 

@@ -6,15 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.advised import LISBON, ODD, PORTO, advice, items_of, model, of_model, tree
-from tests.scripted_llm import (
-    ScriptedLlm,
-    as_json,
-    broken,
-    hang_up,
-    status,
-    text,
-    wrong_ids,
-)
+from tests.scripted_llm import ScriptedLlm, as_json, broken, hang_up, status, text, wrong_ids
 from vaultmem import Vault
 from vaultmem.errors import UsageError
 from vaultmem.memories.model import Memory
@@ -126,10 +118,7 @@ def test_of_two_that_contradict_each_other_one_is_archived(
     "other", [{"scope": "agent:claude"}, {"agent": "claude"}, {"project": "x"}, {"source": "web"}]
 )
 def test_what_belongs_to_others_is_compared_with_nothing_of_ours(
-    model: ScriptedLlm,
-    opened: Vault,
-    near: dict[frozenset[str], float],
-    other: dict[str, str],
+    model: ScriptedLlm, opened: Vault, near: dict[frozenset[str], float], other: dict[str, str]
 ) -> None:
     opened.write(LISBON, category="people")
     opened.write(PORTO, category="people", **other)  # type: ignore[arg-type] # tests
@@ -141,11 +130,7 @@ def test_what_belongs_to_others_is_compared_with_nothing_of_ours(
 
 
 def test_no_more_is_sent_than_texts_of_memories_that_are_not_private(
-    vault: Path,
-    model: ScriptedLlm,
-    opened: Vault,
-    write: Write,
-    near: dict[frozenset[str], float],
+    vault: Path, model: ScriptedLlm, opened: Vault, write: Write, near: dict[frozenset[str], float]
 ) -> None:
     write("Own.md", "grotto of mine, zzz qqq\n")
     write("vaultmem/Stray.md", "stray words, zzz qqq\n")

@@ -6,11 +6,7 @@ import pytest
 
 from tests.answered import Bench, Open, bench
 from tests.conftest import Write
-from vaultmem.memories.item_answers import (
-    DONE,
-    DROPPED,
-    Answer,
-)
+from vaultmem.memories.item_answers import DONE, DROPPED, Answer
 from vaultmem.pending import review_sources
 from vaultmem.review import review
 

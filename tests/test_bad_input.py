@@ -12,11 +12,7 @@ from tests.bad_input_vault import Mark, found, state, sync_cli, untouched
 from tests.cli_run import one_line, ran
 from tests.conftest import Write
 from tests.effort import is_linear, takes_less
-from tests.index_dump import (
-    assert_equals_rebuilt,
-    catalog_dump,
-    synced,
-)
+from tests.index_dump import assert_equals_rebuilt, catalog_dump, synced
 
 __all__ = ["state", "untouched"]  # fixtures
 

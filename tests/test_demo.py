@@ -140,11 +140,7 @@ def test_nothing_is_left_and_nothing_of_mine_is_touched(told: tuple[Ran, Ran, Pa
 
 @pytest.mark.parametrize(
     ("after", "number"),
-    [
-        ("Your notes", signal.SIGTERM),
-        ("vaultmem start", signal.SIGINT),
-        ("written", signal.SIGHUP),
-    ],
+    [("Your notes", signal.SIGTERM), ("vaultmem start", signal.SIGINT), ("written", signal.SIGHUP)],
 )
 def test_an_interruption_leaves_nothing(scratch: Path, after: str, number: signal.Signals) -> None:
     command = [sys.executable, "-u", "-m", "vaultmem", "demo", "--format", "text"]

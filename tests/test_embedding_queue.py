@@ -176,10 +176,7 @@ def test_notes_whose_round_failed_are_tried_again_by_themselves(
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
 def test_the_end_of_the_process_ends_the_thread(
-    queue: EmbeddingQueue,
-    model: Model,
-    monkeypatch: pytest.MonkeyPatch,
-    error: type[BaseException],
+    queue: EmbeddingQueue, model: Model, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     model.fails = [error()]

@@ -12,18 +12,7 @@ from hypothesis import strategies as st
 
 from tests.agent_run import agent_on
 from tests.cli_run import one_line, process
-from tests.exchanged import (
-    FULL,
-    KINDS,
-    VALUES,
-    exported,
-    line,
-    made,
-    notes,
-    on,
-    put,
-    took,
-)
+from tests.exchanged import FULL, KINDS, VALUES, exported, line, made, notes, on, put, took
 from tests.laws import examples
 from vaultmem import Vault
 from vaultmem.exchange import importing

@@ -123,9 +123,7 @@ def approve(vault: Path, memory: str) -> None:
         Record(Ledger(opened.state.path("ledger.db")), None).add([answer], [], NOW)
 
 
-def test_what_a_nameless_assistant_wrote_is_told_when_a_person_has_approved_it(
-    vault: Path,
-) -> None:
+def test_what_a_nameless_assistant_wrote_is_told_when_a_person_has_approved_it(vault: Path) -> None:
     synced(vault)
     with Vault(str(vault)) as opened:
         made = opened.write("Always prefers tabs", memory_type="procedural", by="mcp")

@@ -7,16 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import tree_hash
-from tests.exchanged import (
-    FULL,
-    exported,
-    line,
-    made,
-    memories_of,
-    notes,
-    put,
-    took,
-)
+from tests.exchanged import FULL, exported, line, made, memories_of, notes, put, took
 from vaultmem import Vault
 from vaultmem.memories.item_answers import approval_id
 

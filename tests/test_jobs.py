@@ -57,10 +57,7 @@ def test_tidy_drops_vectors_of_texts_that_are_gone(
     notes: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("VAULTMEM_EMBEDDING_MODEL")
-    write(
-        "Long.md",
-        "\n\n".join(f"## Heading {n}\n\n{f'A word on {n}. ' * 60}" for n in range(20)),
-    )
+    write("Long.md", "\n\n".join(f"## Heading {n}\n\n{f'A word on {n}. ' * 60}" for n in range(20)))
     with Vault(str(notes)) as vault:
         vault.sync()
         embedded = vault.embed()

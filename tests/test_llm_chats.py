@@ -11,16 +11,7 @@ import pytest
 
 from tests.cli_run import ran
 from tests.llm_run import SECRET, Make, asked, failed, make, nothing_known, pauses
-from tests.scripted_llm import (
-    Reply,
-    ScriptedLlm,
-    hang,
-    hang_up,
-    raw,
-    status,
-    stream_error,
-    text,
-)
+from tests.scripted_llm import Reply, ScriptedLlm, hang, hang_up, raw, status, stream_error, text
 from vaultmem import config
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError

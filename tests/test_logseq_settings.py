@@ -18,10 +18,7 @@ from vaultmem_logseq.settings import Settings, from_config, read_edn
             '; note\n#_{:old 1} {:a ; inside\n "q\\"\\n\\u4e2d" #_#_:b 2 :c (d)}',
             {":a": 'q"\n中', ":c": ["d"]},
         ),
-        (
-            '{:day #inst "2026-01-01" :big 1e3}',
-            {":day": "2026-01-01", ":big": 1000.0},
-        ),
+        ('{:day #inst "2026-01-01" :big 1e3}', {":day": "2026-01-01", ":big": 1000.0}),
         ("{[1 2] 3 :a 4}", {":a": 4}),
         ("{:a 1", None),
         ("{:a ]}", None),

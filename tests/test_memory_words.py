@@ -298,12 +298,7 @@ def test_a_silent_stdin_is_not_waited_for(vault: Path, tmp_path: Path) -> None:
     ours, theirs = socket.socketpair()
     (tmp_path / "read").write_text("all")
     try:
-        with (
-            open(os.devnull, "rb") as nothing,
-            open(tmp_path / "read", "rb") as file,
-            ours,
-            theirs,
-        ):
+        with open(os.devnull, "rb") as nothing, open(tmp_path / "read", "rb") as file, ours, theirs:
             for handle in (read, nothing.fileno(), theirs.fileno(), file.fileno()):
                 os.lseek(file.fileno(), 0, os.SEEK_END)
                 assert not _waits(handle)

@@ -10,9 +10,7 @@ from vaultmem.api.rpc import Reader
 from vaultmem.dreams.note_names import Titles, names, names_in, slips
 from vaultmem.errors import UsageError
 from vaultmem.review import proposals
-from vaultmem.review.proposals import (
-    Note,
-)
+from vaultmem.review.proposals import Note
 from vaultmem.search.related import Related
 
 Write = Callable[..., Path]

@@ -17,15 +17,7 @@ import pytest
 from tests.index_dump import synced
 from tests.proxy_run import Proxied, proxied, user
 from tests.proxy_vault import openai, proxy, scripted_llm, serving
-from tests.scripted_llm import (
-    Reply,
-    ScriptedLlm,
-    raw,
-    status,
-    text,
-    too_many,
-    tool_calls,
-)
+from tests.scripted_llm import Reply, ScriptedLlm, raw, status, text, too_many, tool_calls
 
 __all__ = ["proxy", "scripted_llm", "serving"]  # fixtures
 

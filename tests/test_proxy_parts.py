@@ -25,13 +25,7 @@ from vaultmem_chat.proxy import proxy
 from vaultmem_chat.proxy.chat_memory import Learners
 from vaultmem_chat.proxy.chats import COMPLETIONS, Chats, Exchange, Parts, Tee
 from vaultmem_chat.proxy.proxy import Overrides, in_force
-from vaultmem_chat.proxy.upstream import (
-    Headers,
-    Reply,
-    end_to_end,
-    for_upstream,
-    leads_out,
-)
+from vaultmem_chat.proxy.upstream import Headers, Reply, end_to_end, for_upstream, leads_out
 from vaultmem_server.guard import Guard
 from vaultmem_server.serving import listen
 

@@ -15,14 +15,7 @@ from tests.cli_run import ran
 from tests.index_dump import synced
 from tests.proxy_run import Proxied, proxied, user
 from tests.proxy_vault import openai, proxy, scripted_llm, serving
-from tests.scripted_llm import (
-    Arguments,
-    Reply,
-    ScriptedLlm,
-    raw,
-    text,
-    tool_calls,
-)
+from tests.scripted_llm import Arguments, Reply, ScriptedLlm, raw, text, tool_calls
 from vaultmem_chat.memory_context import compose
 
 __all__ = ["proxy", "scripted_llm", "serving"]  # fixtures

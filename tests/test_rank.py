@@ -41,10 +41,7 @@ scored_notes, close_notes = st.dictionaries(notes, points), st.dictionaries(note
 
 @given(keyword=scored, meaning=close, copies=st.sets(st.integers(0, 5)), words=st.floats(0.1, 1))
 def test_parts_add_up_and_the_best_is_first(
-    keyword: dict[int, float],
-    meaning: dict[int, rank.Closeness],
-    copies: set[int],
-    words: float,
+    keyword: dict[int, float], meaning: dict[int, rank.Closeness], copies: set[int], words: float
 ) -> None:
     facts = rank.Facts(copies, words=words if meaning else 1.0)
     ranking = rank.Ranking(keyword, meaning, facts)
@@ -92,10 +89,7 @@ def test_the_share_of_the_note_counts_once_and_a_copy_half(
     limit=st.integers(1, 4),
 )
 def test_notes_that_cannot_be_among_the_first_are_left_out_of_the_order_alone(
-    keyword: dict[int, float],
-    meaning: dict[int, rank.Closeness],
-    sizes: dict[int, int],
-    limit: int,
+    keyword: dict[int, float], meaning: dict[int, rank.Closeness], sizes: dict[int, int], limit: int
 ) -> None:
     whole, first = (
         rank.Ranking(keyword, meaning, rank.Facts(sizes=sizes, limit=most)) for most in (0, limit)

@@ -9,14 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.recall.measure import (
-    Query,
-    Span,
-    ndcg_at,
-    read_queries,
-    recall_at,
-    report,
-)
+from benchmarks.recall.measure import Query, Span, ndcg_at, read_queries, recall_at, report
 
 MEASURE = Path(__file__).parents[1] / "benchmarks" / "recall" / "measure.py"
 LABELS = (Span("a.md", 3, 5, 3), Span("a.md", 20, 20, 1), Span("b.md", 1, 2, 2))

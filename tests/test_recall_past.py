@@ -117,9 +117,7 @@ def test_what_took_the_place_of_an_answer_comes_before_what_fits_less(
 def test_a_span_leads_back_from_now() -> None:
     def as_of(given: str) -> float | None:
         return recall.wanted_of(
-            recall.Arguments(check("recall", {"query": "x", "as_of": given})),
-            Config({}),
-            NOW,
+            recall.Arguments(check("recall", {"query": "x", "as_of": given})), Config({}), NOW
         ).as_of
 
     assert as_of("") is None

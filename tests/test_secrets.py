@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 from tests.effort import is_linear
 from tests.laws import examples
 from tests.secret_corpus import PLAIN, SECRETS
-from vaultmem.text.secrets import (
-    Form,
-    forms,
-    named_by,
-    redact,
-    redact_with_kinds,
-)
+from vaultmem.text.secrets import Form, forms, named_by, redact, redact_with_kinds
 
 
 @pytest.mark.parametrize(("text", "gone"), SECRETS)

@@ -22,14 +22,7 @@ from vaultmem.memories.conversation import (
 )
 from vaultmem.text.similarity import content_hash
 from vaultmem_chat import levels
-from vaultmem_chat.levels import (
-    BRIEF,
-    CHUNK,
-    aim,
-    full_chunks,
-    level_of,
-    sessions,
-)
+from vaultmem_chat.levels import BRIEF, CHUNK, aim, full_chunks, level_of, sessions
 from vaultmem_chat.summarizer import Limits, next_round
 
 

@@ -15,14 +15,7 @@ from vaultmem.adapter import FrontMatter
 from vaultmem.memories.model import CATEGORIES, GENERATED
 from vaultmem.notes.dialects import installed
 from vaultmem.text.sanitize import columns, graphemes
-from vaultmem.text.titles import (
-    MAX_BYTES,
-    MAX_CHARACTERS,
-    free_path,
-    free_title,
-    safe,
-    title_of,
-)
+from vaultmem.text.titles import MAX_BYTES, MAX_CHARACTERS, free_path, free_title, safe, title_of
 from vaultmem.vault.conflicts import Places, conflict_original, conflicts
 from vaultmem.vault.walk import is_temporary
 from vaultmem_logseq.names import title_from_path

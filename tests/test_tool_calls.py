@@ -13,12 +13,7 @@ from tests.conftest import Write
 from tests.tool_run import box, call, opened
 from vaultmem import Vault
 from vaultmem.api import memory_tools
-from vaultmem.api.tool import (
-    Call,
-    Outcome,
-    client_name,
-    fence,
-)
+from vaultmem.api.tool import Call, Outcome, client_name, fence
 from vaultmem.api.toolbox import Toolbox
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.memories.item_answers import approval_id, item_id

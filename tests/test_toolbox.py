@@ -17,14 +17,7 @@ from vaultmem import Vault
 from vaultmem.api import rpc
 from vaultmem.api import session as events
 from vaultmem.api.session import Channel, Event, Session
-from vaultmem.api.tool import (
-    Annotations,
-    BlockedError,
-    Call,
-    Outcome,
-    Tool,
-    TooManyCallsError,
-)
+from vaultmem.api.tool import Annotations, BlockedError, Call, Outcome, Tool, TooManyCallsError
 from vaultmem.api.toolbox import MOST_TEXT, Limiter, Toolbox
 from vaultmem.errors import NoteNotFoundError, VaultmemError
 

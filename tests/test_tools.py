@@ -15,9 +15,7 @@ from tests.tool_run import OURS, box, call, opened
 from vaultmem import Vault
 from vaultmem.api import memory_tools, params, rpc
 from vaultmem.api.params import nearest
-from vaultmem.api.tool import (
-    UnknownToolError,
-)
+from vaultmem.api.tool import UnknownToolError
 from vaultmem.api.toolbox import Toolbox, for_tools
 from vaultmem.api.verbs import own
 from vaultmem.embedding.wordpieces import count

@@ -7,12 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.kill_points import kill_everywhere
-from vaultmem.errors import (
-    FrontMatterError,
-    NoteChangedError,
-    NoteNotFoundError,
-    VaultmemError,
-)
+from vaultmem.errors import FrontMatterError, NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.notes.frontmatter_edit import set_property
 from vaultmem.vault import moves
 from vaultmem.vault import write as write_module

@@ -8,10 +8,7 @@ import pytest
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
-from vaultmem.api.tool import (
-    Call,
-    Outcome,
-)
+from vaultmem.api.tool import Call, Outcome
 from vaultmem.api.toolbox import Toolbox
 
 OURS = [

@@ -25,10 +25,7 @@ DIMENSIONS, ROWS = 24, 3000
 __all__ = ["chroma"]  # a fixture
 NUMBERS = itertools.count()
 Make = Callable[[VectorStore], VectorIndex]
-INDEXES: dict[str, Make] = {
-    "exact": ExactIndex,
-    "graph": lambda store: HnswIndex(store, narrow=50),
-}
+INDEXES: dict[str, Make] = {"exact": ExactIndex, "graph": lambda store: HnswIndex(store, narrow=50)}
 
 
 def normalised(seed: int, count: int) -> NDArray[np.float32]:
