@@ -43,7 +43,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 MOUNTS = "vaultmem.http"  # entry points: door -> routes, below /NAME, which let in whom they like
 HEALTH = "/health"
 MOST_BODY = 1_200_000  # bytes
-CALLS, WRITES = 6_000, 600  # of one token, a minute
+CALLS = 6_000  # of one token, a minute
 _TRIES, _TRIES_KEPT, _SLOWEST = 5, 10_000, 4.0
 _PLAIN = {401: "a valid token is needed: Authorization: Bearer vmt_…", 404: "there is nothing at this address",
           405: "this address has no such method"}  # fmt: skip
@@ -97,16 +97,18 @@ def build(door: Door, lifespan: Lifespan) -> Starlette:
     async def health(_: Request) -> Response:
         return JSONResponse({"status": "ok", "version": __version__})
 
-    mounted = list(_mounted_routes(door))
-    handlers = {HTTPException: _http_error, LinkError: _link_error, StateError: _state_error}
+    async def failed(_: Request, error: Exception) -> Response:
+        return _failure(error)
+
+    mounted = _mounted_routes(door)
     paths = [route.path for route in mounted if hasattr(route, "path")]
     prefixes = tuple(one for one in paths if not _guarded(one, door))
     app = Starlette(
         routes=[Route(HEALTH, health), *rest.routes(door), *streamable.routes(door), *mounted],
         middleware=[Middleware(_Door, door, (HEALTH, *prefixes))],
-        exception_handlers={**handlers, Exception: _failure},
+        exception_handlers=dict.fromkeys((HTTPException, LinkError, StateError, Exception), failed),
         lifespan=lifespan,
-    )  # fmt: skip
+    )
     app.router.redirect_slashes = False
     return app
 
@@ -142,10 +144,8 @@ class _Door:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [
-                    *message.get("headers", ()),
-                    (b"x-content-type-options", b"nosniff"),
-                ]
+                own = (b"x-content-type-options", b"nosniff")
+                message["headers"] = [*message.get("headers", ()), own]
             await send(message)
 
         request = Request(scope, receive)
@@ -165,7 +165,8 @@ class _Door:
         if guard.has_two_lengths(request.headers.raw):
             two = guard.TWO_LENGTHS
             return _error(two.status, two.message, two.headers)
-        if int(_number(request.headers.get("content-length"))) > most:
+        length = request.headers.get("content-length", "")
+        if length.isascii() and length.isdecimal() and int(length) > most:
             return _error(413, f"a request may have {most:,} bytes")
         return None
 
@@ -184,22 +185,16 @@ class _Door:
         request.scope["vaultmem.caller"] = caller
         if wait := self._rates.take(caller.token.key):
             self._door.metrics.refused["rate"] += 1
-            return _error(
-                429,
-                f"more than {CALLS} requests a minute; try again in {wait} s",
-                {"retry-after": str(wait)},
-            )
+            what = f"more than {CALLS} requests a minute; try again in {wait} s"
+            return _error(429, what, {"retry-after": str(wait)})
         return None
 
 
 def _route(scope: Scope) -> str:
     """The address as it is counted: without what a client made up."""
     parts = scope["path"].split("/")[1:3]
-    return (
-        "/" + "/".join(parts)
-        if "vaultmem.caller" in scope or parts[:1] == ["health"]
-        else "refused"
-    )
+    is_known = "vaultmem.caller" in scope or parts[:1] == ["health"]
+    return f"/{'/'.join(parts)}" if is_known else "refused"
 
 
 def _foreign(request: Request, door: Door) -> str:
@@ -208,16 +203,13 @@ def _foreign(request: Request, door: Door) -> str:
     host = request.headers.get("host", "").lower()
     name, _, port = host.rpartition(":")
     name = (name if port.isdecimal() else host).strip("[]")
-    if name not in door.names and not (door.names & guard.WILDCARDS and _is_address(name)):
+    is_address = bool(name) and set(name) <= set("0123456789abcdef.:")
+    if name not in door.names and not (door.names & guard.WILDCARDS and is_address):
         return "Host"
     origin = request.headers.get("origin")
     if origin is not None and origin.lower().partition("://")[2] != host:
         return "Origin"
     return ""
-
-
-def _is_address(name: str) -> bool:
-    return bool(name) and all(c in "0123456789abcdef.:" for c in name)
 
 
 def _guarded(path: str, door: Door) -> str:
@@ -247,10 +239,6 @@ def _limit(receive: Receive, most: int) -> Receive:
 
 def _address(request: Request) -> str:
     return request.client.host if request.client else ""
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text and text.isascii() and text.isdecimal() else 0
 
 
 class _Tries:
@@ -290,26 +278,16 @@ def _error(status: int, message: str, headers: dict[str, str] | None = None) -> 
     return JSONResponse({"error": message}, status, headers)
 
 
-async def _http_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    is_plain = error.detail in ("Not Found", "Method Not Allowed")
-    return _error(
-        error.status_code,
-        _PLAIN[error.status_code] if is_plain else error.detail,
-        dict(error.headers or {}),
-    )
-
-
-async def _link_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, LinkError)
-    return _error(error.status, str(error))
-
-
-async def _state_error(_: Request, error: Exception) -> Response:
-    log.error("%s", error)
-    return _error(500, "the server cannot read its tokens; its log says more")
-
-
-async def _failure(_: Request, error: Exception) -> Response:
+def _failure(error: Exception) -> Response:
+    """The answer to a request at which this was raised."""
+    if isinstance(error, HTTPException):
+        is_plain = error.detail in ("Not Found", "Method Not Allowed")
+        text = _PLAIN[error.status_code] if is_plain else error.detail
+        return _error(error.status_code, text, dict(error.headers or {}))
+    if isinstance(error, LinkError):
+        return _error(error.status, str(error))
+    if isinstance(error, StateError):
+        log.error("%s", error)
+        return _error(500, "the server cannot read its tokens; its log says more")
     log.exception("a request failed", exc_info=error)
     return _error(500, f"the server failed: {type(error).__name__}")
