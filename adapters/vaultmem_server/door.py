@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import socket
 import ssl
 import time
@@ -153,7 +154,8 @@ def _lifespan(door: Door) -> app.Lifespan:
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        companions = [Companion(folder, _agent(folder)) for folder in door.vaults.values()]
+        serve = [*paths.program(), "serve", "--vault"]
+        companions = [Companion(folder, [*serve, folder]) for folder in door.vaults.values()]
         watching = [asyncio.create_task(each.watch()) for each in companions]
         known = life.OpenDoor(
             door.url, os.getpid(), dict(door.vaults), door.is_private, door.until_stop
@@ -178,10 +180,6 @@ def _lifespan(door: Door) -> app.Lifespan:
     return lifespan
 
 
-def _agent(vault: str) -> list[str]:
-    return [*paths.program(), "serve", "--vault", vault]
-
-
 def _address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not port.isascii() or not port.isdecimal() or int(port) > 65_535 or not host:
@@ -198,9 +196,8 @@ def _tls(args: Namespace) -> tuple[str, str] | None:
     try:
         context.load_cert_chain(args.tls_cert, args.tls_key)
     except (OSError, ssl.SSLError) as error:
-        raise UsageError(
-            f"{args.tls_cert} with {args.tls_key} is no certificate with its key, as PEM"
-        ) from error
+        both = f"{args.tls_cert} with {args.tls_key}"
+        raise UsageError(f"{both} is no certificate with its key, as PEM") from error
     return args.tls_cert, args.tls_key
 
 
@@ -222,11 +219,9 @@ def _vaults_by_name(folders: Sequence[str]) -> dict[str, str]:
             folder = vault.path
         if folder in vaults.values():
             continue
-        stem = "".join(
-            c if c.isalnum() and c.isascii() else "-" for c in os.path.basename(folder).lower()
-        ).strip("-")
-        name, number = stem or "vault", 2
+        stem = re.sub(r"[^a-z0-9]", "-", os.path.basename(folder).lower()).strip("-") or "vault"
+        name, number = stem, 2
         while name in vaults:
-            name, number = f"{stem or 'vault'}-{number}", number + 1
+            name, number = f"{stem}-{number}", number + 1
         vaults[name] = folder
     return vaults

@@ -25,12 +25,7 @@ PATIENCE = 60.0  # seconds for an answer
 START_WITHIN = 20.0  # seconds for an agent that was just started
 _LONGEST = 1 << 26  # bytes of a reply
 _RETRY = 0.05
-_BROKEN = (
-    OSError,
-    EOFError,
-    ValueError,
-    LookupError,
-)  # what a lost connection raises, and a late reply
+_BROKEN = OSError, EOFError, ValueError, LookupError  # of a lost connection, and of a late reply
 _RESULT, _END = b'{"id": 1, "result": ', b"}\n"  # what is around a result in a reply
 _FIRST = b'{"id": 1, "params": {"query": "note", "keyword": true}}\n'  # opens what a search needs
 
@@ -41,6 +36,13 @@ OnProgress = Callable[[JsonObject], None]
 def of_memories(verb: str, params: JsonObject) -> JsonObject:
     """What the method `memory` takes for a verb."""
     return {"verb": verb, "params": params, "door": JSON}
+
+
+def inside(value: object, *names: str) -> object:
+    """What nested objects of JSON have below these names, one in the other; None where one of them has it not."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 class LinkError(VaultmemError):
@@ -136,13 +138,10 @@ class Link:
         line = f"{to_json(asked)}\n".encode()
         self.in_flight += 1
         try:
-            if method != "search":
-                async with self._room:
-                    return _result(await self._by_agent(line, on_progress))
-            if params.get("keyword") is not True:
-                async with self._searches:
-                    return _result(await self._by_agent(line, on_progress))
-            return _result(await self._by_keyword(line))
+            if method == "search" and params.get("keyword") is True:
+                return _result(await self._by_keyword(line))
+            async with self._searches if method == "search" else self._room:
+                return _result(await self._by_agent(line, on_progress))
         finally:
             self.in_flight -= 1
 
@@ -209,9 +208,8 @@ class Link:
                 raise PermissionError("its socket belongs to somebody else")
             return _Connection(*await asyncio.open_unix_connection(path, limit=_LONGEST))
         except OSError as error:
-            raise LinkError(
-                client.NO_ANSWER, "the agent of this vault does not run; vaultmem start"
-            ) from error
+            why = "the agent of this vault does not run; vaultmem start"
+            raise LinkError(client.NO_ANSWER, why) from error
 
 
 async def _exchange(connection: _Connection, line: bytes, on_progress: OnProgress | None) -> bytes:

@@ -21,7 +21,7 @@ from vaultmem.api.params import object_of
 from vaultmem.api.rpc import to_json
 from vaultmem.api.verbs import JSON, Param, Verb, every
 from vaultmem_server.app import allowed_vaults, current_caller, require, vault_for
-from vaultmem_server.link import JsonObject, LinkError, of_memories
+from vaultmem_server.link import JsonObject, LinkError, inside, of_memories
 from vaultmem_server.metrics import CONTENT_TYPE
 from vaultmem_server.tokens import ADMIN, READ, WRITE, Caller
 
@@ -86,14 +86,12 @@ def routes(door: Door) -> list[BaseRoute]:
         caller, name = current_caller(request), request.path_params["verb"]
         verb = verbs.get(name)
         if verb is None:
-            raise HTTPException(
-                404, f"no verb is called {name[:40]!r}; {API}/openapi.json lists them"
-            )
+            known = f"{API}/openapi.json lists them"
+            raise HTTPException(404, f"no verb is called {name[:40]!r}; {known}")
         require(caller, scope_of(verb))
         if caller.client and not knows_who_asks(verb):
-            raise HTTPException(
-                403, f"{name} is the person's, and this token acts as {caller.client}"
-            )
+            acts_as = f"this token acts as {caller.client}"
+            raise HTTPException(403, f"{name} is the person's, and {acts_as}")
         params = await _params(request)
         if name == SEARCH and NAMES in params:
             return Response(to_json(await _search_several(door, caller, params)), media_type=_JSON)
@@ -133,10 +131,9 @@ async def _ask(door: Door, vault: str, caller: Caller, name: str, params: JsonOb
     """The answer of a vault, as its agent wrote it."""
     verb, allowed = exposed_verbs()[name], _allowed_params(name, caller.token.scope)
     if unknown := sorted(params.keys() - allowed):
-        known_ones = ", ".join(sorted(allowed)) or "none"
-        raise HTTPException(
-            400, f"{name} has no parameter {unknown[0][:40]!r} here; it has: {known_ones}"
-        )
+        known = ", ".join(sorted(allowed)) or "none"
+        what = f"{name} has no parameter {unknown[0][:40]!r} here; it has: {known}"
+        raise HTTPException(400, what)
     if caller.client:
         params["by"] = caller.client
     method, sent = ("memory", of_memories(name, params)) if verb.run else (name, params)
@@ -184,11 +181,11 @@ async def _gauges(door: Door) -> dict[str, tuple[str, dict[str, float]]]:
             "requests_waiting": float(link.in_flight),
             "index_current": float(bool(status.get("current"))),
             "index_waiting": _count(status.get("waiting")),
-            "embedding_waiting": _count(_inner(status, "embedding", "waiting")),
+            "embedding_waiting": _count(inside(status, "embedding", "waiting")),
             "agent_memory_bytes": _count(status.get("memory_bytes")),
             "agent_requests": _count(status.get("requests")),
             "index_age_seconds": max(0.0, time.time() - _count(fresh.get("synced"))),
-            "recalls_skipped": sum(_count(_inner(fresh, "recalls", one)) for one in _SKIPPED),
+            "recalls_skipped": sum(_count(inside(fresh, "recalls", one)) for one in _SKIPPED),
         }
     about = {
         "up": "Whether the agent answers", "requests_waiting": "Requests that the agent has not answered yet",
@@ -204,11 +201,6 @@ async def _gauges(door: Door) -> dict[str, tuple[str, dict[str, float]]]:
     }
 
 
-def _inner(fields: Mapping[str, object], name: str, key: str) -> object:
-    inner = fields.get(name)
-    return inner.get(key) if isinstance(inner, dict) else None
-
-
 def _count(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return 0.0
@@ -218,22 +210,21 @@ def _count(value: object) -> float:
 def description(verbs: Mapping[str, Verb]) -> JsonObject:
     """The verbs as OpenAPI 3.1."""
     error = _answer("what is wrong, in one line", object_of([Param("error", needed=True)]))
+    failures = {"4XX": error, "5XX": error}
     paths: JsonObject = {}
     for name, verb in sorted(verbs.items()):
         scope = scope_of(verb)
         own = [VAULT, VAULTS] if name == SEARCH else [VAULT]
-        schema = _plain(object_of([*params_for(verb, scope), *own]))
+        schema = object_of([*params_for(verb, scope), *own])
+        for one in schema["properties"].values():
+            one.pop("unchecked", None)  # of ours: the verb checks it itself
         paths[f"{API}/{name}"] = {
             "post": {
                 "operationId": name,
                 "summary": verb.summary or name,
                 "description": f"Needs a token with the scope {scope}.",
                 "requestBody": {"content": {"application/json": {"schema": schema}}},
-                "responses": {
-                    "200": _answer(verb.returns or "the answer", {}),
-                    "4XX": error,
-                    "5XX": error,
-                },
+                "responses": {"200": _answer(verb.returns or "the answer", {}), **failures},
             }
         }
     return {
@@ -251,13 +242,6 @@ def description(verbs: Mapping[str, Verb]) -> JsonObject:
 
 def _answer(about: str, schema: Schema) -> JsonObject:
     return {"description": about, "content": {"application/json": {"schema": schema}}}
-
-
-def _plain(schema: Schema) -> Schema:
-    """Without our own mark of what a verb checks itself."""
-    for one in schema["properties"].values():
-        one.pop("unchecked", None)
-    return schema
 
 
 # One search over several vaults of a door: each vault's own index is asked, and what they find is merged. Scores of
@@ -334,16 +318,12 @@ async def merged_search(
 
 
 def _scale(vault: str, answer: object) -> list[Found]:
-    results = answer.get("results") if isinstance(answer, Mapping) else None
-    rows = [dict(one) for one in results or () if isinstance(one, Mapping)]
-    scores = [_score(one) for one in rows]
+    results = inside(answer, "results")
+    rows = [one for one in results if isinstance(one, dict)] if isinstance(results, list) else []
+    raw = (one.get("score") for one in rows)
+    scores = [float(score) if isinstance(score, (int, float)) else 0.0 for score in raw]
     best = max(scores, default=0.0)
     return [
         Found(score / best if best > 0 else 0.0, score, vault, row)
         for score, row in zip(scores, rows, strict=True)
     ]
-
-
-def _score(result: Mapping[str, object]) -> float:
-    score = result.get("score")
-    return float(score) if isinstance(score, (int, float)) else 0.0

@@ -25,7 +25,7 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket that listens there. Raises VaultmemError in one line."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        kind, address = _resolve(host, port, family)
+        kind, _, _, _, address = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)[0]
         # Only where the protocol is named does asyncio send each piece at once, without waiting 40 ms for an
         # acknowledgement of the one before: an answer has two, its head and its body.
         listening = socket.socket(kind, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -40,13 +40,6 @@ def listen(host: str, port: int) -> socket.socket:
         problem = f"{host}:{port} cannot be listened on: {error.strerror}"
         raise VaultmemError(f"{problem}; choose another with --port") from error
     return listening
-
-
-def _resolve(
-    host: str, port: int, family: socket.AddressFamily
-) -> tuple[socket.AddressFamily, tuple[object, ...]]:
-    result = socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)[0]
-    return result[0], result[4]
 
 
 class Connection(H11Protocol):

@@ -23,8 +23,9 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from vaultmem.api.mcp import ENVELOPES, HANDSHAKES
+from vaultmem.api.verbs import every
 from vaultmem_server.app import current_caller, vault_for
-from vaultmem_server.link import JsonObject, LinkError
+from vaultmem_server.link import JsonObject, LinkError, inside
 from vaultmem_server.tokens import WRITE, Caller
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ MOST_SESSIONS, MOST_STREAMS = 2_000, 32  # in all, and of one session
 IDLE = 3_600.0  # seconds after which a session is forgotten
 _STREAM = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
 _CANCELLED, _PROGRESS = "notifications/cancelled", "notifications/progress"
+_ENVELOPE = "io.modelcontextprotocol/protocolVersion"
 _INTERNAL = -32603
+_WRITERS = {name.replace("-", "_") for name, one in every().items() if one.tool and one.writes}
 
 
 @dataclass
@@ -55,6 +58,12 @@ class Stream:
         """Add an event."""
         self.events.append(message)
         self.changed.set()
+
+    def stop(self) -> None:
+        """Wait no longer for the answer."""
+        if self.task is not None:
+            self.task.cancel()
+        self.end()
 
     def end(self) -> None:
         """Nothing more will come."""
@@ -131,9 +140,7 @@ class Sessions:
         """Forget a session, and stop what it waits for."""
         self._sessions.pop(session.id, None)
         for stream in session.streams.values():
-            if stream.task is not None:
-                stream.task.cancel()
-            stream.end()
+            stream.stop()
 
 
 def routes(door: Door) -> list[BaseRoute]:
@@ -172,9 +179,8 @@ class _Endpoint:
     async def _post(self, request: Request, caller: Caller, vault: str, id_: str) -> Response:
         accepted = request.headers.get("accept", "*/*")
         if not any(kind in accepted for kind in ("application/json", "*/*", "application/*")):
-            raise HTTPException(
-                406, "the client must accept application/json and text/event-stream"
-            )
+            kinds = "application/json and text/event-stream"
+            raise HTTPException(406, f"the client must accept {kinds}")
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             raise HTTPException(415, "the body must be application/json")
         try:
@@ -214,7 +220,7 @@ class _Endpoint:
             return self._sessions.named(id_, caller, vault)
         if method == "initialize":
             return self._sessions.begin(caller, vault)
-        if isinstance(message, dict) and _is_enveloped(message):
+        if inside(message, "params", "_meta", _ENVELOPE) in ENVELOPES:  # it says its version itself
             return Session("", caller.token.key, vault)
         raise HTTPException(400, f"{SESSION} is missing: initialize first")
 
@@ -222,15 +228,11 @@ class _Endpoint:
         self, session: Session, stream: Stream, caller: Caller, line: str, message: object
     ) -> None:
         """Ask the agent, and put its lines into the stream."""
-        can_write = caller.may(WRITE)
         client = caller.client or caller.token.name
-        request: JsonObject = {
-            "line": line,
-            "settled": session.settled,
-            "client": client,
-            "reads_only": not can_write,
-        }
-        status, token = 500, _progress_token(message)
+        request: JsonObject = {"line": line, "settled": session.settled, "client": client}
+        request["reads_only"] = not caller.may(WRITE)
+        status, token = 500, inside(message, "params", "_meta", "progressToken")
+        wants_progress = isinstance(token, (str, int))
 
         def on_progress(state: JsonObject) -> None:
             params = {"progressToken": token, "progress": state.get("done", 0), "total": state.get("total", 0),
@@ -239,7 +241,7 @@ class _Endpoint:
 
         try:
             link = self._door.links[session.vault]
-            reply = await link.call("mcp", request, on_progress if token is not None else None)
+            reply = await link.call("mcp", request, on_progress if wants_progress else None)
             assert isinstance(reply, dict)
             for one in reply["said"]:
                 stream.send(str(one))
@@ -248,15 +250,8 @@ class _Endpoint:
             status = 200
         except LinkError as error:
             status = error.status
-            stream.send(
-                json.dumps(
-                    {
-                        "jsonrpc": "2.0",
-                        "id": stream.request,
-                        "error": {"code": _INTERNAL, "message": str(error)},
-                    }
-                )
-            )
+            problem = {"code": _INTERNAL, "message": str(error)}
+            stream.send(json.dumps({"jsonrpc": "2.0", "id": stream.request, "error": problem}))
         finally:
             stream.end()
             if tool := _tool_of(message):
@@ -267,9 +262,8 @@ class _Endpoint:
         last = request.headers.get(LAST, "")
         number, _, seen = last.partition("-")
         if not (number.isdecimal() and seen.isdecimal()):
-            raise HTTPException(
-                405, "nothing is sent unasked; Last-Event-ID takes up a stream that broke off"
-            )
+            advice = "Last-Event-ID takes up a stream that broke off"
+            raise HTTPException(405, f"nothing is sent unasked; {advice}")
         stream = session.streams.get(int(number))
         if stream is None:
             raise HTTPException(404, "that stream is over and forgotten")
@@ -278,52 +272,18 @@ class _Endpoint:
         )
 
 
-def _is_enveloped(message: JsonObject) -> bool:
-    """Whether a request needs no session: it says its version itself."""
-    params = message.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return (
-        isinstance(meta, dict) and meta.get("io.modelcontextprotocol/protocolVersion") in ENVELOPES
-    )
-
-
 def _cancel(session: Session, message: JsonObject) -> None:
     """Stop waiting for a request. What the agent has begun, it ends: a write is whole or not at all."""
-    params = message.get("params")
-    wanted = params.get("requestId") if isinstance(params, dict) else None
+    wanted = inside(message, "params", "requestId")
     for stream in session.streams.values():
-        if (
-            stream.request == wanted
-            and wanted is not None
-            and stream.task is not None
-            and not stream.is_over
-        ):
-            stream.task.cancel()
-            stream.end()
-
-
-def _progress_token(message: object) -> object:
-    params = message.get("params") if isinstance(message, dict) else None
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    token = meta.get("progressToken") if isinstance(meta, dict) else None
-    return token if isinstance(token, (str, int)) else None
+        is_open = stream.task is not None and not stream.is_over
+        if wanted is not None and stream.request == wanted and is_open:
+            stream.stop()
 
 
 def _tool_of(message: object) -> str:
     """The tool that a message calls, where it may write; "" for other messages."""
-    if not isinstance(message, dict) or message.get("method") != "tools/call":
+    name = inside(message, "params", "name")
+    if inside(message, "method") != "tools/call" or not isinstance(name, str):
         return ""
-    params = message.get("params")
-    name = params.get("name") if isinstance(params, dict) else None
-    return name[:64] if isinstance(name, str) and name.removeprefix("memory_") in _WRITERS else ""
-
-
-def _writers() -> frozenset[str]:
-    from vaultmem.api.verbs import every
-
-    return frozenset(
-        name.replace("-", "_") for name, one in every().items() if one.tool and one.writes
-    )
-
-
-_WRITERS = _writers()
+    return name[:64] if name.removeprefix("memory_") in _WRITERS else ""
