@@ -69,8 +69,8 @@ def _mark(command: str, was: Sequence[str]) -> str:
 def _is_now(root: Node, harness: Harness) -> list[str]:
     """What is there without our hook, and would not be known from what we made when it is taken out."""
     was: list[str] = []
-    hooks = root.get("hooks") if root.kind == "object" else None
-    event = hooks.get(harness.event) if hooks is not None and hooks.kind == "object" else None
+    hooks = root.get("hooks")
+    event = hooks and hooks.get(harness.event)
     if hooks is None and set(root.names) <= harness.scaffold.keys():
         was.append(BARE)
     elif event is not None and not event.items:
@@ -118,14 +118,12 @@ def _expect(node: Node, kind: str, name: str) -> Node:
 
 def remove_hook(text: str, harness: Harness) -> str:
     """The settings without any hook of ours, and without what we had made for it: "" where that was all."""
-    if not text.strip(_NOTHING) or not _ours(parse(text), harness):
+    if not _has_ours(text, harness):
         return text
     if is_made(text, harness):
         return ""
     was = _was(text, harness)
-    left = _remove_added(text, harness, was)
-    while _ours(parse(left), harness):
-        left = _without_last(left, harness, was)
+    left = _without_all(_remove_added(text, harness, was), harness, was)
     if BLANK in was and _is_bare(left, harness):
         return (_BOM if text.startswith(_BOM) else "") + text[parse(text).end :]
     return left
@@ -133,12 +131,21 @@ def remove_hook(text: str, harness: Harness) -> str:
 
 def is_made(text: str, harness: Harness) -> bool:
     """Whether the file was made for our hook, and holds nothing else."""
-    if not text.strip(_NOTHING) or not _ours(parse(text), harness):
+    if not _has_ours(text, harness):
         return False
     was = _was(text, harness)
+    left = _without_all(text, harness, was)
+    return _is_bare(left, harness) and not {BLANK, BARE} & set(was)
+
+
+def _has_ours(text: str, harness: Harness) -> bool:
+    return bool(text.strip(_NOTHING)) and bool(_ours(parse(text), harness))
+
+
+def _without_all(text: str, harness: Harness, was: Sequence[str]) -> str:
     while _ours(parse(text), harness):
         text = _without_last(text, harness, was)
-    return _is_bare(text, harness) and not {BLANK, BARE} & set(was)
+    return text
 
 
 def _remove_added(text: str, harness: Harness, was: Sequence[str]) -> str:
@@ -169,10 +176,8 @@ Way = list[tuple[Node, int]]
 
 def _ours(root: Node, harness: Harness) -> list[Way]:
     """The ways to all hooks of ours."""
-    if root.kind != "object":
-        return []
     hooks = root.get("hooks")
-    event = hooks.get(harness.event) if hooks is not None and hooks.kind == "object" else None
+    event = hooks and hooks.get(harness.event)
     if hooks is None or event is None or event.kind != "list":
         return []
     start = [(root, root.names.index("hooks")), (hooks, hooks.names.index(harness.event))]
@@ -182,7 +187,7 @@ def _ours(root: Node, harness: Harness) -> list[Way]:
         if not harness.grouped:
             result += [way] if _is_ours(entry, harness) else []
             continue
-        group = entry.get("hooks") if entry.kind == "object" else None
+        group = entry.get("hooks")
         if group is None or group.kind != "list":
             continue
         inside = [*way, (entry, entry.names.index("hooks"))]
@@ -193,7 +198,7 @@ def _ours(root: Node, harness: Harness) -> list[Way]:
 
 def _is_ours(hook: Node, harness: Harness) -> bool:
     """A hook is tagged by its own command: nobody else's asks vaultmem for the hook of this harness."""
-    own = hook.get(harness.command) if hook.kind == "object" else None
+    own = hook.get(harness.command)
     if own is None or own.kind != "text":
         return False
     try:
