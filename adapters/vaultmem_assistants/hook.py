@@ -12,14 +12,14 @@ from vaultmem.memories.access import viewer
 from vaultmem.output import Output, json_text
 from vaultmem.pending import listing
 from vaultmem.text.values import TYPE_CHECKING
-from vaultmem_assistants.context import DAYS, context, fact_line, holding
+from vaultmem_assistants.context import DAYS, context, fact_line, holding, recall
 from vaultmem_assistants.programs import HARNESSES
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from vaultmem.api import Vault
-    from vaultmem.pending.listing import Listed, Row
+    from vaultmem.pending.listing import Listed
 
 MOST = 10_000  # characters on stdout
 
@@ -76,9 +76,15 @@ class _Context:
 
     def _with(self, folder: str, listed: Listed, vault: Vault | None) -> str:
         sections = listing.by_section(listed.rows, DAYS, self._now, self._viewer)
-        memories = self._facts(listed)
-        if vault is not None and self._args.prompt:
-            memories |= self._recall(vault, sections, memories)
+        projects = {name for one in self._folders() for name in paths.project_names(one)}
+        facts = holding(listed.facts, projects, self._viewer, listing.minute(self._now))
+        memories = {one["id"]: fact_line(one, self._viewer) for one in facts}
+        if vault is not None and self._args.prompt:  # what fits it
+            known = frozenset((*(row["id"] for row in sections["preferences"]), *memories))
+            try:
+                memories |= recall(vault, self._args.prompt, known, self._args.harness)
+            except VaultmemError as error:
+                self._problems.append(str(error))
         text = context(self._args.harness, folder, sections, [*memories.values()], listed.review)
         lines = [(row["memory"], row["text"]) for rows in sections.values() for row in rows]
         if ids := [id_ for id_, line in (*lines, *memories.items()) if id_ and line in text]:
@@ -94,13 +100,6 @@ class _Context:
             self._problems.append(str(error))
         return listing.Listed([], [], [])
 
-    def _facts(self, listed: Listed) -> dict[str, str]:
-        """The facts about the person and the project, a line each by id."""
-        folders = self._folders()
-        projects = {name for folder in folders for name in paths.project_names(folder)}
-        facts = holding(listed.facts, projects, self._viewer, listing.minute(self._now))
-        return {one["id"]: fact_line(one, self._viewer) for one in facts}
-
     def _folders(self) -> list[str]:
         """The folders that the session works in: those that the harness names, else the one it was started in."""
         caller = getattr(self._args, "caller", None)
@@ -108,19 +107,6 @@ class _Context:
             return []  # a request over the socket by a program that names no folder
         cwd, stdin = caller or (_cwd(), client.stdin_so_far())
         return _folders_in(stdin) or [cwd]
-
-    def _recall(
-        self, vault: Vault, sections: dict[str, list[Row]], facts: dict[str, str]
-    ) -> dict[str, str]:
-        """Memories that fit the prompt, a line each by id."""
-        from vaultmem_assistants.context import recall
-
-        known = frozenset((*(row["id"] for row in sections["preferences"]), *facts))
-        try:
-            return recall(vault, self._args.prompt, known, self._args.harness)
-        except VaultmemError as error:
-            self._problems.append(str(error))
-            return {}
 
 
 def _cwd() -> str:
