@@ -19,7 +19,7 @@ from vaultmem.output import Output, json_text
 from vaultmem.text import secrets
 from vaultmem.text.values import TYPE_CHECKING
 from vaultmem_assistants import context, hooks, servers
-from vaultmem_assistants.programs import EDITORS, HARNESSES
+from vaultmem_assistants.programs import EDITORS, HARNESSES, SKILL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,17 +101,12 @@ class Connecting:
         """The line in a file of instructions."""
         path = os.path.abspath(os.path.expanduser(self._args.instructions))
         if self._args.remove:
-            return self._remove(path, self._without_line, context.is_made)
+            return self._remove(path, context.remove_instruction, context.is_made)
         vault = shlex.quote(self._vault) if self._vault else ""
         line = context.line_of(self._args.harness, self._program, vault)
         if not os.path.lexists(path):
             line = context.new_file_line(line)
         return self._edit(path, lambda text: context.add_instruction(text, line))
-
-    @staticmethod
-    def _without_line(text: str) -> str:
-        rest = context.remove_instruction(text)
-        return rest if rest.strip() or not context.is_made(text) else ""
 
     def hook(self) -> Edited:
         """The start-up hook."""
@@ -185,11 +180,10 @@ class Connecting:
     def skill(self) -> Edited | None:
         """The skill beside the hook. A foreign one of that name stays, and one that the person has changed."""
         harness, remove = self._harness, self._args.remove
-        path, former = context.path_of(harness), context.former_path_of(harness)
+        # Where earlier versions put it, it would now be a second skill of the same name.
+        path, former = harness.skill(), os.path.join(harness.folder(), "skills", SKILL)
         text = context.skill_text(self._program, shlex.quote(self._vault) if self._vault else "")
-        others = (
-            one for one in HARNESSES.values() if one != harness and context.path_of(one) == path
-        )
+        others = (one for one in HARNESSES.values() if one != harness and one.skill() == path)
         users = ", ".join(one.title for one in others if hooks.is_connected(one))
         try:
             if former != path and context.is_ours(hooks.read(former)):

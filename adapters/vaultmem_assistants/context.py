@@ -6,7 +6,6 @@ Light, because the assistant waits for it: it only puts together what others hav
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from vaultmem.api import Vault
     from vaultmem.pending.listing import Fact, Row
-    from vaultmem_assistants.programs import Harness
 
 
 MOST = 9_000  # characters as JSON writes them; harnesses cut at 10,000
@@ -203,20 +201,6 @@ _THEIRS = "it is not as vaultmem wrote it, and was left alone"
 _BLANK = re.compile(r"\{(?:run:(\w+)|names)\}")
 
 
-def path_of(harness: Harness) -> str:
-    """Where the skill of a harness lies."""
-    return _file_in(harness.skills_folder())
-
-
-def former_path_of(harness: Harness) -> str:
-    """Where earlier versions put it, which would now be a second skill of the same name."""
-    return _file_in(os.path.join(harness.folder(), "skills"))
-
-
-def _file_in(folder: str) -> str:
-    return os.path.join(folder, "vaultmem", "SKILL.md")
-
-
 def skill_text(program: str, vault: str) -> str:
     """The skill; how vaultmem is called and the vault as the shell wants them, "" for that of the settings."""
     source = file_text("vaultmem_assistants", "data/SKILL.md")
@@ -273,9 +257,12 @@ def add_instruction(text: str, line: str) -> str:
 
 
 def remove_instruction(text: str) -> str:
-    """The text without it, and without the end that the line above it got by it, where nothing has followed since."""
+    """The text without it, and without the end that the line above it got by it, where nothing has followed since; ""
+    of a file that was made for it and holds nothing else."""
     result = list(_OURS.finditer(text))
     left = _OURS.sub("", text)
+    if is_made(text) and not left.strip():
+        return ""
     if result and OPEN in result[-1][0] and result[-1].end() == len(text):
         return left.removesuffix("\n").removesuffix("\r")
     return left

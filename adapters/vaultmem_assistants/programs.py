@@ -22,6 +22,7 @@ import os
 from vaultmem.text.values import value
 
 Json = dict[str, object]
+SKILL = os.path.join("vaultmem", "SKILL.md")
 
 
 @value
@@ -103,11 +104,11 @@ class Harness:
             return os.path.join(os.path.expanduser("~"), self.servers.file)
         return os.path.join(self.folder(), self.servers.file)
 
-    def skills_folder(self) -> str:
-        """Where it reads the skills of a person."""
+    def skill(self) -> str:
+        """Where it reads our skill."""
         if self.own_skills:
-            return os.path.join(self.folder(), "skills")
-        return os.path.join(os.path.expanduser("~"), ".agents", "skills")
+            return os.path.join(self.folder(), "skills", SKILL)
+        return os.path.join(os.path.expanduser("~"), ".agents", "skills", SKILL)
 
     def is_connected(self) -> bool:
         """Whether our hook is in its settings."""

@@ -154,11 +154,6 @@ def _take_json(text: str, key: str) -> str:
     return remove_item(text, root, root.names.index(key))
 
 
-def _cut_json(text: str, key: str, _: Collection[str]) -> str:
-    """Without our entry: it is put in again as a whole, on one line."""
-    return _take_json(text, key)
-
-
 def _at(text: str, *names: str) -> Node:
     node = parse(text)
     for name in names:
@@ -236,7 +231,8 @@ def _table(text: str, key: str) -> tuple[int, int, list[str]]:
     return start, end, lines
 
 
-_JSON = _Form(_load_json, _put_json, _take_json, _cut_json)
+# In JSON our entry is taken out and put in again as a whole, on one line.
+_JSON = _Form(_load_json, _put_json, _take_json, lambda text, key, _: _take_json(text, key))
 _TOML = _Form(tomllib.loads, _put_toml, _take_toml, _cut_toml)
 
 
