@@ -7,25 +7,17 @@ from datetime import date, timedelta
 
 from vaultmem.adapter.scan import hidden, line_starts, without
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem_obsidian.settings import iso_day
 from vaultmem_obsidian.tasks import (
     BEFORE_BOX,
     BLOCK_ID,
-    CLOCK,
     DATES,
-    FIELD,
-    LONGEST_FIELD,
-    MOST_FIELDS,
-    ROUND,
     Fields,
+    find_clock,
+    find_reminder,
     find_tasks,
-    kanban_forms,
-    moment,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from vaultmem.adapter import Completion, Task
     from vaultmem_obsidian.settings import Habits, Settings
 
@@ -77,11 +69,13 @@ class Ticking:
         if following is None:
             return None
         ending = "\r" if raw.endswith("\r") or (at and lines[at - 1].endswith("\r")) else ""
-        ticked = self._ticked(place, now, done.at[:10])
+        line, box, end = place.line, place.box, place.end
+        stamp = self._stamp(place, now, done.at[:10])
+        ticked = f"{line[:box]}x{line[box + 1 : end]}{stamp}{line[end:]}"
         lines[at : at + 1] = self._both(ticked, following, raw.endswith("\r"), ending)
         text = "\n".join(lines)
-        line = now.line + 1 if self.habits.next_below else now.line
-        if following and self._open_task(text, now._replace(line=line)) is None:
+        at = now.line + 1 if self.habits.next_below else now.line
+        if following and self._open_task(text, now._replace(line=at)) is None:
             return None  # without its id it would read otherwise
         return text
 
@@ -114,43 +108,10 @@ class Ticking:
         if task.block_id:
             block = BLOCK_ID.search(line, box, end)
             end = len(line[: block.start()].rstrip()) if block else end
-        return _Place(line, box, end, list(self._pieces(line, box + 2, end, task)))
-
-    def _pieces(self, line: str, begin: int, end: int, task: Task) -> Iterator[_Piece]:
-        """The fields from the end backwards, as tasks are read; a reminder among them is passed over."""
-        known = self._reminders(line, begin) if task.remind else []
-        reminders = {end: start for start, end, _ in known}
-        fields = Fields()
-        for _ in range(MOST_FIELDS):
-            while end > begin and line[end - 1].isspace():
-                end -= 1
-            if end in reminders:
-                end = reminders[end]
-                continue
-            match = FIELD.search(line, max(begin, end - LONGEST_FIELD), end)
-            if not match or not (match["tag"] or fields.read_one(match)):
-                return
-            if not match["tag"]:
-                yield _piece(match)
-            end = match.start()
-
-    def _reminders(self, line: str, begin: int) -> list[tuple[int, int, int]]:
-        """What is the reminder of a task anywhere in its line: begin, end, and begin of the day or -1."""
-        for match in ROUND.finditer(line, begin):
-            if moment(match[1] or match[2], match[3]):
-                return [(*match.span(), match.start(1 if match[1] else 2))]
-        days, times = kanban_forms(self.settings.date_trigger, self.settings.time_trigger)
-        for match in days.finditer(line, begin):
-            if iso_day(match[1] or match[2]):
-                clock = times.search(line, begin)
-                more = [(*clock.span(), -1)] if clock else []
-                return [(*match.span(), match.start(1 if match[1] else 2)), *more]
-        return []
-
-    def _ticked(self, place: _Place, task: Task, day: str) -> str:
-        line, box, end = place.line, place.box, place.end
-        stamp = self._stamp(place, task, day)
-        return f"{line[:box]}x{line[box + 1 : end]}{stamp}{line[end:]}"
+        reminder = find_reminder(line, self.settings, box + 2) if task.remind else None
+        passed = {last: first for first, last in reminder.spans} if reminder else {}
+        fields = Fields().matches(line, box + 2, end, passed)
+        return _Place(line, box, end, [_piece(match) for match in fields if not match["tag"]])
 
     def _stamp(self, place: _Place, task: Task, day: str) -> str:
         """The day it was done, in the form that the line has, or the plugin would give it."""
@@ -172,7 +133,10 @@ class Ticking:
             over = done.is_over and done.is_over(task.recurrence, first or today, today)
             return "" if over else None
         away = following - first if first else timedelta()
-        line = _shift(place, away, self._reminder_days(place, task))
+        words, begin = place.line[: place.end], place.box + 2
+        reminder = find_reminder(words, self.settings, begin) or find_clock(words, begin)
+        days = [(reminder.day, reminder.day + 10)] if reminder and task.remind else []
+        line = _shift(place, away, days)
         if line is None:
             return None
         line = self._without(line, place, today)
@@ -184,15 +148,6 @@ class Ticking:
             days = [task.due, task.start, task.scheduled]
         first = next((day for day in (*days, task.remind) if day), None)
         return date.fromisoformat(first[:10]) if first else None
-
-    def _reminder_days(self, place: _Place, task: Task) -> list[tuple[int, int]]:
-        """Where the day of its reminder is written."""
-        if not task.remind:
-            return []
-        line, begin = place.line[: place.end], place.box + 2
-        results = [(at, at + 10) for _, _, at in self._reminders(line, begin) if at >= 0]
-        clocks = (each.span(1) for each in CLOCK.finditer(line, begin) if moment(each[1], each[2]))
-        return results or list(clocks)[:1]
 
     def _without(self, line: str, place: _Place, today: date) -> str:
         """The next one has no id, and nothing of what happened to the one before."""

@@ -11,22 +11,26 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem_obsidian.settings import iso_day
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from vaultmem_obsidian.settings import Settings
 
-TIME = r"(?:[01]?\d|2[0-3]):[0-5]\d"
+_TIME = r"(?:[01]?\d|2[0-3]):[0-5]\d"
 _DAY = r"\d{4}-\d{2}-\d{2}"
-ROUND = re.compile(
-    rf"\(@(?:\[\[({_DAY})\]\]|({_DAY}))(?:[ ]+({TIME}))?"
+_ROUND = re.compile(
+    rf"\(@(?:\[\[({_DAY})\]\]|({_DAY}))(?:[ ]+({_TIME}))?"
     r"[ ]*(?:🔁\ufe0f?[ ]*([a-zA-Z0-9, !]+?))?[ ]*\)"
 )
-CLOCK = re.compile(rf"⏰\ufe0f?[ ]*({_DAY})(?:[ ]+({TIME}))?(?![\d:])")
+_CLOCK = re.compile(rf"⏰\ufe0f?[ ]*({_DAY})(?:[ ]+({_TIME}))?(?![\d:])")
 
 
 class Reminder(NamedTuple):
-    """When to remind, "2026-11-21" or "2026-11-21T09:00", and how to repeat."""
+    """When to remind, "2026-11-21" or "2026-11-21T09:00", how to repeat, and where that stands in a line."""
 
     when: str
-    repeat: str | None = None
+    repeat: str | None
+    spans: tuple[tuple[int, int], ...]
+    day: int  # where its day begins
 
 
 def moment(day: str, time: str | None) -> str | None:
@@ -36,48 +40,40 @@ def moment(day: str, time: str | None) -> str | None:
     return f"{day}T{time:0>5}" if time else day
 
 
-def take_reminder(words: str, date_trigger: str, time_trigger: str) -> tuple[str, Reminder | None]:
-    """The first reminder in the words of a task, and the words without it (R-REM-1, 3, 4)."""
-    if "(@" in words:
-        for match in ROUND.finditer(words):
-            when = moment(match[1] or match[2], match[3])
-            if when:
-                return _cut(words, match), Reminder(when, match[4])
-    if date_trigger in words:
-        return _take_kanban(words, date_trigger, time_trigger)
-    return words, None
+def find_reminder(words: str, settings: Settings, begin: int = 0) -> Reminder | None:
+    """The first reminder in the words of a task (R-REM-1, 3, 4)."""
+    for match in _ROUND.finditer(words, begin) if "(@" in words else ():
+        which = 1 if match[1] else 2
+        if when := moment(match[which], match[3]):
+            return Reminder(when, match[4], (match.span(),), match.start(which))
+    if settings.date_trigger not in words:
+        return None
+    days, times = _kanban_forms(settings.date_trigger, settings.time_trigger)
+    for match in days.finditer(words, begin):
+        which = 1 if match[1] else 2
+        if iso_day(match[which]):
+            start, end = match.span()
+            clock = times.search(words[:start] + " " * (end - start) + words[end:], begin)
+            hours = f"T{_hours(clock[1], clock[2] or '')}" if clock else ""
+            spans = (match.span(), clock.span()) if clock else (match.span(),)
+            return Reminder(match[which] + hours, None, spans, match.start(which))
+    return None
 
 
-def clock_reminder(words: str) -> tuple[str, Reminder | None]:
+def find_clock(words: str, begin: int = 0) -> Reminder | None:
     """The first alarm clock anywhere in the words; Tasks' own fields have to stand at the end."""
-    if "⏰" in words:
-        for match in CLOCK.finditer(words):
-            when = moment(match[1], match[2])
-            if when:
-                return _cut(words, match), Reminder(when)
-    return words, None
+    for match in _CLOCK.finditer(words, begin):
+        if when := moment(match[1], match[2]):
+            return Reminder(when, None, (match.span(),), match.start(1))
+    return None
 
 
 @lru_cache(maxsize=8)
-def kanban_forms(date_trigger: str, time_trigger: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _kanban_forms(date_trigger: str, time_trigger: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What finds a day and a time as the Kanban plugin writes them, behind these triggers."""
     day = rf"(?<!\S){re.escape(date_trigger)}(?:\{{({_DAY})\}}|\[\[({_DAY})\]\])"
-    time = rf"(?<!\S){re.escape(time_trigger)}\{{({TIME})[ ]?([AaPp][Mm])?\}}"
+    time = rf"(?<!\S){re.escape(time_trigger)}\{{({_TIME})[ ]?([AaPp][Mm])?\}}"
     return re.compile(day), re.compile(time)
-
-
-def _take_kanban(words: str, date_trigger: str, time_trigger: str) -> tuple[str, Reminder | None]:
-    day, time = kanban_forms(date_trigger, time_trigger)
-    for match in day.finditer(words):
-        written = match[1] or match[2]
-        if not iso_day(written):
-            continue
-        words = _cut(words, match)
-        clock = time.search(words)
-        if not clock:
-            return words, Reminder(written)
-        return _cut(words, clock), Reminder(f"{written}T{_hours(clock[1], clock[2] or '')}")
-    return words, None
 
 
 def _hours(time: str, half: str) -> str:
@@ -89,9 +85,10 @@ def _hours(time: str, half: str) -> str:
     return f"{number:02}:{minute}"
 
 
-def _cut(words: str, match: re.Match[str]) -> str:
-    left, right = words[: match.start()].rstrip(), words[match.end() :].lstrip()
-    return f"{left} {right}".strip()
+def _without(words: str, reminder: Reminder | None) -> str:
+    for start, end in sorted(reminder.spans, reverse=True) if reminder else ():
+        words = f"{words[:start].rstrip()} {words[end:].lstrip()}".strip()
+    return words
 
 
 # A box glued to a bracket is a link with one letter as its text.
@@ -99,11 +96,11 @@ _BOX = re.compile(r"\[([^\[\]\n])\](?![(\[:])")
 BEFORE_BOX = re.compile(r"[ \t>]*+(?:([-*+])|\d{1,9}[.)])[ \t]++")
 BLOCK_ID = re.compile(r"(?:^|(?<=\s))\^([A-Za-z0-9-]+)$")
 _MARKS = re.compile("[📅📆🗓⏳⌛🛫➕✅❌🔁🏁🆔⛔🔺⏫🔼🔽⏬⏰]|::")
-LONGEST_FIELD = 400
-MOST_FIELDS = 40
+_LONGEST_FIELD = 400
+_MOST_FIELDS = 40
 _IDS = r"[a-zA-Z0-9_-]+(?:[ ]*,[ ]*[a-zA-Z0-9_-]+)*+"
-FIELD = re.compile(
-    rf"(?:(?P<mark>[📅📆🗓⏳⌛🛫➕✅❌⏰])\ufe0f?[ ]*(?P<day>{_DAY})(?:[ ]+(?P<time>{TIME}))?"
+_FIELD = re.compile(
+    rf"(?:(?P<mark>[📅📆🗓⏳⌛🛫➕✅❌⏰])\ufe0f?[ ]*(?P<day>{_DAY})(?:[ ]+(?P<time>{_TIME}))?"
     r"|(?P<priority>[🔺⏫🔼🔽⏬])\ufe0f?"
     r"|🔁\ufe0f?[ ]*(?P<repeat>[a-zA-Z0-9, !]+)"
     r"|🏁\ufe0f?[ ]*[a-zA-Z]+"
@@ -163,17 +160,17 @@ def find_tasks(
 def read_task(box: Box, words: str, settings: Settings) -> Task | None:
     """The task with these words behind the box; None without words or without the global filter."""
     counts = settings.global_filter in words
-    block = BLOCK_ID.search(words[-LONGEST_FIELD:])
+    block = BLOCK_ID.search(words[-_LONGEST_FIELD:])
     if block:
         words = words[: -len(block[0])].rstrip()
-    reminder = None
-    if box.bullet:
-        words, reminder = take_reminder(words, settings.date_trigger, settings.time_trigger)
+    reminder = find_reminder(words, settings) if box.bullet else None
+    words = _without(words, reminder)
     fields = Fields()
     if not words.isascii() or "::" in words:
         words = fields.take(words)
     if box.bullet and not reminder:
-        words, reminder = clock_reminder(words)
+        reminder = find_clock(words)
+        words = _without(words, reminder)
     remind = reminder.when if reminder else fields.clock or fields.due_clock
     if not (words or fields.read or reminder) or not (counts or reminder):
         return None
@@ -206,24 +203,32 @@ class Fields:
             return words
         end = len(words)
         tags: list[str] = []
-        for _ in range(MOST_FIELDS):
-            field = FIELD.search(words, max(0, end - LONGEST_FIELD), end)
-            if not field:
-                break
-            tag = field["tag"]
-            if tag:
-                tags.append(tag)
-            elif self.read_one(field):
-                self.read = True
-            else:
-                break
+        for field in self.matches(words, 0, end, {}):
             end = field.start()
-            while end and words[end - 1].isspace():
-                end -= 1
-        return " ".join([words[:end], *reversed(tags)]) if end else " ".join(reversed(tags))
+            if field["tag"]:
+                tags.append(field["tag"])
+            else:
+                self.read = True
+        return " ".join(filter(None, [words[:end].rstrip(), *reversed(tags)]))
 
-    def read_one(self, field: re.Match[str]) -> bool:
-        """Read a match of FIELD; whether it is a field after all."""
+    def matches(
+        self, line: str, begin: int, end: int, passed: Mapping[int, int]
+    ) -> Iterator[re.Match[str]]:
+        """Read the fields and tags from the end backwards; what is passed over is given by its end and its begin."""
+        for _ in range(_MOST_FIELDS):
+            while end > begin and line[end - 1].isspace():
+                end -= 1
+            if end in passed:
+                end = passed[end]
+                continue
+            field = _FIELD.search(line, max(begin, end - _LONGEST_FIELD), end)
+            if not field or not (field["tag"] or self._read(field)):
+                return
+            yield field
+            end = field.start()
+
+    def _read(self, field: re.Match[str]) -> bool:
+        """Read a match of _FIELD; whether it is a field after all."""
         if mark := field["mark"]:
             return self._read_date(mark, field["day"], field["time"])
         if key := field["key"] or field["round_key"]:
