@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from vaultmem.adapter import Link, Properties
 from vaultmem.adapter.scan import blanks, line_at
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import TYPE_CHECKING
 from vaultmem_obsidian.settings import compose, fold
 
 if TYPE_CHECKING:
@@ -80,22 +80,18 @@ _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _LONGEST_TEXT = 2000  # characters between the brackets of a Markdown link
 
 
-class Found(NamedTuple):
-    """The links of a text, and the offsets of everything that is a link, external ones included."""
-
-    links: list[Link]
-    spans: list[tuple[int, int]]
-
-
-def find_links(text: str, plain: str, body: int, starts: list[int]) -> Found:
-    """All links of the body in order; `plain` is the text without code, maths and comments."""
+def find_links(
+    text: str, plain: str, body: int, starts: list[int]
+) -> tuple[list[Link], list[tuple[int, int]]]:
+    """All links of the body in order, and where everything that is a link stands, external ones included; `plain` is
+    the text without code, maths and comments."""
     finder = _Finder(text, plain, starts)
     for token in _tokens(plain, body):
         finder.take(token)
     if finder.disorder:
         finder.links.sort(key=lambda link: link.start)
         finder.spans.sort()
-    return Found(finder.links, finder.spans)
+    return finder.links, finder.spans
 
 
 def _tokens(plain: str, start: int) -> Iterator[re.Match[str]]:
@@ -205,10 +201,8 @@ class _Finder:
         return bracket
 
     def _wikilink(self, token: re.Match[str]) -> None:
-        parts = split_wikilink(self.text[token.start(1) : token.end(1)])
-        if parts:
-            begin = self._begin(token.start())
-            self._add("wikilink", begin, token, parts)
+        if parts := split_wikilink(self.text[token.start(1) : token.end(1)]):
+            self._add("wikilink", self._begin(token.start()), token, parts)
 
     def _markdown(self, bracket: int, token: re.Match[str], alive: bool) -> None:
         begin = self._begin(bracket)

@@ -8,7 +8,7 @@ from itertools import chain
 
 from vaultmem.adapter import Heading, Note, Piece
 from vaultmem.adapter.scan import hidden, line_at, line_starts, without
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import TYPE_CHECKING
 from vaultmem_obsidian.links import (
     find_links,
     find_tags,
@@ -37,18 +37,19 @@ def read_note(path: str, text: str, front: FrontMatter, settings: Settings) -> N
     plain = without(text, spans)
     lines = Lines(text)
     starts = lines.starts
-    result = find_links(text, plain, body, starts)
+    links, places = find_links(text, plain, body, starts)
     drawing = path.lower().endswith(".excalidraw.md") or "excalidraw-plugin" in properties
-    content = read_pieces(lines, line_at(starts, body), spans, drawing=drawing)
+    content = _Content(lines, line_at(starts, body) - 1, spans, drawing=drawing)
+    content.read()
     return Note(
         title=path.rpartition("/")[2][:-3],
         pieces=tuple(content.pieces),
         properties=properties,
         frontmatter_error=front.error,
         aliases=property_aliases(properties) if properties else (),
-        tags=merge_tags(chain(property_tags(properties), find_tags(plain, body, result.spans))),
+        tags=merge_tags(chain(property_tags(properties), find_tags(plain, body, places))),
         headings=tuple(content.headings),
-        links=(*(property_links(text, front) if properties else ()), *result.links),
+        links=(*(property_links(text, front) if properties else ()), *links),
         tasks=tuple(find_tasks(text, plain, body, starts, settings)),
         anchors=_anchors(plain, body, starts),
         journal=journal_day(path, settings.day_formats),
@@ -130,13 +131,6 @@ _MARKS = re.compile(r"<!--|-->|%%|\*\*")
 _SHORT_LIST = 400  # characters that stay together, about a hundred words
 
 
-class Content(NamedTuple):
-    """What the body of a note consists of."""
-
-    pieces: list[Piece]
-    headings: list[Heading]
-
-
 class Lines:
     """A text and its lines, numbered from 0."""
 
@@ -150,28 +144,20 @@ class Lines:
         return self.text[self.starts[begin] : self.starts[end] - 1]
 
 
-def read_pieces(lines: Lines, first_line: int, spans: list[Hidden], *, drawing: bool) -> Content:
-    """The pieces and headings from `first_line` on; a drawing's code is no text."""
-    reader = _Reader(lines, speakers(lines.all[first_line - 1 :]), drawing=drawing)
-    reader.fences = {
-        line_at(lines.starts, span.begin) - 1: line_at(lines.starts, max(span.end - 1, span.begin))
-        - 1
-        for span in spans
-        if span.fence
-    }
-    reader.read(first_line - 1)
-    return Content(reader.pieces, reader.headings)
+class _Content:
+    """The pieces and headings from a line on, read line by line: what a line begins ends the run before it."""
 
-
-class _Reader:
-    """Line by line: what a line begins ends the run before it."""
-
-    def __init__(self, lines: Lines, names: frozenset[str], *, drawing: bool) -> None:
+    def __init__(self, lines: Lines, first: int, spans: list[Hidden], *, drawing: bool) -> None:
         self.lines = lines.all
         self.run = lines.run
-        self.names = names
-        self.drawing = drawing
-        self.fences: dict[int, int] = {}
+        self.names = speakers(lines.all[first:])
+        self.drawing = drawing  # its code is no text
+        self.first = first
+        places = ((span.begin, max(span.end - 1, span.begin)) for span in spans if span.fence)
+        self.fences = {
+            line_at(lines.starts, begin) - 1: line_at(lines.starts, last) - 1
+            for begin, last in places
+        }
         self.pieces: list[Piece] = []
         self.headings: list[Heading] = []
         self.path: list[Heading] = []
@@ -181,9 +167,9 @@ class _Reader:
         self.items: list[int] = []  # where the outermost items of an open list begin
         self.margin = 0  # the indentation of these items
 
-    def read(self, line: int) -> None:
+    def read(self) -> None:
         lines, fences = self.lines, self.fences
-        end = len(lines)
+        line, end = self.first, len(lines)
         first = "-"
         while line < end:
             written = lines[line]
@@ -292,21 +278,14 @@ class _Reader:
             self._add(text, begin, end, "text")
 
     def _close_list(self, text: str, begin: int, end: int) -> None:
-        parts: list[tuple[int, int, str | None]] = []
+        parts: list[tuple[int, int, str | None]] = [(begin, end, None)]
         if self.names or "**" in text:
             parts = list(turns(self.lines, begin, end, self.names))
-        if len(parts) > 1 or (parts and parts[0][2]):
-            for first, last, label in parts:
-                self._add(self.run(first, last), first, last, "list", label)
-        elif len(text) <= _SHORT_LIST:
-            self._add(text, begin, end, "list")
-        else:
-            for first, last in self._item_runs(begin, end):
-                self._add(self.run(first, last), first, last, "list")
-
-    def _item_runs(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
-        starts = self.items if self.items and self.items[0] == begin else [begin, *self.items]
-        yield from zip(starts, [*starts[1:], end], strict=True)
+        if len(parts) == 1 and not parts[0][2] and len(text) > _SHORT_LIST:
+            starts = sorted({begin, *self.items})
+            parts = [(*one, None) for one in zip(starts, [*starts[1:], end], strict=True)]
+        for first, last, label in parts:
+            self._add(self.run(first, last), first, last, "list", label)
 
     def _add(self, text: str, begin: int, end: int, kind: str, label: str | None = None) -> None:
         text = _tidy(text)

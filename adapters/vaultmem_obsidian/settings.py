@@ -79,16 +79,12 @@ def day_format(written: str, folder: str) -> re.Pattern[str] | None:
             fields.add(field)
         else:
             parts.append(_REPEATED)
-    if not _names_a_day(fields) or parts.count(_REPEATED) > _MOST_REPEATED:
+    needed = {"year", "short_year"}, {"month", "month_name"}, {"day"}
+    if not all(fields & one for one in needed) or parts.count(_REPEATED) > _MOST_REPEATED:
         return None
     place = unicodedata.normalize("NFC", folder).strip("/")
     prefix = re.escape(place) + "/" if place else r"(?:.*/)?"
     return re.compile(prefix + "".join(parts), re.IGNORECASE)
-
-
-def _names_a_day(fields: set[str]) -> bool:
-    year = "year" in fields or "short_year" in fields
-    return year and "day" in fields and ("month" in fields or "month_name" in fields)
 
 
 def journal_day(path: str, formats: tuple[re.Pattern[str], ...]) -> str | None:
@@ -97,10 +93,8 @@ def journal_day(path: str, formats: tuple[re.Pattern[str], ...]) -> str | None:
     day = iso_day(stem.rpartition("/")[2])
     if day or not formats:
         return day
-    for form in formats:
-        if (match := form.fullmatch(stem)) and (day := _day(match)):
-            return day
-    return None
+    days = (_day(match) for form in formats if (match := form.fullmatch(stem)))
+    return next(filter(None, days), None)
 
 
 def _day(match: re.Match[str]) -> str | None:
@@ -150,19 +144,16 @@ class Habits(NamedTuple):
 def read_habits(root: Folder) -> Habits:
     """The habits of the Tasks plugin in a vault, with its defaults."""
     tasks = _object(root, f"{_PLUGINS}/obsidian-tasks-plugin/data.json")
+    enabled = _json(root, ".obsidian/community-plugins.json")
+    is_enabled = isinstance(enabled, list) and "obsidian-tasks-plugin" in enabled
     return Habits(
-        plugin=bool(tasks) or "obsidian-tasks-plugin" in _enabled_plugins(root),
+        plugin=bool(tasks) or is_enabled,
         dataview=tasks.get("taskFormat") == "dataview",
         stamps_done=tasks.get("setDoneDate") is not False,
         stamps_created=tasks.get("setCreatedDate") is True,
         next_below=tasks.get("recurrenceOnNextLine") is True,
         drops_scheduled=tasks.get("removeScheduledDateOnRecurrence") is True,
     )
-
-
-def _enabled_plugins(root: Folder) -> list[Value]:
-    result = _json(root, ".obsidian/community-plugins.json")
-    return result if isinstance(result, list) else []
 
 
 def read_settings(root: Folder) -> Settings:
