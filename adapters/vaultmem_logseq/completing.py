@@ -133,25 +133,18 @@ def _shift(
                 continue
             line = lines[at][:start] + _advance_stamp(written, following) + lines[at][end:]
             now = [*lines[:at], line, *lines[at + 1 :]]
-            if _is_other(path, now, block, stamp):
+            blocks = _blocks(path, "\n".join(now).replace("\r\n", "\n"))
+            read = next((one for one in blocks if one.line == block.line), None)
+            if read and (read.deadline if stamp.deadline else read.scheduled) != stamp:
                 return now
     return None
-
-
-def _is_other(path: str, lines: list[str], block: Block, stamp: Stamp) -> bool:
-    """Whether the block is read with another date now."""
-    text = "\n".join(lines).replace("\r\n", "\n")
-    read = next((one for one in _blocks(path, text) if one.line == block.line), None)
-    return read is not None and (read.deadline if stamp.deadline else read.scheduled) != stamp
 
 
 def _advance_stamp(written: str, following: datetime) -> str:
     """The stamp with another day, and whatever else was in it."""
 
     def day(match: re.Match[str]) -> str:
-        name = _WEEKDAYS[following.weekday()]
-        return (
-            f"{following.date().isoformat()}{match['gap'] or ''}{name if match['weekday'] else ''}"
-        )
+        name = _WEEKDAYS[following.weekday()] if match["weekday"] else ""
+        return f"{following.date().isoformat()}{match['gap'] or ''}{name}"
 
     return _CLOCK.sub(f"{following:%H:%M}", _WRITTEN.sub(day, written, count=1), count=1)

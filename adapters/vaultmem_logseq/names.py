@@ -52,8 +52,7 @@ DEFAULT_FILE = "yyyy_MM_dd"
 _ALWAYS = (DEFAULT_TITLE, "yyyy-MM-dd", "yyyy_MM_dd")
 
 _MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
+    "january february march april may june july august september october november december".split()
 )
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTH_OF = {name[:3]: number for number, name in enumerate(_MONTHS, 1)}
@@ -73,10 +72,7 @@ _PATTERN = {
     "do": r"(?P<day>[0-9]{1,2})(?:st|nd|rd|th)",
     "dd": r"(?P<day>[0-9]{2})",
     "d": r"(?P<day>[0-9]{1,2})",
-    "EEEE": _WEEKDAY,
-    "EEE": _WEEKDAY,
-    "EE": _WEEKDAY,
-    "E": _WEEKDAY,
+    **dict.fromkeys(("EEEE", "EEE", "EE", "E"), _WEEKDAY),
 }
 
 

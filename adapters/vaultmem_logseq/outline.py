@@ -115,15 +115,8 @@ def _short(raw: str, match: re.Match[str], level: int, line: int) -> Block:
     bullet = match[2] is None
     if "::" in title and (own := _property(raw.rstrip("\n"), line, match.end())):
         return Block(
-            level,
-            "",
-            line,
-            line,
-            match.start(),
-            id=block_id((own,)),
-            bullet=bullet,
-            properties=(own,),
-        )
+            level, "", line, line, match.start(), id=block_id((own,)), bullet=bullet, properties=(own,)
+        )  # fmt: skip
     head = _head(title, match)
     return Block(
         level, head.title, line, line, match.start(), head.title, None,

@@ -42,23 +42,16 @@ class PageReader:
     def title(self, path: str, written: str) -> tuple[str, str | None]:
         """The page's title and its day if it is a journal; `written` is a title in its properties."""
         written = written if names.canonical(written) else ""
-        title = written.strip() or self._title_of_file(path)
+        # Logseq 2 writes mirrors of its database in the newer format, whatever the settings say.
+        lowbar = self.settings.triple_lowbar or path.startswith("mirror/markdown/")
+        title = written.strip() or names.title_from_path(path, triple_lowbar=lowbar) or path
         day = self.days.day(title.strip().strip("/"))
-        if day is None and not written:
-            day = self._day_of_file(path)
+        journals = f"{self.settings.journals}/", "mirror/markdown/journals/"
+        if day is None and not written and path.startswith(journals):
+            day = self.days.day_of_file(path.rpartition("/")[2].rpartition(".")[0])
         if day:
             return self.days.title(day), day
         return title.strip().strip("/") or title, None
-
-    def _title_of_file(self, path: str) -> str:
-        # Logseq 2 writes mirrors of its database in the newer format, whatever the settings say.
-        lowbar = self.settings.triple_lowbar or path.startswith("mirror/markdown/")
-        return names.title_from_path(path, triple_lowbar=lowbar) or path
-
-    def _day_of_file(self, path: str) -> str | None:
-        if not path.startswith((f"{self.settings.journals}/", "mirror/markdown/journals/")):
-            return None
-        return self.days.day_of_file(path.rpartition("/")[2].rpartition(".")[0])
 
 
 class _Reading:
@@ -109,11 +102,6 @@ class _Reading:
             (ref.path for ref in references(visible, each.start, each.end) if ref.kind != "block"),
         )
 
-    def _block_links(self) -> None:
-        for block in self.blocks:
-            for each in block.properties:
-                self._links_of(each)
-
     def _links_of(self, each: Property) -> None:
         settings = self.reader.settings
         if each.key in settings.comma_properties:
@@ -159,14 +147,15 @@ class _Reading:
             for ref in references(visible, start, end):
                 line += visible.count("\n", counted, ref.start)
                 counted = ref.start
-                results.append(self._link(ref, line))
+                key = self._key(ref)
+                link = Link(ref.kind, ref.path, None, ref.display, line, key, ref.start, ref.end)
+                results.append(link)
         return results
 
-    def _link(self, ref: Reference, line: int) -> Link:
-        return Link(ref.kind, ref.path, None, ref.display, line, self._key(ref), ref.start, ref.end)
-
     def note(self, path: str, front: FrontMatter) -> Note:
-        self._block_links()
+        for block in self.blocks:
+            for each in block.properties:
+                self._links_of(each)
         text_links = self._text_links()
         title, day = self.reader.title(path, str(self.properties.get("title") or ""))
         aliases = self._aliases(title)

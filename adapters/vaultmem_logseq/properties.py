@@ -19,20 +19,9 @@ _KEY_NOISE = re.compile(r'["^(){}]+')
 
 # Logseq's own: their values steer the editor and hold no references.
 _OWN = frozenset(
-    {
-        *(
-            "id",
-            "collapsed",
-            "custom-id",
-            "heading",
-            "background-color",
-            "created-at",
-            "updated-at",
-        ),
-        *("title", "icon", "template", "template-including-parent", "public", "filters"),
-        *("exclude-from-graph-view", "ls-type", "macros", "card-last-interval", "card-repeats"),
-        *("card-last-reviewed", "card-next-schedule", "card-ease-factor", "card-last-score"),
-    }
+    """id collapsed custom-id heading background-color created-at updated-at title icon template
+    template-including-parent public filters exclude-from-graph-view ls-type macros card-last-interval card-repeats
+    card-last-reviewed card-next-schedule card-ease-factor card-last-score""".split()
 )
 _OWN_PREFIXES = ("query-", "hl-", "logseq.")
 

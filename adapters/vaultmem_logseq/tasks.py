@@ -51,9 +51,9 @@ def _stamp(match: re.Match[str]) -> Stamp | None:
     return Stamp(match[1].upper() == "DEADLINE", day + clock, repeater[1] if repeater else None)
 
 
-_DONE = frozenset({"DONE"})
-_CANCELLED = frozenset({"CANCELED", "CANCELLED"})
-_RUNNING = frozenset({"DOING", "NOW", "IN-PROGRESS", "STARTED"})
+_STATUS = {  # as in the box of a task in Obsidian; " " for all others
+    "DONE": "x", "CANCELED": "-", "CANCELLED": "-", "DOING": "/", "NOW": "/", "IN-PROGRESS": "/", "STARTED": "/",
+}  # fmt: skip
 # A day as a page or in figures, and a time: [[Nov 25th, 2026]] 08:35, 2026-11-25T08:35.
 _MOMENT = re.compile(
     r"(?:\[\[([^\[\]]{1,100})\]\]|(\d{4}-\d\d-\d\d))(?:(?:T|[ \t]{1,4})(\d{1,2}):(\d\d)(?::\d\d)?)?",
@@ -86,12 +86,13 @@ def tasks(
 def _task(block: Block) -> Task:
     scheduled, deadline = block.scheduled, block.deadline
     repeaters = [stamp.repeater for stamp in (scheduled, deadline) if stamp and stamp.repeater]
+    status = _STATUS.get(block.marker or "", " ")
     return Task(
         line=block.line,
-        status=_status(block.marker),
+        status=status,
         text=block.title,
-        done=block.marker in _DONE,
-        cancelled=block.marker in _CANCELLED,
+        done=status == "x",
+        cancelled=status == "-",
         due=deadline.when if deadline else None,
         scheduled=scheduled.when if scheduled else None,
         priority=block.priority,
@@ -122,11 +123,3 @@ def _moment(value: str, day: Callable[[str], str | None]) -> str | None:
     if not match or not iso or not match[3]:
         return iso
     return f"{iso}T{int(match[3]):02}:{match[4]}" if int(match[3]) < 24 and match[4] < "60" else iso
-
-
-def _status(marker: str | None) -> str:
-    if marker in _DONE:
-        return "x"
-    if marker in _CANCELLED:
-        return "-"
-    return "/" if marker in _RUNNING else " "
