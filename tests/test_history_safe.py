@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -142,6 +142,31 @@ def test_a_damaged_history_is_set_aside_and_begins_again(
     assert not kept.batches.waiting()
     kept.make("memories/c.md", b"c")
     assert true(kept)
+
+
+def test_what_another_process_commits_during_a_look_is_no_damage(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git, which has read the folders of objects by then, misses what a new commit points to."""
+    kept.make("memories/a.md", b"a")
+    real, looks = repository.Repository._execute, 0
+
+    def looked(self: repository.Repository, arguments: Sequence[str], stdin: int | None) -> object:
+        nonlocal looks
+        code, output, errors = real(self, arguments, stdin)
+        if arguments[0] == "fsck":
+            looks += 1
+            if looks == 1:
+                kept.make("memories/b.md", b"b")
+                return 2, b"missing blob", ""
+        return code, output, errors
+
+    monkeypatch.setattr(repository.Repository, "_execute", looked)
+    assert kept.history.damage() is None
+    assert looks == 2
+    blob = next((kept.state / "history.git/objects").glob("[0-9a-f][0-9a-f]/*"))
+    blob.unlink()
+    assert kept.history.damage()
 
 
 def test_what_else_fails_sets_no_history_aside(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,7 @@ _SETTINGS = (
     "maintenance.auto=false",
 )
 _PACKS, _LOOSE = 20, 4  # packs; loose objects in one of the 256 folders
+_LOOKS = 5
 _MOMENT = 0.5  # seconds
 _NOT_FOUND = (126, 127)  # what env says when it cannot start git
 
@@ -163,8 +164,19 @@ class Repository:
         """What is wrong with it, in Git's words; None when it is sound, or nobody can tell. Reads all of it."""
         if not os.path.lexists(self.folder) or not is_there():
             return None
-        code, _, errors = self._execute(("fsck", "--no-dangling", "--no-progress"), None)
-        return _first_line(errors) if code else None
+        for _ in range(_LOOKS):  # while others write, Git takes what is not there yet for a gap
+            before = self._state()
+            code, output, errors = self._execute(("fsck", "--no-dangling", "--no-progress"), None)
+            if not code:
+                return None
+            if before == self._state():
+                return _first_line(errors or output.decode("utf-8", "replace"))
+        return None
+
+    def _state(self) -> tuple[str | None, frozenset[str]]:
+        """What another process that writes or packs here changes."""
+        folder = f"{self.folder}/objects/pack"
+        return self.tip(), frozenset(os.listdir(folder) if os.path.isdir(folder) else ())
 
     def set_aside(self) -> None:
         """Give it another name, so that a new one can begin."""
