@@ -158,6 +158,26 @@ def test_the_hook_tells_what_is_for_its_assistant(vault: Vault) -> None:
     assert box.call(vault, Call("memory_done", {"id": due}, "claude")).data["changed"]
 
 
+def test_a_key_that_the_person_wrote_goes_nowhere_unasked(vault: Vault) -> None:
+    key = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
+    vault.write(f"I use the zebra token {key}")
+    vault.write(f"I want {key} in every zebra request", category="preferences")
+    due = vault.remind(f"tomorrow at 9 rotate {key}")
+    assert key in vault.read(due["id"])["content"]
+    assert not [one["path"] for one in vault.memories() if "ghp" in one["path"].lower()]
+    vault.sync()
+    hook = ("hook", "session-start", "--harness", "codex", "--vault", vault.path)
+    for shown in (ran(*hook).out, ran(*hook, "--prompt", "zebra token").out):
+        assert "zebra" in shown
+        assert "rotate [redacted: GitHub token]" in shown
+        assert key not in shown
+    chat = memory_context.context_for(
+        vault, "c1", "which zebra token?", [], memory_context.limits_of(vault.config)
+    )
+    assert "[redacted: GitHub token]" in chat.text
+    assert key not in chat.text
+
+
 def test_a_line_of_a_hidden_note_is_answered_like_one_of_no_note(
     vault: Vault, tmp_path: Path
 ) -> None:

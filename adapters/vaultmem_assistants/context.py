@@ -140,6 +140,7 @@ def recall(vault: Vault, prompt: str, known: frozenset[str], by: str) -> dict[st
     from vaultmem.memories.item_answers import item_id
     from vaultmem.pending.desk import Desk
     from vaultmem.text.sanitize import one_line
+    from vaultmem.text.secrets import redact
 
     params = {
         "query": " ".join(words), "top_k": MOST_RECALLED + len(known), "budget": 2 * BUDGET,
@@ -154,7 +155,7 @@ def recall(vault: Vault, prompt: str, known: frozenset[str], by: str) -> dict[st
     for one in fresh[:MOST_RECALLED]:
         left -= one["tokens"]
         if left >= 0:
-            lines[str(one["id"])] = one_line(one["content"])
+            lines[str(one["id"])] = one_line(redact(one["content"])[0])
     return lines
 
 

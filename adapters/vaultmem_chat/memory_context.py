@@ -17,6 +17,7 @@ from vaultmem.memories.conversation import FINAL, SUMMARIES, scope_of
 from vaultmem.recall.recall_text import CLOSE, OPEN, Recalled, inert, place, without_roles
 from vaultmem.text import urls
 from vaultmem.text.sanitize import one_line
+from vaultmem.text.secrets import redact
 
 log = logging.getLogger("vaultmem.conversations")
 
@@ -132,9 +133,9 @@ def compose(summary: str, memories: Iterable[tuple[str, str]], earlier: Sequence
     """The text from a summary and pairs of role and content, without what stands in the messages already."""
     there = _words("\n".join(earlier)[-_LOOKED_AT:])
     fresh = {at: one for at, one in enumerate(memories) if not _contains(there, one[1])}
-    lines = [f"[{role}] {harmless(content)}" for role, content in fresh.values()]
+    lines = [f"[{role}] {harmless(redact(content)[0])}" for role, content in fresh.values()]
     if summary := summary.strip():
-        lines.insert(0, f"[summary] {harmless(_cut(summary))}")
+        lines.insert(0, f"[summary] {harmless(_cut(redact(summary)[0]))}")
     if not lines:
         return Context("", 0)
     text_lines = tuple("\n".join(lines).split("\n"))  # an entry may have several

@@ -97,7 +97,8 @@ def write(session: Session, params: Arguments, times: Properties | None = None) 
 
 def create(draft: Draft, new: New, why: str) -> str:
     """Write a memory under a title that is free, its own or else one from its text; that title."""
-    wanted, day = new.title or secrets.named_by(new.content), stamp(draft.view.now.timestamp())[:10]
+    wanted = new.title or secrets.named_by(secrets.redact(new.content)[0])
+    day = stamp(draft.view.now.timestamp())[:10]
     title = titles.free_title(wanted, day, new.id, draft.is_taken)
     draft.create(new._replace(title=title), why)
     return title

@@ -182,10 +182,11 @@ def to_row(item: Mapping[str, Any]) -> Row:
     """An item that anybody may see."""
     from vaultmem.reminders.items import PRIVATE, WORDS
     from vaultmem.text.sanitize import one_line, words
+    from vaultmem.text.secrets import redact
 
     repeat = item.get("repeat")
     return {
-        "id": item["id"], "section": item["section"], "text": words(item["text"], WORDS),
+        "id": item["id"], "section": item["section"], "text": words(redact(item["text"])[0], WORDS),
         "due": item.get("due") or None, "source": item.get("source") or "",
         "place": "" if item["text"] == PRIVATE else one_line(item.get("source") or ""),
         "title": one_line(item.get("title") or ""), "scope": item.get("scope") or "global",

@@ -132,7 +132,8 @@ def facts(context: Context, answers: item_answers.Answers, trust: str = CONNECTE
     best = [each for group in groups.values() for each in _most_used_and_newest(group)[:MOST]]
     chosen: list[Fact] = []
     for _, _, note, fact in _most_used_and_newest(best):
-        text = one_line(content(context.vault, note.path, note.dialect)) or one_line(fact["text"])
+        text = content(context.vault, note.path, note.dialect) or fact["text"]
+        text = one_line(redact(text)[0])  # nobody asked for it: it goes to every start
         chosen.append({**fact, "text": text, "author": one_line(fact["author"])})
     return chosen
 
