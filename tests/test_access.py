@@ -93,6 +93,7 @@ TRUSTED = [
     ({"source": "claude"}, "claude", {CONNECTED, OWN, ALL}),
     ({"source": "Claude Code"}, "", {CONNECTED, OWN, ALL}),
     ({"source": "claude"}, "codex", {CONNECTED, ALL}),
+    ({"source": "claude", "source_path": "CLAUDE.md"}, "codex", {ALL}),  # ingested
     ({"agent": "my-bot", "source": "my-bot"}, "codex", {CONNECTED, ALL}),
     ({"agent": "claude", **WEB}, "claude", {CONNECTED, OWN, ALL}),
     ({"agent": "claude", **WEB}, "codex", {ALL}),

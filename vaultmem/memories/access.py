@@ -99,10 +99,13 @@ def is_same(one: str, other: str) -> bool:
 
 
 def origin(properties: Properties) -> Origin:
-    """The origin of a memory, by properties in our spelling. An assistant's name as source means the writer."""
+    """The origin of a memory, by properties in our spelling. An assistant's name as source means the writer, but not
+    where it was ingested from a file of that program: anybody may have written that, such as who owns a project."""
     source, agent = properties.get("source"), properties.get("agent")
     writer = agent if isinstance(agent, str) else "unknown" if agent else ""
-    named = source if isinstance(source, str) and _is_assistant(source, writer) else ""
+    is_ingested = bool(properties.get("source_path"))
+    is_name = isinstance(source, str) and not is_ingested and _is_assistant(source, writer)
+    named = str(source) if is_name else ""
     outside = any(one and one not in (DREAM, named) for one in (source, properties.get("url")))
     return Origin(writer or named, outside)
 
