@@ -63,10 +63,23 @@ def test_what_age_archived_is_told_last_and_what_was_replaced_is_counted(past: P
     )
 
 
+def test_what_held_then_is_not_crowded_out_by_what_holds_still(vault: Path, write: Write) -> None:
+    remembered(vault, write, [
+        ("knowledge/Coffee.md", "created_at: 2026-03-01", "I drink coffee in the morning now"),
+        ("archive/Tea.md", "created_at: 2026-01-01\nby: supersede\nreplaced_by: Coffee\nuntil: 2026-03-01",
+         "I drink tea in the morning"),
+        ("knowledge/Work.md", "created_at: 2026-01-01", "I never work in the morning"),
+        ("knowledge/Nap.md", "created_at: 2026-01-01", "I nap after the morning walk"),
+    ])  # fmt: skip
+    query = "what do I drink in the morning"
+    assert titles(vault, query, as_of="2026-02-01", top_k=1) == ["Tea"]
+    assert titles(vault, query, top_k=1) == ["Coffee"]
+
+
 @pytest.mark.parametrize(
     ("day", "told"),
-    [("2026-01-01", ["Bristol"]), ("2026-02-10", ["Tea", "Bristol"]), ("2026-03-01", ["Porto", "Tea"]),
-     ("2026-02-10T09:00", ["Tea", "Bristol"])],
+    [("2026-01-01", ["Bristol"]), ("2026-02-10", ["Bristol", "Tea"]), ("2026-03-01", ["Porto", "Tea"]),
+     ("2026-02-10T09:00", ["Bristol", "Tea"])],
 )  # fmt: skip
 def test_a_time_in_the_past_is_told_as_it_was_known_then(
     past: Path, day: str, told: list[str]

@@ -182,7 +182,7 @@ class Run:
 
     def _with_archive(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """After the best one what took the place, in other words, of what would answer as well; last what age alone
-        put away, and of a time in the past what held then."""
+        put away. Of a time in the past what held then comes first, where it answers as well as the best."""
         best = candidates[0].content if candidates else ""
         archived = self._sources.archived(self.look, self.wanted, best)
         allowed, _ = recall_candidate.filter_allowed(archived, self.wanted)
@@ -203,7 +203,11 @@ class Run:
         for one in first:
             answers.pop(one.id, None)
         rest = [one for one in candidates[1:] if one.id not in answers]
-        return [*first, *answers.values(), *rest, *allowed]
+        held = [one for one in allowed if one.until is not None and one.parts["lead"] >= 0]
+        better = [one for one in held if one.parts["lead"] > 0 or not first]
+        as_good = [one for one in held if one not in better]
+        late = [one for one in allowed if one not in held]
+        return [*better, *first, *as_good, *answers.values(), *rest, *late]
 
     def _candidates(self) -> list[Candidate]:
         """Search and filter; where filters leave too few, look further."""
