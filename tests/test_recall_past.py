@@ -94,6 +94,20 @@ def test_a_time_in_the_past_is_told_as_it_was_known_then(
     assert ("older answer" in block) == ("Bristol" not in told)
 
 
+def test_a_replaced_memory_that_is_restored_holds_again(vault: Path) -> None:
+    with Vault(str(vault)) as opened:
+        old = opened.write("I live in Bristol")
+        assert opened.write("I live in Porto now")["replaced"]
+        opened.restore(old["id"])
+        assert "until" not in (vault / old["path"]).read_text("utf-8")
+        opened.sync()
+        facts = {one["text"] for one in opened.ask("pending", facts=True)["facts"]}
+        assert facts == {"I live in Bristol", "I live in Porto now"}
+    lines = ran("recall", "where do I live", "--vault", str(vault), "--without", "meaning").out
+    assert "Bristol" in lines
+    assert "until" not in lines
+
+
 def test_what_took_the_place_of_an_answer_in_other_words_is_told_for_it(
     vault: Path, write: Write
 ) -> None:

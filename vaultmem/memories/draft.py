@@ -316,8 +316,10 @@ def _moment(values: Properties, key: str, otherwise: float) -> float:
 
 
 def undeleted(memory: Memory, now: float) -> dict[str, Value]:
-    """The properties that a memory of the archive loses when it comes back, and an end that is over."""
+    """The properties that a memory of the archive loses when it comes back: it holds again."""
     own: dict[str, Value] = {"deleted_at": None, "by": None, "updated_at": stamp(now)}
+    if memory.text("replaced_by"):
+        own["until"] = None
     if memory.expires is not None and memory.expires <= now:
         own["expires_at"] = None
     return own

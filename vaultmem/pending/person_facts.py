@@ -171,7 +171,8 @@ def _fact(context: Context, note: Note, answers: item_answers.Answers) -> Fact |
     if kind in (*PASSING, "procedural") or category in (REMINDERS, "preferences"):
         return None  # what passes, and what stands among preferences and pending items
     ends, now = seconds(own.get("expires_at")), context.now.timestamp()
-    if own.get("replaced_by") or own.get("compressed") is True or (ends and ends <= now):
+    is_replaced = own.get("replaced_by") and own.get("until")  # without an end it was restored
+    if is_replaced or own.get("compressed") is True or (ends and ends <= now):
         return None
     origin, approved = access.origin(own), item_answers.is_approved(id_, answers)
     if (origin.outside and not approved) or item_answers.is_refused(id_, answers):
