@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ import pytest
 
 from tests.agent_run import Agent, agent_on, until
 from tests.agent_vault import fill, live, no_settings, own, put, reading, scratch
+from tests.cli_run import ran
 from tests.laws import some
 from tests.mounting import mounts, runs_with_mounts
 
@@ -361,3 +363,15 @@ def work_on(agent: Agent, turn: int, seconds: float) -> tuple[int, int, int]:
     agent.call("sync", embed=False, confirm_removals=True)
     until(agent.is_current)
     return agent.numbers()
+
+
+def test_what_was_acknowledged_before_a_kill_is_found_by_the_next_search(own: Path) -> None:
+    vault = fill(own / "acknowledged", 3)
+    with agent_on(vault) as agent:
+        agent.watches()
+        for number in range(3):
+            agent.call("memory", verb="write", params={"content": f"Kite {number} flies quonk"})
+        agent.ends(signal.SIGKILL)
+    words = ("search", "quonk", "--keyword", "--vault", str(vault), "--format", "json")
+    found = ran(*words).data["results"]
+    assert len(found) == 3

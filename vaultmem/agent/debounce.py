@@ -26,10 +26,13 @@ from vaultmem.index.compare import (
     refuse_if_lost,
     without,
 )
-from vaultmem.light import NamedTuple
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.progress import Progress
 from vaultmem.vault import identity
 from vaultmem.vault.walk import nfc, printable
+
+if TYPE_CHECKING:
+    from vaultmem.index.state import State
 
 log = logging.getLogger("vaultmem.index")
 
@@ -170,10 +173,11 @@ LONG_AGO = 0.0
 
 
 class Writes:
-    """Paths that we have written or moved away. `wake` wakes the thread that indexes them."""
+    """Paths that we have written or moved away. `wake` wakes the thread that indexes them. Should the agent be killed
+    before, `state` knows that something was written, and who searches next sees to it."""
 
-    def __init__(self, wake: Callable[[], None]) -> None:
-        self._wake = wake
+    def __init__(self, wake: Callable[[], None], state: State) -> None:
+        self._wake, self._state = wake, state
         self._changed = threading.Condition()
         self._debounce = Debounce()
         self._written = self._taken = self._indexed = 0  # how many writes
@@ -183,6 +187,8 @@ class Writes:
         """These were written just now."""
         now = time.monotonic()
         with self._changed:
+            if not self.is_behind():
+                self._state.fall_behind()
             for path in paths:
                 self._debounce.touch(path, now)
             self._written += 1
@@ -230,6 +236,8 @@ class Writes:
         """What was taken is in the index, or cannot be."""
         with self._changed:
             self._indexed = self._taken
+            if not self.is_behind():
+                self._state.catch_up()
             self._changed.notify_all()
 
 

@@ -51,7 +51,7 @@ class Reconciler(threading.Thread):
         self.stage = StageProgress()
         self.last_edit = 0.0  # monotonic
         self.has_looked = False  # at everything, once
-        self.writes = Writes(self._wake)
+        self.writes = Writes(self._wake, state)
         self._state, self._config = state, config
         self._throttle, self._listeners = gate, listeners
         self._indexer: Indexer | None = None
