@@ -203,7 +203,7 @@ def test_without_an_agent_memories_load_no_model_no_index_and_no_git(
 
 @pytest.mark.parametrize(
     ("words", "most"),
-    [(("list",), 128), (("recall", "knee"), 165), (("write", "--dry-run", "milk"), 168)],
+    [(("list",), 128), (("recall", "knee"), 165), (("write", "--dry-run", "milk"), 200)],
 )
 def test_without_an_agent_memories_import_what_they_need(
     remembering: Path,
