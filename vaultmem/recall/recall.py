@@ -18,13 +18,7 @@ from vaultmem.memories.access import SCOPE
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.store import MemoryStore
 from vaultmem.recall import hop, recall_candidate
-from vaultmem.recall.recall_candidate import (
-    NEAR,
-    NEAR_OF_PAGES,
-    Candidate,
-    Chosen,
-    Wanted,
-)
+from vaultmem.recall.recall_candidate import NEAR, NEAR_OF_PAGES, Candidate, Chosen, Wanted
 from vaultmem.recall.recall_sources import Look, Sources
 from vaultmem.recall.recall_text import held_back_json, plain, to_json
 from vaultmem.search.search import Searcher
@@ -181,8 +175,8 @@ class Run:
         self._budget(self._with_archive(candidates))
 
     def _with_archive(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """After the best one what took the place, in other words, of what would answer as well; last what age alone
-        put away. Of a time in the past what held then comes first, where it answers as well as the best."""
+        """First what held at a time in the past and answers as well as the best; after that what took the place of what
+        would answer as well; last what age alone put away."""
         best = candidates[0].content if candidates else ""
         archived = self._sources.archived(self.look, self.wanted, best)
         allowed, _ = recall_candidate.filter_allowed(archived, self.wanted)
@@ -200,14 +194,13 @@ class Run:
         if count := sum(id_ in known or id_ in answers for id_ in newer):
             self.left_out["replaced"] = count
         first = candidates[:1]
-        for one in first:
-            answers.pop(one.id, None)
+        beside = [one for id_, one in answers.items() if id_ not in {best.id for best in first}]
         rest = [one for one in candidates[1:] if one.id not in answers]
-        held = [one for one in allowed if one.until is not None and one.parts["lead"] >= 0]
-        better = [one for one in held if one.parts["lead"] > 0 or not first]
+        late = [one for one in allowed if one.until is None or one.parts["lead"] < 0]
+        held = [one for one in allowed if one not in late]
+        better = [one for one in held if one.parts["lead"] > 0]
         as_good = [one for one in held if one not in better]
-        late = [one for one in allowed if one not in held]
-        return [*better, *first, *as_good, *answers.values(), *rest, *late]
+        return [*better, *first, *as_good, *beside, *rest, *late]
 
     def _candidates(self) -> list[Candidate]:
         """Search and filter; where filters leave too few, look further."""
