@@ -114,11 +114,7 @@ class ModelVectors:
 
     @_steady
     def closeness(
-        self,
-        catalog: Catalog,
-        query: Vectors,
-        wanted: Collection[int],
-        seats: Seats | None = None,
+        self, catalog: Catalog, query: Vectors, wanted: Collection[int], seats: Seats | None = None
     ) -> dict[int, rank.Closeness]:
         """How close each wanted block that has a vector is, with the blocks around it and its note. Of a long note the
         first FIRST_BLOCKS blocks and those near wanted ones stand for the whole."""

@@ -161,9 +161,7 @@ Scored = tuple[float, int]  # minus the score, and the block: sorted, the best c
 
 
 def in_order(
-    scored: Iterable[Scored],
-    paths: Callable[[set[int]], dict[int, str]],
-    limit: int,
+    scored: Iterable[Scored], paths: Callable[[set[int]], dict[int, str]], limit: int
 ) -> list[int]:
     """The blocks, best first; what is equally good by its path and place. Numbers of notes only tell in which order
     they came into this index; `paths` gives the paths of notes. `scored` has the best first. Behind the first `limit`

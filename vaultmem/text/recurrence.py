@@ -17,7 +17,7 @@ YEARLY, MONTHLY, WEEKLY, DAILY = range(
     4
 )  # units; as in dateutil.rrule, by which a test checks all this
 _TOKEN = lazy(
-    r"\s*(?:(?P<day>\d{4}-\d\d-\d\d)|(?P<ordinal>\d{1,3})(?:st|nd|rd|th|\.)|(?P<number>\d{1,4})|(?P<word>[a-z]+)|(?P<comma>,))",
+    r"\s*(?:(?P<day>\d{4}-\d\d-\d\d)|(?P<ordinal>\d{1,3})(?:st|nd|rd|th|\.)|(?P<number>\d{1,4})|(?P<word>[a-z]+)|(?P<comma>,))"
 )
 _UNITS = {"day": DAILY, "week": WEEKLY, "month": MONTHLY, "year": YEARLY}
 _ORDINALS = {"first": 1, "second": 2, "third": 3}
