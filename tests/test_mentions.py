@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.effort import takes_less
-from vaultmem.notes.dialects import logseq_names, obsidian_names, spans_of_mentions
+from vaultmem.notes.dialects import MENTION_EDGES, mention_pattern, spans_of_mentions
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from vaultmem.notes.dialects import logseq_names, obsidian_names, spans_of_menti
     ],
 )
 def test_in_obsidian(name: str, text: str, count: int) -> None:
-    pattern = obsidian_names([name])
+    pattern = mention_pattern("words", [name])
     assert pattern
     assert len(list(spans_of_mentions(pattern, text, []))) == count
 
@@ -35,27 +35,27 @@ def test_in_obsidian(name: str, text: str, count: int) -> None:
      ("铁锈", "这是铁锈的颜色", 1), ("铁锈", "铁锈2", 0)],
 )  # fmt: skip
 def test_in_logseq(name: str, text: str, count: int) -> None:
-    pattern = logseq_names([name])
+    pattern = mention_pattern("latin", [name])
     assert pattern
     assert len(list(spans_of_mentions(pattern, text, []))) == count
 
 
 def test_links_and_what_they_show_are_left_out() -> None:
     text = "[[Rust]] [[B|rust]] rust"
-    pattern = obsidian_names(["Rust"])
+    pattern = mention_pattern("words", ["Rust"])
     assert pattern
     assert list(spans_of_mentions(pattern, text, [(-1, -1), (9, 19), (0, 8)])) == [(20, 24)]
 
 
 def test_what_stands_before_the_body_is_left_out() -> None:
-    pattern = obsidian_names(["a"])
+    pattern = mention_pattern("words", ["a"])
     assert pattern
     assert list(spans_of_mentions(pattern, "a\na", [], start=2)) == [(2, 3)]
 
 
-@given(st.text(min_size=1, max_size=20), st.sampled_from([obsidian_names, logseq_names]))
-def test_a_name_between_blanks_is_a_mention(name: str, names: type) -> None:
-    pattern = names([name])
+@given(st.text(min_size=1, max_size=20), st.sampled_from([*MENTION_EDGES]))
+def test_a_name_between_blanks_is_a_mention(name: str, style: str) -> None:
+    pattern = mention_pattern(style, [name])
     if pattern is not None:
         assert list(spans_of_mentions(pattern, f" {name.strip()} ", []))
 
@@ -68,15 +68,15 @@ def test_thousands_of_aliases_are_looked_for_like_one() -> None:
         *("a" * n for n in range(1, 250)),
     ]
     text = "Alias said, but Alias 270 and alias 2699 did not; aaa\n" * 20_000
-    for names in (obsidian_names, logseq_names):
+    for style in MENTION_EDGES:
 
-        def found(names: type = names) -> int:
-            pattern = names(many)
+        def found(style: str = style) -> int:
+            pattern = mention_pattern(style, many)
             return sum(1 for _ in spans_of_mentions(pattern, text, []))
 
         assert takes_less(2.0, found)
         assert found() == 4 * 20_000
-        pattern = names(many)
+        pattern = mention_pattern(style, many)
         assert pattern is not None
         assert [each[0] for each in pattern.finditer("Alias 2699, alias 27000")] == [
             "Alias 2699",

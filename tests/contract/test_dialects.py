@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.laws import examples
 from vaultmem.adapter import Dialect, Note, Rules, Value
 from vaultmem.notes import frontmatter, pages
-from vaultmem.notes.dialects import MENTION_PATTERNS, Rulebook, installed
+from vaultmem.notes.dialects import MENTION_EDGES, Rulebook, installed
 from vaultmem.text import sanitize
 from vaultmem.vault.files import decode
 
@@ -92,7 +92,7 @@ def test_an_editors_own_folder_is_claimed(dialect: Dialect) -> None:
 def test_rules_name_their_dialect_and_a_known_way_to_find_mentions(dialect: Dialect) -> None:
     rules = opened(dialect)
     assert rules.dialect == dialect.name
-    assert rules.mention_style in MENTION_PATTERNS
+    assert rules.mention_style in MENTION_EDGES
 
 
 @every_dialect

@@ -47,14 +47,19 @@ _DEEPEST = 20  # groups in groups: a compiled pattern is built by recursion
 Span = tuple[int, int]
 
 
-def obsidian_names(names: Iterable[str]) -> re.Pattern[str] | None:
-    """A pattern for these names: any case, whole words where words are spaced; None for none."""
-    return _either(names, _EDGE, _EDGE)
+# What stands before and after a name, by Rules.mention_style: whole words where words are spaced; and as Logseq does
+# it, no Latin letter or digit beside, no "[" or "#" before.
+MENTION_EDGES = {
+    "words": (_EDGE, _EDGE),
+    "latin": (r"(?<![\[#0-9a-zA-Z])", r"(?![0-9a-zA-Z])"),
+}
 
 
-def logseq_names(names: Iterable[str]) -> re.Pattern[str] | None:
-    """The same as Logseq does it: no Latin letter or digit beside, no "[" or "#" before."""
-    return _either(names, r"(?<![\[#0-9a-zA-Z])", r"(?![0-9a-zA-Z])")
+def mention_pattern(style: str, names: Iterable[str]) -> re.Pattern[str] | None:
+    """A pattern for these names in any case, the longest first; None for none."""
+    before, after = MENTION_EDGES[style]
+    tree = _tree([_lower(name) for name in _distinct(names)])
+    return re.compile(f"{before}(?:{tree}){after}", re.IGNORECASE) if tree else None
 
 
 def spans_of_mentions(
@@ -93,12 +98,6 @@ def _distinct(names: Iterable[str]) -> list[str]:
     return sorted(first.values(), key=lambda name: (-len(name), name))
 
 
-def _either(names: Iterable[str], before: str, after: str) -> re.Pattern[str] | None:
-    """A pattern for names between two edges; the longest wins."""
-    tree = _tree([_lower(name) for name in _distinct(names)])
-    return re.compile(f"{before}(?:{tree}){after}", re.IGNORECASE) if tree else None
-
-
 def _tree(ends: list[str], depth: int = _DEEPEST) -> str:
     """A pattern for the ends of names, in which a beginning that several share stands once: a text is compared with
     thousands of names about as fast as with one."""
@@ -124,8 +123,6 @@ def _lower(name: str) -> str:
     """In lower case, letter by letter."""
     return "".join(low if len(low := letter.lower()) == 1 else letter for letter in name)
 
-
-MENTION_PATTERNS = {"words": obsidian_names, "latin": logseq_names}  # by Rules.mention_style
 
 GROUP = "vaultmem.adapters"
 
@@ -244,7 +241,7 @@ class Rulebook:
 
     def mention_pattern(self, path: str, names: list[str]) -> re.Pattern[str] | None:
         """What finds unlinked mentions of a note with these names."""
-        return MENTION_PATTERNS[self._at(path)[1].mention_style](names)
+        return mention_pattern(self._at(path)[1].mention_style, names)
 
     def uri_templates(self) -> dict[str, str]:
         """By dialect, the link that opens a note in its editor (see text.sanitize)."""
