@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaultmem.embedding.onnx_file import GraphWriter
-from vaultmem.light import NamedTuple, Protocol, cast
+from vaultmem.light import NamedTuple, Protocol
 from vaultmem.paths import replace_private
 
 Floats = NDArray[np.float32]
@@ -121,19 +121,9 @@ def _exact_product(writer: GraphWriter, value: str, part: Linear) -> str:
     return writer.add("MatMul", [value, writer.constant(part.exact())])
 
 
-class HasIds(Protocol):
-    """A text cut into pieces."""
-
-    @property
-    def ids(self) -> list[int]:
-        """Their numbers."""
-
-
-class Tokenizes(Protocol):
-    """What is used of a tokenizer."""
-
-    def encode(self, text: str, /) -> HasIds:
-        """A text with the model's own marks around it."""
+Tokenize = Callable[
+    [str], list[int]
+]  # a text into the numbers of its pieces, with the model's own marks around it
 
 
 class Session(Protocol):
@@ -143,7 +133,7 @@ class Session(Protocol):
         """The outputs."""
 
 
-Opener = Callable[[str | bytes], object]  # a session for a file or its content
+Opener = Callable[[str | bytes], Session]  # a session for a file or its content
 
 
 class RunningBert:
@@ -152,15 +142,14 @@ class RunningBert:
     def __init__(
         self,
         model: Bert,
-        tokenizer: Tokenizes,
-        session: object,
+        tokenize: Tokenize,
+        session: Session,
         longest: int,
         prefixes: tuple[str, str] = ("", ""),
     ) -> None:
         self.longest = longest
         self._rows, self._positions = model.rows, model.positions
-        self._tokenizer, self._prefixes = tokenizer, prefixes
-        self._session = cast("Session", session)
+        self._tokenize, self._prefixes, self._session = tokenize, prefixes, session
 
     def passages(self, texts: list[str]) -> Iterable[NDArray[np.generic]]:
         """The mean over the tokens of each text."""
@@ -171,7 +160,7 @@ class RunningBert:
         return [self._mean(self._prefixes[0] + text)]
 
     def _mean(self, text: str) -> NDArray[np.generic]:
-        ids = self._tokenizer.encode(text).ids
+        ids = self._tokenize(text)
         if len(ids) > self.longest:
             ids = [*ids[: self.longest - 1], ids[-1]]  # with the mark of the end
         rows = self._rows(np.array(ids)) + self._positions[: len(ids)]
@@ -179,7 +168,7 @@ class RunningBert:
         return mean
 
 
-def open_graph(folder: Path, model: Bert, tokenizer: Tokenizes, opener: Opener) -> object:
+def open_graph(folder: Path, model: Bert, tokenize: Tokenize, opener: Opener) -> Session:
     """A session of the form that suits this machine. Which one is found out once: bytes are half of the work on
     most processors, and more of it, or wrong, on some."""
     for kept in (folder / name for name in (BYTES, EXACT)):
@@ -190,18 +179,18 @@ def open_graph(folder: Path, model: Bert, tokenizer: Tokenizes, opener: Opener) 
                 kept.unlink(missing_ok=True)
     forms = {BYTES: graph(model), EXACT: graph(model, exact=True)}
     sessions = {name: opener(data) for name, data in forms.items()}
-    chosen = BYTES if _is_better(model, tokenizer, sessions) else EXACT
+    chosen = BYTES if _is_better(model, tokenize, sessions) else EXACT
     with contextlib.suppress(OSError):  # where there is no room, it is made again the next time
         replace_private(str(folder / chosen), forms[chosen], sync=True)
     return sessions[chosen]
 
 
-def _is_better(model: Bert, tokenizer: Tokenizes, sessions: dict[str, object]) -> bool:
+def _is_better(model: Bert, tokenize: Tokenize, sessions: dict[str, Session]) -> bool:
     """Whether bytes give nearly the same vectors in less time."""
     longest = len(model.positions)
     vectors, seconds = {}, {}
     for name, session in sessions.items():
-        running = RunningBert(model, tokenizer, session, longest)
+        running = RunningBert(model, tokenize, session, longest)
         rows = np.asarray(running.passages([*_SAMPLES]), np.float32)
         vectors[name] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         seconds[name] = min(_seconds(running) for _ in range(3))

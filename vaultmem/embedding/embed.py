@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fastembed import TextEmbedding
     from numpy.typing import NDArray
 
-    from vaultmem.embedding.bert import Tokenizes
+    from vaultmem.embedding.bert import Session, Tokenize
     from vaultmem.embedding.models import Model
 
 # onnxruntime (1.29 and newer) reports to its makers from the moment it is imported, and keeps a number of the
@@ -97,7 +97,7 @@ class Embedder(TextEmbedder):
         self.model = model
         self._threads = threads
         self._loading = threading.Lock()
-        self._counter: Tokenizes | None = None
+        self._counter: Tokenize | None = None
         self._loaded: _Running | None = None
 
     def is_loaded(self) -> bool:
@@ -135,9 +135,9 @@ class Embedder(TextEmbedder):
     def count_tokens(self, text: str) -> int:
         """The length of the text in tokens, with the model's own marks around it and before the
         model cuts it off. Loads the tokenizer only."""
-        return len(self._tokenizer().encode(encodable(text)).ids)
+        return len(self._tokenizer()(encodable(text)))
 
-    def _tokenizer(self) -> Tokenizes:
+    def _tokenizer(self) -> Tokenize:
         with self._loading:
             if self._counter is None:
                 self._counter = _load_tokenizer(self.model)
@@ -218,20 +218,20 @@ def _own(model: Model) -> ModuleType | None:
     return own if own and model.sha256 == own.SHA256 else None
 
 
-def _load_tokenizer(model: Model) -> Tokenizes:
+def _load_tokenizer(model: Model) -> Tokenize:
     with _loading(model):
         if own := _own(model):
-            made: Tokenizes = own.tokenizer(Path(model.folder) / model.weights)
+            made: Tokenize = own.tokenizer(Path(model.folder) / model.weights)
             return made
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_file(str(Path(model.folder) / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return tokenizer
+    return lambda text: tokenizer.encode(text).ids
 
 
-def _load(model: Model, threads: int, tokenizer: Tokenizes | None) -> _Running:
+def _load(model: Model, threads: int, tokenizer: Tokenize | None) -> _Running:
     with _loading(model):
         own = _own(model)
         if tokenizer is None or own is None:
@@ -271,7 +271,7 @@ def _open(model: Model, threads: int) -> TextEmbedding:
     return running
 
 
-def _session(weights: str | bytes, threads: int) -> object:
+def _session(weights: str | bytes, threads: int) -> Session:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -280,7 +280,9 @@ def _session(weights: str | bytes, threads: int) -> object:
     options.enable_cpu_mem_arena = False  # it keeps the memory of the largest batch, no faster
     # Threads that wait by spinning take the processor from everybody else and gain nothing here.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+    providers = ["CPUExecutionProvider"]
+    session: Session = onnxruntime.InferenceSession(weights, options, providers=providers)
+    return session
 
 
 def _register(text_embedding: type[TextEmbedding], model: Model) -> str:

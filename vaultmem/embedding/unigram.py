@@ -12,18 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Regex, normalizers
 
-from vaultmem.light import NamedTuple
-
 Codes = NDArray[np.uint64]  # code points
 MARK = "▁"  # stands before each word
 UNKNOWN_COST = 10.0  # below the least score of a piece
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # odd, and its bits look random
-
-
-class Encoding(NamedTuple):
-    """The numbers of a text's pieces."""
-
-    ids: list[int]
 
 
 class Unigram:
@@ -49,12 +41,12 @@ class Unigram:
         blanks = normalizers.Replace(Regex(" {2,}"), " ")
         self._normal = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), blanks])
 
-    def encode(self, text: str) -> Encoding:
-        """A text with the marks around it."""
+    def encode(self, text: str) -> list[int]:
+        """The numbers of a text's pieces, with the marks around it."""
         words = self._normal.normalize_str(text).replace(" ", MARK)
         if words and not words.startswith(MARK):
             words = MARK + words
-        return Encoding([self._around[0], *self._best(words), self._around[1]])
+        return [self._around[0], *self._best(words), self._around[1]]
 
     def _best(self, words: str) -> list[int]:
         """The pieces whose scores have the highest sum; characters that no piece has, as one unknown piece."""
