@@ -55,7 +55,6 @@ CREATE TABLE IF NOT EXISTS reinforced (id TEXT PRIMARY KEY, at TEXT NOT NULL) WI
 CREATE TABLE IF NOT EXISTS proposals (id TEXT PRIMARY KEY, at REAL NOT NULL, state TEXT NOT NULL,
     fields TEXT NOT NULL) WITHOUT ROWID;
 """
-_FIELDS = "name, seen, waiting, last_run, ok, result, seconds, last_ok"
 MAX_NOTICE = 500  # characters
 
 
@@ -86,6 +85,9 @@ class Run(NamedTuple):
         return self._replace(**times)
 
 
+_FIELDS = ", ".join(Run._fields)
+
+
 class Ledger:
     """The ledger of one vault. Any number of processes may read; writers wait for each other.
 
@@ -109,11 +111,14 @@ class Ledger:
 
     def write_runs(self, runs: Iterable[Run], now: float) -> None:
         """Write down how jobs stand now, in place of what was written before."""
-        with self.writing(now) as db:
-            db.executemany(
-                f"INSERT OR REPLACE INTO runs ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - own constants
-                runs,
-            )
+        statement = f"INSERT OR REPLACE INTO runs ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - own constants
+        self.put(statement, runs, now)
+
+    def put(self, statement: str, rows: Iterable[tuple[object, ...]], now: float) -> None:
+        """Carry out a statement with each of the rows, if there are any, in one transaction."""
+        if every := [*rows]:
+            with self.writing(now) as db:
+                db.executemany(statement, every)
 
     def rows(
         self, question: str, read: Callable[[tuple[object, ...]], T], values: tuple[str, ...] = ()
@@ -317,7 +322,7 @@ def _plain(result: str) -> str:
     return " ".join(result.split())[:MAX_RESULT].encode("utf-8", "replace").decode()
 
 
-# What was taken in from other programs, by the hash of its text: a part of the ledger. A memory keeps the hash of what
+# What was taken in from other programs, by the hash of its text: a part of the ledger.
 
 
 def taken_hashes(ledger: Ledger) -> set[str]:
@@ -327,7 +332,5 @@ def taken_hashes(ledger: Ledger) -> set[str]:
 
 def take(ledger: Ledger, hashes: Iterable[str], now: float) -> None:
     """Remember what was looked at."""
-    rows = [(hash_, now) for hash_ in hashes]
-    if rows:
-        with ledger.writing(now) as db:
-            db.executemany("INSERT OR IGNORE INTO taken VALUES (?, ?)", rows)
+    rows = ((hash_, now) for hash_ in hashes)
+    ledger.put("INSERT OR IGNORE INTO taken VALUES (?, ?)", rows, now)

@@ -171,11 +171,10 @@ def _pair(row: tuple[object, ...]) -> tuple[str, str]:
 
 def reinforce(ledger: Ledger, moments: Mapping[str, str], now: float) -> None:
     """Remember when memories were reinforced; the later moment counts."""
-    with ledger.writing(now) as db:
-        db.executemany(
-            "INSERT INTO reinforced VALUES (?, ?) ON CONFLICT DO UPDATE SET at = max(at, excluded.at)",
-            moments.items(),
-        )
+    statement = (
+        "INSERT INTO reinforced VALUES (?, ?) ON CONFLICT DO UPDATE SET at = max(at, excluded.at)"
+    )
+    ledger.put(statement, moments.items(), now)
 
 
 def left_states(ledger: Ledger) -> dict[str, Left]:
@@ -186,10 +185,8 @@ def left_states(ledger: Ledger) -> dict[str, Left]:
 
 def leave(ledger: Ledger, left: Iterable[tuple[str, Left]], now: float) -> None:
     """Remember how memories were left."""
-    with ledger.writing(now) as db:
-        db.executemany(
-            "INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", [(id_, *one) for id_, one in left]
-        )
+    rows = ((id_, *one) for id_, one in left)
+    ledger.put("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", rows, now)
 
 
 def undone(ledger: Ledger) -> dict[str, tuple[str, str]]:
@@ -200,8 +197,7 @@ def undone(ledger: Ledger) -> dict[str, tuple[str, str]]:
 
 def leave_undone(ledger: Ledger, rows: Iterable[tuple[str, str, str]], now: float) -> None:
     """Remember id, path and hash of memories that jobs shall leave as they are now."""
-    with ledger.writing(now) as db:
-        db.executemany("INSERT OR REPLACE INTO undone VALUES (?, ?, ?)", rows)
+    ledger.put("INSERT OR REPLACE INTO undone VALUES (?, ?, ?)", rows, now)
 
 
 def _read_count(db: sqlite3.Connection, memory: str, at: float) -> ReadCount:
@@ -325,16 +321,12 @@ def advise(ledger: Ledger, made: Mapping[str, tuple[str, ProposalRow]], now: flo
         (id_, now, state, json.dumps({**fields, "who": MODEL}, ensure_ascii=False))
         for id_, (state, fields) in sorted(made.items())
     ]
-    with ledger.writing(now) as db:
-        db.executemany("INSERT OR IGNORE INTO proposals VALUES (?, ?, ?, ?)", rows)
+    ledger.put("INSERT OR IGNORE INTO proposals VALUES (?, ?, ?, ?)", rows, now)
 
 
 def forget(ledger: Ledger, ids: Iterable[str], now: float) -> None:
     """Drop proposals of which nothing is left."""
-    removed = [(id_,) for id_ in ids]
-    if removed:
-        with ledger.writing(now) as db:
-            db.executemany("DELETE FROM proposals WHERE id = ?", removed)
+    ledger.put("DELETE FROM proposals WHERE id = ?", ((id_,) for id_ in ids), now)
 
 
 def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:
@@ -345,12 +337,9 @@ def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:
 
 def take_decisions(ledger: Ledger, made: Iterable[tuple[str, float, str]], now: float) -> None:
     """Store decisions, each with id, time and state, also on what was not proposed on this machine yet."""
-    with ledger.writing(now) as db:
-        db.executemany(
-            "INSERT INTO proposals VALUES (?, ?, ?, '{}')"
-            " ON CONFLICT DO UPDATE SET state = excluded.state, at = excluded.at",
-            made,
-        )
+    statement = """INSERT INTO proposals VALUES (?, ?, ?, '{}')
+        ON CONFLICT DO UPDATE SET state = excluded.state, at = excluded.at"""
+    ledger.put(statement, made, now)
 
 
 def keep_findings(
