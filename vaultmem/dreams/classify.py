@@ -117,7 +117,7 @@ def scores(text: str) -> Scored:
 
 
 def classify(text: str, closeness: Mapping[str, float] | None = None) -> Verdict:
-    """The category of a text. `closeness`: cosines by category, see memories.view.closeness_to."""
+    """The category of a text. `closeness`: cosines by category, see memories.view.Examples."""
     scored = scores(text)
     sums = {category: scored.scores.get(category, 0.0) for category in TARGETS}
     for category, extra in _lift(closeness).items():

@@ -196,9 +196,10 @@ class Draft:
     def set(self, memory: Memory, why: str, **properties: Value) -> None:
         """Set properties; None removes one."""
         state = self._state(memory, why)
-        self._count(state.memory.properties, properties)
+        before = state.memory.properties
+        self.revision += any(before.get(key) != value for key, value in properties.items())
         state.sets.update(properties)
-        merged = {**state.memory.properties, **properties}
+        merged = {**before, **properties}
         remaining = {key: value for key, value in merged.items() if value is not None}
         state.memory = _with(state.memory, remaining, properties)
 
@@ -248,10 +249,6 @@ class Draft:
     def find(self, finding: Finding) -> None:
         """Say what will not be changed."""
         self.findings.append(finding)
-
-    def _count(self, before: Properties, values: Properties) -> None:
-        if any(before.get(key) != value for key, value in values.items()):
-            self.revision += 1
 
     def _state(self, memory: Memory, why: str) -> _State:
         state = self._states.get(memory.path)

@@ -109,8 +109,10 @@ class ConversationFiles:
                 (shown if is_our_page(one.path[start:]) else files).append(one)
         copies = conflicts(Places(file.path for file in files))
         with self._lock:
-            self._forget_all_but(place, {file.path for file in files})
-            read = {file.path: self._look(file, name) for file in files if file.path not in copies}
+            below = {path for path in self._known if path.startswith(f"{place}/")}
+            for path in below - {file.path for file in files}:
+                del self._known[path]
+            read = {file.path: self._look(file) for file in files if file.path not in copies}
         troubles = [(path, one.trouble) for path, one in read.items() if one.trouble]
         troubles += [(one.path, one.reason) for one in passed]
         entries, twice = _unique(one.entry for one in read.values() if one.entry is not None)
@@ -120,20 +122,15 @@ class ConversationFiles:
         raw = vault.on_disk(self._root, place) or place
         return list(walk(self._root, troubles, raw)) if Look(self._root).has_folder(raw) else []
 
-    def _forget_all_but(self, place: str, paths: set[str]) -> None:
-        below = [path for path in self._known if path.startswith(f"{place}/")]
-        for path in set(below) - paths:
-            del self._known[path]
-
-    def _look(self, file: File, name: str) -> _Read:
+    def _look(self, file: File) -> _Read:
         stat = (file.size, file.mtime_ns, file.inode)
         before = self._known.pop(file.path, None)
-        read = before if before and before.stat == stat else self._read(file, name, stat)
+        read = before if before and before.stat == stat else self._read(file, stat)
         if read is before or abs(time.time_ns() - file.mtime_ns) > vault.TICK_NS:
             self._known[file.path] = read
         return read
 
-    def _read(self, file: File, name: str, stat: tuple[int, int, int]) -> _Read:
+    def _read(self, file: File, stat: tuple[int, int, int]) -> _Read:
         if file.size > vault.CAP:
             return _Read(stat, None, f"{file.size / 1e6:.1f} MB long, too much for an entry")
         text = vault.read(self._root, file.raw)
@@ -141,8 +138,7 @@ class ConversationFiles:
         if not text.hash or page.error:
             return _Read(stat, None, text.trouble or page.error or "cannot be read")
         own = compact(page.properties)
-        inner = file.path[len(self.place) + len(name) + 2 :]
-        inner = f"{ENTRIES}/{name}/{inner}"
+        inner = file.path[len(self.place) - len(ENTRIES) :]
         conversation, role = entry_of(inner, own)
         id_ = readable_id(own.get("id"))
         if not id_:

@@ -66,12 +66,12 @@ class Reader:
         except FileNotFoundError:
             raise
         except (OSError, ValueError) as error:
-            return _to_stored(entry, b"", "", None, f"cannot be read: {reason_of(error)}")
+            return Stored(*entry[:4], b"", "", None, f"cannot be read: {reason_of(error)}")
         if result is None:
             return None
         blob, data = result
         if not self.may_be_memory(entry.path):
-            return _to_stored(entry, blob, "", None)
+            return Stored(*entry[:4], blob, "", None)
         style = self.style(entry.path)
         text, trouble = decode(data)
         if entry.size > CAP:
@@ -81,7 +81,7 @@ class Reader:
         page = pages.read(style, text)
         trouble = trouble or page.error
         memory = None if trouble else self._memory(entry.path, entry.mtime_ns / 1e9, page)
-        return _to_stored(entry, blob, style, memory, trouble)
+        return Stored(*entry[:4], blob, style, memory, trouble)
 
     def parsed(self, path: str, data: bytes, mtime: float) -> Memory | None:
         """The memory that a file with these bytes is; None for anything else."""
@@ -146,12 +146,6 @@ def title_of(path: str) -> str:
 def fold(text: str) -> str:
     """Titles and paths that are equal folded are one."""
     return nfc(text).lower()
-
-
-def _to_stored(
-    entry: Entry, blob: bytes, style: str, memory: Memory | None, trouble: str | None = None
-) -> Stored:
-    return Stored(entry.path, entry.size, entry.mtime_ns, entry.inode, blob, style, memory, trouble)
 
 
 def _content(handle: int, entry: Entry) -> tuple[bytes, bytes] | None:
@@ -261,15 +255,12 @@ class MemoryCache:
         ) as db:
             db.execute("PRAGMA synchronous = OFF")
             if db.execute("PRAGMA user_version").fetchone()[0] != self._format:
-                self._begin(db)
+                with db:
+                    db.executescript(
+                        "BEGIN IMMEDIATE; DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS folder;"
+                        f"{_SCHEMA} PRAGMA user_version = {self._format};"
+                    )
             yield db
-
-    def _begin(self, db: sqlite3.Connection) -> None:
-        with db:
-            db.executescript(
-                "BEGIN IMMEDIATE; DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS folder;"
-                f"{_SCHEMA} PRAGMA user_version = {self._format};"
-            )
 
     def _remove(self) -> None:
         for ending in ("", "-journal"):

@@ -142,8 +142,13 @@ def settled_plan(plan: Plan, outcome: Outcome) -> Plan:
 def to_json(plan: Plan, outcome: Outcome) -> PlanReport:
     """A plan that is settled."""
     return {
-        "job": plan.name, "dry_run": False, "changes": [_change_to_json(change) for change in plan.changes],
-        "counts": _counts(plan.changes), "findings": [finding_to_json(finding) for finding in plan.findings],
+        "job": plan.name, "dry_run": False,
+        "changes": [
+            {"action": one.action, "id": one.id, "path": one.path, "target": one.target, "why": one.why}
+            for one in plan.changes
+        ],
+        "counts": dict(sorted(Counter(change.action for change in plan.changes).items())),
+        "findings": [finding_to_json(finding) for finding in plan.findings],
         "skipped": [{"path": path, "reason": reason} for path, reason in outcome.skipped], "left": plan.left,
     }  # fmt: skip
 
@@ -151,16 +156,6 @@ def to_json(plan: Plan, outcome: Outcome) -> PlanReport:
 def finding_to_json(one: Finding) -> FindingRow:
     """A finding as JSON."""
     return {"kind": one.kind, "subject": one.subject, "said": one.said, "others": [*one.others]}
-
-
-def _change_to_json(one: Change) -> ChangeReport:
-    return {
-        "action": one.action, "id": one.id, "path": one.path, "target": one.target, "why": one.why,
-    }  # fmt: skip
-
-
-def _counts(changes: tuple[Change, ...]) -> dict[str, int]:
-    return dict(sorted(Counter(change.action for change in changes).items()))
 
 
 def diff(session: Session, change: Change) -> str:

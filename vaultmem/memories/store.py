@@ -50,14 +50,6 @@ if TYPE_CHECKING:
 Style = Callable[[str], str]  # how a page at a path is written, see adapter.Rules.page_style
 
 
-def planned_writes(changes: Iterable[Change], style: Style) -> list[PlannedWrite]:
-    """What a batch is to do."""
-    return [
-        PlannedWrite(change.path, change.target, rendering(change, style), change.why)
-        for change in changes
-    ]
-
-
 def rendering(change: Change, style: Style) -> Callable[[bytes | None], bytes]:
     """What makes the new bytes of a file out of its newest ones. Raises NoteChangedError where the plan is stale."""
     form = style(change.target)
@@ -378,8 +370,12 @@ class Session:
 
     def carry_out(self, plan: Plan, who: Header) -> Outcome:
         """Do what was planned, as far as it can still be done."""
-        changes = [self._called(change) for change in plan.changes]
-        outcome = self.desk.batches.apply(who, planned_writes(changes, self.desk.rules.page_style))
+        style = self.desk.rules.page_style
+        writes = [
+            PlannedWrite(change.path, change.target, rendering(change, style), change.why)
+            for change in map(self._called, plan.changes)
+        ]
+        outcome = self.desk.batches.apply(who, writes)
         if outcome.done:
             self.desk.written(outcome)
             self.__dict__.pop("view", None)

@@ -163,7 +163,7 @@ class View:
         centroid = self._nearness.centroid()
         if centroid is None:
             return dict.fromkeys(texts)
-        return dict(zip(texts, cosines(meaning, texts, centroid), strict=True))
+        return dict(zip(texts, (meaning.embedder.embed(texts) @ centroid).tolist(), strict=True))
 
     def alike(self, memory: Memory, least: float) -> Sequence[tuple[str, float]]:
         """Memories of nearly the same meaning."""
@@ -180,30 +180,6 @@ class View:
 # How near memories are by meaning: to each other, to sentences that are typical of each category, to the middle of all.
 
 NEAREST = 3  # the mean of so many of the best: one lucky sentence is not enough
-
-
-def prototypes() -> dict[str, list[str]]:
-    """Sentences by category."""
-    groups: dict[str, list[str]] = language().table("categories")["prototypes"]
-    return groups
-
-
-def sentences() -> list[str]:
-    """All prototypes in a fixed order: what the caller embeds."""
-    return [sentence for group in prototypes().values() for sentence in group]
-
-
-def closeness_to(cosines: Sequence[float]) -> dict[str, float]:
-    """Closeness by category: the mean of its NEAREST best cosines, given one for each of `sentences()`."""
-    closeness: dict[str, float] = {}
-    at = 0
-    for category, group in prototypes().items():
-        best = sorted(cosines[at : at + len(group)], reverse=True)[:NEAREST]
-        closeness[category] = sum(best) / len(best)
-        at += len(group)
-    if at != len(cosines):
-        raise ValueError(f"There are {at} prototypes, but {len(cosines)} cosines.")
-    return closeness
 
 
 ROWS_AT_ONCE = 256
@@ -260,21 +236,27 @@ class Nearness:
         return mean / length if length else None
 
 
-def cosines(meaning: Meaning, texts: Sequence[str], centroid: NDArray[np.float32]) -> list[float]:
-    """How near texts are to the middle of all memories."""
-    return [float(cosine) for cosine in meaning.embedder.embed(texts) @ centroid]
-
-
 class Examples:
-    """The embedded examples of the categories, made once."""
+    """The embedded prototypes of the categories, sentences that are typical of each, made once."""
 
     def __init__(self) -> None:
         self._model: object = None
-        self._rows: NDArray[np.float32] | None = None
+        self._rows: dict[str, NDArray[np.float32]] = {}
 
-    def closeness(self, meaning: Meaning, texts: Sequence[str]) -> dict[str, Mapping[str, float]]:
-        """For each text how close it is to each category."""
-        if self._rows is None or self._model is not meaning:
-            self._rows, self._model = meaning.embedder.embed(sentences()), meaning
-        cosines = meaning.comparable(meaning.embedder.embed(list(texts)) @ self._rows.T)
-        return {text: closeness_to(row.tolist()) for text, row in zip(texts, cosines, strict=True)}
+    def closeness(self, meaning: Meaning, texts: Sequence[str]) -> dict[str, dict[str, float]]:
+        """For each text how close it is to each category: the mean of its NEAREST best cosines."""
+        import numpy as np
+
+        if self._model is not meaning:
+            groups = language().table("categories")["prototypes"].items()
+            self._rows = {category: meaning.embedder.embed(group) for category, group in groups}
+            self._model = meaning
+        vectors, results = (
+            meaning.embedder.embed(texts),
+            {text: dict[str, float]() for text in texts},
+        )
+        for category, rows in self._rows.items():
+            cosines = np.sort(meaning.comparable(vectors @ rows.T))[:, -NEAREST:]
+            for text, close in zip(texts, cosines.astype(np.float64).mean(axis=1), strict=True):
+                results[text][category] = float(close)
+        return results
