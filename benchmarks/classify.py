@@ -22,12 +22,14 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import NamedTuple, cast
 
 from vaultmem.dreams.classify import TARGETS, classify
 from vaultmem.embedding.embed import Embedder
 from vaultmem.embedding.models import resolve_model
-from vaultmem.memories import view as prototypes
+from vaultmem.memories.view import Examples
+from vaultmem.search.semantic import Meaning
 
 DATA = Path(__file__).parents[1] / "tests" / "data" / "classification"
 PARTS = ("dev", "test", "fresh")
@@ -58,9 +60,9 @@ def read_part(name: str) -> list[Sentence]:
 
 def closenesses(embedder: Embedder, texts: Sequence[str]) -> list[dict[str, float]]:
     """How close each text is to each category."""
-    typical = embedder.embed(prototypes.sentences())
-    cosines = embedder.embed(list(texts)) @ typical.T
-    return [prototypes.closeness_to(row) for row in cosines.tolist()]
+    meaning = SimpleNamespace(embedder=embedder, comparable=lambda cosines: cosines)
+    near = Examples().closeness(cast("Meaning", meaning), texts)
+    return [near[text] for text in texts]
 
 
 def outcomes(sentences: Sequence[Sentence], near: Closenesses) -> list[Outcome]:

@@ -1,7 +1,10 @@
 """Laws of classification: which category a memory belongs to, why, and when nobody can be sure."""
 
 import re
+from types import SimpleNamespace
+from typing import cast
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,8 +22,10 @@ from tests.effort import takes_less
 from vaultmem.dreams.classify import TARGETS, THRESHOLD, classify, scores
 from vaultmem.embedding.embed import Embedder
 from vaultmem.embedding.models import resolve_model
-from vaultmem.memories import view as prototypes
 from vaultmem.memories.model import CATEGORIES
+from vaultmem.memories.view import Examples
+from vaultmem.plugins import language
+from vaultmem.search.semantic import Meaning
 
 REASONS = [
     ("user prefers dark mode", "preferences", "prefers"),
@@ -126,12 +131,22 @@ def test_only_words_of_the_text_are_given_as_reasons(text: str) -> None:
 
 
 def test_closeness_is_the_mean_of_the_nearest_prototypes() -> None:
-    count = len(prototypes.sentences())
-    cosines = [0.0] * count
-    cosines[:4] = [0.9, 0.6, 0.3, 0.1]
-    assert prototypes.closeness_to(cosines)["soul"] == pytest.approx(0.6)
-    with pytest.raises(ValueError, match="prototypes"):
-        prototypes.closeness_to([*cosines, 0.0])
+    known = dict(
+        zip(
+            language().table("categories")["prototypes"]["soul"], (0.1, 0.9, 0.6, 0.3), strict=False
+        )
+    )
+
+    class Scripted:
+        def embed(self, texts: list[str]) -> object:
+            return np.array(
+                [[known.get(text, float(text == "text"))] for text in texts], np.float32
+            )
+
+    meaning = SimpleNamespace(embedder=Scripted(), comparable=lambda cosines: cosines)
+    assert Examples().closeness(cast("Meaning", meaning), ["text"])["text"][
+        "soul"
+    ] == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize(
