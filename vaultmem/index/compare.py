@@ -90,7 +90,8 @@ def differences(catalog: Catalog, folder: str, how: Manner, place: Place | None 
     """
     troubles: list[Trouble] = []
     if place is None or "" in place.folders:
-        old, entries = _all_known(catalog, how.breathe), walk(folder, troubles)
+        rows = _breathing(catalog.db.execute(_ROWS), how.breathe)
+        old, entries = {row[0]: Known(*row[1:]) for row in rows}, walk(folder, troubles)
     else:
         old, entries = _catalogued_at(catalog, place), _walk_at(folder, place, troubles)
     diff = Diff([], [], {}, {}, {}, {})
@@ -146,11 +147,6 @@ def _stamps(one: Known | Entry) -> tuple[int, int, int]:
 
 
 _ROWS = "SELECT path, id, kind, size, mtime_ns, inode, racy, ctime_ns FROM files"
-
-
-def _all_known(catalog: Catalog, breathe: Callable[[], None]) -> dict[str, Known]:
-    rows = _breathing(catalog.db.execute(_ROWS), breathe)
-    return {row[0]: Known(*row[1:]) for row in rows}
 
 
 def _catalogued_at(catalog: Catalog, place: Place) -> dict[str, Known]:

@@ -138,7 +138,9 @@ class Indexer:
         self._finish(diff, held)
         if doubt:
             raise doubt
-        same, troubles = self.note_count() - changed_count, self._trouble_count()
+        same = self.note_count() - changed_count
+        # As catalog_read.counts() has it, but all its counts take a tenth of a second in a large vault.
+        troubles = int(self.catalog.db.execute(COUNT_UNREADABLE).fetchone()[0])
         return Report(added, changed_count - added, removed, same, troubles, False, 0.0)
 
     def _doubt(self, diff: Diff) -> VaultGoneError | None:
@@ -150,10 +152,6 @@ class Indexer:
                 raise
             return error
         return None
-
-    def _trouble_count(self) -> int:
-        """As catalog_read.counts() has it, but all its counts take a tenth of a second in a large vault."""
-        return int(self.catalog.db.execute(COUNT_UNREADABLE).fetchone()[0])
 
     def apply(self, diff: Diff, work: Work) -> int:
         """Take over what differs, and resolve the links anew; the number of notes that really changed."""
@@ -262,7 +260,8 @@ class Indexer:
         """Write one file's rows; for a note that changed, its id and the blocks to index."""
         kind = self.kind(entry.path)
         if kind != "note":
-            self._put_other(entry, file)
+            other = rows.FileRow(entry.path, "file", *entry[1:4], ctime_ns=entry.ctime_ns)
+            self._rename(self._file(other, file), self.rules.names(entry.path, None))
             return None
         read = vault.read(self.folder, entry.raw, self._cap, inside)
         if read.gone:  # since it was listed: perhaps it moves, and the next look says so
@@ -295,10 +294,6 @@ class Indexer:
         return known[0] != content or bool(
             db.execute("SELECT 1 FROM dirty WHERE note = ?", (file,)).fetchone()
         )
-
-    def _put_other(self, entry: File, file: int | None) -> None:
-        row = rows.FileRow(entry.path, "file", *entry[1:4], ctime_ns=entry.ctime_ns)
-        self._rename(self._file(row, file), self.rules.names(entry.path, None))
 
     def _file(self, row: rows.FileRow, known: int | None) -> int:
         if known is None:

@@ -155,7 +155,9 @@ class Ledger:
         except DamagedError as error:
             self._put_aside()
             self._prepare()
-            self._notice(now, f"the list of job runs was damaged and begins anew ({error})")
+            said = f"the list of job runs was damaged and begins anew ({error})"
+            with self._open() as db, db:
+                db.execute("INSERT INTO notices VALUES (?, ?)", (now, said[:MAX_NOTICE]))
         with self._open() as db, db:
             db.execute("BEGIN IMMEDIATE")
             yield db
@@ -167,10 +169,6 @@ class Ledger:
             for row in db.execute(f"SELECT {_FIELDS} FROM runs").fetchall():  # noqa: S608 - own constants
                 _run(row)
             db.execute("SELECT at, said FROM notices LIMIT 1")
-
-    def _notice(self, now: float, said: str) -> None:
-        with self._open() as db, db:
-            db.execute("INSERT INTO notices VALUES (?, ?)", (now, said[:MAX_NOTICE]))
 
     def _put_aside(self) -> None:
         """Keep the damaged file for whoever wants to look into it, the last one only."""

@@ -301,7 +301,10 @@ class Collection:
                 if stored is None or entry.path in self._again or not stored.is_of(entry):
                     changed |= self._read(inside, entry, stored)
         for path in missing:
-            changed |= not self._is_unlisted(path) and self._forget(path)
+            is_unlisted = any(
+                each.folder and path.startswith(f"{each.path}/") for each in self._walked
+            )
+            changed |= not is_unlisted and self._forget(path)
         return changed
 
     def _changed(self, path: str, old: Stored | None, new: Stored | None) -> None:
@@ -309,9 +312,6 @@ class Collection:
         was, now = (each.memory if each else None for each in (old, new))
         if self._now is not None and not self._now.take_in(path, was, now):
             self._now = None
-
-    def _is_unlisted(self, path: str) -> bool:
-        return any(each.folder and path.startswith(f"{each.path}/") for each in self._walked)
 
     def _read(self, inside: Inside, entry: Entry, known: Stored | None) -> bool:
         try:

@@ -95,8 +95,7 @@ class Memory(NamedTuple):
     @property
     def stored_reads(self) -> int:
         """How often it was read, by its file; the ledger may have more."""
-        raw = self.properties.get("access_count")
-        return max(0, raw) if isinstance(raw, int) else 0
+        return stored_reads(self.properties)
 
     @property
     def linked(self) -> tuple[str, ...]:
@@ -116,6 +115,12 @@ MemoryRecord = TypedDict("MemoryRecord", {
     "remind": "NotRequired[str]", "repeat": "NotRequired[str]",  # of a reminder: its local day or time, and its rule
 })  # fmt: skip
 """A memory as JSON and in the Python API."""
+
+
+def stored_reads(properties: Properties) -> int:
+    """How often a memory was read, by its file."""
+    raw = properties.get("access_count")
+    return max(0, raw) if isinstance(raw, int) else 0
 
 
 def new_id() -> str:

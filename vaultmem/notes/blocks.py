@@ -293,7 +293,8 @@ def size(block: Block) -> tuple[int, bool]:
     whether it is a short turn that only asks: that is near to every question and answers none."""
     if block.is_properties:
         return 0, False
-    text = _words_of(block)
+    # Without the name of who speaks.
+    text = re.split("[:：]", block.text, maxsplit=1)[-1] if block.label else block.text
     if len(text) > 40 * ENOUGH_WORDS:
         return ENOUGH_WORDS, False
     words = telling_words(text)
@@ -306,11 +307,6 @@ def telling_words(text: str) -> int:
     """How many words of four letters and more a text has; of CJK texts, pairs of characters."""
     wide = 0 if text.isascii() else (len(text.encode("utf-8", "replace")) - len(text)) // 4
     return len(_LONG_WORD.findall(text)) + wide
-
-
-def _words_of(block: Block) -> str:
-    """Its text without the name of who speaks."""
-    return re.split("[:：]", block.text, maxsplit=1)[-1] if block.label else block.text
 
 
 # Facts about a note that follow from what was read: its day, its category, the text to embed.

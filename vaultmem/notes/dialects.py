@@ -7,6 +7,8 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cache, cached_property
+from itertools import accumulate
+from os.path import commonprefix
 
 from vaultmem import paths, plugins
 from vaultmem.adapter import (
@@ -71,7 +73,7 @@ def spans_of_mentions(
     """
     spans = sorted(span for span in links if span[0] >= 0)
     begins = [begin for begin, _ in spans]
-    furthest = _running_ends(spans)
+    furthest = [*accumulate((end for _, end in spans), max)]  # one link may stand inside another
     for match in pattern.finditer(text, start):
         before = bisect_right(begins, match.start())
         if before and furthest[before - 1] > match.start():
@@ -80,14 +82,6 @@ def spans_of_mentions(
         if after < len(begins) and begins[after] < match.end():
             continue
         yield match.span()
-
-
-def _running_ends(spans: Iterable[Span]) -> list[int]:
-    """How far the links up to each one reach: one may stand inside another."""
-    ends: list[int] = []
-    for _, end in spans:
-        ends.append(max(end, ends[-1]) if ends else end)
-    return ends
 
 
 def _distinct(names: Iterable[str]) -> list[str]:
@@ -107,16 +101,10 @@ def _tree(ends: list[str], depth: int = _DEEPEST) -> str:
     branches = []
     for first in sorted(by_letter, key=lambda key: (-len(key), key)):  # where nothing follows, last
         group = by_letter[first]
-        start = _both_begin(min(group), max(group))
+        start = commonprefix(group)  # noqa: RUF071 - of letters
         rest = [end[len(start) :] for end in group]
         branches.append(re.escape(start) + (f"(?:{_tree(rest, depth - 1)})" if rest[1:] else ""))
     return "|".join(branches)
-
-
-def _both_begin(one: str, other: str) -> str:
-    """How both begin."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return one[: next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))]
 
 
 def _lower(name: str) -> str:

@@ -55,7 +55,9 @@ def _read(style: str, text: str) -> Page:
 def compose(style: str, properties: Properties, content: str) -> bytes:
     """A new file. Properties that are None are left out; NUL and halves of characters, which no text can
     hold, become U+FFFD. Raises FrontMatterError when a property cannot be written."""
-    present = compact_line.packed(dict(_present(properties)))
+    present = compact_line.packed(
+        {key: value for key, value in properties.items() if value is not None}
+    )
     items = sorted(present.items(), key=lambda item: _RANK.get(item[0], len(KEYS)))
     if style != OUTLINE:
         text = frontmatter.compose(dict(items), _lines_of(content))
@@ -89,10 +91,6 @@ def edit(style: str, data: bytes, sets: Properties, content: str | None) -> byte
 
 
 _RANK = {key: number for number, key in enumerate(KEYS)}
-
-
-def _present(properties: Properties) -> list[tuple[str, Value]]:
-    return [(key, value) for key, value in properties.items() if value is not None]
 
 
 def _rename_keys(items: Iterable[tuple[str, Value]]) -> dict[str, Value]:
@@ -165,7 +163,8 @@ def _with_content(style: str, text: str, content: str) -> str:
     if style == OUTLINE:
         start = max(start, logseq_properties.locate(text, start).end)
     old = text[start:]
-    if content_hash(_content_in(style, old)) == content_hash(content):
+    now = from_outline(old) if style == OUTLINE else old
+    if content_hash(now) == content_hash(content):
         return text
     newline = "\r\n" if "\r\n" in text[: text.find("\n") + 1] else "\n"
     new = to_outline(content) + "\n" if style == OUTLINE else _lines_of(content)
@@ -175,10 +174,6 @@ def _with_content(style: str, text: str, content: str) -> str:
     if block is None and (new.startswith("\ufeff") or frontmatter.locate(new)):
         head += f"---{newline}---{newline}"  # else it would be read as the beginning of a file
     return head + new.replace("\n", newline)
-
-
-def _content_in(style: str, body: str) -> str:
-    return from_outline(body) if style == OUTLINE else body.replace("\r\n", "\n")
 
 
 def _gap(style: str, head: str, body: str, newline: str) -> str:

@@ -80,7 +80,7 @@ def simple(block: str) -> dict[str, Value] | None:
             key = entry[1]
             if key in properties or len(key) > _LONGEST_KEY:
                 return None
-            properties[key] = _entry_value(entry)
+            properties[key] = _matched_value(entry)
             items, open_key = None, key if entry.lastindex == 1 else ""
             continue
         if not line:
@@ -93,11 +93,12 @@ def simple(block: str) -> dict[str, Value] | None:
             indent = item[1]
         elif item[1] != indent:
             return None
-        items.append(_item_value(item))
+        items.append(_matched_value(item))
     return properties
 
 
-def _entry_value(match: re.Match[str]) -> Value:
+def _matched_value(match: re.Match[str]) -> Value:
+    """What stands behind a name, or behind the dash of an item."""
     form = match.lastindex
     if form == 1:
         return None
@@ -107,11 +108,6 @@ def _entry_value(match: re.Match[str]) -> Value:
         inner = match[5][1:-1].strip(" ")
         return [scalar(item.strip(" ")) for item in inner.split(",")] if inner else []
     return match[form or 0]
-
-
-def _item_value(match: re.Match[str]) -> Value:
-    form = match.lastindex or 0
-    return scalar(match[2].rstrip(" ")) if form == 2 else match[form]
 
 
 # --- Writing: one form that YAML 1.1 and 1.2 read alike.

@@ -107,7 +107,7 @@ def _hit(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) 
     if page.error or not own.get("id") or not mark or hidden:
         return None
     title = file_name(path)
-    line = text.count("\n", 0, max(text.rfind(content), 0)) + 1
+    line = line_of(text, content)
     wanted = {token for word in words for token in tokenize(word.text)}
     shown = snippet.Marker(wanted, tokenize).snippet(content)
     return Hit(
@@ -115,6 +115,14 @@ def _hit(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) 
         category_of(path.partition("/")[2], own.get("category")), dict(own), None, sure, 0.0, None, {},
         searcher.cache().uri(rules.dialect(path), path, title), content, shown.text, shown.marks, archived=mark,
     )  # fmt: skip
+
+
+def line_of(text: str, content: str) -> int:
+    """Where the content begins in its file; in an outline its first line stands behind a bullet."""
+    at = text.rfind(content)
+    if at < 0:
+        at = text.rfind(content.partition("\n")[0])
+    return text.count("\n", 0, max(at, 0)) + 1
 
 
 def _mark(own: Properties) -> str:

@@ -232,7 +232,7 @@ class Sources:
         own, inner = page.properties, path[len(self.folder) + 1 :]
         category = category_of(inner, own.get("category"))
         content = page.content.strip("\n")
-        line = _line_of(text, content)
+        line = archive.line_of(text, content)
         created = seconds(own.get("created_at"))
         weight = own.get("importance")
         origin = access.origin(own)
@@ -254,7 +254,7 @@ class Sources:
             vouched=origin == access.Origin(),
             writer=origin.writer,
             outside=origin.outside,
-            stored_reads=_reads_of(own),
+            stored_reads=model.stored_reads(own),
         )  # fmt: skip
         aging, ends = model.aging(own), seconds(own.get("expires_at"))
         read = _Read(one, aging, cache.sessions(own), bool(own.get("replaced_by")), ends)
@@ -350,14 +350,6 @@ def _entry(read: _Read, inner: str, own: Properties) -> _Read | None:
     return read._replace(candidate=one)
 
 
-def _line_of(text: str, content: str) -> int:
-    """Where the content begins; in an outline its first line stands behind a bullet."""
-    at = text.rfind(content)
-    if at < 0:
-        at = text.rfind(content.partition("\n")[0])
-    return text.count("\n", 0, max(at, 0)) + 1
-
-
 def _type_of(own: Properties, category: str) -> str:
     kind = own.get("memory_type")
     if category == "preferences":  # whatever it was taken for when it was written
@@ -365,8 +357,3 @@ def _type_of(own: Properties, category: str) -> str:
     if isinstance(kind, str) and kind in TYPES:
         return kind
     return "episodic" if any(own.get(key) for key in _TALK) else "semantic"
-
-
-def _reads_of(own: Properties) -> int:
-    count = own.get("access_count")
-    return max(0, count) if isinstance(count, int) else 0

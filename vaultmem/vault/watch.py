@@ -351,12 +351,8 @@ class _Notices(logging.Handler):
         """One line of its log."""
         text = record.getMessage()
         log.debug("watchdog: %s", text)
-        if "overflow" in text:
-            self.lost.get(record.thread or 0, _nobody)()
-
-
-def _nobody() -> None:
-    """Nobody watches with that thread any more."""
+        if "overflow" in text and (lost := self.lost.get(record.thread or 0)):
+            lost()
 
 
 _notices = _Notices()

@@ -61,9 +61,8 @@ class Published:
         if self._generation == self._store.generation and len(self._seals) >= count:
             return
         path = self._store.path / f"shared-{self._name}.seals"
-        self.is_new = self.is_new and not path.exists()
-        if self._generation != self._store.generation:
-            self.is_new = not path.exists()
+        is_another = self._generation != self._store.generation
+        self.is_new = not path.exists() and (self.is_new or is_another)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         with open(handle, "r+b") as file:
             file.truncate(max(os.path.getsize(path), (count + 4_096) * _SEAL.itemsize))
