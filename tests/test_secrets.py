@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.effort import is_linear
 from tests.laws import examples
 from tests.secret_corpus import PLAIN, SECRETS
-from vaultmem.text.secrets import Form, forms, named_by, redact, redact_with_kinds
+from vaultmem.text.secrets import Form, forms, named_by, redact
 
 
 @pytest.mark.parametrize(("text", "gone"), SECRETS)
 def test_a_secret_is_replaced_by_a_visible_mark(text: str, gone: str) -> None:
-    found = redact_with_kinds(text)
+    found = redact(text)
     assert found.kinds, text
     assert "[redacted: " in found.text
     assert gone not in found.text
@@ -23,12 +23,12 @@ def test_a_secret_is_replaced_by_a_visible_mark(text: str, gone: str) -> None:
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_what_is_no_secret_stays_to_the_letter(text: str) -> None:
-    assert redact_with_kinds(text) == (text, ())
+    assert redact(text) == (text, ())
 
 
 @pytest.mark.parametrize(("text", "_gone"), SECRETS)
 def test_what_stands_around_it_stays(text: str, _gone: str) -> None:
-    found = redact_with_kinds(f"Anne said:\n\n{text}\n\nThen she left. 再见")
+    found = redact(f"Anne said:\n\n{text}\n\nThen she left. 再见")
     assert found.text.startswith("Anne said:\n\n")
     assert found.text.endswith("\n\nThen she left. 再见")
 
@@ -40,20 +40,14 @@ pieces = st.one_of(words, st.text(max_size=30), st.sampled_from(["-----BEGIN PRI
 @settings(max_examples=examples(300), deadline=None)
 @given(st.lists(pieces, max_size=8).map("".join))
 def test_redacting_again_changes_nothing(text: str) -> None:
-    once = redact_with_kinds(text)
-    assert redact_with_kinds(once.text) == (once.text, ())
+    once = redact(text)
+    assert redact(once.text) == (once.text, ())
 
 
 @settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.sampled_from(PLAIN), max_size=8).map("\n\n".join))
 def test_no_mixture_of_what_is_none_makes_one(text: str) -> None:
-    assert redact_with_kinds(text) == (text, ())
-
-
-@pytest.mark.parametrize(("text", "_gone"), SECRETS)
-def test_the_plain_door_tells_how_many(text: str, _gone: str) -> None:
-    found = redact_with_kinds(text)
-    assert redact(text) == (found.text, len(found.kinds))
+    assert redact(text) == (text, ())
 
 
 # --- titles
@@ -94,7 +88,7 @@ def test_each_form_takes_linear_time(form: Form) -> None:
 
 @pytest.mark.parametrize("part", HOSTILE)
 def test_all_of_it_takes_linear_time(part: str) -> None:
-    assert is_linear(partial(_done, redact_with_kinds, part), LARGE // 8, LARGE)
+    assert is_linear(partial(_done, redact, part), LARGE // 8, LARGE)
 
 
 def _done(work: Callable[[str], object], part: str, length: int) -> None:

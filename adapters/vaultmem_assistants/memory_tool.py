@@ -100,7 +100,7 @@ class _Tool:
     def create(self) -> str:
         """A new file is a memory of the assistant."""
         path = self._text("path")
-        content = secrets.redact_with_kinds(_check(self._text("file_text"))).text
+        content = secrets.redact(_check(self._text("file_text"))).text
         inner = inner_path(path)
         if not inner or self.folder.find(inner) is not None:
             raise VaultmemError(f"File {path} already exists")
@@ -121,7 +121,7 @@ class _Tool:
         path = self._text("path")
         place, content = self._file(path)
         old = self._text("old_str")
-        new = secrets.redact_with_kinds(str(self.command.get("new_str") or "")).text
+        new = secrets.redact(str(self.command.get("new_str") or "")).text
         count = content.count(old)
         if count == 0:
             why = f"old_str `{old}` did not appear verbatim in {path}."
@@ -143,7 +143,7 @@ class _Tool:
         """Lines put in behind so many."""
         path = self._text("path")
         place, content = self._file(path)
-        new = secrets.redact_with_kinds(self._text("insert_text")).text
+        new = secrets.redact(self._text("insert_text")).text
         line = self.command.get("insert_line")
         lines = content.split("\n")
         if lines[-1] == "":

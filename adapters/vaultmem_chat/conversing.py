@@ -158,7 +158,7 @@ class _Batch:
         if not isinstance(text, str):
             raise UsageError('"content" must be text')
         text = CONTROL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n")
-        result = secrets.redact_with_kinds(text)
+        result = secrets.redact(text)
         self._redacted += result.kinds
         return truncate(result.text)
 

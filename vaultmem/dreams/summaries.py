@@ -303,7 +303,7 @@ def texts(draft: Draft, part: Part) -> list[str]:
 
 
 def _texts(draft: Draft, part: Part) -> list[str]:
-    return [secrets.redact(draft.content(memory))[0].strip() for memory in part.memories]
+    return [secrets.redact(draft.content(memory)).text.strip() for memory in part.memories]
 
 
 def _sittings(draft: Draft) -> list[Sitting]:
@@ -349,7 +349,7 @@ def _id(sitting: Sitting, key: tuple[str, ...], group: list[Memory]) -> str:
 
 def _sum_up(draft: Draft, part: Part, means: Means) -> None:
     answer = _CONTROL.sub(" ", (means.summaries or {}).get(part.id, ""))
-    answer = secrets.redact(answer)[0].strip()[:LONGEST_SUMMARY]
+    answer = secrets.redact(answer).text.strip()[:LONGEST_SUMMARY]
     text = answer or summary((), _texts(draft, part), TOKENS, means.count)
     text = text[:LONGEST_SUMMARY].strip() or NOTHING
     last = part.memories[-1].created

@@ -70,7 +70,7 @@ class Piece(NamedTuple):
 
 def pieces(document: Found) -> Iterator[Piece]:
     """A text in parts that can be sent, at its paragraphs where that can be, without secrets."""
-    text, kinds = secrets.redact_with_kinds(document.text)
+    text, kinds = secrets.redact(document.text)
     at, first = 0, True
     while first or at < len(text):
         end = len(text)

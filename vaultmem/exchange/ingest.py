@@ -76,7 +76,7 @@ class TextReport(PlanReport):
 def ingest_text(session: Session, params: Arguments) -> TextReport:
     """Write what is worth it of a text; the report tells of each part whether it is new, known or left out. What looks
     like a secret is taken out of it first."""
-    clean = secrets.redact_with_kinds(without_editor_markup(params.whole_text("text")))
+    clean = secrets.redact(without_editor_markup(params.whole_text("text")))
     parts = judge(session, params, clean.text)
     draft = session.draft()
     for part in parts:
@@ -302,7 +302,7 @@ def _truncate(result: _Result, room: int) -> _Result:
 
 
 def _judge_item(session: Session, params: Arguments, item: Item, seen: _Seen) -> _Result:
-    clean = secrets.redact_with_kinds(item.text)
+    clean = secrets.redact(item.text)
     text = similarity.normal(without_editor_markup(clean.text))
     if params.needed("source") == TEXT:
         text = items.without_small_talk(text)

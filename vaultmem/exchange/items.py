@@ -84,7 +84,7 @@ def _date(record: JsonObject, properties: JsonObject, path: str) -> str:
 
 def _line(value: object, most: int = _LONGEST) -> secrets.Redacted:
     """One line without secrets: they are looked for before it is cut."""
-    result = secrets.redact_with_kinds(_ONE_LINE.sub(" ", str(value or "")).strip()[: 4 * most])
+    result = secrets.redact(_ONE_LINE.sub(" ", str(value or "")).strip()[: 4 * most])
     return result._replace(text=result.text[:most])
 
 

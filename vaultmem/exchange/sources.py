@@ -19,7 +19,7 @@ from vaultmem.adapter import Value
 from vaultmem.errors import UsageError, VaultGoneError, VaultmemError
 from vaultmem.light import NamedTuple, Protocol
 from vaultmem.paths import state_root
-from vaultmem.text.secrets import redact_with_kinds
+from vaultmem.text.secrets import redact
 from vaultmem.vault import files as vault
 from vaultmem.vault.walk import Entry, Look, Trouble, nfc, walk
 
@@ -286,7 +286,7 @@ def beginning(found: Found, most: int) -> Found:
     size = len(found.text)
     if size <= most:
         return found
-    text = redact_with_kinds(found.text).text
+    text = redact(found.text).text
     if len(text) <= most:
         return found._replace(text=text)
     start = text[:most]

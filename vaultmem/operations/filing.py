@@ -194,7 +194,7 @@ def edit(session: Session, params: Arguments) -> JsonObject:
     if by:
         from vaultmem.text import secrets
 
-        content = secrets.redact(content)[0]
+        content = secrets.redact(content).text
     draft = session.draft()
     draft.rewrite(memory, content, "text changed")
     is_new = draft.see(memory).hash != memory.hash

@@ -144,7 +144,7 @@ def _find(session: Session, text: str) -> Memory:
 def _without_secrets(params: Arguments) -> tuple[str, dict[str, list[str]]]:
     """The content, without secrets where an assistant writes it ("redacted"), else with a warning ("secrets")."""
     content = params.content()
-    redacted = secrets.redact_with_kinds(content)
+    redacted = secrets.redact(content)
     if _is_assistant(params):
         return redacted.text, {"redacted": list(redacted.kinds), "secrets": []}
     return content, {"redacted": [], "secrets": list(redacted.kinds)}
@@ -189,7 +189,7 @@ def new_memory(
     properties.update({"created_at": now, "updated_at": now})
     value = params.text("title")
     if _is_assistant(params):
-        value = secrets.title_without_marks(secrets.redact_with_kinds(value).text)
+        value = secrets.title_without_marks(secrets.redact(value).text)
     value = titles.safe(value) if value else ""
     return New(str(properties["id"]), value, category, content, properties)
 

@@ -302,7 +302,7 @@ def _is_worth_asking(text: str, kind: object) -> bool:
     if not (is_about_person(text) or text.startswith(_OF_US)) or len(text) > CAP:
         return False
     kind = kind if isinstance(kind, str) and kind in TYPES else memory_type(text)
-    return kind not in PASSING and "[redacted: " not in redact(text)[0]
+    return kind not in PASSING and "[redacted: " not in redact(text).text
 
 
 def _says(known: _Known, fact: Learned) -> bool:

@@ -66,7 +66,7 @@ def doubts(session: Session, _: Arguments) -> JsonObject:
 
 
 def _doubt(contents: Mapping[str, str], group: Group) -> Doubt:
-    texts = (secrets.redact(contents[one.path])[0].strip()[:MOST_OF_ONE] for one in group)
+    texts = (secrets.redact(contents[one.path]).text.strip()[:MOST_OF_ONE] for one in group)
     moments = (datetime.fromtimestamp(one.updated).astimezone() for one in group)
     days = tuple(moment.date().isoformat() for moment in moments)
     return Doubt(tuple(texts), days, doubt_id(group), tuple(one.id for one in group))

@@ -1,6 +1,6 @@
 """Secrets in a text, which no memory should hold: keys, tokens, private keys, passwords behind their names.
 
-`redact()` is for all that writes down words of a person or a machine; `redacted()` also tells the kinds.
+`redact()` is for all that writes down words of a person or a machine.
 What is found is replaced by a mark that says what was there. A false alarm costs a piece of somebody's note, so that a
 value counts only where it has the form of a key, looks random behind the name of one, or stands behind the word
 "password" and is no word itself. All of it is linear in the text: every repetition in a pattern has a limit.
@@ -159,17 +159,11 @@ class Redacted(NamedTuple):
     kinds: tuple[str, ...]
 
 
-def redact(text: str) -> tuple[str, int]:
-    """The text with a mark such as "[redacted: GitHub token]" in place of each secret, and how many there were.
+def redact(text: str) -> Redacted:
+    """The text with a mark such as "[redacted: GitHub token]" in place of each secret, and the kinds of what was there.
 
     Pure, in time linear to the text; redacting again changes nothing. The text as a whole has to be given: what lies
     between two lines that enclose it is not seen in a piece of it."""
-    result = redact_with_kinds(text)
-    return result.text, len(result.kinds)
-
-
-def redact_with_kinds(text: str) -> Redacted:
-    """What redact() does, with the kind of each secret that was taken out."""
     result: list[str] = []
     for step in _STEPS:
         text = step(text, result)
@@ -177,8 +171,8 @@ def redact_with_kinds(text: str) -> Redacted:
 
 
 def behind(name: str, text: str) -> Redacted:
-    """What redacted() does with one line that is the value of a property: its name may say that it is a secret."""
-    result = redact_with_kinds(f"{name}: {text}")
+    """What redact() does with one line that is the value of a property: its name may say that it is a secret."""
+    result = redact(f"{name}: {text}")
     return (
         result._replace(text=result.text.partition(": ")[2]) if result.kinds else Redacted(text, ())
     )

@@ -135,7 +135,7 @@ def keep_turn(vault: Vault, item: Item, noted: Collection[str] = ()) -> list[str
 
 def find_facts(text: str, model: Model | None, at: float) -> tuple[list[str], str]:
     """The facts in the words of a user, without secrets; and why the model that is set was not used, if so."""
-    words = secrets.redact_with_kinds(text[: LONGEST + LONGEST_SECRET]).text[:LONGEST]
+    words = secrets.redact(text[: LONGEST + LONGEST_SECRET]).text[:LONGEST]
     if not words.strip():
         return [], ""
     now = datetime.fromtimestamp(at).astimezone()
@@ -164,7 +164,7 @@ def _current_words(vault: Vault, item: Item) -> str | None:
 
 def _storable(text: str) -> str:
     """As much as an entry keeps: the sync agent need not be sent more."""
-    return truncate(secrets.redact_with_kinds(text).text)
+    return truncate(secrets.redact(text).text)
 
 
 def _meta_texts(item: Item, name: str) -> list[str]:
@@ -197,7 +197,7 @@ def take_in(
     vault: Vault, source: Source, new_facts: Sequence[str], model: Model | None, known: Sequence[Entry] | None = None
 ) -> Learned:  # fmt: skip
     """Write facts down without their secrets, reconciled with those that the conversation knows."""
-    new_facts = list(dict.fromkeys(secrets.redact_with_kinds(one).text for one in new_facts))
+    new_facts = list(dict.fromkeys(secrets.redact(one).text for one in new_facts))
     if not new_facts:
         return Learned(source.conversation, [], [], [], False, model is not None, "")
     every = entries(vault, source.conversation) if known is None else known

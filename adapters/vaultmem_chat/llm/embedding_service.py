@@ -204,4 +204,4 @@ class ServiceEmbedder(TextEmbedder):
 
 def _sent(text: str) -> str:
     """What goes out of a text. Some services refuse one that is empty."""
-    return secrets.redact_with_kinds(text[:LONGEST]).text or " "
+    return secrets.redact(text[:LONGEST]).text or " "
