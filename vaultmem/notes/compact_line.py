@@ -40,11 +40,6 @@ def expanded(properties: Properties) -> Properties:
     return {**{key: value for key, value in whole.items() if key not in names}, **alone}
 
 
-def packed(properties: Properties) -> dict[str, Value]:
-    """Properties as a new file has them: those of a whole memory with a line."""
-    return sets({}, properties)
-
-
 def sets(raw: Properties, wanted: Properties) -> dict[str, Value]:
     """What to set in a file with the properties `raw` so that it says `wanted`. A file that gets its id gets a line."""
     inside = _inside(raw)

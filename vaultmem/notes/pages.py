@@ -55,9 +55,8 @@ def _read(style: str, text: str) -> Page:
 def compose(style: str, properties: Properties, content: str) -> bytes:
     """A new file. Properties that are None are left out; NUL and halves of characters, which no text can
     hold, become U+FFFD. Raises FrontMatterError when a property cannot be written."""
-    present = compact_line.packed(
-        {key: value for key, value in properties.items() if value is not None}
-    )
+    there = {key: value for key, value in properties.items() if value is not None}
+    present = compact_line.sets({}, there)
     items = sorted(present.items(), key=lambda item: _RANK.get(item[0], len(KEYS)))
     if style != OUTLINE:
         text = frontmatter.compose(dict(items), _lines_of(content))

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from vaultmem.text.values import EDITOR_LINE, lazy, value
 from vaultmem.vault import files
+from vaultmem.vault.walk import Look
 
 _WORD = lazy(r"\w+")
 _LETTERS_BEYOND_ASCII = lazy(r"[^\W\x00-\x7f]+")
@@ -206,15 +207,15 @@ class NoteTexts:
 
     def read(self, paths: Iterable[str]) -> dict[str, str]:
         """The texts of notes by path; "" for what cannot be read."""
-        plain: dict[str, bool] = {"": True}  # folders seen now: each is looked at once
+        look = Look(self._folder)
         with files.Inside(self._folder) as inside:
-            return {path: self._read(inside, path, plain) for path in dict.fromkeys(paths)}
+            return {path: self._read(inside, path, look) for path in dict.fromkeys(paths)}
 
-    def _read(self, inside: files.Inside, path: str, plain: dict[str, bool]) -> str:
+    def _read(self, inside: files.Inside, path: str, look: Look) -> str:
         with self._lock:
             known = self._known.pop(path, None)
             self._size -= len(known[1]) if known else 0
-        if known and known[0] == self._signature(path, plain):
+        if known and known[0] == self._signature(path, look):
             with self._lock:
                 self._remember(path, *known)
             return known[1]
@@ -238,24 +239,11 @@ class NoteTexts:
             _, oldest = self._known.pop(next(iter(self._known)))
             self._size -= len(oldest)
 
-    def _signature(self, path: str, plain: dict[str, bool]) -> Signature | None:
+    def _signature(self, path: str, look: Look) -> Signature | None:
         """What changes when a file does; None when it is not there or a link is on the way."""
-        folder = path.rpartition("/")[0]
-        status = self._status(path) if self._is_plain(folder, plain) else None
-        if not status or not stat.S_ISREG(status.st_mode):
-            return None
-        return _signed(status)
-
-    def _is_plain(self, folder: str, plain: dict[str, bool]) -> bool:
-        """Whether a folder of the vault, and all it is in, are folders and no links."""
-        if folder not in plain:
-            status = self._status(folder)
-            is_folder = status is not None and stat.S_ISDIR(status.st_mode)
-            plain[folder] = is_folder and self._is_plain(folder.rpartition("/")[0], plain)
-        return plain[folder]
-
-    def _status(self, path: str) -> os.stat_result | None:
         try:
-            return os.lstat(f"{self._folder}/{path}")
+            status = os.lstat(f"{self._folder}/{path}")
         except (OSError, ValueError):
             return None
+        is_file = stat.S_ISREG(status.st_mode) and look.has_folder(path.rpartition("/")[0])
+        return _signed(status) if is_file else None

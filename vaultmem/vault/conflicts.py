@@ -14,7 +14,7 @@ import unicodedata
 from functools import cached_property
 
 from vaultmem.errors import NoteChangedError, VaultmemError
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import TYPE_CHECKING
 from vaultmem.text.values import ARCHIVE, lazy
 
 if TYPE_CHECKING:
@@ -47,11 +47,6 @@ _IDS = ("id", "uid", "uuid")
 _STAMPS = ("updated", "modified")  # properties that differ between two states of one note
 # A date, or the target of a link.
 _MARK = lazy(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|\[\[[^\[\]\n|]{1,200}|\]\([^()\s]{1,200}")
-
-
-class _Parted(NamedTuple):
-    name: str  # the original's file name
-    certain: bool  # the copy's name carries the stamp of a program
 
 
 def conflict_original(path: str) -> str | None:
@@ -148,21 +143,21 @@ def _chain(path: str) -> Iterator[tuple[str, bool]]:
     """The original of a path, the original of that, and so on, each with how sure the name is."""
     folder, slash, name = path.rpartition("/")
     while (parted := _part(name)) is not None:
-        name = parted.name
-        yield folder + slash + name, parted.certain
+        name, is_certain = parted
+        yield folder + slash + name, is_certain
 
 
-def _part(name: str) -> _Parted | None:
+def _part(name: str) -> tuple[str, bool] | None:
+    """The name of the original, and whether that of the copy has the stamp of a program."""
     if len(name) > 255 or "onflict" not in name.lower():
         return None
     match = _SYNCTHING.fullmatch(name)
     if match is not None:
-        return _Parted(match["stem"] + (match["ext"] or ""), certain=True)
+        return match["stem"] + (match["ext"] or ""), True
     match = _BRACKETS.fullmatch(name)
     if match is None:
         return None
-    stamped = _STAMP.search(match["rest"] or "") is not None
-    return _Parted(match["stem"] + (match["ext"] or ""), stamped)
+    return match["stem"] + (match["ext"] or ""), _STAMP.search(match["rest"] or "") is not None
 
 
 def _doubtful_originals(path: str) -> Iterator[str]:

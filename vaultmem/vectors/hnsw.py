@@ -74,20 +74,17 @@ class HnswIndex:
     @property
     def rows(self) -> int:
         """How many rows the graph covers."""
-        built = self._built
-        fits = built and built.generation == self._store.generation
-        return built.rows if built and fits and built.rows <= len(self._store) else 0
+        built = self._current(len(self._store))
+        return built.rows if built else 0
 
     def search(self, query: NDArray[np.float32], k: int, allowed: Allowed | None = None) -> Hits:
         """See VectorIndex."""
         matrix = self._store.matrix()
         rows = row_numbers(allowed, len(matrix))
-        built = self._built
-        if not self._fits(built, len(matrix), rows):
-            return nearest(matrix, query, k, rows)
-        assert built is not None
-        result = self._candidates(built, query, k, rows)
-        if result is None:
+        built = self._current(len(matrix))
+        narrow = rows is not None and len(rows) <= max(self._narrow, len(matrix) / NARROW_SHARE)
+        result = None if narrow or not built else self._candidates(built, query, k, rows)
+        if built is None or result is None:
             return nearest(matrix, query, k, rows)
         near = nearest(matrix, query, k, result)
         tail = nearest(matrix, query, k, rows, first=built.rows)
@@ -110,10 +107,11 @@ class HnswIndex:
             if generation == self._store.generation:
                 _save(self._store, self._built)
 
-    def _fits(self, built: Built | None, count: int, rows: NDArray[np.int64] | None) -> bool:
-        if built is None or built.generation != self._store.generation or built.rows > count:
-            return False
-        return rows is None or (len(rows) > self._narrow and len(rows) * NARROW_SHARE > count)
+    def _current(self, count: int) -> Built | None:
+        """The graph, if it is one over the rows of now, of which there are so many."""
+        built = self._built
+        fits = built and built.generation == self._store.generation and built.rows <= count
+        return built if fits else None
 
     def _candidates(
         self, built: Built, query: NDArray[np.float32], k: int, rows: NDArray[np.int64] | None
