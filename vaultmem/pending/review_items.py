@@ -43,7 +43,6 @@ from vaultmem.reminders.items import (
     title_of,
     words_of,
 )
-from vaultmem.review.review import doable
 from vaultmem.text.times import seconds
 from vaultmem.text.values import in_turns, plural
 
@@ -302,8 +301,7 @@ class Review:
 
     @cached_property
     def _doable(self) -> list[tuple[Proposal, str]]:
-        context = self.context
-        return list(doable(context.ledger, context.vault, context.catalog))
+        return list(review_sources.doable(self.context))
 
     @cached_property
     def _advice(self) -> list[Item]:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 
-from vaultmem.errors import VaultmemError
+from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.ledger import reads
@@ -29,11 +29,11 @@ from vaultmem.memories.item_answers import (
 from vaultmem.notes.frontmatter import PLACEHOLDER
 from vaultmem.notes.places import ARCHIVE, GENERATED, SYNC
 from vaultmem.pending import person_facts
-from vaultmem.review import review
-from vaultmem.review.advice import CLASSIFY
+from vaultmem.review import advice, proposals, review
 from vaultmem.review.proposals import BROKEN, DUPLICATE, MENTION, Note, Proposal
 from vaultmem.text.sanitize import quote_text
 from vaultmem.text.similarity import content_hash
+from vaultmem.vault import files
 from vaultmem.vault.conflicts import conflict_original
 
 if TYPE_CHECKING:
@@ -46,6 +46,19 @@ _BESIDE = 30  # characters of a line on either side of a change
 _PROPERTIES = (
     "SELECT n.properties, n.title FROM files f JOIN notes n ON n.id = f.id WHERE f.path = ?"
 )
+
+
+def doable(context: Context) -> Iterator[tuple[Proposal, str]]:
+    """The open proposals that vaultmem review lists, each with the text of its note: those whose notes still are as
+    they were proposed for, but no copies to which something links by now."""
+    for one in review.open_for_notes(context.ledger):
+        read = files.read(context.vault, one.path, proposals.LARGEST)
+        links = catalog_read.links_to(context.catalog, one.path) if one.kind == DUPLICATE else ()
+        if read.trouble or any(link.source != one.path for link in links):
+            continue
+        with contextlib.suppress(NoteChangedError):  # the next deep dream looks again
+            proposals.edit(one, read.text)
+            yield one, read.text
 
 
 def questions(
@@ -63,13 +76,11 @@ def open_advice(context: Context) -> list[str]:
     rows = [one for one in reads.open_proposals(context.ledger) if one.is_of_model]
     wanted = {id_ for one in rows for id_ in one.fields["memories"]}
     known = dict(_memories(context, wanted)) if wanted else {}
-    ids = []
-    for one in rows:
-        seen = [known.get(id_, ("", "")) for id_ in one.fields["memories"]]
-        category = one.fields["category"] if one.fields["kind"] == CLASSIFY else seen[0][1]
-        if ([hash_ for hash_, _ in seen], seen[0][1]) == (one.fields["hashes"], category):
-            ids.append(one.id)
-    return ids
+    return [
+        one.id
+        for one in rows
+        if advice.is_as_asked(one, [known.get(id_, ("", "")) for id_ in one.fields["memories"]])
+    ]
 
 
 def _memories(context: Context, wanted: Collection[str]) -> Iterator[tuple[str, tuple[str, str]]]:

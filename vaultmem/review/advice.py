@@ -242,8 +242,6 @@ def _opinion(session: Session, row: reads.Kept, by_id: dict[str, Memory]) -> Opi
     group, (kind, choice) = _as_asked(row, by_id), (row.fields["kind"], row.fields["choice"])
     if not group or not _can_be_done(session, kind, group):
         return None
-    if kind == CLASSIFY and group[0].category != row.fields.get("category"):
-        return None  # filed elsewhere by now
     if kind == CONTRADICTION:
         group = tuple(sorted(group, key=lambda one: one.id == choice))
     return Opinion(row.id, kind, group, choice, row.fields["reason"], row.fields["model"])
@@ -251,8 +249,16 @@ def _opinion(session: Session, row: reads.Kept, by_id: dict[str, Memory]) -> Opi
 
 def _as_asked(row: reads.Kept, by_id: dict[str, Memory]) -> Group:
     """The memories of a proposal; () when they have changed since the question."""
-    group = _group(by_id, row.fields.get("memories", []))
-    return group if [one.hash for one in group] == row.fields.get("hashes", []) else ()
+    group = _group(by_id, row.fields["memories"])
+    now = [(one.hash, one.category) for one in group]
+    return group if group and is_as_asked(row, now) else ()
+
+
+def is_as_asked(row: reads.Kept, now: Sequence[tuple[str, str]]) -> bool:
+    """Whether the memories of a proposal, each by its hash and category `now`, say what they said when a model was
+    asked, and one that it would file elsewhere is where it was."""
+    is_filed = row.fields["kind"] != CLASSIFY or now[0][1] == row.fields["category"]
+    return is_filed and [hash_ for hash_, _ in now] == row.fields["hashes"]
 
 
 def forget_stale(session: Session) -> None:

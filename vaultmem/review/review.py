@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import codecs
 import contextlib
-from collections.abc import Iterator
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
-from vaultmem.index import catalog_read
 from vaultmem.ledger import reads
 from vaultmem.ledger.reads import ACCEPTED, ALWAYS, ASK, REJECTED
 from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict, cast, final
@@ -30,7 +28,6 @@ from vaultmem.review.advice import Opinion
 from vaultmem.review.proposals import DUPLICATE, Proposal, edit
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
-from vaultmem.vault import files
 from vaultmem.vault.batches import Header
 from vaultmem.vault.files import digest
 
@@ -38,7 +35,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vaultmem.adapter import JsonObject
-    from vaultmem.index.catalog import Catalog
     from vaultmem.ledger.ledger import Ledger
 
 MOST_DIFFS = 20  # files that a proposal is shown with
@@ -140,21 +136,6 @@ def open_for_notes(ledger: Ledger) -> list[Proposal]:
     return sorted(every, key=lambda each: (each.path, each.line, each.kind, each.id))
 
 
-def doable(ledger: Ledger, vault: str, catalog: Catalog | None) -> Iterator[tuple[Proposal, str]]:
-    """Those of them whose notes still are as they were proposed for, each with the text of its note; a copy to which
-    something links by now stays."""
-    for one in open_for_notes(ledger):
-        with contextlib.suppress(VaultmemError, OSError):  # the next deep dream looks again
-            text = files.read(vault, one.path, finder.LARGEST).text
-            edit(one, text)
-            if one.kind != DUPLICATE or not (catalog and _is_linked(catalog, one.path)):
-                yield one, text
-
-
-def _is_linked(catalog: Catalog, path: str) -> bool:
-    return any(link.source != path for link in catalog_read.links_to(catalog, path))
-
-
 def to_row(one: Proposal) -> ProposalRow:
     """As it is stored and shown."""
     return cast("ProposalRow", one._asdict())
@@ -162,11 +143,7 @@ def to_row(one: Proposal) -> ProposalRow:
 
 def _open_as_json(session: Session) -> list[ShownProposal]:
     """What is open, without what cannot be done because a note has changed, until the next dream looks again."""
-    searcher = session.reader.searcher()
-    catalog = searcher.catalog if searcher else None
-    notes = [one for one, _ in doable(session.desk.ledger, session.desk.vault, catalog)]
-    rows = [_to_json(session, one) or ShownProposal(**to_row(one), diff="") for one in notes]
-    return rows + [row for one in advice.opinions(session) if (row := _to_json(session, one))]
+    return [row for one in _open(session) if (row := _to_json(session, one))]
 
 
 def _to_json(session: Session, proposal: Proposal | Opinion) -> ShownProposal | None:
