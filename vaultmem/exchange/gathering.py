@@ -17,6 +17,7 @@ from vaultmem.exchange.sources import Found, Passed, Place, chosen
 from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
 from vaultmem.progress import Progress, Silent
 from vaultmem.text import secrets
+from vaultmem.text.values import in_batches
 
 if TYPE_CHECKING:
     from vaultmem.api.memory_vault import MemoryVault
@@ -67,6 +68,10 @@ class Piece(NamedTuple):
         """As the verb wants it."""
         return {**self.found._asdict(), "properties": _properties(self.found)}
 
+    def size(self) -> int:
+        """The characters that it is sent in."""
+        return len(json.dumps(self.record(), default=str))
+
 
 def pieces(document: Found) -> Iterator[Piece]:
     """A text in parts that can be sent, at its paragraphs where that can be, without secrets."""
@@ -90,21 +95,6 @@ def _properties(document: Found) -> dict[str, Value]:
         if size < _MOST_OF_PROPERTIES:
             chosen[key] = value
     return chosen
-
-
-def batches(pieces: Iterator[Piece]) -> Iterator[list[Piece]]:
-    """As many, one behind the other, as may be sent at once."""
-    batch: list[Piece] = []
-    size = 0
-    for piece in pieces:
-        more = len(json.dumps(piece.record(), default=str))
-        if batch and (size + more > _MOST_JSON or len(batch) >= _MOST_ITEMS):
-            yield batch
-            batch, size = [], 0
-        batch.append(piece)
-        size += more
-    if batch:
-        yield batch
 
 
 def ingest(
@@ -136,7 +126,7 @@ class _Run:
         """Send on what a place has; whether it has anything."""
         name, before = place.source.name, len(self.files) + len(self.left)
         self._progress.stage(f"taking in from {name}", 0)
-        for batch in batches(self._pieces(place)):
+        for batch in in_batches(self._pieces(place), Piece.size, _MOST_ITEMS, _MOST_JSON):
             results: list[FileReport] = []
             if self._room() != 0:
                 results = self._vault.ask(

@@ -25,6 +25,7 @@ from vaultmem.progress import Silent, heard_by, listener
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_path, safe, title_of
+from vaultmem.text.values import in_batches
 from vaultmem.vault.files import CAP, decode, digest
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def import_lines(desk: MemoryStore, reader: Reader, params: Arguments) -> Import
                 sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b"")),
             )
             file.seek(0)
-            for batch in _batches(run, lines_of(file, shape)):
+            lines = _readable(run, lines_of(file, shape))
+            for batch in in_batches(lines, lambda line: line.size, BATCH, BATCH_BYTES):
                 with heard_by(Silent()), desk.session(reader, writes=writes) as session:
                     _Batch(session, run).take(batch)
                 heard.advance(batch[-1].number - done)
@@ -108,21 +110,13 @@ def import_lines(desk: MemoryStore, reader: Reader, params: Arguments) -> Import
     return _report(run)
 
 
-def _batches(run: _Run, lines: Iterator[Line]) -> Iterator[list[Line]]:
-    """As many lines at once as may be undone at once."""
-    batch: list[Line] = []
-    size = 0
+def _readable(run: _Run, lines: Iterator[Line]) -> Iterator[Line]:
+    """The lines that hold memories; what is wrong with the others goes into the report."""
     for line in lines:
         if line.memory is None:
             run.failed.append({"line": line.number, "reason": line.problem})
-            continue
-        batch.append(line)
-        size += line.size
-        if len(batch) >= BATCH or size >= BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+        else:
+            yield line
 
 
 # From a line to the file that it will be

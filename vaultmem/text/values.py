@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from dataclasses import dataclass as value
     from typing import Any, TypeVar
 
@@ -187,3 +187,20 @@ def in_turns(*rows: Iterable[T], key: Callable[[T], object]) -> list[T]:
 
     every = (one for turn in zip_longest(*rows) for one in turn if one is not None)
     return list({key(one): one for one in every}.values())
+
+
+def in_batches(
+    every: Iterable[T], size: Callable[[T], int], most: int, largest: int
+) -> Iterator[list[T]]:
+    """As many at once, one behind the other, as `most` allows, and as have at most the `largest` size together; what is
+    larger comes alone."""
+    batch: list[T] = []
+    room = largest
+    for one in every:
+        room -= size(one)
+        if batch and (room < 0 or len(batch) >= most):
+            yield batch
+            batch, room = [], largest - size(one)
+        batch.append(one)
+    if batch:
+        yield batch

@@ -22,6 +22,7 @@ from vaultmem.embedding.models import DEFAULT, Model, model_key
 from vaultmem.errors import EmbeddingServiceError, LlmError, ModelError
 from vaultmem.paths import replace_private
 from vaultmem.text import secrets, times, urls
+from vaultmem.text.values import in_batches
 from vaultmem_chat.llm.llm import Patience, lasting_reply, refusal
 from vaultmem_chat.llm.wire import MOST_STREAMED, Reply, Wire
 
@@ -104,16 +105,8 @@ class ServiceEmbedder(TextEmbedder):
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
         """As many texts at once as a request may hold."""
-        batch: list[int] = []
-        letters = 0
-        for place, text in enumerate(texts):
-            length = min(len(text), LONGEST)
-            if batch and (len(batch) == AT_ONCE or letters + length > LETTERS):
-                yield batch, self._vectors([texts[each] for each in batch])
-                batch, letters = [], 0
-            batch.append(place)
-            letters += length
-        if batch:
+        lengths = [min(len(text), LONGEST) for text in texts]
+        for batch in in_batches(range(len(texts)), lengths.__getitem__, AT_ONCE, LETTERS):
             yield batch, self._vectors([texts[each] for each in batch])
 
     def _question(self, text: str) -> NDArray[np.float32]:
