@@ -26,7 +26,7 @@ from tests.record_run import (
 )
 from vaultmem.ledger import reads
 from vaultmem.memories.item_answers import Answer
-from vaultmem.synclog import log_folder
+from vaultmem.synclog import log_entries
 from vaultmem.synclog.log_entries import Notified, Page, collect, of_kind
 from vaultmem.synclog.log_folder import answers_in
 from vaultmem.text.times import stamp
@@ -92,13 +92,13 @@ def test_the_pages_are_read_again_only_when_they_change(
     os.utime(file, (NOW - DAY, NOW - DAY))
     machine.record.answers()
     reads_of: list[str] = []
-    real = log_folder.read
+    real = log_entries.read
 
     def spy(text: str, latest: str = "") -> Page | None:
         reads_of.append(text)
         return real(text, latest)
 
-    monkeypatch.setattr(log_folder, "read", spy)
+    monkeypatch.setattr(log_entries, "read", spy)
     machine.record.answers()
     machine.record.notified()
     assert not reads_of

@@ -14,19 +14,7 @@ from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.item_answers import Answer
 from vaultmem.notes.places import SYNC
 from vaultmem.synclog import log_entries, log_folder
-from vaultmem.synclog.log_entries import (
-    ALONE,
-    Key,
-    Notified,
-    Page,
-    Turn,
-    Written,
-    key_of_entry,
-    merge_entries,
-    of_kind,
-    signs_of_life,
-    turn_of,
-)
+from vaultmem.synclog.log_entries import Key, Notified, Page, Turn, Written
 from vaultmem.text.times import seconds, stamp
 
 if TYPE_CHECKING:
@@ -61,11 +49,11 @@ class Record:
 
     def answers(self) -> dict[str, Answer]:
         """All answers by the ids of the items."""
-        return of_kind(self._all(), Answer)
+        return log_entries.of_kind(self._all(), Answer)
 
     def notified(self) -> dict[str, Notified]:
         """All that the desktop of any machine has notified of, by the ids of the items."""
-        return of_kind(self._all(), Notified)
+        return log_entries.of_kind(self._all(), Notified)
 
     def add(self, answers: Iterable[Answer], notified: Iterable[Notified], now: float) -> None:
         """Keep answers and what was notified: in the ledger first, which may raise StateError, then on the page."""
@@ -81,8 +69,7 @@ class Record:
     def written_elsewhere(self) -> dict[str, Written]:
         """What vaultmem has written on other machines, by the ids of the contents; of one content, the first time."""
         with self._lock:
-            pages = self._pages.others() if self._pages is not None else []
-            every = (one for page in pages for one in page.entries.values())
+            every = (one for page in self._others() for one in page.entries.values())
             written = [one for one in every if isinstance(one, Written)]
             return {one.id: one for one in sorted(written, key=lambda one: one.at, reverse=True)}
 
@@ -90,15 +77,14 @@ class Record:
         """Whether this machine is the first to notify, among those that are awake."""
         with self._lock:
             if self._pages is None or not self.awake:
-                return ALONE
+                return log_entries.ALONE
             own = Page(self._pages.machine, self.awake)
-            return turn_of(own, self._pages.others(), self._silent, now)
+            return log_entries.turn_of(own, self._pages.others(), self._silent, now)
 
     def others_were_silent(self) -> None:
         """Nobody has notified although it was their turn: do not wait for them until they show a sign of life."""
         with self._lock:
-            others = self._pages.others() if self._pages is not None else []
-            self._silent |= signs_of_life(others)
+            self._silent |= {one.machine: log_entries.sign_of_life(one) for one in self._others()}
 
     def settle(self, current: set[str] | None, now: float) -> list[str]:
         """Let ledger and pages know each other; what is old and not `current` is forgotten. Problems."""
@@ -116,10 +102,13 @@ class Record:
             self._publish(self._forgotten)
             return [*([self.problem] if self.problem else []), *self._wrong_clocks(now)]
 
+    def _others(self) -> list[Page]:
+        return [] if self._pages is None else self._pages.others()
+
     def _wrong_clocks(self, now: float) -> list[str]:
         """Machines that write in the future: they are always right. Answers do not count, they are made later."""
         results = []
-        for page in self._pages.others() if self._pages is not None else []:
+        for page in self._others():
             stamps = [one.at for one in page.entries.values() if not isinstance(one, Answer)]
             ahead = (seconds(max([page.awake, *stamps])) or 0.0) - now
             if ahead > DAY:
@@ -134,7 +123,9 @@ class Record:
             pages = self._pages.about_items() if self._pages is not None else {}
             version = self._ledger.version()
             if version != self._made_of[0] or pages is not self._made_of[1]:
-                self._entries = merge_entries(log_folder.answers_in(self._ledger), pages)
+                self._entries = log_entries.merge_entries(
+                    log_folder.answers_in(self._ledger), pages
+                )
                 self._made_of = version, pages
             return self._entries
 
@@ -190,4 +181,4 @@ def _outdated_keys(entries: log_entries.Entries, current: set[str], now: float) 
     oldest = stamp(max(now - KEEP_FOR, 0))
     about_items = [one for one in entries.values() if isinstance(one, (Answer, Notified))]
     kept = {one.id for one in about_items if one.at >= oldest} | current
-    return {key_of_entry(one) for one in about_items if one.id not in kept}
+    return {log_entries.key_of_entry(one) for one in about_items if one.id not in kept}

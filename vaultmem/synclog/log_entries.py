@@ -339,8 +339,3 @@ def _is_awaited(page: Page, silent: str, now: float) -> bool:
 def sign_of_life(page: Page) -> str:
     """The last moment at which a machine is known to have been awake."""
     return max([page.awake, *(entry.at for entry in page.entries.values())])
-
-
-def signs_of_life(pages: Iterable[Page]) -> dict[str, str]:
-    """Those of machines by their names: nobody waits for them before there is a later one."""
-    return {page.machine: sign_of_life(page) for page in pages}

@@ -14,40 +14,17 @@ import secrets
 import time
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from operator import attrgetter
 
 from vaultmem import now as clock
 from vaultmem.errors import VaultmemError
 from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.ledger.reads import ACCEPTED, EARLIER, HERE, MOST_WRITTEN, REJECTED, REOPENED, Share
-from vaultmem.light import NamedTuple
 from vaultmem.memories.item_answers import Answer
 from vaultmem.notes.places import GENERATED, SYNC
-from vaultmem.synclog.log_entries import (
-    BASELINE,
-    BEFORE,
-    Decided,
-    Entries,
-    Entry,
-    Key,
-    Notified,
-    Page,
-    Reads,
-    Reinforced,
-    Written,
-    collect,
-    is_writable,
-    key_of_entry,
-    machine_of,
-    merge_entries,
-    of_kind,
-    own_entries,
-    plain,
-    plain_name,
-    rank,
-    read,
-    render,
-)
+from vaultmem.synclog import log_entries
+from vaultmem.synclog.log_entries import Entries, Entry, Key, Notified, Page, Reads, Written
 from vaultmem.text.times import seconds, stamp
 from vaultmem.vault import conflicts, files, write
 from vaultmem.vault.conflicts import conflict_original
@@ -62,13 +39,6 @@ _LONGEST = 4_000_000  # bytes of a page that are read
 _Stat = tuple[int, int, int]
 
 
-class Found(NamedTuple):
-    """A page and where it is."""
-
-    path: str
-    page: Page
-
-
 class LogFolder:
     """The sync logs of one vault, for one machine. The caller sees that one thread uses it at a time."""
 
@@ -76,7 +46,7 @@ class LogFolder:
         self.folder = f"{folder}/{SYNC}"
         self._vault, self._memories, self._style, self._name = vault, folder, style, name
         self._read_at: dict[str, tuple[_Stat, Page | None]] = {}  # by path, those that stand still
-        self._found: list[Found] = []
+        self._pages: dict[str, Page] = {}
         self._about_items: Entries = {}
 
     @property
@@ -91,20 +61,22 @@ class LogFolder:
 
     # --- Reading
 
-    def pages(self) -> list[Found]:
-        """All pages there are, also copies that sync programs made; those are read again that have changed."""
+    def pages(self) -> dict[str, Page]:
+        """All pages by path, also copies that sync programs made; those are read again that have changed."""
         stats = {path: _stat(f"{self._vault}/{path}") for path in self._paths()}
         there = {path: stat for path, stat in stats.items() if stat is not None}
         if there != {path: stat for path, (stat, _) in self._read_at.items()}:
             latest, recent = stamp(clock.seconds() + BELIEVED), time.time_ns() - files.TICK_NS
             pages = {path: self._page(path, stat, latest) for path, stat in there.items()}
-            self._found = [Found(path, page) for path, page in pages.items() if page is not None]
+            self._pages = {path: page for path, page in pages.items() if page is not None}
             self._read_at = {
                 path: (stat, pages[path]) for path, stat in there.items() if stat[1] < recent
             }
-            every = (one for _, page in self._found for one in page.entries.values())
-            self._about_items = collect(one for one in every if isinstance(one, Answer | Notified))
-        return self._found
+            every = (one for page in self._pages.values() for one in page.entries.values())
+            self._about_items = log_entries.collect(
+                one for one in every if isinstance(one, Answer | Notified)
+            )
+        return self._pages
 
     def _page(self, path: str, stat: _Stat, latest: str) -> Page | None:
         known = self._read_at.get(path)
@@ -113,18 +85,18 @@ class LogFolder:
     def own(self) -> Page:
         """What this machine has written, with the copies that were made of it."""
         name = self.machine
-        pages = [page for _, page in self.pages() if page.machine == name]
+        pages = [page for page in self.pages().values() if page.machine == name]
         awake = max((page.awake for page in pages), default="")
-        return Page(name, awake, merge_entries(*(page.entries for page in pages)))
+        return Page(name, awake, log_entries.merge_entries(*(page.entries for page in pages)))
 
     def others(self) -> list[Page]:
         """The pages of other machines."""
         name = self.machine
-        return [page for _, page in self.pages() if page.machine != name]
+        return [page for page in self.pages().values() if page.machine != name]
 
     def everything(self) -> Entries:
         """What all pages say."""
-        return merge_entries(*(page.entries for _, page in self.pages()))
+        return log_entries.merge_entries(*(page.entries for page in self.pages().values()))
 
     def about_items(self) -> Entries:
         """What all pages say of answers and notifications, which is asked for all the time."""
@@ -148,7 +120,7 @@ class LogFolder:
         return [*beside, *(f"{self.folder}/{name}" for name in pages[:_MOST_PAGES])]
 
     def _read(self, path: str, latest: str) -> Page | None:
-        return read(files.read(self._vault, path, _LONGEST).text, latest)
+        return log_entries.read(files.read(self._vault, path, _LONGEST).text, latest)
 
     # --- Writing
 
@@ -165,13 +137,13 @@ class LogFolder:
             held = {
                 key: one
                 for key, one in now.entries.items()
-                if key not in old and machine_of(one) in (name, BEFORE)
+                if key not in old and log_entries.machine_of(one) in (name, log_entries.BEFORE)
             }
-            mine = own_entries(merge_entries(wanted, held), held, of_others)
+            mine = log_entries.own_entries(log_entries.merge_entries(wanted, held), held, of_others)
             since = now.awake if is_alone else max(now.awake, awake)
             return Page(name, since, _newest(mine))
 
-        there = next((page for path, page in self.pages() if path == own), Page())
+        there = self.pages().get(own, Page())
         new = compose(self.own())
         if new != there and self._is_time(new, there, is_alone=is_alone):
             self._write(compose)
@@ -181,7 +153,7 @@ class LogFolder:
         """Whether what has changed is worth a write now: mere reads are, once a day while it is alone."""
         changed = [one for _, one in new.entries.items() ^ there.entries.items()]
         if new.awake != there.awake or not all(isinstance(one, Reads | Written) for one in changed):
-            return not (not there.machine and {one.id for one in changed} <= {BASELINE})
+            return not (not there.machine and {one.id for one in changed} <= {log_entries.BASELINE})
         now, stat = clock.seconds(), _stat(f"{self._vault}/{self.path}")
         if stat is None:
             return any(one.at < stamp(now - ALONE) for one in changed)
@@ -201,13 +173,13 @@ class LogFolder:
         if os.path.lexists(full) and self._read(self.path, "") is None:
             conflicts.put_away(self._vault, self.path, self._memories)  # whatever it was
         if not os.path.lexists(full):
-            data = render(compose(self.own()), self._style).encode()
+            data = log_entries.render(compose(self.own()), self._style).encode()
             write.create(self._vault, self.path, data)
             return
 
         def new_bytes(data: bytes) -> bytes:
-            now = read(files.decode(data)[0]) or Page()
-            return render(compose(now), self._style).encode()
+            now = log_entries.read(files.decode(data)[0]) or Page()
+            return log_entries.render(compose(now), self._style).encode()
 
         write.change(self._vault, self.path, new_bytes, part=True)
 
@@ -215,7 +187,7 @@ class LogFolder:
         """Remove copies of this machine's page, and archive the page of all machines; what was written into them
         meanwhile, which then are archived, too. What they say must be kept elsewhere already."""
         late, name, own = [], self.machine, self.path
-        pages = dict(self.pages())
+        pages = dict(self.pages())  # as they were before the first copy goes
         for path in self._paths():
             page, is_log = pages.get(path), path.startswith(f"{self.folder}/")
             # A page that says nothing yet may be on its way from another machine.
@@ -236,13 +208,11 @@ def _newest(entries: Entries) -> Entries:
     """Without the oldest of which a machine writes many."""
     dropped: set[Key] = set()
     for kind, most in ((Reads, _MOST_READS), (Written, MOST_WRITTEN)):
-        some = sorted((one for one in entries.values() if isinstance(one, kind)), key=_moment)
-        dropped |= {key_of_entry(one) for one in some[:-most]}
+        some = sorted(
+            (one for one in entries.values() if isinstance(one, kind)), key=attrgetter("at")
+        )
+        dropped |= {log_entries.key_of_entry(one) for one in some[:-most]}
     return {key: one for key, one in entries.items() if key not in dropped}
-
-
-def _moment(entry: Entry) -> str:
-    return entry.at
 
 
 def _stat(full: str) -> _Stat | None:
@@ -276,53 +246,56 @@ def _name(row: tuple[object, ...]) -> str:
 
 def entries_in(ledger: Ledger, machine: str) -> Entries:
     """All that is known, of this machine and of nobody; other machines tell of their reads themselves."""
-    return merge_entries(answers_in(ledger), collect(_shared_entries(ledger, machine)))
+    return log_entries.merge_entries(
+        answers_in(ledger), log_entries.collect(_shared_entries(ledger, machine))
+    )
 
 
 def answers_in(ledger: Ledger) -> Entries:
     """Answers and what was notified: what has to be known at every look."""
     answers = ledger.rows(
         "SELECT id, state, at, who, until, text FROM answers",
-        lambda row: plain(Answer(*map(str, row))),
+        lambda row: log_entries.plain(Answer(*map(str, row))),
     )
     notified = ledger.rows(
         "SELECT id, at, times, moment FROM told",
         lambda row: Notified(str(row[0]), str(row[1]), int(str(row[2])), str(row[3])),
     )
-    return collect([*answers, *notified])
+    return log_entries.collect([*answers, *notified])
 
 
 def _shared_entries(ledger: Ledger, machine: str) -> list[Entry]:
-    names = {HERE: machine, EARLIER: BEFORE}
+    names = {HERE: machine, EARLIER: log_entries.BEFORE}
     entries: list[Entry] = [
         Reads(one.id, names[one.machine], min(one.number, _MOST_NUMBER), stamp(one.last))
         for one in reads.own_shares(ledger)
     ]
     entries += [
-        Written(one.id, machine, stamp(one.at), plain_name(one.by))
+        Written(one.id, machine, stamp(one.at), log_entries.plain_name(one.by))
         for one in reads.written_contents(ledger)
     ]
-    entries += [Reinforced(id_, at) for id_, at in reads.reinforced_at(ledger).items()]
+    entries += [log_entries.Reinforced(id_, at) for id_, at in reads.reinforced_at(ledger).items()]
     entries += [
-        Decided(one.id, stamp(one.at), one.state)
+        log_entries.Decided(one.id, stamp(one.at), one.state)
         for one in reads.kept_proposals(ledger)
         if one.state in (ACCEPTED, REJECTED, REOPENED)
     ]
-    return [one for one in entries if is_writable(one)]
+    return [one for one in entries if log_entries.is_writable(one)]
 
 
 def absorb(ledger: Ledger, heard: Entries, machine: str, now: float) -> None:
     """Take over what pages say and the ledger does not know, or knows otherwise."""
     add_answers(ledger, newer(heard, answers_in(ledger)), now)
-    known = collect(_shared_entries(ledger, machine))
+    known = log_entries.collect(_shared_entries(ledger, machine))
     fresh = newer(heard, known)
-    if moments := {one.id: one.at for one in of_kind(fresh, Reinforced).values()}:
+    reinforced = log_entries.of_kind(fresh, log_entries.Reinforced).values()
+    if moments := {one.id: one.at for one in reinforced}:
         reads.reinforce(ledger, moments, now)
-    decided = of_kind(fresh, Decided).values()
+    decided = log_entries.of_kind(fresh, log_entries.Decided).values()
     if made := [(one.id, seconds(one.at) or 0.0, one.state) for one in decided]:
         reads.take_decisions(ledger, made, now)
     held = {(one.id, one.machine): one.number for one in reads.shares(ledger)}
-    names = {machine: HERE, BEFORE: EARLIER}
+    names = {machine: HERE, log_entries.BEFORE: EARLIER}
     heard_of = [
         Share(one.id, names.get(one.machine, one.machine), one.number, seconds(one.at) or 0.0)
         for one in heard.values()
@@ -334,6 +307,7 @@ def absorb(ledger: Ledger, heard: Entries, machine: str, now: float) -> None:
 
 def newer(heard: Entries, known: Entries) -> Entries:
     """What is heard of and greater than what is known."""
+    rank = log_entries.rank
     return {
         key: one for key, one in heard.items() if key not in known or rank(known[key]) < rank(one)
     }
@@ -341,7 +315,10 @@ def newer(heard: Entries, known: Entries) -> Entries:
 
 def add_answers(ledger: Ledger, new: Entries, now: float) -> None:
     """Keep answers and what was notified."""
-    answers, notified = list(of_kind(new, Answer).values()), list(of_kind(new, Notified).values())
+    answers, notified = (
+        list(log_entries.of_kind(new, Answer).values()),
+        list(log_entries.of_kind(new, Notified).values()),
+    )
     if answers or notified:
         with ledger.writing(now) as db:
             db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)", answers)
