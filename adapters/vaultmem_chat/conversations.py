@@ -9,19 +9,10 @@ from vaultmem.adapter import JsonObject, Value
 from vaultmem.dreams.summaries import is_edited, is_outdated
 from vaultmem.dreams.supersede import replace
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.memories import conversation as talk
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.conversation import (
-    ASSISTANT,
-    FACTS,
-    FINAL,
-    MEMORY,
-    SUMMARIES,
-    SUMMARY,
-    TURNS,
-    USER,
-    Entry,
-)
+from vaultmem.memories.conversation import ASSISTANT, MEMORY, SUMMARY, USER, Entry
 from vaultmem.memories.draft import Plan
 from vaultmem.memories.model import DEFAULT_SCOPE
 from vaultmem.memories.reports import header, report_planned
@@ -37,7 +28,7 @@ from vaultmem_chat.conversing import conversation_of, put_away
 if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader
 
-KINDS = {MEMORY: FACTS, USER: TURNS, ASSISTANT: TURNS, SUMMARY: SUMMARIES}
+KINDS = {MEMORY: talk.FACTS, USER: talk.TURNS, ASSISTANT: talk.TURNS, SUMMARY: talk.SUMMARIES}
 MOST = 1_000_000
 
 
@@ -47,7 +38,9 @@ def entries(desk: MemoryStore, _: Reader, request: Arguments) -> JsonObject:
     kinds = request.texts("kinds")
     for kind in kinds:
         if kind not in KINDS.values():
-            raise UsageError(f"unknown kind {kind[:40]!r}; there are {FACTS}, {TURNS}, {SUMMARIES}")
+            raise UsageError(
+                f"unknown kind {kind[:40]!r}; there are {talk.FACTS}, {talk.TURNS}, {talk.SUMMARIES}"
+            )
     limit = request.whole("limit", MOST)
     every = desk.talks.entries(conversation)
     result = [
@@ -63,18 +56,18 @@ def conversations(desk: MemoryStore, _: Reader, request: Arguments) -> JsonObjec
     """All conversations, the one that spoke last first."""
     result: dict[tuple[str, str], list[Entry]] = {}
     troubles: list[list[str]] = []
-    for talk in desk.talks.talks():
-        troubles += [list(each) for each in talk.troubles]
-        for one in talk.entries:
-            result.setdefault((talk.folder, one.conversation), []).append(one)
-    listed = [_totals(folder, name, each) for (folder, name), each in result.items()]
+    for each in desk.talks.talks():
+        troubles += [list(trouble) for trouble in each.troubles]
+        for one in each.entries:
+            result.setdefault((each.folder, one.conversation), []).append(one)
+    listed = [_totals(folder, name, some) for (folder, name), some in result.items()]
     listed.sort(key=lambda one: (str(one["updated_at"]), str(one["folder"])), reverse=True)
     return {"conversations": listed, "count": len(listed), "troubles": troubles}
 
 
 def _totals(folder: str, conversation: str, result: list[Entry]) -> JsonObject:
     living = [KINDS[one.role] for one in result if not one.deleted]
-    counts = {kind: living.count(kind) for kind in (TURNS, FACTS, SUMMARIES)}
+    counts = {kind: living.count(kind) for kind in (talk.TURNS, talk.FACTS, talk.SUMMARIES)}
     return {
         "conversation_id": conversation, "folder": folder, **counts,
         "created_at": stamp(min(one.created for one in result)),
@@ -88,7 +81,7 @@ def _with_state(one: Entry, every: Sequence[Entry]) -> JsonObject:
     if turn is not None:
         sentence, _ = sentence_in(turn.content, one.content) or ("", 0)
         return {**record(one), "of": turn.id, "sentence": sentence}
-    if one.role != SUMMARY or not one.path.endswith(f"/{FINAL}.md"):
+    if one.role != SUMMARY or not one.path.endswith(f"/{talk.FINAL}.md"):
         return record(one)
     return {**record(one), "outdated": is_outdated(one, every)}
 
@@ -201,7 +194,7 @@ def _summaries_with(session: Session, one: Entry) -> list[Entry]:
 
 def _is_final_of(each: Entry, one: Entry) -> bool:
     until = seconds(each.properties.get("covers_until"))
-    is_final = each.role == SUMMARY and each.path.endswith(f"/{SUMMARIES}/{FINAL}.md")
+    is_final = each.role == SUMMARY and each.path.endswith(f"/{talk.SUMMARIES}/{talk.FINAL}.md")
     return is_final and until is not None and until >= one.created
 
 

@@ -25,22 +25,9 @@ from vaultmem.dreams.summaries import (
 from vaultmem.dreams.summaries import name as link_name
 from vaultmem.embedding import wordpieces
 from vaultmem.errors import LlmError
+from vaultmem.memories import conversation as talk
 from vaultmem.memories.access import is_private
-from vaultmem.memories.conversation import (
-    ASSISTANT,
-    FINAL,
-    MEMORY,
-    NOTHING,
-    SUMMARY,
-    TOKENS,
-    USER,
-    Entry,
-    derived_id,
-    place_of,
-    scope_of,
-    to_compress,
-    to_evict,
-)
+from vaultmem.memories.conversation import ASSISTANT, MEMORY, SUMMARY, USER, Entry
 from vaultmem.notes.places import ENTRIES
 from vaultmem.text import times
 from vaultmem.text.times import fine_stamp, stamp
@@ -91,7 +78,7 @@ def update(vault: Vault, conversation: str, model: Model | None, until: float | 
     if changes is None:
         return False
     new, mark, retire, evict = changes
-    scope = scope_of(conversation)
+    scope = talk.scope_of(conversation)
     if new or retire or mark:
         why = f"summary of conversation {conversation}"
         vault.converse(conversation, new=new, retire=retire, mark=mark, by=scope, why=why)
@@ -147,9 +134,9 @@ class _Round:
         for one in self._facts:
             self._renew_session(one)
         every = sessions(self._entries, self._limits.gap)
-        for session in to_compress(every, self._limits.threshold)[:MOST_AT_ONCE]:
+        for session in talk.to_compress(every, self._limits.threshold)[:MOST_AT_ONCE]:
             self._compress(session)
-        gone = {one.id for one in to_evict(self._entries, self._limits.most)}
+        gone = {one.id for one in talk.to_evict(self._entries, self._limits.most)}
         evict: list[Record] = [{"id": id_, "properties": {"evicted": True}} for id_ in sorted(gone)]
         marks = [one for one in self._marks if one["id"] not in gone]
         result = Changes(self._new, marks, self._retire, evict)
@@ -165,7 +152,7 @@ class _Round:
             self._add_chunks()
             if level == HIERARCHICAL:
                 self._add_groups()
-        before = self._sums.get(FINAL)
+        before = self._sums.get(talk.FINAL)
         if before is not None and not is_ours(before):
             return
         visible = [*self._sums.values(), *self._sources]
@@ -253,7 +240,7 @@ class _Round:
             text, by = self._answer(question, known, words, most)
         newest = max(one.created for one in self._sources)
         linked = parts or self._sources_by(MEMORY)[-LINKED:]
-        self._write(_Sum(FINAL, text, by, tokens, newest, linked, level))
+        self._write(_Sum(talk.FINAL, text, by, tokens, newest, linked, level))
 
     def _parts(self) -> list[Entry]:
         """What the summary of all is made of: groups, and the chunks that are in none yet."""
@@ -280,7 +267,7 @@ class _Round:
             "output_tokens": written,
             "compression": round(written / made.tokens, 3) if made.tokens else 1.0,
             "covers_until": fine_stamp(made.until),
-            "covers": covers(self._sources if made.name == FINAL else made.parts),
+            "covers": covers(self._sources if made.name == talk.FINAL else made.parts),
             "made_by": made.by,
             "links": [f"[[{link_name(one)}]]" for one in made.parts],
         }
@@ -291,11 +278,11 @@ class _Round:
         )
         own = self._ids.get(made.name)
         self._retire = [one for one in self._retire if one["id"] != own]
-        talk = self._entries[0].conversation
+        conversation = self._entries[0].conversation
         folder = self._entries[0].path.partition(f"/{ENTRIES}/")[0]
-        path = f"{folder}/{place_of(talk, SUMMARY, made.name)}"
+        path = f"{folder}/{talk.place_of(conversation, SUMMARY, made.name)}"
         self._sums[made.name] = Entry(
-            path, derived_id(talk, made.name), talk, SUMMARY, made.text,
+            path, talk.derived_id(conversation, made.name), conversation, SUMMARY, made.text,
             made.until, made.until, properties,
         )  # fmt: skip
 
@@ -303,9 +290,9 @@ class _Round:
 
     def _compress(self, session: Session) -> None:
         """What is no longer than its summary would be needs none, and stays as it is."""
-        if sum(self._count(one.content) for one in session.turns) > TOKENS:
+        if sum(self._count(one.content) for one in session.turns) > talk.TOKENS:
             summary = self._session(session.id, session.turns)
-            self._new.append({**summary, "id": derived_id(session.id, "session")})
+            self._new.append({**summary, "id": talk.derived_id(session.id, "session")})
         self._marks += [
             {"id": one.id, "properties": {"compressed": True, "session_id": session.id}}
             for one in session.turns
@@ -325,14 +312,14 @@ class _Round:
     def _session(self, id_: str, turns: Sequence[Entry]) -> Record:
         """The memory that stands for a session."""
         texts = [one.content for one in turns]
-        text, by = self._answer(levels.session(turns, TOKENS), (), texts, TOKENS)
+        text, by = self._answer(levels.session(turns, talk.TOKENS), (), texts, talk.TOKENS)
         properties: dict[str, Value] = {
             "memory_type": "semantic", "compression_source": True, "source_session_id": id_, "covers": covers(turns),
             "made_by": by, "links": [f"[[{link_name(one)}]]" for one in turns],
         }  # fmt: skip
         created = stamp(turns[0].created)
         return {
-            "role": MEMORY, "content": text or NOTHING, "created_at": created, "properties": properties,
+            "role": MEMORY, "content": text or talk.NOTHING, "created_at": created, "properties": properties,
         }  # fmt: skip
 
     # --- The model

@@ -15,18 +15,8 @@ from itertools import combinations, pairwise
 from operator import mul
 
 from vaultmem.adapter import Statement
-from vaultmem.dreams.short_texts import (
-    CAP,
-    CUES,
-    DENIAL,
-    HAN,
-    NAME,
-    facts_of_both,
-    is_event,
-    stem,
-    tokens_of,
-    words,
-)
+from vaultmem.dreams import short_texts
+from vaultmem.dreams.short_texts import CAP, HAN, NAME, tokens_of
 from vaultmem.light import NamedTuple
 from vaultmem.plugins import language
 from vaultmem.text.values import lazy
@@ -46,7 +36,7 @@ _HOUR = lazy(r"\b(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b\.?|\b(\d{1,2}):00\b", re.IG
 _PASSIVE = lazy(r"\bby\b|[由被]", re.IGNORECASE)
 _REFUSAL = lazy(r"\b(?:dislike|hate)s?\b|讨厌|禁止|无", re.IGNORECASE)
 _ALIASES = {"prefers": "likes"}  # and what is liked better is liked
-_COMPARED = frozenset(stem(word) for word in ("better", "best", "more", "most", "更"))
+_COMPARED = frozenset(short_texts.stem(word) for word in ("better", "best", "more", "most", "更"))
 
 
 class _Fact(NamedTuple):
@@ -190,7 +180,7 @@ def _signs(a: _Plain, b: _Plain) -> dict[str, float]:
 
 
 def _state_features(one: str, other: str, *, is_change: bool) -> dict[str, float]:
-    both = facts_of_both(other, one) if max(len(one), len(other)) <= CAP else ((), ())
+    both = short_texts.facts_of_both(other, one) if max(len(one), len(other)) <= CAP else ((), ())
     topics = [{fact.subject for fact in stated} for stated in both]
     mine, theirs = ({_to_fact(fact) for fact in stated} for stated in both)
     return {
@@ -212,7 +202,7 @@ def _plain(text: str) -> _Plain:
     for word in stems:
         prefixes.setdefault(word[:_PREFIX], []).append(word)
     runs = () if spelled.isascii() else _HANS.findall(spelled)
-    signs = [sign for run in runs for sign in run if sign not in words("stop")]
+    signs = [sign for run in runs for sign in run if sign not in short_texts.words("stop")]
     known = {word: 0.5 if _is_han(word) else 1.0 for word in stems}
     return _Plain(
         stems, known, max(0.5, sum(known.values())),
@@ -220,8 +210,8 @@ def _plain(text: str) -> _Plain:
         frozenset(map("".join, pairwise(signs))),
         frozenset(word for word in stems if any(map(str.isdigit, word))),
         frozenset(token.stem for token in tokens_of(text) if token.kind == NAME),
-        (DENIAL.search(text) or _REFUSAL.search(text)) is not None, _PASSIVE.search(text) is not None,
-        is_event(text), CUES.search(text) is not None,
+        (short_texts.DENIAL.search(text) or _REFUSAL.search(text)) is not None, _PASSIVE.search(text) is not None,
+        short_texts.is_event(text), short_texts.CUES.search(text) is not None,
     )  # fmt: skip
 
 

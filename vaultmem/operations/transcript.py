@@ -15,23 +15,9 @@ from itertools import groupby
 from vaultmem.adapter import JsonObject, Value
 from vaultmem.dreams.summaries import is_outdated
 from vaultmem.light import NamedTuple
+from vaultmem.memories import conversation as talk
 from vaultmem.memories.access import is_private
-from vaultmem.memories.conversation import (
-    ASSISTANT,
-    FINAL,
-    MEMORY,
-    SUMMARY,
-    USER,
-    Entry,
-    basic_properties,
-    folder_of,
-    in_folder,
-    is_entry_id,
-    name_of,
-    place_of,
-    put_away,
-    scope_of,
-)
+from vaultmem.memories.conversation import ASSISTANT, MEMORY, SUMMARY, USER, Entry
 from vaultmem.memories.draft import CREATE, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.entries import Talk
 from vaultmem.memories.model import link_targets
@@ -78,14 +64,14 @@ def keep(session: Session) -> int:
     but, talks = take_in(session, desk.talks.talks())
     titles = {one.id: one.title for one in desk.collection.live()}
     texts = {}
-    for talk in talks:
-        if talk.entries:
-            path = page_path(session, talk.entries)
+    for each in talks:
+        if each.entries:
+            path = page_path(session, each.entries)
             sets: dict[str, Value] = {"generated": generated.BY, "TP_ignore_this_file": True}
             if path not in but:
-                body = render(talk.entries, titles)
+                body = render(each.entries, titles)
                 texts[path] = pages.compose(desk.rules.page_style(path), sets, body).decode()
-            others = (one.path for one in talk.pages if one.path != path and one.path not in but)
+            others = (one.path for one in each.pages if one.path != path and one.path not in but)
             generated.put_away(desk, others)
     return generated.keep_all(desk, texts)
 
@@ -101,7 +87,7 @@ def links_to(session: Session, conversation: str) -> list[Value]:
 def page_path(session: Session, entries: Sequence[Entry]) -> str:
     """Where the page of these entries is: the same for ever, and without words that may be taken back."""
     day = _day(min((one.created for one in entries), default=0.0))
-    folder = folder_of(entries[0].conversation) if entries else ""
+    folder = talk.folder_of(entries[0].conversation) if entries else ""
     name = folder[:_SHORT] if _NO_NAME.fullmatch(folder) else folder
     return f"{session.desk.talks.place}/{folder}/{CHAT} {day:%Y-%m-%d} {name}.md"
 
@@ -123,7 +109,9 @@ def render(entries: Sequence[Entry], titles: Mapping[str, str]) -> str:
 
 def _summary(entries: Sequence[Entry]) -> Iterator[str]:
     for one in entries:
-        is_final = one.role == SUMMARY and one.path.endswith(f"/{FINAL}.md") and not one.deleted
+        is_final = (
+            one.role == SUMMARY and one.path.endswith(f"/{talk.FINAL}.md") and not one.deleted
+        )
         if is_final and not is_private(one.properties) and not is_outdated(one, entries):
             yield _quote(one.content)
 
@@ -244,10 +232,10 @@ _ELSEWHERE = "from its page, which another machine wrote"
 def take_in(session: Session, talks: list[Talk]) -> tuple[set[str], list[Talk]]:
     """Make records of pages of other machines; pages to be left as they are, and all conversations then."""
     desk, alone, is_changed = session.desk, set[str](), False
-    every = (page for talk in talks for page in talk.pages)
+    every = (page for each in talks for page in each.pages)
     for path, text, changed in generated.of_others(desk, every):
         tail, rows = read(text)
-        conversation = in_folder(path.split("/")[-2], tail.get("conversation"))
+        conversation = talk.in_folder(path.split("/")[-2], tail.get("conversation"))
         if not conversation:
             continue
         entries = desk.talks.entries(conversation)
@@ -273,27 +261,27 @@ def _new_records(
     names |= {one.id: _record_name(one) for one in rows if one.id not in known}
     for one in rows:
         if one.id in known or not (
-            is_entry_id(one.id) and _record_name(one) and one.content.strip()
+            talk.is_entry_id(one.id) and _record_name(one) and one.content.strip()
         ):
             continue
         known.add(one.id)
         own = dict(one.properties)
         of = [name for id_ in str(own.pop("of", "")).split() if (name := names.get(id_))]
         properties: dict[str, Value] = {
-            **own, **basic_properties(one.id, conversation, one.role),
+            **own, **talk.basic_properties(one.id, conversation, one.role),
             "created_at": one.created_at, "updated_at": one.created_at,
         }  # fmt: skip
         if of:
             properties["links"] = [f"[[{name}]]" for name in of]
         if one.role == ASSISTANT:
             properties["content_hash"] = content_hash(one.content)
-        target = f"{session.desk.folder}/{place_of(conversation, one.role, names[one.id])}"
+        target = f"{session.desk.folder}/{talk.place_of(conversation, one.role, names[one.id])}"
         yield Change(CREATE, one.id, None, target, properties, one.content, None, _ELSEWHERE)
 
 
 def _record_name(one: Row) -> str:
     at = seconds(one.created_at)
-    return "" if at is None else name_of(stamp(at), one.id)
+    return "" if at is None else talk.name_of(stamp(at), one.id)
 
 
 def _taken_back(session: Session, entries: Sequence[Entry], away: Value) -> Iterator[Change]:
@@ -301,12 +289,12 @@ def _taken_back(session: Session, entries: Sequence[Entry], away: Value) -> Iter
     gone = {*str(away or "").split()}
     for one in entries:
         if one.id in gone and not (one.deleted or is_private(one.properties)):
-            target = f"{folder}/{put_away(one.path[len(folder) + 1 :])}"
-            sets = {"deleted_at": stamp(session.now), "by": scope_of(one.conversation)}
+            target = f"{folder}/{talk.put_away(one.path[len(folder) + 1 :])}"
+            sets = {"deleted_at": stamp(session.now), "by": talk.scope_of(one.conversation)}
             hash_ = content_hash(one.content)
             yield Change(TO_ARCHIVE, one.id, one.path, target, sets, None, hash_, _ELSEWHERE)
 
 
 def _carry_out(session: Session, conversation: str, changes: Sequence[Change]) -> None:
-    who = Header(scope_of(conversation), "job", _ELSEWHERE, session.now)
+    who = Header(talk.scope_of(conversation), "job", _ELSEWHERE, session.now)
     session.carry_out(Plan("records", tuple(changes)), who)

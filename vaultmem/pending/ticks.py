@@ -12,25 +12,8 @@ from datetime import datetime
 
 from vaultmem.light import NamedTuple
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED
-from vaultmem.reminders.items import (
-    HIDDEN,
-    HOW_TO_ANSWER,
-    HOW_TO_ANSWER_BLOCKS,
-    LISTED,
-    MARKS,
-    NOT_FOR_TASKS,
-    NOTES,
-    NOTHING,
-    OUTLINE,
-    SHORT,
-    TITLE,
-    WEEKDAYS,
-    Extent,
-    Item,
-    day_and_time,
-    own_words,
-    render,
-)
+from vaultmem.reminders import items as page
+from vaultmem.reminders.items import SHORT, Extent, Item
 from vaultmem.text.values import lazy
 
 
@@ -72,10 +55,10 @@ _OF_BLOCK = lazy(
 )
 _HEADING = lazy(r"[ \t]*(?:[-*+][ \t]+)?#{1,6}[ \t]+")
 _MARK = lazy(r"[ \t*+-]*generated::?[ \t]*[\"']?vaultmem[\"']?[ \t]*", re.IGNORECASE)
-_SENTENCES = "|".join(map(re.escape, (NOTHING, HOW_TO_ANSWER, HOW_TO_ANSWER_BLOCKS)))
+_SENTENCES = "|".join(map(re.escape, (page.NOTHING, page.HOW_TO_ANSWER, page.HOW_TO_ANSWER_BLOCKS)))
 _GENERATED = lazy(rf"[ \t]*(?:[-*+][ \t]+)?(?:{_SENTENCES})[ \t]*")
 _CONFLICT = lazy(r"(<{7}|={7}|>{7}|\|{7})(?: .*)?")
-_HEADINGS = frozenset(each.casefold() for each in (TITLE, *LISTED.values()))
+_HEADINGS = frozenset(each.casefold() for each in (page.TITLE, *page.LISTED.values()))
 _STATES = {
     **dict.fromkeys(["x", "X", "✓", "✔", "☑", "✅", "DONE"], DONE),
     **dict.fromkeys(["-", "CANCELED", "CANCELLED"], DROPPED),
@@ -111,7 +94,7 @@ def _versions(lines: list[str]) -> list[list[str]]:
         elif sign and len(into) < 2:
             into = {"=": (theirs,), ">": (ours, theirs)}.get(sign, ())
         else:
-            in_notes = in_notes or _heading(line) == NOTES.casefold()
+            in_notes = in_notes or _heading(line) == page.NOTES.casefold()
             for version in into:
                 version.append(line)
     return [ours, theirs] if is_merged else [lines]
@@ -124,7 +107,7 @@ def _read(lines: list[str]) -> Content:
     in_notes = False
     while at < len(lines):
         line = lines[at]
-        if not in_notes and _heading(line) == NOTES.casefold():
+        if not in_notes and _heading(line) == page.NOTES.casefold():
             in_notes, at = True, at + 1
             continue
         tick, remarks, end = _tick(lines, at) or (None, [], at + 1)
@@ -149,12 +132,14 @@ def _properties(lines: list[str]) -> tuple[list[str], int]:
     if not any(map(_MARK.fullmatch, top[:end])):
         return [], 0
     inside = range(1, end - 1) if fenced else range(end)
-    return [lines[at] for at in inside if not _MARK.fullmatch(top[at]) and top[at] != HIDDEN], end
+    return [
+        lines[at] for at in inside if not _MARK.fullmatch(top[at]) and top[at] != page.HIDDEN
+    ], end
 
 
 def _is_ours(line: str, *, marked: bool) -> bool:
     bare = _bare(line)
-    if _heading(line) in _HEADINGS or bare.strip() == HIDDEN:
+    if _heading(line) in _HEADINGS or bare.strip() == page.HIDDEN:
         return True
     if any(form.fullmatch(bare) for form in (_GENERATED, _MARK, _ID_PROPERTY)):
         return True
@@ -248,18 +233,18 @@ def compose(
 ) -> str:  # fmt: skip
     """The page with these items, what a person wrote on the old one, and the lines of copies that it lacks."""
     front = content.front
-    if style == OUTLINE:  # there, a line that is no property would end them
+    if style == page.OUTLINE:  # there, a line that is no property would end them
         front = [line for line in front if "::" in line]
     more = missing_lines(content, more)
     own = [*content.notes, *(line for line in content.front if line not in front), *more]
     notes = "".join([*map(_ended, own[:-1]), *own[-1:]])
-    page = render(items, style, notes, extent)
-    ours = page[: len(page) - len(notes)]
+    whole = page.render(items, style, notes, extent)
+    ours = whole[: len(whole) - len(notes)]
     if front:
-        mark = MARKS[style == OUTLINE]
+        mark = page.MARKS[style == page.OUTLINE]
         ours = ours.replace(f"{mark}\n", f"{mark}\n{''.join(map(_ended, front))}", 1)
-        if any(line.startswith(NOT_FOR_TASKS) for line in front):
-            ours = ours.replace(f"{HIDDEN}\n", "", 1)
+        if any(line.startswith(page.NOT_FOR_TASKS) for line in front):
+            ours = ours.replace(f"{page.HIDDEN}\n", "", 1)
     return re.sub(r"\r?\n", content.end, ours) + notes
 
 
@@ -270,7 +255,7 @@ def _ended(line: str) -> str:
 _LOOKED_AT = 300  # characters
 _DAY = lazy(r"(?<![\d-])\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d)?(?![\d-])")
 _FIELD = r"📅\ufe0f? ?"
-_DATED = rf"(?:{_FIELD}|\((?:{'|'.join(WEEKDAYS)}) )\d{{4}}-\d\d-\d\d"
+_DATED = rf"(?:{_FIELD}|\((?:{'|'.join(page.WEEKDAYS)}) )\d{{4}}-\d\d-\d\d"
 _UNTIL = lazy(r"\b(?:until|till|til)\b|[直延]?[到至]", re.IGNORECASE)
 _WIKILINK = lazy(r"\[\[([^\[\]]*)\]\]")
 _DECIDED = (DONE, DROPPED, SNOOZED)  # of two copies of an item, the first of these wins
@@ -301,14 +286,14 @@ def typed_on(tick: Tick, item: Item | None) -> str:
     """What a person has typed into the line of an item, as far as that is known, but for when it comes back."""
     if item is None or tick.state == SNOOZED:
         return ""
-    return re.sub("|".join(map(re.escape, own_words(item))), "", tick.words).strip()
+    return re.sub("|".join(map(re.escape, page.own_words(item))), "", tick.words).strip()
 
 
 def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
     """The day that a person typed; the one that we wrote is none, nor the day that a link to the note names."""
-    own = day_and_time(item.due)[0] if item else ""
+    own = page.day_and_time(item.due)[0] if item else ""
     # Of an unknown item we cannot know whether the date is the one that we wrote.
-    ours = [*map(re.escape, own_words(item)), _FIELD + (own or "-")] if item else [_DATED]
+    ours = [*map(re.escape, page.own_words(item)), _FIELD + (own or "-")] if item else [_DATED]
     text = re.sub("|".join(ours), " ", tick.words)
     until = _UNTIL.search(text)
     # "until [[2026-11-25]]" names a day; a link elsewhere is rather to the note, under an older name.
@@ -326,4 +311,4 @@ def _snoozed_until(tick: Tick, item: Item | None, now: datetime) -> str | None:
         days = [day for day in days if day[:10] != own]
     if item and tick.day != own:
         days.insert(0, tick.day)
-    return next((day for day in days if day_and_time(day)[0]), None)
+    return next((day for day in days if page.day_and_time(day)[0]), None)

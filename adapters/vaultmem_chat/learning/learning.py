@@ -16,18 +16,9 @@ from vaultmem.adapter.services import Model
 from vaultmem.api import Vault
 from vaultmem.dreams import short_texts
 from vaultmem.errors import LlmError, NotWrittenError, VaultmemError
+from vaultmem.memories import conversation as talk
 from vaultmem.memories.access import is_private
-from vaultmem.memories.conversation import (
-    ASSISTANT,
-    FACTS,
-    MEMORY,
-    TURNS,
-    USER,
-    Entry,
-    derived_id,
-    folder_of,
-    scope_of,
-)
+from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER, Entry
 from vaultmem.notes.places import ENTRIES
 from vaultmem.plugins import language
 from vaultmem.recall.recall_text import plain
@@ -85,7 +76,7 @@ def learn(vault: Vault, item: Item, model: Model | None, keep: KeepFacts | None 
     words = _current_words(vault, item)
     if words is None:
         return Learned(item.conversation, [], [], [], False, False, "")
-    source = Source(item.conversation, item.began, item.user_id, scope_of(item.conversation))
+    source = Source(item.conversation, item.began, item.user_id, talk.scope_of(item.conversation))
     known = entries(vault, item.conversation)
     new_facts, trouble = _meta_texts(item, FOUND) if words == item.user else [], ""
     if not new_facts and not _is_learned(vault, item):
@@ -121,14 +112,12 @@ def keep_turn(vault: Vault, item: Item, noted: Collection[str] = ()) -> list[str
     ids = [str(one["id"]) for one in new]
     known = {*noted, *_meta_texts(item, NOTED)}
     if known.intersection(ids):
-        there = {one["id"] for one in vault.entries(item.conversation, [TURNS], deleted=True)}
+        there = {one["id"] for one in vault.entries(item.conversation, [talk.TURNS], deleted=True)}
         new = [one for one in new if one["id"] in there or one["id"] not in known]
+    by = talk.scope_of(item.conversation)
     # All in one batch, unless the sync agent would not take so much at once.
     for part in [new] if len(json.dumps(new)) <= LARGE else [[one] for one in new]:
-        if not part:
-            continue
-        skipped = vault.converse(item.conversation, new=part, by=scope_of(item.conversation))["skipped"]  # fmt: skip
-        if skipped:
+        if part and (skipped := vault.converse(item.conversation, new=part, by=by)["skipped"]):
             raise NotWrittenError(f"what was said cannot be kept: {skipped[0][1]}")
     return ids
 
@@ -152,7 +141,7 @@ def _current_words(vault: Vault, item: Item) -> str | None:
     """What the user says by the note of the turn as it is now; None where they have taken it back."""
     if not item.user.strip():
         return item.user
-    for one in vault.entries(item.conversation, [TURNS], deleted=True):
+    for one in vault.entries(item.conversation, [talk.TURNS], deleted=True):
         if one["id"] == item.user_id:
             own = one["properties"]
             if is_private(own) or (one["deleted"] and own.get("evicted") is not True):
@@ -175,7 +164,7 @@ def _meta_texts(item: Item, name: str) -> list[str]:
 
 def _is_learned(vault: Vault, item: Item) -> bool:
     """Whether facts of the turn are there, from before a kill: a model would find them in other words."""
-    newest = vault.entries(item.conversation, [FACTS], deleted=True, limit=NEWEST)
+    newest = vault.entries(item.conversation, [talk.FACTS], deleted=True, limit=NEWEST)
     facts = (one for one in map(entry_of, newest) if _is_fact(one))
     return any(item.user_id in str(one.properties.get("links", "")) for one in facts)
 
@@ -243,8 +232,8 @@ def search_facts(
     vault: Vault, conversation: str, new_facts: Sequence[str], most: int
 ) -> list[list[str]]:
     """For each fact the ids of the nearest ones by words and meaning, as far as an index knows them."""
-    place = f"{vault.config.text('memory_folder')}/{ENTRIES}/{folder_of(conversation)}/"
-    facts = Filter("path", place), Filter("path", f"/{FACTS}/")
+    place = f"{vault.config.text('memory_folder')}/{ENTRIES}/{talk.folder_of(conversation)}/"
+    facts = Filter("path", place), Filter("path", f"/{talk.FACTS}/")
     result: list[list[str]] = []
     for text in new_facts:
         try:
@@ -279,7 +268,7 @@ def _write(vault: Vault, source: Source, decided: Decisions) -> str:
 
 
 def _fact(source: Source, text: str) -> Record:
-    own = derived_id(source.turn, "fact", text) if source.turn else str(uuid.uuid4())
+    own = talk.derived_id(source.turn, "fact", text) if source.turn else str(uuid.uuid4())
     return {
         "role": MEMORY, "id": own, "content": text, "created_at": fine_stamp(source.at),
         "of": [source.turn] if source.turn else [],
