@@ -129,7 +129,7 @@ def add(args: Namespace, output: Output) -> int:
     """Add facts to a conversation, and say what became of each."""
     facts = _facts(args.text)
     from vaultmem_chat.learning.learning import Source, take_in, write_down
-    from vaultmem_chat.llm.llm import Budget, open_model
+    from vaultmem_chat.llm.llm import open_model, within_budget
 
     with vault_of(args, output) as vault:
         conversation = args.conversation or vault.config.text("conversations.id")
@@ -137,9 +137,8 @@ def add(args: Namespace, output: Output) -> int:
         if args.as_is:
             learned = write_down(vault, source, facts)
         else:
-            model = open_model(vault.config)
-            calls = vault.config.number("llm.calls")
-            learned = take_in(vault, source, facts, Budget(model, calls) if model else None)
+            model = within_budget(vault.config, open_model(vault.config))
+            learned = take_in(vault, source, facts, model)
     if output.as_json:
         report = learned._asdict()
         del report["turn"]  # there is none

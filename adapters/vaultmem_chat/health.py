@@ -22,29 +22,24 @@ Finding = tuple[str, str, str, list[str], str]
 
 def findings(vault: Vault) -> Iterator[Finding]:
     """What is wrong, without changing anything; services that are set get one short request."""
-    yield from _language_model(vault)
+    yield from ((*one, [], "") for one in _language_model(vault))
     yield from _turns(vault)
     yield from _entries(vault)
-    yield from _embedding(vault)
+    yield from ((*one, [], "") for one in _embedding(vault))
 
 
-def _language_model(vault: Vault) -> Iterator[Finding]:
-    if not vault.config["llm.base_url"]:
-        return
-    from vaultmem_chat.llm import llm
+def _language_model(vault: Vault) -> Iterator[tuple[str, str, str]]:
+    if vault.config["llm.base_url"]:
+        from vaultmem_chat.llm import llm
 
-    for severity, what, advice in llm.diagnose(vault.config):
-        yield severity, what, advice, [], ""
+        yield from llm.diagnose(vault.config)
 
 
-def _embedding(vault: Vault) -> Iterator[Finding]:
-    if not vault.config["embedding.base_url"]:
-        return
-    from vaultmem_chat.llm import embedding_service
+def _embedding(vault: Vault) -> Iterator[tuple[str, str, str]]:
+    if vault.config["embedding.base_url"]:
+        from vaultmem_chat.llm import embedding_service
 
-    folder = vault.state.models_folder()
-    for severity, what, advice in embedding_service.check_service(vault.config, folder):
-        yield severity, what, advice, [], ""
+        yield from embedding_service.check_service(vault.config, vault.state.models_folder())
 
 
 def _turns(vault: Vault) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from vaultmem.adapter.services import Question
 from vaultmem.dreams.summaries import SESSION, question, rank, sentences, statements
-from vaultmem.memories.conversation import ASSISTANT, USER, Entry, derived_id
+from vaultmem.memories.conversation import ASSISTANT, SUMMARY, USER, Entry, derived_id
 
 NONE, BRIEF, STANDARD, DETAILED, HIERARCHICAL = LEVELS = (
     "none", "brief", "standard", "detailed", "hierarchical",
@@ -89,14 +89,11 @@ def final(
     return question(_TASK[level], [*pieces, (title, "\n\n".join(parts))], most)
 
 
-def chunk(turns: Iterable[Entry], most: int) -> Question:
-    """The summary of one part, from its turns."""
-    return question(_CHUNK, [("Part", spoken(turns))], most)
-
-
-def group(parts: Iterable[Entry], most: int) -> Question:
-    """The summary of some parts' summaries."""
-    text = "\n\n".join(one.content for one in parts)
+def part(entries: Sequence[Entry], most: int) -> Question:
+    """The summary of one part, from its turns; of a group of parts, from their summaries."""
+    if entries[0].role != SUMMARY:
+        return question(_CHUNK, [("Part", spoken(entries))], most)
+    text = "\n\n".join(one.content for one in entries)
     return question(_GROUP, [("Parts", text)], most)
 
 

@@ -26,12 +26,13 @@ from vaultmem.credentials import Key
 from vaultmem.errors import LlmError, UsageError, VaultmemError
 from vaultmem.recall.recall_text import Recalled
 from vaultmem.text.titles import conversation_problem
+from vaultmem.text.values import json_object
 from vaultmem_chat import bodies, memory_context
 from vaultmem_chat.learning.learning import Learned, Source, take_in
 from vaultmem_chat.learning.turn_queue import SERVICE, Item, Turns
 from vaultmem_chat.learning.worker import Worker, service_of
 from vaultmem_chat.llm.llm import open_model, streamed_chat, whole_chat, within_budget
-from vaultmem_chat.llm.replies import Answer, json_object
+from vaultmem_chat.llm.replies import Answer
 from vaultmem_chat.memory_context import Context
 
 log = logging.getLogger("vaultmem.conversations")

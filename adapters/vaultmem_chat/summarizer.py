@@ -214,8 +214,8 @@ class _Round:
         is_group = parts[0].role == SUMMARY
         tokens = sum(_number(one, "output_tokens") or self._count(one.content) for one in parts)
         most = max(1, round(tokens * PART * (2 if is_group else 1)))
-        question = (levels.group if is_group else levels.chunk)(parts, most)
-        text, by = self._answer(question, (), [one.content for one in parts], most)
+        texts = [one.content for one in parts]
+        text, by = self._answer(levels.part(parts, most), (), texts, most)
         until = sums_up_to(parts[-1]) if is_group else parts[-1].created
         self._write(_Sum(name, text, by, tokens, until, parts))
 

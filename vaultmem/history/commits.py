@@ -115,11 +115,6 @@ def parse_message(text: str) -> Commit:
     )  # fmt: skip
 
 
-def batch_tokens(text: str) -> Iterator[str]:
-    """The batches that messages tell of."""
-    return (line[7:] for line in text.splitlines() if line.startswith("Batch: "))
-
-
 def all_files(
     named: Iterable[FileChange], before: Mapping[str, str], after: Mapping[str, str]
 ) -> tuple[FileChange, ...]:

@@ -10,6 +10,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.history import commits
@@ -102,17 +103,15 @@ class History:
         with self._repository.spooled() as file:
             stream = Stream(file, tip)
             tree = self._repository.tree(tip)
-            files = Files(blobs, read, self._held)
+            # Without those that are only just being stored.
+            held = partial(self._repository.blobs, lacking=True)
+            files = Files(blobs, read, held)
             intake = Intake(stream, tree, self._memories, files)
             intake.take(fresh, now)
             stream.end()
             if stream.commits:
                 self._repository.take(file, intake.tree)
         return stream.commits
-
-    def _held(self, blobs: Sequence[str]) -> Mapping[str, bytes]:
-        """The bytes of ids, but those that are only just being stored."""
-        return self._repository.blobs(blobs, lacking=True)
 
     def tidy(self) -> bool:
         """Pack the repository when it has become untidy; for a quiet moment. Whether that was done."""
@@ -136,7 +135,8 @@ class History:
         if tip is None or tip == self._settled or count <= 1:
             return set()
         text = self._repository.run("log", f"--max-count={count}", "--format=%B", tip)
-        return set(commits.batch_tokens(text.decode("utf-8", "replace")))
+        lines = text.decode("utf-8", "replace").splitlines()
+        return {line.removeprefix("Batch: ") for line in lines if line.startswith("Batch: ")}
 
     # What there is
 

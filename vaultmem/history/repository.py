@@ -104,7 +104,8 @@ class Repository:
             return {}
         if self._last is None or self._last[0] != tip:
             tree: dict[str, str] = {}
-            for entry in _parts(self.run("ls-tree", "-r", "-z", "--full-tree", tip)):
+            entries = self.run("ls-tree", "-r", "-z", "--full-tree", tip).split(b"\0")
+            for entry in entries[:-1]:
                 meta, _, path = entry.partition(b"\t")
                 tree[os.fsdecode(path)] = meta.split(b" ")[2].decode("ascii")
             self._last = (tip, tree)
@@ -285,8 +286,3 @@ def _git(folder: str) -> Git:
     from git import Git
 
     return Git(folder)
-
-
-def _parts(output: bytes) -> Iterator[bytes]:
-    """What stands between NULs."""
-    return (part for part in output.split(b"\0") if part)

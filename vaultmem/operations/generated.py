@@ -12,6 +12,7 @@ from vaultmem.errors import VaultmemError
 from vaultmem.memories.store import MemoryStore
 from vaultmem.notes import pages
 from vaultmem.paths import replace_private
+from vaultmem.text.values import json_object
 from vaultmem.vault import conflicts, files, write
 from vaultmem.vault.files import decode
 from vaultmem.vault.moves import refuse_links
@@ -56,12 +57,7 @@ def of_others(desk: MemoryStore, every: Iterable[File]) -> Iterator[tuple[str, s
             yield file.path, page.content, max(file.mtime_ns, file.ctime_ns) / 1e9
 
 
-def keep(desk: MemoryStore, path: str, text: str) -> bool:
-    """Write one page, see keep_all()."""
-    return bool(keep_all(desk, {path: text}))
-
-
-def keep_all(desk: MemoryStore, texts: Mapping[str, str]) -> int:
+def keep(desk: MemoryStore, texts: Mapping[str, str]) -> int:
     """Write pages where nothing is, or over generated ones, if this machine has something new to say or a merge has
     left both versions of one; how many."""
     last = _last_texts(desk)
@@ -97,10 +93,9 @@ def _write(desk: MemoryStore, path: str, data: bytes) -> bool:
 def _last_texts(desk: MemoryStore) -> dict[str, str]:
     try:
         with open(desk.state.path(_SAID), encoding="utf-8") as file:
-            last = json.load(file)
+            return json_object(file.read())
     except (OSError, ValueError):
         return {}
-    return last if isinstance(last, dict) else {}
 
 
 def _remember(desk: MemoryStore, last: dict[str, str]) -> None:

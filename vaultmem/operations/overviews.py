@@ -158,7 +158,7 @@ def keep_changes(session: Session) -> bool:
     living = [memory.title for memory in desk.collection.live()]
     text = what_changed(records, session.view.now.date(), living, desk.rules.page_style(path))
     try:
-        return generated.keep(desk, path, text)
+        return bool(generated.keep(desk, {path: text}))
     except VaultmemError as error:  # the note only tells what was done
         log.warning("%s", error)
         return False
@@ -264,7 +264,8 @@ def keep_index(session: Session) -> bool:
     try:
         if is_first:
             _write_views(session)
-        written = generated.keep(desk, path, render(live, desk.rules.page_style(path)))
+        page = render(live, desk.rules.page_style(path))
+        written = bool(generated.keep(desk, {path: page}))
     except (VaultmemError, OSError) as error:  # the page only lists what there is
         log.warning("%s", error)
         return False

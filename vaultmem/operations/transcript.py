@@ -28,6 +28,7 @@ from vaultmem.operations import generated
 from vaultmem.text.sanitize import quote_text
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import fine_stamp, seconds, stamp
+from vaultmem.text.values import json_object
 from vaultmem.vault.batches import Header
 
 MOST = 1_000  # turns on a page, the newest
@@ -73,7 +74,7 @@ def keep(session: Session) -> int:
                 texts[path] = pages.compose(desk.rules.page_style(path), sets, body).decode()
             others = (one.path for one in each.pages if one.path != path and one.path not in but)
             generated.put_away(desk, others)
-    return generated.keep_all(desk, texts)
+    return generated.keep(desk, texts)
 
 
 def links_to(session: Session, conversation: str) -> list[Value]:
@@ -192,7 +193,7 @@ def is_on_page(one: Entry) -> bool:
 def read(body: str) -> tuple[dict[str, Value], list[Row]]:
     """What the text of a page says of the conversation, and of each turn and fact whose words are on it."""
     matches = _MARKS.findall(body)
-    first, *rows = map(_parsed, matches[-1].split("\n")) if matches else [{}]
+    first, *rows = map(json_object, matches[-1].split("\n")) if matches else [{}]
     lines = body.split("\n")
     facts = [line[2:] for line in lines if line.startswith("- ")]
     runs = groupby(lines, key=lambda line: line.startswith(">"))
@@ -204,14 +205,6 @@ def read(body: str) -> tuple[dict[str, Value], list[Row]]:
         if key in words and role in (*_NAMES, MEMORY):
             every.append(Row(id_, role, at, words[key], own))
     return first, every
-
-
-def _parsed(line: str) -> dict[str, Value]:
-    try:
-        own = json.loads(line)
-    except ValueError:
-        return {}
-    return own if isinstance(own, dict) else {}
 
 
 def _unquoted(text: str) -> str:

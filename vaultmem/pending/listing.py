@@ -14,7 +14,7 @@ from contextlib import suppress
 from vaultmem import __version__, client, config, paths
 from vaultmem.errors import VaultmemError, VaultNotFoundError
 from vaultmem.memories.access import Viewer, reason
-from vaultmem.text.values import TYPE_CHECKING, value
+from vaultmem.text.values import TYPE_CHECKING, json_object, value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -152,10 +152,9 @@ def _read(path: str) -> dict[str, Any]:
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with open(handle, "rb") as file:
-            listing = json.loads(file.read(_MOST))
-    except (OSError, ValueError, RecursionError):
+            return json_object(file.read(_MOST))
+    except (OSError, ValueError):
         return {}
-    return listing if isinstance(listing, dict) else {}
 
 
 # --- Gathered

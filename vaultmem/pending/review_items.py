@@ -26,7 +26,7 @@ from vaultmem.memories.item_answers import (
     leaving_id,
     proposal_id,
 )
-from vaultmem.notes.places import ENTRIES, INBOX
+from vaultmem.notes.places import ENTRIES, INBOX, file_name
 from vaultmem.pending import person_facts, review_sources
 from vaultmem.pending.person_facts import Note
 from vaultmem.reminders.due import Due
@@ -193,12 +193,14 @@ class Review:
     def _kinds(self) -> dict[str, list[Item]]:
         """All that is to review and was not answered, by kind, the most urgent first."""
         why, wall = self._vanished, self.context.now.replace(tzinfo=None)
+        questions = review_sources.questions(self.context, self._doable)
         kinds = {
             "vanished": [_item("vanished", item_id("vanished", why), why)] if why else [],
             HALTED: self._from_jobs(HALTED, "; tick if that is right"), LOST: self._from_jobs(LOST),
             "complete": completion_questions(self._dues, self._answers, wall) if self.context.asks else [],
             "leaving": self._leaving(), "approve": self._to_approve(), "remember": self._to_remember(),
-            **self._group_findings(), "proposals": self._proposals(), "advice": self._advice,
+            **self._group_findings(), "proposals": [_item("proposals", *one) for one in questions],
+            "advice": self._advice,
             **self._file_problems(), "inbox": self._inbox(),
         }  # fmt: skip
         return {kind: self._drop_answered(items) for kind, items in kinds.items()}
@@ -295,10 +297,6 @@ class Review:
                 items.append(_item_of(memory, "leaving", leaving_id(one), text))
         return items
 
-    def _proposals(self) -> list[Item]:
-        every = review_sources.questions(self.context, self._doable)
-        return [_item("proposals", *question) for question in every]
-
     @cached_property
     def _doable(self) -> list[tuple[Proposal, str]]:
         return list(review_sources.doable(self.context))
@@ -314,9 +312,8 @@ class Review:
         result = review_sources.file_problems(context.catalog, context.folder, context.page)
         items: dict[str, list[Item]] = {kind: [] for kind in review_sources.KINDS}
         for one in result:
-            name = one.path.rpartition("/")[2]
-            title = name[:-3] if name.lower().endswith(".md") else name
-            items[one.kind].append(_item(one.kind, one.id, one.text, one.path, title))
+            item = _item(one.kind, one.id, one.text, one.path, file_name(one.path))
+            items[one.kind].append(item)
         return items
 
     def _inbox(self) -> list[Item]:

@@ -27,8 +27,6 @@ _DAY_MINUTES = 1440
 _LINE = 80  # characters of one of several in a group
 _WALL = lazy(r"([1-9]\d{3}-\d\d-\d\d)(?:T(\d\d:\d\d)(?::\d\d)?)?")
 _YEARS = range(1970, 9999)  # which can be reckoned with in every zone
-_WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
 class Rules(NamedTuple):
@@ -279,4 +277,4 @@ def _when(step: _Step, clock: _Clock) -> str:
 
 def _day(day: date, today: date) -> str:
     year = f" {day.year}" if day.year != today.year else ""
-    return f"{_WEEKDAYS[day.weekday()]} {day.day} {_MONTHS[day.month - 1]}{year}"
+    return f"{day:%A} {day.day} {day:%b}{year}"

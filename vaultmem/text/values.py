@@ -120,6 +120,17 @@ class OnError:
             self._undo()
 
 
+def json_object(data: str | bytes) -> dict[str, Any]:
+    """JSON that is an object; an empty one for everything else."""
+    import json
+
+    try:
+        result = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return result if isinstance(result, dict) else {}
+
+
 # How much may be asked for at once: one limit each, whatever the door.
 
 RESULTS = 1_000_000  # of a search or a list

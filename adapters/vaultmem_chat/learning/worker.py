@@ -42,11 +42,6 @@ def service_of(config: Config) -> str:
     return urls.origin(urls.endpoint(address)) if address else ""
 
 
-def no_model(_: Item) -> Model | None:
-    """For a worker that has none."""
-    return None
-
-
 class _Loop:
     """A thread that works when it is nudged, and every few seconds. What `work` raises is logged, and it goes on."""
 
@@ -88,7 +83,7 @@ class Worker:
     `on_learned` hears what became of each, in such a thread. While `is_busy`, each turn waits for a moment."""
 
     def __init__(
-        self, vault: Vault, model: ModelFor = no_model, on_learned: Callable[[Learned], None] | None = None,
+        self, vault: Vault, model: ModelFor = lambda _: None, on_learned: Callable[[Learned], None] | None = None,
         is_busy: Callable[[], bool] = bool,
     ) -> None:  # fmt: skip
         self._vault, self._is_busy = vault, is_busy

@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from vaultmem.adapter import JsonObject, services
 from vaultmem.adapter.services import Schema
+from vaultmem.text.values import json_object
 
 MOST = 100_000  # characters that are looked at
 MOST_REPAIRED = 8_000  # the time that json_repair takes may grow with the square of the text
@@ -178,15 +179,6 @@ def text_of(message: object, between: str = "\n") -> str:
     parts = [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
     texts = [one.get("text") for one in parts if one.get("type") in _TEXT_PARTS]
     return between.join(one for one in texts if isinstance(one, str))
-
-
-def json_object(text: str | bytes) -> dict[str, object]:
-    """JSON that is an object; an empty one for everything else."""
-    try:
-        result = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return result if isinstance(result, dict) else {}
 
 
 def error_message(body: bytes | str) -> str:
