@@ -8,12 +8,12 @@ import json
 import re
 from contextlib import suppress
 from datetime import datetime
-from itertools import pairwise
 
 from vaultmem.adapter.services import Message, Question, Schema, object_schema
 from vaultmem.text.scripts import typed_part
 from vaultmem.text.similarity import normal
 from vaultmem.text.values import lazy, table
+from vaultmem_chat.learning.reconcile import about_words
 from vaultmem_chat.llm.replies import parse_json, shape
 
 MOST = 3  # facts of one message
@@ -21,7 +21,6 @@ MOST_ITEMS = 50  # of an answer that are looked at
 LONGEST = 300  # characters of a fact
 _ITEM: Schema = {"type": "string", "maxLength": LONGEST}
 SCHEMA = object_schema({"facts": {"type": "array", "items": _ITEM, "maxItems": MOST}})
-_HAN = lazy(r"[\u4e00-\u9fff]")
 _EXAMPLES: tuple[tuple[str, list[str]], ...] = (
     ("Thanks! My sister Zelmira keeps bees, can bees get cold?", ["The user's sister Zelmira keeps bees"]),
     ("What is the boiling point of xenon?", []),
@@ -29,11 +28,6 @@ _EXAMPLES: tuple[tuple[str, list[str]], ...] = (
 )  # fmt: skip
 _EXAMPLE_FACTS = frozenset(fact.casefold() for _, facts in _EXAMPLES for fact in facts)
 _STEM = 4  # letters that words with other endings share
-_WORD = lazy(r"[^\W_\u3400-\u9fff]{2,}|\d")
-_SMALL_WORDS = frozenset(
-    "the user users is are was were has have had of an to in on at and or for with that this not no it its my me we "
-    "our you your he she they named called".split()
-)
 # Says something of something.
 _STATEMENT = lazy(r"\S\s+\S|[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{4}")
 _QUESTION = lazy(
@@ -94,17 +88,13 @@ def read(answer: object) -> list[str]:
 
 def plausible(facts: list[str], message: str) -> list[str]:
     """Those that can be from the message: small models repeat their prompt, or tell what they know."""
-    there = _topics(message)
-    about = [one for one in facts if _topics(one) & there]
+    there = _stems(message)
+    about = [one for one in facts if _stems(one) & there]
     return [one for one in about if _STATEMENT.search(one) and not _QUESTION.search(one)]
 
 
-def _topics(text: str) -> set[str]:
-    """What a text speaks of: the beginnings of its words, and pairs of Chinese characters."""
-    words = (word for word in _WORD.findall(text.casefold()) if word not in _SMALL_WORDS)
-    return {word[:_STEM] for word in words} | {
-        a + b for a, b in pairwise(text) if _HAN.match(a) and _HAN.match(b) and a + b != "用户"
-    }
+def _stems(text: str) -> set[str]:
+    return {word[:_STEM] for word in about_words(text)}
 
 
 def _unlisted(line: str) -> str:

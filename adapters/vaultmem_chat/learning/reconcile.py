@@ -25,10 +25,11 @@ LONGEST = 300  # characters of an updated fact
 COVERED = 0.8  # share of a fact's words that another text must have to say it, too
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+(?:[.,:/-][^\W_\u3400-\u9fff]+)*")
 _SMALL = frozenset(
-    "the a an user users user's s is are am was were be been has have had do does did of to in at on and their they "
-    "them it i m my me we our us 用 户 我 的 了 是 在 有".split()
+    "the a an user users user's s is are am was were be been has have had do does did of to in on at and or for with "
+    "that this not no their they them it its i m my me we our us you your he she named called "
+    "用 户 我 的 了 是 在 有".split()
 )
-_VERBS = frozenset(  # as _words has them
+_VERBS = frozenset(  # as about_words has them
     "like love hate prefer live work use own drink eat play speak drive want need know enjoy dislike smoke studie"
     " 喜欢 讨厌 住在 使用 养了".split()
 )
@@ -180,7 +181,7 @@ def _updates(
             continue
         text, old = " ".join(one.text.split()), existing[one.place].text
         is_known = any(same(text, other.text) for other in existing)
-        is_about = any(_words(text) & _words(fact) or same(text, fact) for fact in new)
+        is_about = any(about_words(text) & about_words(fact) or same(text, fact) for fact in new)
         loses_new = any(same(old, fact) for fact in new) and not says(text, old)
         if key(text) and len(text) <= LONGEST and is_about and not is_known and not loses_new:
             result[one.place] = text
@@ -225,24 +226,24 @@ def same(one: str, other: str) -> bool:
 
 def says(text: str, fact: str) -> bool:
     """Whether a text says what a fact says: the same, or most of its words with all its numbers and denials."""
-    wanted = _words(fact)
-    is_covered = len(wanted & _words(text)) >= COVERED * len(wanted) > 0
+    wanted = about_words(fact)
+    is_covered = len(wanted & about_words(text)) >= COVERED * len(wanted) > 0
     return same(text, fact) or (is_covered and _agrees(text, fact))
 
 
 def _may_say(text: str, fact: str) -> bool:
     """Whether a text may say a fact in other words. Two things that are liked have only the liking in common."""
-    return bool((_words(fact) & _words(text)) - _VERBS) and _agrees(text, fact)
+    return bool((about_words(fact) & about_words(text)) - _VERBS) and _agrees(text, fact)
 
 
 def _agrees(text: str, fact: str) -> bool:
     """Whether a text has all numbers of a fact, and neither denies what the other says."""
-    numbers = {word for word in _words(fact) if any(sign.isdigit() for sign in word)}
+    numbers = {word for word in about_words(fact) if any(sign.isdigit() for sign in word)}
     denies = bool(_NO.search(text)) != bool(_NO.search(fact))
-    return numbers <= _words(text) and not denies and not language().contradiction(text, fact)
+    return numbers <= about_words(text) and not denies and not language().contradiction(text, fact)
 
 
-def _words(text: str) -> set[str]:
+def about_words(text: str) -> set[str]:
     """What a text is about: its words without endings and small words; Chinese mostly in pairs of characters."""
     result = [word for word in _WORD.findall(language().fold(text)) if word not in _SMALL]
     pairs = {a + b for a, b in pairwise(result) if _is_han(a)}
