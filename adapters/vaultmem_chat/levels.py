@@ -10,40 +10,42 @@ from typing import NamedTuple
 from vaultmem.adapter.services import Question
 from vaultmem.dreams.summaries import SESSION, question, rank, sentences, statements
 from vaultmem.memories.conversation import ASSISTANT, SUMMARY, USER, Entry, derived_id
+from vaultmem.text.values import table
 
 NONE, BRIEF, STANDARD, DETAILED, HIERARCHICAL = LEVELS = (
     "none", "brief", "standard", "detailed", "hierarchical",
 )  # fmt: skip
-_FROM = {BRIEF: 100, STANDARD: 500, DETAILED: 3_000, HIERARCHICAL: 15_000}  # tokens
-_SHARE = {BRIEF: 0.2, STANDARD: 0.12, DETAILED: 0.07, HIERARCHICAL: 0.02}
-_LONGEST = {BRIEF: 80, STANDARD: 360, DETAILED: 900, HIERARCHICAL: 1_000}
+
+
+class _Size(NamedTuple):
+    least: int  # tokens of a conversation, from which it is of a level
+    share: float  # of these, what its summary may have
+    longest: int  # tokens of a summary
+
+
+_SIZES = {
+    BRIEF: _Size(100, 0.2, 80),
+    STANDARD: _Size(500, 0.12, 360),
+    DETAILED: _Size(3_000, 0.07, 900),
+    HIERARCHICAL: _Size(15_000, 0.02, 1_000),
+}
 _SHORTEST = 20
 CHUNK = 1_500  # tokens from which a chunk is full
 PART = 0.2  # of a chunk's tokens, what its summary may have
 GROUP = 5  # chunk summaries in a group
 # By which share a conversation has to grow before its summary is renewed without a new fact.
 STALE = 0.25
-_TASK = {
-    BRIEF: "Sum up what is to be remembered of this conversation in one sentence.",
-    STANDARD: "Bring the summary of this conversation up to date in one paragraph: keep what is still true, put in "
-    "what is new, and drop what the new text corrects.",
-    DETAILED: "Make one summary out of the summaries of a conversation's parts, in the order of time: a few short "
-    "paragraphs by subject. Where parts contradict each other, the later one holds.",
-    HIERARCHICAL: "Make one summary out of the summaries of a long conversation's parts, in the order of time: first "
-    "what lasts (people, preferences, decisions), then how things stand now. Later parts hold against earlier ones.",
-}
-_CHUNK = "Sum up this part of a conversation in a short paragraph."
-_GROUP = "Make one paragraph out of these summaries of consecutive parts of a conversation."
 
 
 def level_of(tokens: int) -> str:
     """The level of a conversation of so many tokens."""
-    return next((level for level in reversed(LEVELS[1:]) if tokens >= _FROM[level]), NONE)
+    return next((level for level in reversed(LEVELS[1:]) if tokens >= _SIZES[level].least), NONE)
 
 
 def aim(level: str, tokens: int) -> int:
     """How many tokens a summary at this level should have at most."""
-    return max(_SHORTEST, min(_LONGEST[level], round(tokens * _SHARE[level])))
+    size = _SIZES[level]
+    return max(_SHORTEST, min(size.longest, round(tokens * size.share)))
 
 
 def is_chunked(level: str) -> bool:
@@ -80,21 +82,25 @@ def is_stale(tokens: int, summed: int, *, new_facts: bool) -> bool:
 # --- Questions
 
 
+def _task(name: str) -> str:
+    return str(table("vaultmem_chat", "prompts")["summaries"][name])
+
+
 def final(
     level: str, before: str, facts: Iterable[str], parts: Iterable[str], most: int
 ) -> Question:
     """The summary of all: out of the one before, what was learned since, and what was said since or the parts."""
     pieces = [("Summary so far", before), ("Facts", "\n".join(f"- {one}" for one in facts))]
     title = "What was said since" if level in (BRIEF, STANDARD) else "Parts"
-    return question(_TASK[level], [*pieces, (title, "\n\n".join(parts))], most)
+    return question(_task(level), [*pieces, (title, "\n\n".join(parts))], most)
 
 
 def part(entries: Sequence[Entry], most: int) -> Question:
     """The summary of one part, from its turns; of a group of parts, from their summaries."""
     if entries[0].role != SUMMARY:
-        return question(_CHUNK, [("Part", spoken(entries))], most)
+        return question(_task("part"), [("Part", spoken(entries))], most)
     text = "\n\n".join(one.content for one in entries)
-    return question(_GROUP, [("Parts", text)], most)
+    return question(_task("group"), [("Parts", text)], most)
 
 
 def session(turns: Iterable[Entry], most: int) -> Question:
