@@ -94,13 +94,10 @@ class _Batch:
     def __init__(self, session: Session, params: Arguments) -> None:
         self._session, self._params = session, params
         self._conversation = conversation_of(params)
-        self._changes: dict[str, Change] = {}  # by the target
-        self._lists: dict[str, list[str]] = {
-            name: [] for name in ("written", "retired", "marked", "known")
-        }
+        self._changes: dict[str, tuple[str, Change]] = {}  # by the target, each with its list
+        self._known: dict[str, None] = {}  # ids of what is so already
         self._skipped: list[list[str]] = []
         self._redacted: list[str] = []
-        self._kinds: dict[str, str] = {}  # by the target, which list the id belongs to
         self._names: dict[str, str] = {}  # of the files of new entries, by id
 
     @cached_property
@@ -179,10 +176,10 @@ class _Batch:
             self._replace(before, new, "the answer went on")
             return
         elif before is not None or self._session.view.has_id(new.id):
-            self._list("known", new.id)
+            self._known[new.id] = None
             return
         if place in self._changes:
-            self._list("known", new.id)
+            self._known[new.id] = None
             return
         self._names[new.id] = file_name(place)
         why = f"said in {self._conversation}"
@@ -203,7 +200,7 @@ class _Batch:
         sets = {key: value for key, value in wanted.items() if before.properties.get(key) != value}
         same = content_hash(before.content) == content_hash(new.content)
         if same and not sets:
-            self._list("known", before.id)
+            self._known[before.id] = None
             return
         self._add("written", Change(
             EDIT, before.id, before.path, before.path, {**sets, "updated_at": fine_stamp(self._session.now)},
@@ -235,7 +232,7 @@ class _Batch:
         """Put an entry away."""
         one = self._own(_text(record, "id"))
         if one.deleted:
-            self._list("known", one.id)
+            self._known[one.id] = None
             return
         replaced_by = _text(record, "replaced_by")
         if replaced_by and not talk.is_entry_id(replaced_by):
@@ -250,30 +247,26 @@ class _Batch:
         wanted = _properties(record)
         sets = {key: value for key, value in wanted.items() if one.properties.get(key) != value}
         if one.deleted or not sets:
-            self._list("known", one.id)
+            self._known[one.id] = None
             return
-        other = next((change for change in self._changes.values() if change.path == one.path), None)
-        if other is not None:
-            sets = {**other.properties, **sets}
-            self._changes[other.target] = other._replace(properties=sets)
-            return
+        for kind, other in self._changes.values():
+            if other.path == one.path:
+                own = other._replace(properties={**other.properties, **sets})
+                self._changes[other.target] = kind, own
+                return
         why = f"marked in {self._conversation}"
         self._add("marked", Change(EDIT, one.id, one.path, one.path, sets, None, None, why))
 
     def _add(self, kind: str, change: Change) -> None:
-        if change.target in self._changes or change.id in self._lists[kind]:
-            return
-        self._changes[change.target] = change
-        self._kinds[change.target] = kind
-        self._list(kind, change.id)
+        if change.id not in self._ids(kind):
+            self._changes.setdefault(change.target, (kind, change))
 
-    def _list(self, kind: str, id_: str) -> None:
-        if id_ not in self._lists[kind]:
-            self._lists[kind].append(id_)
+    def _ids(self, kind: str) -> list[str]:
+        return [change.id for own, change in self._changes.values() if own == kind]
 
     def carry_out(self) -> JsonObject:
         """Do it, or say what would be done."""
-        plan = Plan("converse", tuple(self._changes.values()))
+        plan = Plan("converse", tuple(change for _, change in self._changes.values()))
         if self._params.flag("dry_run"):
             return {**report_planned(self._session, plan), **self._report(None)}
         outcome = self._session.carry_out(plan, self._who)
@@ -281,13 +274,14 @@ class _Batch:
         for change in plan.changes:
             reason = failed.get(change.path or change.target)
             if reason is not None:
-                self._lists[self._kinds[change.target]].remove(change.id)
+                del self._changes[change.target]
                 self._skipped.append([change.id, reason])
         return {"dry_run": False, **self._report(outcome.number)}
 
     def _report(self, batch: int | None) -> JsonObject:
+        lists = {kind: self._ids(kind) for kind in ("written", "retired", "marked")}
         return {
-            "conversation_id": self._conversation, **self._lists, "skipped": self._skipped,
+            "conversation_id": self._conversation, **lists, "known": [*self._known], "skipped": self._skipped,
             "redacted": self._redacted, "batch": batch,
         }  # fmt: skip
 
