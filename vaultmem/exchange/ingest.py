@@ -121,7 +121,7 @@ def judge(
 
     def weigh_fresh() -> None:
         parts.extend(
-            known(each) or _weigh(session, params, each, scope) for each in items.join_short(fresh)
+            known(each) or _weigh(session, params, each) for each in items.join_short(fresh)
         )
         fresh.clear()
 
@@ -162,19 +162,18 @@ def _find_repeated(session: Session, piece: str, scope: str, hashes: set[str]) -
     return None
 
 
-def _weigh(session: Session, params: Arguments, text: str, scope: str) -> Part:
-    matches = look(session, text, scope, contradictions=False)
-    if same := _same(session, text, matches):
-        return Part(text, known=same.id)
+def _weigh(session: Session, params: Arguments, text: str) -> Part:
+    part = whole_text(session, params, text)
+    if part.new is None:
+        return part
     if _is_empty_talk(text):
         return Part(text, reason="nothing in it to remember")
-    new = new_memory(session, params, text, matches)
-    weight = new.properties["importance"]
+    weight = part.new.properties["importance"]
     assert isinstance(weight, float)
     if weight < short_texts.THRESHOLD:
         reason = f"importance {weight:.2f} is below {short_texts.THRESHOLD}"
         return Part(text, importance=weight, reason=reason)
-    return Part(text, new, importance=weight)
+    return part._replace(importance=weight)
 
 
 def _same(session: Session, text: str, matches: Existing) -> Memory | None:

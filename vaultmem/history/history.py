@@ -11,6 +11,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.history import commits
@@ -153,13 +154,12 @@ class History:
         if tip is None:
             return []
         every = self._of_path(tip, path) if path is not None else self._all(tip, limit, by, since)
-        records: list[Commit] = []
-        for record in every:
-            if len(records) == limit:
-                break
-            if (by is None or by(record.by)) and (since is None or record.at >= since):
-                records.append(record)
-        return records
+        wanted = (
+            one
+            for one in every
+            if (by is None or by(one.by)) and (since is None or one.at >= since)
+        )
+        return [*islice(wanted, limit)]
 
     def show(self, commit: str) -> Commit:
         """One commit by its hash, or the beginning of it."""

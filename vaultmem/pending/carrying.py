@@ -4,7 +4,7 @@ a conversation learned becomes a memory; and brings back what was put away when 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import date
 
 from vaultmem import plugins
@@ -104,15 +104,21 @@ class _Work:
         self._session, self._answers, self._dry_run = session, answers, dry_run
         self._dues = dues(session, answers)
 
+    @contextmanager
+    def _or_skip(self, id_: str, path: str) -> Iterator[None]:
+        """What cannot be done for one item keeps nobody from the others."""
+        try:
+            yield
+        except VaultmemError as error:
+            self.settled.skip(id_, path, str(error))
+
     def carry_out_dues(self) -> None:
         """Put reminders away, and tick tasks."""
         # From the last line up: the next one of what repeats is another line of its note.
         for due in sorted(self._dues, key=lambda one: (one.path, -one.line)):
             for answer, mark in self._requested(due):
-                try:
+                with self._or_skip(due.id, due.path):
                     self._settle(due, answer, mark)
-                except VaultmemError as error:
-                    self.settled.skip(due.id, due.path, str(error))
 
     def move_on(self) -> None:
         """Give reminders that repeat the day of their next occurrence, once the one that counted is done or dropped."""
@@ -121,10 +127,8 @@ class _Work:
             following, answer = rolling.get(due.memory), self._answers.get(due.id)
             if following is None or answer is None or following.id == due.id:
                 continue
-            try:
+            with self._or_skip(due.id, due.path):
                 self._move_on(due, following, answer)
-            except VaultmemError as error:
-                self.settled.skip(due.id, due.path, str(error))
 
     def _move_on(self, due: Due, following: Due, answer: Answer) -> None:
         memory = self._memory_of(due)
@@ -145,24 +149,18 @@ class _Work:
             return
         now = self._session.local_time
         for fact in desk.pending.facts_to_promote(searcher.catalog, now, self._answers):
-            try:
+            with self._or_skip(fact.question, fact.path):
                 self._promote(fact)
-            except VaultmemError as error:
-                self.settled.skip(fact.question, fact.path, str(error))
 
     def decide_proposals(self) -> None:
         """Change notes as the person has ticked it, and propose no more what they have dropped."""
         for proposal in review.open_for_notes(self._session.desk.ledger):
-            id_ = proposal_id(proposal.id)
-            try:
+            with self._or_skip(proposal_id(proposal.id), proposal.path):
                 report = review_sources.decide(
                     self._session, proposal, self._answers, dry_run=self._dry_run
                 )
-            except VaultmemError as error:
-                self.settled.skip(id_, proposal.path, str(error))
-                continue
-            if report is not None:
-                self._note_decision(id_, proposal, report)
+                if report is not None:
+                    self._note_decision(proposal_id(proposal.id), proposal, report)
 
     def _note_decision(self, id_: str, proposal: Proposal, report: PlanReport | Decision) -> None:
         if "changes" in report:

@@ -226,17 +226,11 @@ class Pending:
         self, acks: Mapping[str, Ack], now: datetime, texts: Mapping[str, str]
     ) -> dict[str, Answer]:
         at, wall = stamp(now.timestamp()), now.replace(tzinfo=None)
-        return {
-            id_: Answer(
-                id_,
-                ack.state,
-                at,
-                YOU,
-                items.snoozed_until(ack.until, wall) if ack.state == SNOOZED else "",
-                texts.get(id_, ""),
-            )
-            for id_, ack in acks.items()
-        }
+        answers: dict[str, Answer] = {}
+        for id_, ack in acks.items():
+            until = items.snoozed_until(ack.until, wall) if ack.state == SNOOZED else ""
+            answers[id_] = Answer(id_, ack.state, at, YOU, until, texts.get(id_, ""))
+        return answers
 
     def _follow_renames(self, catalog: Catalog, now: datetime) -> None:
         """Let what was answered and notified stay with notes that have another name now."""
@@ -282,8 +276,7 @@ class Pending:
                     self._follow_renames(catalog, now)
             answers = self.answers(now)
             dues = self.dues(catalog, now, answers)
-            turn = self.record.turn(now.timestamp())
-            rules = self._rules_of_alarms()._replace(turn=turn)
+            rules = self._rules_of_alarms(now)
             planned = alarms.plan(dues, answers, self.record.notified(), now, rules)
             planned = planned._replace(next=self._sooner(planned.next, now))
             if dry_run:
@@ -291,7 +284,7 @@ class Pending:
             listed = self.notifier.notify(
                 planned, lambda told: self.record.add([], told, now.timestamp())
             )
-            if listed and not turn.is_first:
+            if listed and not rules.turn.is_first:
                 self.record.others_were_silent()
             with self._writing:
                 self._renames.keep(dues, Entries(answers, self.record.notified()))
@@ -309,13 +302,14 @@ class Pending:
             self.check_vault(vanished)
             self.record.settle(None, now.timestamp())
 
-    def _rules_of_alarms(self) -> alarms.Rules:
+    def _rules_of_alarms(self, now: datetime) -> alarms.Rules:
         in_file = self.config.text("notify.method") == "file"
         return alarms.Rules(
             self.config.text("notify.day_at"),
             self.config.text("notify.quiet"),
             self.config.text("notify.again"),
             EACH if in_file else alarms.MOST_SINGLE,
+            self.record.turn(now.timestamp()),
         )
 
     def _sooner(self, following: datetime | None, now: datetime) -> datetime | None:
