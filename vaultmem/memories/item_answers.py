@@ -138,6 +138,11 @@ def is_refused(id_: str, answers: Answers) -> bool:
     return state_of(answers, approval_id(id_)) == DROPPED
 
 
+def is_believed(id_: str, answers: Answers, *, foreign: bool) -> bool:
+    """Whether something may be shown: from outside what the person lets in, else all but what they have refused."""
+    return is_approved(id_, answers) if foreign else not is_refused(id_, answers)
+
+
 def is_foreign(path: str, properties: Properties, folder: str) -> bool:
     """Whether the words of a note are those of others, and not of an assistant that says its name."""
     if not path.startswith(folder + "/"):

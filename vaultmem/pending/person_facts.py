@@ -175,7 +175,7 @@ def _fact(context: Context, note: Note, answers: item_answers.Answers) -> Fact |
     if is_replaced or own.get("compressed") is True or (ends and ends <= now):
         return None
     origin, approved = access.origin(own), item_answers.is_approved(id_, answers)
-    if (origin.outside and not approved) or item_answers.is_refused(id_, answers):
+    if not item_answers.is_believed(id_, answers, foreign=origin.outside):
         return None
     return {
         "id": id_, "text": title, "day": local_day(context, own),

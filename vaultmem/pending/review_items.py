@@ -20,8 +20,8 @@ from vaultmem.memories.item_answers import (
     completion_id,
     halted_id,
     is_approved,
+    is_believed,
     is_closed,
-    is_refused,
     item_id,
     leaving_id,
     proposal_id,
@@ -149,7 +149,7 @@ class Review:
             (each, "" if is_approved(each.id, self._answers) else origin(each.own).writer)
             for each in self._memories
             if _is_procedural(each)
-            and self._is_believed(each)
+            and is_believed(each.id, self._answers, foreign=_is_foreign(each))
             and not is_closed(self._answers, _preference_id(each))
             and not is_private(each.own)
             and not self._is_ended(each)
@@ -221,11 +221,6 @@ class Review:
         context = self.context
         every = person_facts.notes(context.catalog, context.folder, _MEMORIES, subjects)
         return [one for one in every if one.id and not one.inner.startswith(f"{ENTRIES}/")]
-
-    def _is_believed(self, memory: Note) -> bool:
-        if _is_foreign(memory):
-            return is_approved(memory.id, self._answers)
-        return not is_refused(memory.id, self._answers)
 
     def _content(self, memory: Note) -> str:
         if is_private(memory.own):

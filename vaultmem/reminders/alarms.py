@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
 
 from vaultmem.light import NamedTuple
-from vaultmem.memories.item_answers import SNOOZED, Answer, Answers, is_approved, is_refused
+from vaultmem.memories.item_answers import SNOOZED, Answer, Answers, is_believed
 from vaultmem.reminders.due import REMINDER, Due
 from vaultmem.reminders.items import is_over
 from vaultmem.synclog.log_entries import ALONE, BASELINE, Notified, Turn
@@ -181,9 +181,7 @@ def _may_ring(due: Due, answers: Answers) -> bool:
     snoozed = answer is not None and answer.state == SNOOZED
     if is_over(due, answers) or not (due.at or snoozed):
         return False
-    if is_approved(due.id, answers):
-        return True
-    return not is_refused(due.id, answers) and (due.kind == REMINDER or not due.foreign)
+    return is_believed(due.id, answers, foreign=due.foreign and due.kind != REMINDER)
 
 
 def _next_step(due: Due, answers: Answers, last: Notified | None, clock: _Clock) -> _Step | None:

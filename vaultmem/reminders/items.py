@@ -16,10 +16,9 @@ from vaultmem.memories.item_answers import (
     Answers,
     carried_out_id,
     completion_id,
-    is_approved,
     is_asleep,
+    is_believed,
     is_closed,
-    is_refused,
     item_id,
     state_of,
 )
@@ -75,7 +74,9 @@ def completion_questions(dues: Iterable[Due], answers: Answers, now: datetime) -
     """One for each note with tasks that were done here, a few at a time and while that is not long ago."""
     open_in_notes: dict[str, list[Due]] = {}
     for due in dues:
-        if is_over(due, answers) and _is_open_in_its_note(due, answers):
+        # Had it been ticked in its note, it would be due no more.
+        is_done = due.kind == TASK and state_of(answers, due.id) == DONE
+        if is_done and may_be_shown(due, answers):
             open_in_notes.setdefault(due.path, []).append(due)
     since = (now - timedelta(RECENT)).isoformat()
     last_done = {
@@ -109,9 +110,7 @@ def is_over(due: Due, answers: Answers) -> bool:
 
 def may_be_shown(due: Due, answers: Answers) -> bool:
     """Whether it is the person's own or that of an assistant, or was approved."""
-    if due.foreign:
-        return is_approved(due.id, answers)
-    return not is_refused(due.id, answers)
+    return is_believed(due.id, answers, foreign=due.foreign)
 
 
 def carried_out_ids(due: Due) -> tuple[str, ...]:
@@ -202,12 +201,6 @@ def _item_of(due: Due, section: str) -> Item:
         due.id, section, words_of(due), due.due or due.at, place_of(due), title_of(due),
         due.repeat or None, scope=due.scope, private=due.private, author=due.author, memory=due.memory,
     )  # fmt: skip
-
-
-def _is_open_in_its_note(due: Due, answers: Answers) -> bool:
-    """A task of a note that was done here: had it been ticked in its note, it would be due no more."""
-    is_done = state_of(answers, due.id) == DONE
-    return due.kind == TASK and is_done and may_be_shown(due, answers)
 
 
 def _completion_question(dues: Sequence[Due]) -> Item:
