@@ -132,7 +132,10 @@ class _Batch:
             raise UsageError(f"unknown role {role[:40]!r}; there are {', '.join(ROLES)}")
         if bool(name) != (role == SUMMARY) or (name and not _NAME.fullmatch(name)):
             raise UsageError('"name" is that of a summary, such as L1/chunk_0, and of nothing else')
-        own = _text(record, "id") or self._new_id(name)
+        own = _text(record, "id")
+        if not own and name:
+            own = talk.derived_id(talk.scope_of(self._conversation), SUMMARY, name)
+        own = own or self._session.desk.new_id()
         if not talk.is_entry_id(own):
             raise UsageError(f"{own[:40]!r} can be no id: letters, digits, - and _, 80 at most")
         of = record.get("of") or ()
@@ -143,11 +146,6 @@ class _Batch:
             own, role, self._content(record), self._session.now if created is None else created, name, tuple(of),
             _properties(record),
         )  # fmt: skip
-
-    def _new_id(self, name: str) -> str:
-        if name:
-            return talk.derived_id(talk.scope_of(self._conversation), SUMMARY, name)
-        return self._session.desk.new_id()
 
     def _content(self, record: JsonObject) -> str:
         """The words as a note can hold them, without secrets."""

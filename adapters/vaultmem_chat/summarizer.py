@@ -15,14 +15,6 @@ from vaultmem.adapter import Value
 from vaultmem.adapter.services import Model, Question
 from vaultmem.api import Vault
 from vaultmem.dreams import summaries
-from vaultmem.dreams.summaries import (
-    covers,
-    is_ours,
-    links,
-    may_be_told,
-    sums_up_to,
-)
-from vaultmem.dreams.summaries import name as link_name
 from vaultmem.embedding import wordpieces
 from vaultmem.errors import LlmError
 from vaultmem.memories import conversation as talk
@@ -153,13 +145,15 @@ class _Round:
             if level == HIERARCHICAL:
                 self._add_groups()
         before = self._sums.get(talk.FINAL)
-        if before is not None and not is_ours(before):
+        if before is not None and not summaries.is_ours(before):
             return
         visible = [*self._sums.values(), *self._sources]
         if before is not None and (is_renewed or summaries.is_told_on(before, visible)):
             self._retire.append({"id": before.id})  # unless it is rewritten
             before = None
-        facts = [one for one in self._sources_by(MEMORY) if one.created > sums_up_to(before)]
+        facts = [
+            one for one in self._sources_by(MEMORY) if one.created > summaries.sums_up_to(before)
+        ]
         summed = _number(before, "input_tokens")
         is_due = before is None or levels.is_stale(tokens, summed, new_facts=bool(facts))
         if level != NONE and is_due:
@@ -173,12 +167,12 @@ class _Round:
         """Make those parts again of which something is gone; whether there were any."""
         turns = self._sources_by(USER, ASSISTANT)
         chunks = [self._renew_part(one, turns) for one in self._level("L1")]
-        parts = [one for one in self._level("L1") if may_be_told(one)]
+        parts = [one for one in self._level("L1") if summaries.may_be_told(one)]
         return any([*chunks, *[self._renew_part(one, parts) for one in self._level("L2")]])
 
     def _renew_part(self, one: Entry, there: Sequence[Entry]) -> bool:
         left = _linked_entries(one, there)
-        if not is_ours(one) or not summaries.is_other(one, left):
+        if not summaries.is_ours(one) or not summaries.is_other(one, left):
             return False
         del self._sums[_name(one)]
         self._retire.append({"id": one.id})  # unless it is rewritten
@@ -193,7 +187,7 @@ class _Round:
 
     def _uncovered_turns(self) -> list[Entry]:
         """The turns that are in no chunk."""
-        covered = max((sums_up_to(one) for one in self._level("L1")), default=0.0)
+        covered = max((summaries.sums_up_to(one) for one in self._level("L1")), default=0.0)
         return [one for one in self._turns if one.created > covered]
 
     def _add_chunks(self) -> None:
@@ -205,7 +199,9 @@ class _Round:
         numbers = {_number_of(one): one for one in self._level("L1")}
         full = levels.full_groups(max(numbers, default=-1) + 1, self._next("L2"))
         for group in full[:MOST_AT_ONCE]:
-            parts = [numbers[n] for n in group if n in numbers and may_be_told(numbers[n])]
+            parts = [
+                numbers[n] for n in group if n in numbers and summaries.may_be_told(numbers[n])
+            ]
             if parts:
                 self._write_part(f"L2/group_{group.start // len(group)}", parts)
 
@@ -216,7 +212,7 @@ class _Round:
         most = max(1, round(tokens * PART * (2 if is_group else 1)))
         texts = [one.content for one in parts]
         text, by = self._answer(levels.part(parts, most), (), texts, most)
-        until = sums_up_to(parts[-1]) if is_group else parts[-1].created
+        until = summaries.sums_up_to(parts[-1]) if is_group else parts[-1].created
         self._write(_Sum(name, text, by, tokens, until, parts))
 
     def _write_final(
@@ -225,7 +221,7 @@ class _Round:
         most = levels.aim(level, tokens)
         parts = self._parts() if levels.is_chunked(level) else []
         turns = self._sources_by(USER, ASSISTANT)
-        since = [one for one in turns if one.created > sums_up_to(before)]
+        since = [one for one in turns if one.created > summaries.sums_up_to(before)]
         texts = [one.content for one in parts] or [levels.spoken(since)[-LATELY:]]
         new = [one.content for one in facts]
         question = levels.final(level, before.content if before else "", new, texts, most)
@@ -245,9 +241,12 @@ class _Round:
     def _parts(self) -> list[Entry]:
         """What the summary of all is made of: groups, and the chunks that are in none yet."""
         groups = self._level("L2")
-        grouped = max((sums_up_to(one) for one in groups), default=0.0)
-        every = [*groups, *(one for one in self._level("L1") if sums_up_to(one) > grouped)]
-        return [one for one in every if may_be_told(one)]
+        grouped = max((summaries.sums_up_to(one) for one in groups), default=0.0)
+        every = [
+            *groups,
+            *(one for one in self._level("L1") if summaries.sums_up_to(one) > grouped),
+        ]
+        return [one for one in every if summaries.may_be_told(one)]
 
     def _level(self, level: str) -> list[Entry]:
         """The summaries of a level in their order, those of this round among them."""
@@ -267,9 +266,9 @@ class _Round:
             "output_tokens": written,
             "compression": round(written / made.tokens, 3) if made.tokens else 1.0,
             "covers_until": fine_stamp(made.until),
-            "covers": covers(self._sources if made.name == talk.FINAL else made.parts),
+            "covers": summaries.covers(self._sources if made.name == talk.FINAL else made.parts),
             "made_by": made.by,
-            "links": [f"[[{link_name(one)}]]" for one in made.parts],
+            "links": [f"[[{summaries.name(one)}]]" for one in made.parts],
         }
         if made.level:
             properties["summary_level"] = made.level
@@ -300,7 +299,7 @@ class _Round:
 
     def _renew_session(self, one: Entry) -> None:
         """Make the summary of a session again when something of it is gone."""
-        if one.properties.get("compression_source") is not True or not is_ours(one):
+        if one.properties.get("compression_source") is not True or not summaries.is_ours(one):
             return
         left = _linked_entries(one, self._sources_by(USER, ASSISTANT))
         if not summaries.is_other(one, left):
@@ -314,8 +313,9 @@ class _Round:
         texts = [one.content for one in turns]
         text, by = self._answer(levels.session(turns, talk.TOKENS), (), texts, talk.TOKENS)
         properties: dict[str, Value] = {
-            "memory_type": "semantic", "compression_source": True, "source_session_id": id_, "covers": covers(turns),
-            "made_by": by, "links": [f"[[{link_name(one)}]]" for one in turns],
+            "memory_type": "semantic", "compression_source": True, "source_session_id": id_,
+            "covers": summaries.covers(turns), "made_by": by,
+            "links": [f"[[{summaries.name(one)}]]" for one in turns],
         }  # fmt: skip
         created = stamp(turns[0].created)
         return {
@@ -346,8 +346,8 @@ class _Round:
 
 def _linked_entries(summary: Entry, there: Sequence[Entry]) -> list[Entry]:
     """Those of the entries that a summary links to."""
-    wanted = links(summary)
-    return [one for one in there if f"[[{link_name(one)}]]" in wanted]
+    wanted = summaries.links(summary)
+    return [one for one in there if f"[[{summaries.name(one)}]]" in wanted]
 
 
 def _name(one: Entry) -> str:

@@ -110,7 +110,9 @@ def scores(text: str) -> Scored:
     if "people" not in sums and (told := _of_somebody(text)):
         sums["people"] = SOMEBODY
         why.append(f"people: says what somebody {told} +{SOMEBODY:g}")
-    if "people" not in sums and _is_impersonal(text[:CAP]):
+    head = text[:CAP]
+    is_long = len(head.split()) + len(HANS.findall(head)) > 3
+    if "people" not in sums and is_long and not _PERSON.search(head.lower()):
         sums["knowledge"] = round(sums["knowledge"] + IMPERSONAL, 4)
         why.append(f"knowledge: speaks of nobody +{IMPERSONAL:g}")
     return Scored(sums, tuple(why))
@@ -137,10 +139,6 @@ def _of_somebody(text: str) -> str:
     return next(
         (one.property for one in stated if one.property in _OF_PEOPLE and one.subject != "user"), ""
     )
-
-
-def _is_impersonal(text: str) -> bool:
-    return len(text.split()) + len(HANS.findall(text)) > 3 and not _PERSON.search(text.lower())
 
 
 def _hits(text: str) -> Iterator[_Hit]:

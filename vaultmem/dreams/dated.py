@@ -76,7 +76,11 @@ def found_reminders(draft: Draft) -> None:
         for memory in everything
         if memory.text("remind")
     }
-    open_ones = [memory for memory in draft.memories() if _is_open(memory)]
+    open_ones = [
+        memory
+        for memory in draft.memories()
+        if not (is_own(memory) or {"remind", "due"} & memory.properties.keys())
+    ]
     for memory in open_ones:
         if memory.category == REMINDERS:
             work.complete(memory)
@@ -153,10 +157,6 @@ class _Found:
             for memory in self._draft.memories()
             if memory.text("remind") and _what(memory, memory.properties, "")[1:] == what[1:]
         )
-
-
-def _is_open(memory: Memory) -> bool:
-    return not (is_own(memory) or any(key in memory.properties for key in ("remind", "due")))
 
 
 def _what(memory: Memory, properties: Properties, own_hash: str) -> _What:

@@ -156,10 +156,6 @@ def is_of_one_writer(one: Memory, other: Memory) -> bool:
     return access.is_of_one_writer(access.origin(one.properties), access.origin(other.properties))
 
 
-def _were_separated(one: Memory, other: Memory) -> bool:
-    return one.text("replaced_by") == other.id or other.text("replaced_by") == one.id
-
-
 class Match(NamedTuple):
     """A memory that says the same, and how that is known."""
 
@@ -238,7 +234,9 @@ class Likes:
             return None
         text = self._draft.content(memory)
         close = self._close(memory)
-        for path in dict.fromkeys([*close, *self._sharing(text)]):
+        shared = Counter(path for key in paraphrase.keys(text) for path in self._by_word[key])
+        sharing = (path for path, _ in shared.most_common(TRIES * 2))
+        for path in dict.fromkeys([*close, *sharing]):
             other = self._memories.get(path)
             if other is None or other.size > CAP or not self._may_take(other, memory):
                 continue
@@ -253,10 +251,6 @@ class Likes:
             self._tried.by_meaning.add(pair)
         return None
 
-    def _sharing(self, text: str) -> list[str]:
-        shared = Counter(path for key in paraphrase.keys(text) for path in self._by_word[key])
-        return [path for path, _ in shared.most_common(TRIES * 2)]
-
     def _close(self, memory: Memory) -> dict[str, float]:
         if memory.path not in self._tried.close:
             self._tried.close[memory.path] = dict(self._draft.view.alike(memory, NEAR)[:MOST])
@@ -264,8 +258,9 @@ class Likes:
 
     def _may_take(self, survivor: Memory, memory: Memory) -> bool:
         one, other = access.origin(survivor.properties), access.origin(memory.properties)
-        may = access.may_stand_for(one, other, self._trust)
-        return may and not _were_separated(survivor, memory)
+        were_parted = survivor.text("replaced_by") == memory.id
+        were_parted = were_parted or memory.text("replaced_by") == survivor.id
+        return access.may_stand_for(one, other, self._trust) and not were_parted
 
 
 def _keys(memory: Memory) -> list[str | int]:

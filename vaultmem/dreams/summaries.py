@@ -58,20 +58,16 @@ def summary_text(answer: str) -> str:
 
 def question(task: str, pieces: Sequence[tuple[str, str]], most: int) -> Question:
     """A task with these pieces of text, by their titles, for a summary of at most `most` tokens."""
-    text = "\n\n".join(
-        f"{title}:\n{_OPEN}\n{_inert(piece.strip())}\n{_CLOSE}"
+    inert = [
+        (title, piece.strip().replace(_OPEN, "‹‹‹").replace(_CLOSE, "›››"))
         for title, piece in pieces
-        if piece.strip()
-    )
+    ]
+    text = "\n\n".join(f"{title}:\n{_OPEN}\n{piece}\n{_CLOSE}" for title, piece in inert if piece)
     messages = (
         Message("system", f"{task} Use at most {most} tokens. {_RULES}"),
         Message("user", text),
     )
     return Question("summary", messages, None, max(64, round(most * _ROOM)))
-
-
-def _inert(text: str) -> str:
-    return text.replace(_OPEN, "‹‹‹").replace(_CLOSE, "›››")
 
 
 # A summary without a model: the sentences of a text that say most, as they stand, in their order.

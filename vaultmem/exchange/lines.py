@@ -293,13 +293,16 @@ def to_memory_cli(record: MemoryRecord) -> Json:
 def from_memories(result: Json) -> Exchanged:
     """The memory of a line of **memories**. Confidence is computed, never stored."""
     own, content = _identity(result)
+    policy = text(result, "decay_policy").strip().lower()
+    if policy and policy not in POLICIES:
+        raise VaultmemError(f"its decay policy {policy[:40]!r} is unknown")
     properties: dict[str, Value] = {
         "phase": INBOX,
         "category": INBOX,
         "scope": DEFAULT_SCOPE,
         **{name: _short(result, name) for name in ("agent", "personality", "project", "type")},
         "global": _flag(result, "global") or None,
-        "decay_policy": _policy(text(result, "decay_policy")),
+        "decay_policy": policy,
         **_moments(result, "created_at", "updated_at", "last_reinforced_at"),
     }
     return Exchanged(own, "", _flag(result, "deleted"), _with_id(own, properties), content)
@@ -355,12 +358,6 @@ def _with_id(own: str, properties: dict[str, Value]) -> dict[str, Value]:
 
 def _short(result: Json, name: str) -> str:
     return " ".join(text(result, name).split())
-
-
-def _policy(name: str) -> str:
-    if (policy := name.strip().lower()) and policy not in POLICIES:
-        raise VaultmemError(f"its decay policy {policy[:40]!r} is unknown")
-    return policy
 
 
 def _moments(result: Json, *names: str) -> dict[str, Value]:

@@ -14,12 +14,9 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from vaultmem.errors import StateError
-
-if TYPE_CHECKING:
-    from git import Git
 
 BRANCH, DAMAGED = "refs/heads/main", ".damaged-"
 NO_GIT = "git is not installed, so there is no history and nothing can be undone; install git to have both"
@@ -181,7 +178,8 @@ class Repository:
 
     def set_aside(self) -> None:
         """Give it another name, so that a new one can begin."""
-        number = 1 + max(map(_number, self.damaged()), default=0)
+        digits = [place.rpartition(DAMAGED)[2] for place in self.damaged()]
+        number = 1 + max((int(one) for one in digits if one.isdecimal()), default=0)
         try:
             os.replace(self.folder, f"{self.folder}{DAMAGED}{number}")
         except OSError as error:
@@ -221,10 +219,12 @@ class Repository:
             *(f"{name}={value}" for name, value in _OURS.items()), "git", "--literal-pathspecs", "--no-pager",
             f"--git-dir={self.folder}", *(word for setting in _SETTINGS for word in ("-c", setting)), *arguments,
         ]  # fmt: skip
+        os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # a missing git is no reason to fail at import
+        from git import Git
         from git.exc import CommandError
 
         try:
-            code, output, errors = _git(self.folder).execute(
+            code, output, errors = Git(self.folder).execute(
                 command, istream=stdin, with_extended_output=True, with_exceptions=False, stdout_as_string=False,
                 strip_newline_in_stdout=False,
             )  # fmt: skip
@@ -269,20 +269,8 @@ def _first_line(errors: str) -> str:
     )
 
 
-def _number(place: str) -> int:
-    digits = place.rpartition(DAMAGED)[2]
-    return int(digits) if digits.isdecimal() else 0
-
-
 def _inode(path: str) -> int:
     try:
         return os.lstat(path).st_ino
     except OSError:
         return 0
-
-
-def _git(folder: str) -> Git:
-    os.environ["GIT_PYTHON_REFRESH"] = "quiet"  # a missing git is no reason to fail at import
-    from git import Git
-
-    return Git(folder)

@@ -102,7 +102,9 @@ class _Undo:
             return  # what was written is gone
         if file is None:
             raise NoteChangedError(f"{one.target} is not there any more")
-        if one.path is None and self._is_page(one.target):
+        inside = f"{self._means.folder}/"
+        is_inside = one.target.startswith(inside)
+        if one.path is None and is_inside and is_our_page(one.target.removeprefix(inside)):
             file.edit(self._reverse(one.target, one.new or b"", b""))  # it is empty, and no memory
             return
         if one.path is None or one.old is None or one.new is None:
@@ -124,10 +126,6 @@ class _Undo:
             return merged
 
         return reverse
-
-    def _is_page(self, place: str) -> bool:
-        inside = f"{self._means.folder}/"
-        return place.startswith(inside) and is_our_page(place.removeprefix(inside))
 
     def _expect_ours(self, one: Difference, file: _File) -> None:
         """Whether the file is the memory that was written, and may be put away."""

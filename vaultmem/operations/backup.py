@@ -119,7 +119,9 @@ def restore(
         for name in sorted(os.listdir(scratch)):
             os.rename(f"{scratch}/{name}", state.path(name))
         _fill(f"{backup.folder}/vault", f"{vault}/{memory_folder}", vault)
-        _fill_shared(f"{backup.folder}/shared")
+        for name, target in _shared_files().items():
+            if not os.path.lexists(target):
+                _copy(f"{backup.folder}/shared/{name}", target)
     return backup, moved
 
 
@@ -224,12 +226,6 @@ def _fill(source: str, target: str, vault: str) -> None:
                 os.makedirs(folder, exist_ok=True)
                 with open(f"{place}/{name}", "rb") as file, open(path, "xb") as copy:
                     copy.write(file.read())
-
-
-def _fill_shared(source: str) -> None:
-    for name, target in _shared_files().items():
-        if os.path.exists(f"{source}/{name}") and not os.path.lexists(target):
-            _copy(f"{source}/{name}", target)
 
 
 # --- small parts

@@ -65,7 +65,8 @@ def keep(desk: MemoryStore, texts: Mapping[str, str]) -> int:
     try:
         for path, text in texts.items():
             data = text.encode("utf-8", "replace")
-            is_whole = os.path.lexists(f"{desk.vault}/{path}") and not _is_merged(desk, path)
+            is_merged = b"\n<<<<<<< " in (desk.bytes_of(path, _LONGEST_COPY) or b"")
+            is_whole = os.path.lexists(f"{desk.vault}/{path}") and not is_merged
             if last.get(path) != files.digest(data) or not is_whole:
                 written += _write(desk, path, data)
                 last[path] = files.digest(data)
@@ -73,10 +74,6 @@ def keep(desk: MemoryStore, texts: Mapping[str, str]) -> int:
         if last != before:
             _remember(desk, last)
     return written
-
-
-def _is_merged(desk: MemoryStore, path: str) -> bool:
-    return b"\n<<<<<<< " in (desk.bytes_of(path, _LONGEST_COPY) or b"")
 
 
 def _write(desk: MemoryStore, path: str, data: bytes) -> bool:

@@ -63,10 +63,6 @@ def dream(session: Session, params: Arguments) -> PlanReport:
     return report
 
 
-def _limit(session: Session, params: Arguments) -> int:
-    return params.whole("limit", session.desk.config.number("dream.max_changes"))
-
-
 def _is_old_news(session: Session, params: Arguments, level: int) -> bool:
     desk = session.desk
     dreamt = desk.dreamt.get(level) == (desk.version, session.view.now.date())
@@ -171,7 +167,8 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> tuple[Pl
     if not dry_run:
         _hear_other_machines(session)
     notices = leaving.notices(session) if is_unattended and not dry_run else None
-    draft = session.draft(_limit(session, params))
+    limit = params.whole("limit", session.desk.config.number("dream.max_changes"))
+    draft = session.draft(limit)
     draft.notices = notices
     options = _options(session, params)
     step(_draft(session, draft, options), options)

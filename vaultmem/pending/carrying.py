@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from datetime import date
 
 from vaultmem import plugins
-from vaultmem.adapter import JsonObject, Task, Value
+from vaultmem.adapter import Task, Value
 from vaultmem.errors import NoteChangedError, VaultmemError
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.arguments import Arguments
@@ -265,7 +265,9 @@ class _Work:
         if self._is_carried_out(answer, mark):  # an undo has brought the fact back
             self._reopen(fact.question, [fact.question], words, fact.path)
             return
-        made = _promote_fact(self._session, fact.id, dry_run=self._dry_run)
+        verb = plugins.load("vaultmem.verbs", "promote-fact")["promote-fact"]
+        promote: Callable[..., Any] = plugins.resolve(verb.run)
+        made = promote(self._session, Arguments({"id": fact.id, "dry_run": self._dry_run}))
         if self._dry_run:
             self.settled.add_changes(fact.question, made)
             return
@@ -285,12 +287,6 @@ class _Work:
         at = max(stamp(self._session.now), answer.at)
         answers = [Answer(mark, DONE, at, by, "", f"carried out: {words}") for mark in marks]
         self._session.desk.pending.record.add(answers, [], self._session.now)
-
-
-def _promote_fact(session: Session, id_: str, *, dry_run: bool) -> Any:
-    name = "promote-fact"
-    run: Callable[..., JsonObject] = plugins.resolve(plugins.load("vaultmem.verbs", name)[name].run)
-    return run(session, Arguments({"id": id_, "dry_run": dry_run}))
 
 
 def _next_times(memory: Memory, following: Due) -> dict[str, Value]:

@@ -124,7 +124,12 @@ class Agenda:
         """Everything that is due by that time, also what is closed; `now` has a zone, ids are all different."""
         with self._lock:
             self._follow(catalog, now)
-            moving = sorted(self._moving(now, is_closed))
+            moving = sorted(
+                _entry(due, note)
+                for note, known in self._notes.items()
+                for schedule in known
+                for due in schedule.due_at(now, is_closed)
+            )
             if self._listed is None or self._listed[0] != moving:
                 every = sorted([*self._fixed, *moving]) if moving else self._fixed
                 dues: dict[tuple[str, str], Due] = {}
@@ -139,12 +144,6 @@ class Agenda:
         with self._lock:
             moving = [schedule for schedules in self._notes.values() for schedule in schedules]
         return min((at for one in moving if (at := one.next_after(now))), default="")
-
-    def _moving(self, now: datetime, is_closed: Callable[[str], bool]) -> Iterator[_Entry]:
-        for note, known in self._notes.items():
-            for schedule in known:
-                for due in schedule.due_at(now, is_closed):
-                    yield _entry(due, note)
 
     def _follow(self, catalog: Catalog, now: datetime) -> None:
         """Ask again for the notes that changed since the last time; for all, in another index."""

@@ -171,7 +171,8 @@ class _Native:
 
     def _connect(self) -> DesktopNotifier | None:
         """The connection; None where the library can show nothing, but the system can."""
-        if self._notifier is not None and _is_dead(self._notifier):
+        bus = None if self._notifier is None else _bus(self._notifier)
+        if bus is not None and not bus.connected:
             self._drop()  # else the library would wait for answers
         if self._notifier is None:
             self._notifier = _notifier()
@@ -284,11 +285,6 @@ async def _hang_up(notifier: DesktopNotifier) -> None:
     bus = _bus(notifier)
     if bus is not None:
         bus.disconnect()
-
-
-def _is_dead(notifier: DesktopNotifier) -> bool:
-    bus = _bus(notifier)
-    return bus is not None and not bus.connected
 
 
 def _bus(notifier: DesktopNotifier) -> MessageBus | None:

@@ -76,8 +76,10 @@ class Schedule(NamedTuple):
         elif self.begins:
             due = self.due if self.due.due[:10] >= today else self.due._replace(due="")
             yield with_id(due, self.source, self.due.due)
-        elif not (self._is_over(self.due.due, today) or self._is_only_written(today)):
-            yield with_id(self.due, self.source, self.key)
+        else:
+            is_only_written = self.due.due == today <= self.not_on
+            if not (is_only_written or self._is_over(self.due.due, today)):
+                yield with_id(self.due, self.source, self.key)
 
     def next_after(self, moment: datetime) -> str:
         """When the next occurrence takes the place of the last; "" for never."""
@@ -108,9 +110,6 @@ class Schedule(NamedTuple):
             return (date.fromisoformat(when[:10]) + timedelta(self.days)).isoformat() < today
         except OverflowError:
             return False
-
-    def _is_only_written(self, today: str) -> bool:
-        return bool(self.not_on) and self.due.due == today and self.not_on >= today
 
 
 def with_id(due: Due, source: str, key_time: str = "") -> Identified:
@@ -271,7 +270,9 @@ def moved_entries(before: Mapping[str, Due], after: Iterable[Due], entries: Entr
         same = by_meaning[_meaning(due)]
         gone = [one for one in same if one.id not in now]
         mended = _repair(due, by_line[_line(due)]) if len(gone) != 1 else []
-        pairs = _renamed_ids(gone[0], due) if len(gone) == 1 else []  # of two nobody knows which
+        pairs: Iterable[tuple[str, str]] = ()
+        if len(gone) == 1:  # of two nobody knows which
+            pairs = zip(_ids(gone[0]), _ids(due), strict=True)
         for one in mended:
             answer = entries.answers.get(one.id)
             pairs = [(one.id, due.id)] if answer and answer.state == SNOOZED else []
@@ -304,10 +305,5 @@ def _repair(due: Due, gone: Sequence[Due]) -> list[Due]:
     return list(gone) if words.ratio() >= ALIKE else []
 
 
-def _renamed_ids(old: Due, new: Due) -> list[tuple[str, str]]:
-    return [
-        (old.id, new.id),
-        (approval_id(old.id), approval_id(new.id)),
-        (completion_id(old.path), completion_id(new.path)),
-        (old.series, new.series),
-    ]
+def _ids(due: Due) -> tuple[str, ...]:
+    return due.id, approval_id(due.id), completion_id(due.path), due.series

@@ -60,7 +60,10 @@ def doubts(session: Session, _: Arguments) -> JsonObject:
     known = {one.id for one in reads.kept_proposals(session.desk.ledger)}
     memories = {one.path: one for one in _by_id(session).values()}
     contents = {path: _content(session, one) for path, one in memories.items()}
-    groups = [*_pairs(session, memories, contents), *_unsure(session, memories, contents)]
+    # What is still where a dream has filed it without being sure.
+    unsure = (each["subject"] for each in reads.findings(session.desk.ledger, UNSURE))
+    single = [(memories[path],) for path in unsure if contents.get(path, "").strip()]
+    groups: list[Group] = [*_pairs(session, memories, contents), *single]
     fresh = [group for group in groups if doubt_id(group) not in known]
     fresh.sort(key=lambda group: _order(contents, group))
     return {"doubts": [_doubt(contents, group)._asdict() for group in fresh[:BATCH]]}
@@ -94,12 +97,6 @@ def _content(session: Session, memory: Memory) -> str:
         return session.view.content(memory)
     except NoteNotFoundError:  # a person has deleted it this very moment
         return ""
-
-
-def _unsure(session: Session, memories: ByPath, contents: Mapping[str, str]) -> list[Group]:
-    """What is still where a dream has filed it without being sure."""
-    paths = [each["subject"] for each in reads.findings(session.desk.ledger, UNSURE)]
-    return [(memories[path],) for path in paths if contents.get(path, "").strip()]
 
 
 def _pairs(session: Session, memories: ByPath, contents: Mapping[str, str]) -> list[Group]:

@@ -154,13 +154,10 @@ def _to_json(session: Session, proposal: Proposal | Opinion) -> ShownProposal | 
             if isinstance(proposal, Opinion)
             else to_row(proposal)
         )
-        return {**row, "diff": "".join(_diff(session, change) for change in changes)}
+        diffs = ((one, diff(session, one)) for one in changes)
+        texts = (text if text.strip() else f"{one.path} -> {one.target}\n" for one, text in diffs)
+        return {**row, "diff": "".join(texts)}
     return None
-
-
-def _diff(session: Session, change: Change) -> str:
-    text = diff(session, change)
-    return text if text.strip() else f"{change.path} -> {change.target}\n"
 
 
 def _find(session: Session, params: Arguments) -> Proposal | Opinion:

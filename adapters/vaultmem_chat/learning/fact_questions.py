@@ -36,7 +36,7 @@ _QUESTION = lazy(
     re.IGNORECASE,
 )
 # A number is one of a list where a blank or a bracket follows: 12:30 and 3.50 are content.
-_BULLET = lazy(r"\s*(?:[-*•–+]\s+|\(?\d{1,2}(?:[.:]\s+|[)、]\s*)|\[[ xX]?\]\s*)*")
+_BULLET = lazy(r"\A\s*(?:[-*•–+]\s+|\(?\d{1,2}(?:[.:]\s+|[)、]\s*)|\[[ xX]?\]\s*)*")
 _NOTHING = lazy(
     r"(?:none|null|nil|n/a|nothing|empty|no (?:new )?(?:facts?|information)\b.*|there (?:are|"
     r"is) no\b.*|(?:the )?facts?:?|here (?:are|is)\b.*:?|sure\b.{0,60}|无|没有|没有事实|string|\.\.\.|…|"
@@ -78,7 +78,7 @@ def read(answer: object) -> list[str]:
     """The facts in whatever a model answered: an object, a list, text with bullets. At most three, each one line."""
     result: dict[str, str] = {}
     for item in _strings(answer):
-        fact = " ".join(_unlisted(item).split()).strip("\"'“”`,; ").rstrip("\\")
+        fact = " ".join(_BULLET.sub("", item, count=1).split()).strip("\"'“”`,; ").rstrip("\\")
         if _NOTHING.match(fact) or fact.casefold().rstrip(".。") in _EXAMPLE_FACTS:
             continue
         if len(fact) <= LONGEST:
@@ -97,25 +97,15 @@ def _stems(text: str) -> set[str]:
     return {word[:_STEM] for word in about_words(text)}
 
 
-def _unlisted(line: str) -> str:
-    """A line without what makes it an item of a list, at its beginning only."""
-    match = _BULLET.match(line)
-    return line[match.end() :] if match else line
-
-
 def _strings(answer: object) -> list[str]:
     """The texts of an answer: of its one list, or of its lines where it is no JSON."""
     if isinstance(answer, str):
-        return _strings_of_text(answer)
+        with suppress(ValueError):
+            return _strings(parse_json(answer, {"type": "array"}))
+        return answer[:8000].splitlines()
     items = shape(answer, "array")
     result: list[str] = []
     for item in items[:MOST_ITEMS] if isinstance(items, list) else ():
         values = item.values() if isinstance(item, dict) else [item]
         result += next((one for one in values if isinstance(one, str)), "").splitlines()
     return result
-
-
-def _strings_of_text(text: str) -> list[str]:
-    with suppress(ValueError):
-        return _strings(parse_json(text, {"type": "array"}))
-    return text[:8000].splitlines()

@@ -167,7 +167,9 @@ class Worker:
     def _learn(self, vault: Vault, item: Item) -> bool:
         """Learn from one turn; whether that is done."""
         try:
-            model = self._model(item) if self._may_ask(item) else None
+            # Of the service that the turn was sent to: no other one hears of it.
+            may_ask = item.meta.get(SERVICE) in (None, "", service_of(self._vault.config))
+            model = self._model(item) if may_ask else None
             with spoken():
                 limited = within_budget(vault.config, model)
                 learned = learn(vault, item, limited, self.turns.add_facts)
@@ -186,10 +188,6 @@ class Worker:
             self.remembered += 1
             self._report(learned._replace(turn=item.id))
         return is_done
-
-    def _may_ask(self, item: Item) -> bool:
-        """Whether the model is of the service that the turn was sent to: no other one hears of it."""
-        return item.meta.get(SERVICE) in (None, "", service_of(self._vault.config))
 
     def _fail(self, item: Item, why: str, *, counts: bool) -> None:
         tries = self._failed.get(item.id, (0, 0.0))[0] + counts

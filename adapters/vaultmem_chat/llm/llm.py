@@ -346,7 +346,9 @@ def request_body(model: str, question: Question, form: Form) -> dict[str, object
     messages = question.messages
     request: dict[str, object] = {"model": model}
     if question.schema is not None:
-        schema = _object_at_root(question.schema)
+        schema = question.schema
+        if schema.get("type") != "object":  # services take nothing else at the root
+            schema = object_schema({WRAPPED: schema})
         if form.schema == JSON_SCHEMA:
             name = _NO_NAME.sub("-", question.purpose)[:64] or WRAPPED
             request["response_format"] = {
@@ -362,11 +364,6 @@ def request_body(model: str, question: Question, form: Form) -> dict[str, object
     if form.temperature:
         request["temperature"] = 0
     return request
-
-
-def _object_at_root(schema: Schema) -> Schema:
-    """Services take objects only: any other value goes under one key."""
-    return schema if schema.get("type") == "object" else object_schema({WRAPPED: schema})
 
 
 def _with_schema(messages: tuple[Message, ...], schema: Schema) -> tuple[Message, ...]:

@@ -72,20 +72,16 @@ def in_force(folder: str, overrides: Overrides, environ: Mapping[str, str] = os.
     try:
         config = settings.load(folder, {**environ, **wanted})
     except ConfigError as error:
-        raise UsageError(_as_option(str(error))) from error
+        message = str(error)  # as it is about the command line
+        for key, option in _OPTIONS.items():
+            named = f"the environment variable {settings.variable(key)}: {key}"
+            message = message.replace(named, option)
+        raise UsageError(message) from error
     if not config.text("llm.base_url"):
         raise ConfigError(
             "no upstream is set: name one with --upstream http://localhost:11434/v1, or in llm.base_url"
         )
     return config
-
-
-def _as_option(message: str) -> str:
-    """The error as it is about the command line."""
-    for key, option in _OPTIONS.items():
-        variable = settings.variable(key)
-        message = message.replace(f"the environment variable {variable}: {key}", option)
-    return message
 
 
 def _is_same(one: str, other: str) -> bool:
