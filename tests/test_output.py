@@ -73,6 +73,23 @@ def test_format(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plain.getvalue() == '{"a": [1]}\n'
 
 
+@pytest.mark.parametrize("wanted", ["text", "json"])
+def test_a_program_gets_the_answer_and_a_person_its_lines(wanted: str) -> None:
+    out, err = io.StringIO(), io.StringIO()
+    output = Output(wanted, Streams(out, err, terminal=False, colour=False))
+    output.answer({"count": 1})
+    output.line("one")
+    output.text("of a note\n")
+    output.note("for people")
+    output.remark("for everybody")
+    data, notes = (
+        ('{"count": 1}\n', "")
+        if wanted == "json"
+        else ("one\nof a note\n", "vaultmem: for people\n")
+    )
+    assert (out.getvalue(), err.getvalue()) == (data, f"{notes}vaultmem: for everybody\n")
+
+
 def test_paint(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = on_terminal(monkeypatch)
     output = Output("text")

@@ -118,6 +118,8 @@ class Output:
 
     def line(self, text: str = "") -> None:
         """A line of data for a person; a file name may hold line breaks, which make no new line."""
+        if self.as_json:
+            return
         text = text.replace("\n", "\ufffd")
         if self.columns:
             text = screen.fold(text, self.columns, _bare)
@@ -128,7 +130,12 @@ class Output:
         _write(self._out, text)
 
     def text(self, text: str) -> None:
-        """Text of a note: it cannot steer a terminal, and elsewhere it is exact."""
+        """Text of a note, for a person."""
+        if not self.as_json:
+            self.exact(text)
+
+    def exact(self, text: str) -> None:
+        """Text for whoever reads it: it cannot steer a terminal, and elsewhere it is exact."""
         if self._terminal:
             _write(self._out, text)
         else:
@@ -147,11 +154,15 @@ class Output:
         """Data for a program: one JSON value, indented on a terminal."""
         _write(self._out, json_text(value, 2 if self._terminal else None) + "\n")
 
-    def result(self, value: object, *lines: str) -> None:
-        """Data for a program, or lines for a person."""
+    def answer(self, value: object) -> None:
+        """The answer of a command, for a program; a person has it in lines and texts, which a program does not get."""
         if self.as_json:
             self.data(value)
-        for line in () if self.as_json else lines:
+
+    def result(self, value: object, *lines: str) -> None:
+        """Data for a program, or lines for a person."""
+        self.answer(value)
+        for line in lines:
             self.line(line)
 
     def record(self, value: object) -> None:
@@ -162,6 +173,11 @@ class Output:
     def remark(self, text: str) -> None:
         """Something to know that is not data, as vaultmem says it."""
         self.aside(f"vaultmem: {text}")
+
+    def note(self, text: str) -> None:
+        """A remark to a person; a program has it in the data."""
+        if not self.as_json:
+            self.remark(text)
 
     def aside(self, text: str) -> None:
         """A text beside the data."""

@@ -159,14 +159,12 @@ def run(args: argparse.Namespace, output: Output) -> int:
         finally:
             _clean_up(folder, args.keep, output)
     seconds = time.monotonic() - began
-    if output.as_json:
-        output.data({"steps": steps, "seconds": round(seconds, 2)})
-    else:
-        rest = "" if args.keep else "; everything is removed again"
-        output.line()
-        output.flush()
-        output.remark(f"{len(steps)} steps in {seconds:.1f} s{rest}")
-        output.remark("now your own notes: vaultmem setup")
+    output.answer({"steps": steps, "seconds": round(seconds, 2)})
+    rest = "" if args.keep else "; everything is removed again"
+    output.line()
+    output.flush()
+    output.note(f"{len(steps)} steps in {seconds:.1f} s{rest}")
+    output.note("now your own notes: vaultmem setup")
     return 0
 
 

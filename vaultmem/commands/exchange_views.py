@@ -55,10 +55,8 @@ def ingest(args: Namespace, output: Output) -> int:
     with vault_of(args, output) as vault, output.bar() as bar:
         how = {"dry_run": args.dry_run, "limit": args.limit, "by": args.by, "progress": bar}
         report = vault.ingest(args.source, args.path, **how)
-    if output.as_json:
-        output.data(report)
-    else:
-        _show_ingested(report, output)
+    output.answer(report)
+    _show_ingested(report, output)
     return 0
 
 
@@ -80,7 +78,7 @@ def _advice(args: Namespace) -> str:
 def _show_ingested(report: IngestReport, output: Output) -> None:
     """What is new on stdout; what is not, and why, beside it."""
     for remark in report["remarks"]:
-        output.remark(remark)
+        output.note(remark)
     for one in (each for each in report["files"] if each["result"] == "new"):
         cut = f"; {one['cut']}" if "cut" in one else ""
         gone = f"; redacted: {', '.join(one['redacted'])}" if one["redacted"] else ""
@@ -88,22 +86,22 @@ def _show_ingested(report: IngestReport, output: Output) -> None:
         output.line(f"{path} ({one['source']}): {many}{cut}{gone}")
     skipped = [each for each in report["files"] if each["result"] == "skipped"]
     for one in skipped[:MOST_ROWS]:
-        output.remark(f"left out: {one['path']}: {one['reason']}")
+        output.note(f"left out: {one['path']}: {one['reason']}")
     if len(skipped) > MOST_ROWS:
         count = len(skipped) - MOST_ROWS
-        output.remark(f"{count:,} more left out; --json has all")
+        output.note(f"{count:,} more left out; --json has all")
     counts = report["counts"]
     totals = [f"{count_of(counts['memories'])} of {plural(counts['new'], 'new file')}"]
     totals += [f"{counts[name]:,} {name}" for name in ("known", "skipped") if counts[name]]
     if counts["redacted"]:
         totals.append(f"{plural(counts['redacted'], 'secret')} taken out")
     head = "dry run, nothing was done" if report["dry_run"] else "ingest"
-    output.remark(f"{head}: {', '.join(totals)}")
+    output.note(f"{head}: {', '.join(totals)}")
     if report["left"]:
         begun = sum(each["rest"] > 0 for each in report["files"])
         more = f", {begun:,} of them begun" if begun else ""
         left = f"{plural(report['left'], 'file')} left{more}"
-        output.remark(f"--limit is reached; {left}: run the same again to go on")
+        output.note(f"--limit is reached; {left}: run the same again to go on")
 
 
 def _ingest_text(args: Namespace, output: Output) -> int:
@@ -113,17 +111,15 @@ def _ingest_text(args: Namespace, output: Output) -> int:
     with vault_of(args, output) as vault:
         report = vault.ingest_text(**{**params, "text": text_or_stdin(args.text, output)})
     show_report(report, output)
-    if output.as_json:
-        return 0
     for part in report["parts"]:
         if part["result"] != "new":
             reason = part.get("reason") or f"it is there already ({part['id'][:8]})"
             output.line(f"left out: {part['text'][:60]} ({reason})")
     new = sum(part["result"] == "new" for part in report["parts"])
-    output.remark(f"{count_of(new)} of {plural(len(report['parts']), 'part')}")
+    output.note(f"{count_of(new)} of {plural(len(report['parts']), 'part')}")
     if report["redacted"]:
         many = plural(len(report["redacted"]), "secret")
-        output.remark(f"{many} taken out: {', '.join(report['redacted'])}")
+        output.note(f"{many} taken out: {', '.join(report['redacted'])}")
     return 0
 
 
@@ -162,12 +158,11 @@ def import_lines(args: Namespace, output: Output) -> int:
 
 
 def _show_imported(report: ImportReport, output: Output) -> None:
-    if output.as_json:
-        output.data(report)
-    else:
-        would = would_be(dry_run=report["dry_run"])
-        counts = f"{report['new']:,} new, {report['changed']:,} replaced, {report['known']:,} there already"
-        output.line(f"{would}imported: {counts}")
+    would = would_be(dry_run=report["dry_run"])
+    counts = (
+        f"{report['new']:,} new, {report['changed']:,} replaced, {report['known']:,} there already"
+    )
+    output.result(report, f"{would}imported: {counts}")
     for rows, what in ((report["kept"], "left as it is"), (report["failed"], "not imported")):
         for one in rows[:MOST_ROWS]:
             output.remark(f"line {one['line']}: {what}: {one['reason']}")
@@ -194,7 +189,7 @@ def export_lines(args: Namespace, output: Output) -> int:
             output.remark(f"{count_of(count)} in {args.output}")
         else:
             for line in lines:
-                output.text(line + "\n")
+                output.exact(line + "\n")
     if unreadable:
         files = plural(unreadable[0], "file")
         output.remark(f"{files} that cannot be read left out: vaultmem doctor names them")

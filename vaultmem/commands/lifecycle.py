@@ -148,8 +148,7 @@ def _show_started(started: Life, vault: str, output: Output) -> int:
     if started.status == "running":
         line = f"the agent runs already{by} (process {started.pid})"
     output.result({**started.__dict__, "vault": vault, "log": where}, line)
-    if not output.as_json:
-        output.remark(f"its log is {where}")
+    output.note(f"its log is {where}")
     return 0
 
 
@@ -267,12 +266,10 @@ def _show_service(own: Service, status: str, output: Output) -> None:
 def _show_plan(own: Service, commands: list[list[str]], output: Output) -> int:
     typed = [shlex.join(command) for command in commands]
     content = own.content.decode("utf-8")
-    if output.as_json:
-        plan = {"service": own.name, "file": own.path, "content": content, "commands": typed}
-        output.data({"dry_run": True, **plan})
-        return 0
+    plan = {"service": own.name, "file": own.path, "content": content, "commands": typed}
+    output.answer({"dry_run": True, **plan})
     output.line(output.paint(own.path, "bold"))
-    output.script(content)
+    output.text(content)
     for line in typed:
         output.line(f"$ {line}")
     return 0

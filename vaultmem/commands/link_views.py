@@ -28,11 +28,9 @@ def links(args: Namespace, output: Output) -> int:
     with open_vault(args, output) as vault:
         path = vault.find_note(args.note)
         rows = vault.links(path)
-    if output.as_json:
-        output.data(_data("links", rows, note=path))
-        return 0
+    output.answer(_data("links", rows, note=path))
     if not rows:
-        output.remark(f"{path} has no links")
+        output.note(f"{path} has no links")
     for link in rows:
         several = f" (of {link.choices} with this name)" if link.choices > 1 else ""
         room = output.room(screen.columns(markup(link)) + 11 + len(several))
@@ -62,18 +60,16 @@ def backlinks(args: Namespace, output: Output) -> int:
         path = vault.find_note(args.note)
         rows = vault.backlinks(path)
         mentions = vault.mentions(path) if args.mentions else []
-    if output.as_json:
-        more = {"mentions": [one.__dict__ for one in mentions]} if args.mentions else {}
-        output.data({**_data("backlinks", rows, note=path), **more})
-        return 0
+    more = {"mentions": [one.__dict__ for one in mentions]} if args.mentions else {}
+    output.answer({**_data("backlinks", rows, note=path), **more})
     sources = plural(len({link.source for link in rows}), "note")
-    output.remark(f"{plural(len(rows), 'link')} from {sources} to {path}")
+    output.note(f"{plural(len(rows), 'link')} from {sources} to {path}")
     for link in rows:
         text = markup(link)
         room = output.room(screen.columns(text) + 2)
         output.line(f"{output.place(link.source, link.line, room=room)}  {text}")
     if args.mentions:
-        output.remark(f"named {plural(len(mentions), 'time')} without a link")
+        output.note(f"named {plural(len(mentions), 'time')} without a link")
     for one in mentions:
         show_words(f"{output.place(one.path, one.line, room=output.room(8))}  ", one.text, output)
     return 0
@@ -84,11 +80,9 @@ def related(args: Namespace, output: Output) -> int:
     with open_vault(args, output) as vault:
         path = vault.find_note(args.note)
         rows = vault.related(path, limit=args.limit)
-    if output.as_json:
-        output.data(_data("related", rows, note=path))
-        return 0
+    output.answer(_data("related", rows, note=path))
     if not rows:
-        output.remark(f"nothing is near {path}")
+        output.note(f"nothing is near {path}")
     for one in rows:
         room = output.room(screen.columns(one.title) + 8)
         title = f"{output.paint(one.title, 'bold')}  {output.place(one.path, room=room)}"
@@ -102,15 +96,14 @@ def unresolved(args: Namespace, output: Output) -> int:
     with open_vault(args, output) as vault:
         ambiguous = vault.ambiguous() if args.ambiguous else []
         rows = [] if args.ambiguous else vault.unresolved()
-    if output.as_json:
-        output.data(_data("ambiguous", ambiguous) if args.ambiguous else _data("unresolved", rows))
-    elif args.ambiguous:
-        output.remark(f"{plural(len(ambiguous), 'ambiguous link')}")
-        for link in ambiguous:
-            place = output.place(link.source, link.line, room=output.room(30))
-            output.line(f"{place}  [[{link.path}]] → {link.target} (of {link.choices})")
-    else:
+    output.answer(_data("ambiguous", ambiguous) if args.ambiguous else _data("unresolved", rows))
+    if not args.ambiguous:
         _show_unresolved(rows, output)
+        return 0
+    output.note(plural(len(ambiguous), "ambiguous link"))
+    for link in ambiguous:
+        place = output.place(link.source, link.line, room=output.room(30))
+        output.line(f"{place}  [[{link.path}]] → {link.target} (of {link.choices})")
     return 0
 
 
@@ -120,7 +113,7 @@ def _show_unresolved(rows: list[UnresolvedLink], output: Output) -> None:
         names.setdefault(link.name.lower(), []).append(link)
     tags = [links[0].name for links in names.values() if all(link.kind == "tag" for link in links)]
     many = f"{plural(len(rows), 'link')} to {plural(len(names), 'name')}"
-    output.remark(f"{many} that no file has")
+    output.note(f"{many} that no file has")
     for links in sorted(names.values(), key=lambda group: (-len(group), group[0].name.lower())):
         if links[0].name in tags:
             continue

@@ -43,10 +43,8 @@ def tasks(args: Namespace, output: Output) -> int:
             for note, task in vault.tasks(everything=args.all)
             if path in note.lower() and (not span or "" < _date(task)[:10] <= span[1])
         ]
-    if output.as_json:
-        output.data({"tasks": [{"path": note, **task} for note, task in rows], "count": len(rows)})
-        return 0
-    output.remark(f"{plural(len(rows), 'task')}")
+    output.answer({"tasks": [{"path": note, **task} for note, task in rows], "count": len(rows)})
+    output.note(plural(len(rows), "task"))
     wide = max((len(_when(_date(task))) for _, task in rows), default=0)
     for note, task in rows:
         date = output.paint(_when(_date(task)).ljust(wide), "yellow")
@@ -191,11 +189,10 @@ def answer(args: Namespace, output: Output) -> int:
                 reports.append(vault.ask("answer", id=id_, **how))
             except VaultmemError as error:
                 errors.append(error)
-    if output.as_json and reports:
-        output.data({"items": reports, "count": len(reports)})
-    elif not output.as_json:
-        for report in reports:
-            _show_answered(report, output)
+    if reports:
+        output.answer({"items": reports, "count": len(reports)})
+    for report in reports:
+        _show_answered(report, output)
     for each in errors[:-1]:
         output.error(str(each))
     if errors:
@@ -216,10 +213,10 @@ def _show_answered(report: AnswerReport, output: Output) -> None:
     for change in report.get("changes", ()):
         show_diff(change.get("diff"), output)
     for skipped in report.get("skipped", ()):
-        output.remark(f"{skipped['reason']}")
+        output.note(skipped["reason"])
     verb = next((verb for verb, state in _STATES.items() if state == report["state"]), "")
     if verb and report["changed"] and not report.get("dry_run"):
-        output.remark(f"vaultmem {verb} {report['id']} --undo takes it back")
+        output.note(f"vaultmem {verb} {report['id']} --undo takes it back")
 
 
 def _consequence(report: AnswerReport, output: Output) -> str:
@@ -272,19 +269,17 @@ def notify(args: Namespace, output: Output) -> int:
             settled = vault.settle()
             if settled["done"] or settled["reopened"]:
                 report["written"] |= vault.notify()["written"]
-    if output.as_json:
-        output.data(report)
-        return 0
+    output.answer(report)
     for one in report["told"]:
         title = output.paint(one["title"], "bold")
         output.line(f"{title}  {' · '.join(one['body'].splitlines())}")
     many = plural(len(report["told"]), "notification") if report["told"] else "nothing to tell"
     if report["dry_run"]:
-        output.remark(f"dry run, nothing was done: {many}")
+        output.note(f"dry run, nothing was done: {many}")
         return 0
     page = f"; {report['page']} is written anew" if report["written"] else ""
     answered = f"; {plural(report['answered'], 'answer')} taken over" if report["answered"] else ""
-    output.remark(f"{many}{answered}{page}")
+    output.note(f"{many}{answered}{page}")
     for problem in report["troubles"]:
-        output.remark(problem)
+        output.note(problem)
     return 0

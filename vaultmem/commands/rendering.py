@@ -218,9 +218,7 @@ def show_done(done: str, record: Answer, output: Output) -> None:
 
 def show_report(report: PlanReport, output: Output) -> None:
     """What a job, or a dry run of any verb, would change or has changed; and what it noticed."""
-    if output.as_json:
-        output.data(report)
-        return
+    output.answer(report)
     would = would_be(dry_run=report["dry_run"])
     for change in report["changes"]:
         output.line(would + _change_line(change, output))
@@ -271,7 +269,7 @@ def _show_counts(report: PlanReport, output: Output) -> None:
     if report["left"]:
         remarks.append(f"{report['left']:,} left: run it again")
     for remark in remarks:
-        output.remark(remark)
+        output.note(remark)
 
 
 def show_words(ahead: str, text: str, output: Output, *styles: str, most: int = 3) -> None:

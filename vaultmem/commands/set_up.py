@@ -36,19 +36,15 @@ def init(args: Namespace, output: Output) -> int:
             output.remark(f"would index {vault.path} into {state}")
             for one in written:
                 output.remark(f"would write {one}")
-            if output.as_json:
-                output.data(
-                    {"vault": vault.path, "state": state, "written": written, "dry_run": True}
-                )
+            plan = {"vault": vault.path, "state": state, "written": written}
+            output.answer({**plan, "dry_run": True})
             return 0
         from vaultmem.service.doctor import languages  # init alone needs it
 
         seconds = run_sync(vault, output).seconds
         counts = vault.counts()
         is_written = args.write_config and _write_config(own, output)
-        if output.as_json:
-            output.data({"vault": vault.path, "state": state, **counts, "seconds": seconds})
-            return 0
+        output.answer({"vault": vault.path, "state": state, **counts, "seconds": seconds})
         output.line(output.paint(vault.path, "bold"))
         for line in _count_lines(counts, seconds):
             output.line(f"  {line}")
@@ -107,8 +103,7 @@ def sync(args: Namespace, output: Output) -> int:
                 read = planned.added + planned.changed + planned.unchanged
                 planned = planned._replace(added=read, changed=0, unchanged=0, rebuilt=True)
             show_sync(planned, output)
-            if output.as_json:
-                output.data({**planned._asdict(), "dry_run": True})
+            output.answer({**planned._asdict(), "dry_run": True})
             return 0
         how = {"rebuild": args.rebuild, "confirm_removals": args.confirm_removals}
         report = run_sync(vault, output, **how)
@@ -118,8 +113,7 @@ def sync(args: Namespace, output: Output) -> int:
             output.remark(done.remark)
         if done.blocks:
             output.remark(f"{plural(done.blocks, 'block')} embedded with {done.model}")
-        if output.as_json:
-            output.data({**report._asdict(), "embedded": done.blocks, "model": done.model})
+        output.answer({**report._asdict(), "embedded": done.blocks, "model": done.model})
     return 0
 
 
@@ -150,11 +144,9 @@ def model(args: Namespace, output: Output) -> int:
         ]  # fmt: skip
         done, total, problem = vault.embedded() if vault.is_indexed() else (0, 0, None)
         second = vault.second_model() if vault.is_indexed() else None
-    if output.as_json:
-        others = second._asdict() if second else None
-        output.data({"models": rows, "current": current, "embedded": done, "blocks": total,
-                     "other_scripts": others})  # fmt: skip
-        return 0
+    others = second._asdict() if second else None
+    output.answer({"models": rows, "current": current, "embedded": done, "blocks": total,
+                   "other_scripts": others})  # fmt: skip
     for row in rows:
         mark = "*" if row["used"] else " "
         output.line(f"{mark} {row['name']}  {row['model']}: {row['languages']}; {row['size']}")
@@ -163,7 +155,7 @@ def model(args: Namespace, output: Output) -> int:
     if second:
         those = f"{second.embedded:,} of {plural(second.blocks, 'block')} embedded"
         output.line(f"+ {second.model}, for other scripts than Latin: {second.problem or those}")
-    output.remark(problem or f"{done:,} of {total:,} blocks embedded")
+    output.note(problem or f"{done:,} of {total:,} blocks embedded")
     return 0
 
 
@@ -203,13 +195,10 @@ def _use_model(vault: Vault, args: Namespace, output: Output) -> int:
         f"{resolved.name}: {_MODELS[args.name][1]}, {size / 1e6:,.0f} MB on the disk",
         f"{pace:,.0f} short texts a second{long}; set in {source}",
     )
-    if output.as_json:
-        return 0
     how = "the agent embeds in the background, vaultmem sync at once"
-    output.remark(f"{how}; until then the old vectors serve")
+    output.note(f"{how}; until then the old vectors serve")
     if config.load(vault.path).text(key) != name:
-        variable = f"VAULTMEM_{key.replace('.', '_').upper()}"
-        output.remark(f"{variable} in your environment sets another one")
+        output.note(f"{config.variable(key)} in your environment sets another one")
     return 0
 
 
@@ -226,10 +215,8 @@ def backup(args: Namespace, output: Output) -> int:
             done, aside = backups.restore(vault.path, folder, args.folder, dry_run=args.dry_run)
         else:
             done = backups.create(vault.path, folder, args.folder, dry_run=args.dry_run)
-    if output.as_json:
-        what = {**done._asdict(), "files": done.names, "moved_aside": aside}
-        output.data({**what, "dry_run": args.dry_run})
-        return 0
+    what = {**done._asdict(), "files": done.names, "moved_aside": aside}
+    output.answer({**what, "dry_run": args.dry_run})
     made = time.strftime("%Y-%m-%d %H:%M", time.localtime(done.at))
     files = plural(len(done.files), "file")
     would = "would be " if args.dry_run else ""
@@ -238,10 +225,10 @@ def backup(args: Namespace, output: Output) -> int:
     elif args.restore:
         output.line(f"{would}restored from {done.folder}: {files}, made {made}")
         for path in aside:
-            output.remark(f"{would}moved aside: {path}")
+            output.note(f"{would}moved aside: {path}")
         if not args.dry_run:
-            output.remark("run vaultmem sync, or vaultmem start")
+            output.note("run vaultmem sync, or vaultmem start")
     else:
         output.line(f"{would}backed up and verified in {done.folder}: {files}")
-        output.remark("your notes are not in it; back up the vault's folder as any other")
+        output.note("your notes are not in it; back up the vault's folder as any other")
     return 0

@@ -39,10 +39,9 @@ def run(args: Namespace, output: Output) -> int:
     if args.recall:
         memory = {"kind": "note", "memory_type": "semantic"}
         notes = [{**one, "content": one["text"], **memory} for one in results if one["text"]]
-        output.text(f"{block(entry(cast('Recalled', one)) for one in notes)}\n")
-    elif output.as_json:
-        output.data({"results": results, "count": len(results)})
+        output.exact(f"{block(entry(cast('Recalled', one)) for one in notes)}\n")
     else:
+        output.answer({"results": results, "count": len(results)})
         _show(results, output)
     if results and not any(one["text"] for one in results):
         output.remark(_TEXTLESS)
@@ -71,7 +70,7 @@ def _to_json(one: Near) -> JsonObject:
 
 def _show(found: list[JsonObject], output: Output) -> None:
     if not found:
-        output.remark("nothing found")
+        output.note("nothing found")
     for one in found:
         lines = f"{one['line']}-{one['end_line']}"
         output.line(f"{output.place(str(one['path']), lines)}  score {one['score']}")

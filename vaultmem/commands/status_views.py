@@ -54,11 +54,9 @@ def status(args: Namespace, output: Output) -> int:
         }  # fmt: skip
         for package in packages:
             facts = {**facts, **package.facts(vault.state.folder)}
-        if output.as_json:
-            output.data(facts)
-            if problem:
-                output.remark(problem)
-            return int(facts["status"] == UNHEALTHY)
+        output.answer(facts)
+        if output.as_json and problem:
+            output.remark(problem)
         if index:
             _show_index(facts, vault.counts(), output)
         else:
@@ -224,9 +222,7 @@ def doctor(args: Namespace, output: Output) -> int:
         sound = all(one.severity != "error" for one in findings)
         findings = worst_first([*findings, *health.examine(vault, readable=sound)])
     healthy = all(one.severity != "error" for one in findings)
-    if output.as_json:
-        output.data({"healthy": healthy, "findings": [one.__dict__ for one in findings]})
-        return 0 if healthy else 1
+    output.answer({"healthy": healthy, "findings": [one.__dict__ for one in findings]})
     if not findings:
         output.line("all is well")
     for one in findings:
@@ -276,16 +272,14 @@ def _list_jobs(args: Namespace, output: Output) -> int:
     ledger = agent_jobs.ledger(vault)
     now = clock.seconds()
     listed = reply["jobs"] if reply else agent_jobs.listing(settings.load(vault), ledger, now)
-    if output.as_json:
-        output.data({"jobs": listed, "count": len(listed), "agent": ping and ping["pid"]})
-        return 0
+    output.answer({"jobs": listed, "count": len(listed), "agent": ping and ping["pid"]})
     rows = [_job_row(one, now) for one in listed]
     for row in table([("job", "when", "next", "last", "result"), *rows]):
         output.line(row)
     for _, notice in ledger.notices():
-        output.remark(notice)
+        output.note(notice)
     if not reply:
-        output.remark("no agent runs, so no job does; vaultmem start starts one")
+        output.note("no agent runs, so no job does; vaultmem start starts one")
     return 0
 
 

@@ -203,9 +203,7 @@ def _values(text: str) -> list[object]:
 def _list(tools: Answers, output: Output) -> None:
     listed = tools.answer("tools/list", {})
     assert isinstance(listed, dict)
-    if output.as_json:
-        output.data(listed)
-        return
+    output.answer(listed)
     for tool in listed["tools"]:
         params = ", ".join(tool["inputSchema"].get("properties", {}))
         output.line(f"{output.paint(tool['name'], 'bold')}({params})")

@@ -75,14 +75,12 @@ def expect(args: Namespace, output: Output) -> int:
     with opened(args, output) as vault:
         rows = vault.check_expectations() if args.run else vault.expectations()
     lost = [one for one in rows if not one.get("found", True)]
-    if output.as_json:
-        counts = {"lost": len(lost)} if args.run else {}
-        output.data({"expectations": rows, "count": len(rows), **counts})
-        return 1 if lost else 0
+    counts = {"lost": len(lost)} if args.run else {}
+    output.answer({"expectations": rows, "count": len(rows), **counts})
     for one in rows:
         output.line(_expectation_line(one, output))
     met = f", {len(rows) - len(lost):,} met" if args.run else ""
-    output.remark(f"{plural(len(rows), 'expectation')}{met}")
+    output.note(f"{plural(len(rows), 'expectation')}{met}")
     return 1 if lost else 0
 
 
@@ -247,12 +245,10 @@ def history(args: Namespace, output: Output) -> int:
         entries = vault.history(**{**params_of("history", args), "id": args.id or None})
         is_all = bool(entries or args.id or args.by or args.conversations)
         is_hidden = not is_all and _has_conversations(vault, args.since)
-    if output.as_json:
-        output.data({"history": entries, "count": len(entries)})
-        return 0
+    output.answer({"history": entries, "count": len(entries)})
     if not entries:
         but = " but what conversations did, which --conversations shows" if is_hidden else ""
-        output.remark(f"the history holds nothing of it{but}")
+        output.note(f"the history holds nothing of it{but}")
     for one in entries:
         output.line(_entry_line(one, output))
     return 0
