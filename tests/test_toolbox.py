@@ -16,7 +16,7 @@ from tests.tool_run import OURS, box, call, opened
 from vaultmem import Vault
 from vaultmem.api import rpc
 from vaultmem.api import session as events
-from vaultmem.api.session import Channel, Event, Session
+from vaultmem.api.session import Event, Session
 from vaultmem.api.tool import Annotations, BlockedError, Call, Outcome, Tool, TooManyCallsError
 from vaultmem.api.toolbox import MOST_TEXT, Limiter, Toolbox
 from vaultmem.errors import NoteNotFoundError, VaultmemError
@@ -152,16 +152,16 @@ def test_what_is_too_long_is_cut(box: Toolbox, opened: Vault) -> None:
 
 @given(rooms=st.lists(st.integers(1, 20), min_size=1, max_size=4), told=st.integers(0, 40))
 def test_a_slow_listener_loses_events_and_blocks_nobody(rooms: list[int], told: int) -> None:
-    channel = Channel()
-    heard = [channel.subscribe(room) for room in rooms]
+    box = Toolbox(plain=True)
+    heard = [box.subscribe(room) for room in rooms]
     for number in range(told):
-        channel.tell(Event(events.ERROR, str(number)))
+        box.tell(Event(events.ERROR, str(number)))
     for listener, room in zip(heard, rooms, strict=True):
         got = [event.client for event in listener.waiting()]
         assert got == [str(number) for number in range(min(room, told))]
         assert listener.lost == max(0, told - room)
         listener.close()
-    channel.tell(Event(events.ERROR, "late"))
+    box.tell(Event(events.ERROR, "late"))
     assert heard[0].get(timeout=0) is None
 
 

@@ -129,7 +129,7 @@ def keep_private(file: str) -> str:
         elif stat.S_ISREG(mode := os.lstat(file).st_mode) and mode & 0o077:
             os.chmod(file, 0o600)
     except OSError:
-        return file
+        pass
     return file
 
 
@@ -242,14 +242,12 @@ def inside(folder: str) -> str:
         raise ValueError("a visible folder inside the vault")
     if "node_modules" in parts:
         raise ValueError("a folder that editors look into, which node_modules is not")
-    return folder if folder.isascii() else _compose(folder)
-
-
-def _compose(path: str) -> str:
-    """The path as the walk through a vault names it: what is ours would be taken for a note otherwise."""
+    if folder.isascii():
+        return folder
     from unicodedata import normalize
 
-    return normalize("NFC", path)
+    # As the walk through a vault names it: what is ours would be taken for a note otherwise.
+    return normalize("NFC", folder)
 
 
 def page(path: str) -> str:

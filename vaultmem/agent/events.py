@@ -58,11 +58,6 @@ class Wakeups:
                 signal.signal(number, before[number])
             signal.set_wakeup_fd(-1)
 
-    def close(self) -> None:
-        """Send no more."""
-        os.close(self._out)
-        os.close(self._in)
-
 
 class Changes:
     """Counts what has changed, by kind, for those who wait to show it."""

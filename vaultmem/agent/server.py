@@ -78,11 +78,14 @@ class Server:
             self._changed.notify_all()
         if self._listener and self._bell:
             self._bell[0].send(b"!")
-            self._remove_socket()
+            with contextlib.suppress(OSError):
+                if self.is_in_place():
+                    os.unlink(self.path)
             self._join(self._threads, _STOP_AT_ALL)
             for end in (self._listener, *self._bell):
                 end.close()
-        clients = self._connections()
+        with self._changed:
+            clients = dict(self._clients)
         for client in clients:
             client.hang_up(socket.SHUT_RD)
         self._join([*clients.values()], _STOP_GENTLY)
@@ -116,10 +119,6 @@ class Server:
         with self._changed:
             self._in_flight -= 1
             self._served += 1
-
-    def _connections(self) -> dict[Connection, threading.Thread]:
-        with self._changed:
-            return dict(self._clients)
 
     def _accept(self) -> None:
         assert self._listener
@@ -206,12 +205,6 @@ class Server:
             else:
                 soonest = min(soonest, began + limit - now)
         return max(soonest, limit / 100)
-
-    def _remove_socket(self) -> None:
-        """Only if it is still the one we made."""
-        with contextlib.suppress(OSError):
-            if self.is_in_place():
-                os.unlink(self.path)
 
     @staticmethod
     def _join(threads: list[threading.Thread], seconds: float) -> None:

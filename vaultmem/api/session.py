@@ -4,8 +4,7 @@ no call."""
 from __future__ import annotations
 
 import queue
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from vaultmem.api.tool import ASSISTANT, Call, Outcome, client_name
 from vaultmem.errors import VaultmemError
@@ -35,9 +34,9 @@ class Event(NamedTuple):
 class Subscription:
     """The events since it was made, in order; those for which there was no room are counted in `lost`."""
 
-    def __init__(self, channel: Channel, room: int) -> None:
+    def __init__(self, leave: Callable[[Subscription], object], room: int) -> None:
         self.lost = 0
-        self._channel = channel
+        self._leave = leave
         self._events: queue.Queue[Event] = queue.Queue(room)
 
     def __enter__(self) -> Subscription:
@@ -67,32 +66,7 @@ class Subscription:
 
     def close(self) -> None:
         """Hear no more."""
-        self._channel.leave(self)
-
-
-class Channel:
-    """Passes every event to every subscription. Any thread may tell."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._listeners: tuple[Subscription, ...] = ()
-
-    def subscribe(self, room: int = ROOM) -> Subscription:
-        """A subscription to the events from now on."""
-        new = Subscription(self, max(1, room))
-        with self._lock:
-            self._listeners = (*self._listeners, new)
-        return new
-
-    def leave(self, subscription: Subscription) -> None:
-        """End a subscription."""
-        with self._lock:
-            self._listeners = tuple(one for one in self._listeners if one is not subscription)
-
-    def tell(self, event: Event) -> None:
-        """Pass on an event."""
-        for listener in self._listeners:
-            listener.put(event)
+        self._leave(self)
 
 
 class Session:

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 
 from vaultmem import plugins
 from vaultmem.api import params, rpc, session
-from vaultmem.api.session import Channel, Event, Subscription
+from vaultmem.api.session import Event, Subscription
 from vaultmem.api.tool import (
     ASSISTANT,
     Block,
@@ -58,7 +58,8 @@ class Toolbox:
         self._after: list[After] = []
         self._on_event: list[OnEvent] = []
         self._limiter = limiter or Limiter()
-        self.channel = Channel()
+        self._lock = threading.Lock()
+        self._subscriptions: tuple[Subscription, ...] = ()
         for tool in TOOLS:
             self.add(tool)
         if not plain:
@@ -101,17 +102,28 @@ class Toolbox:
 
     def subscribe(self, room: int = session.ROOM) -> Subscription:
         """The events from now on."""
-        return self.channel.subscribe(room)
+        new = Subscription(self._leave, max(1, room))
+        with self._lock:
+            self._subscriptions = (*self._subscriptions, new)
+        return new
+
+    def _leave(self, gone: Subscription) -> None:
+        with self._lock:
+            self._subscriptions = tuple(one for one in self._subscriptions if one is not gone)
 
     def tell(self, event: Event) -> None:
-        """Announce an event to subscriptions and hooks."""
-        self.channel.tell(event)
+        """Announce an event to subscriptions and hooks. Any thread may tell."""
+        self._put(event)
         for hook in self._on_event:
             try:
                 hook(event)
             except Exception as error:
                 log.exception("a hook failed")
-                self.channel.tell(_failure(event.client, event.tool, error, "on_event"))
+                self._put(_failure(event.client, event.tool, error, "on_event"))
+
+    def _put(self, event: Event) -> None:
+        for subscription in self._subscriptions:
+            subscription.put(event)
 
     # --- the dispatcher
 

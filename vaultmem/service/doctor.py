@@ -138,10 +138,7 @@ def _notes(vault: Vault) -> Iterator[Finding]:
         yield Finding(severity, f"{plural(len(places), 'note')} {label}", advice, places)
     pairs = catalog_read.conflict_pairs(vault.searcher().catalog)
     if pairs:
-        places = [
-            f"{copy} is a copy of {original or _unindexed_original(vault, copy) or 'a note that is gone'}"
-            for copy, original in pairs
-        ]
+        places = [f"{copy} is a copy of {of or _original(vault, copy)}" for copy, of in pairs]
         advice = "compare each with its original: either may hold what the other lacks"
         what = plural(len(pairs), "sync conflict copy", "sync conflict copies")
         yield Finding("warning", what, advice, places)
@@ -151,10 +148,10 @@ def _notes(vault: Vault) -> Iterator[Finding]:
         yield Finding("warning", what, advice, places)
 
 
-def _unindexed_original(vault: Vault, copy: str) -> str:
-    """The original of a copy where that is a page of ours, such as pending.md, which no index has."""
+def _original(vault: Vault, copy: str) -> str:
+    """The original of a copy where no index has it: a page of ours, such as pending.md."""
     path = conflict_original(copy)
-    return path if path and on_disk(vault.path, path) else ""
+    return path if path and on_disk(vault.path, path) else "a note that is gone"
 
 
 def _unread_lines(vault: Vault) -> Iterator[str]:
