@@ -40,10 +40,6 @@ _PART = 65_536
 _MOST = 1 << 28  # bytes of a reply; no agent of ours comes near
 NO_ANSWER, UNKNOWN_METHOD = 0, -32601  # codes of AgentError; the second is that of another version
 _OWN_PROCESS = {"--help", "-h", "--open", "--batch"}  # need the terminal or the stdin of the caller
-# Not compared with the agent's: the place of the socket depends on them, or they are for one run.
-_NOT_SETTINGS = (
-    "VAULTMEM_VAULT", "VAULTMEM_STATE", "VAULTMEM_DEBUG", "VAULTMEM_PAGER", "VAULTMEM_NOW", "VAULTMEM_TESTS",
-)  # fmt: skip
 
 
 class AgentError(VaultmemError):
@@ -265,7 +261,7 @@ def settings() -> dict[str, str]:
     own = {
         name: value
         for name, value in os.environ.items()
-        if name.startswith("VAULTMEM_") and name not in _NOT_SETTINGS
+        if name.startswith("VAULTMEM_") and name not in (*paths.NO_SETTINGS, "VAULTMEM_VAULT")
     }
     # Not TZ: a service has none, and the same zone.
     zone = " ".join([*time.tzname, str(time.timezone)])

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from vaultmem import paths, plugins
 from vaultmem.errors import ConfigError
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.settings import NO_SETTINGS, SETTINGS, Value, canonical_key, key_of, variable
+from vaultmem.settings import SETTINGS, Value, canonical_key, key_of, variable
 from vaultmem.text.values import did_you_mean
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def load(vault: str | None, environ: Mapping[str, str] = os.environ) -> Config:
     ).items():
         values[key] = _check(key, one, source)
     for name in sorted(environ):
-        if not name.startswith("VAULTMEM_") or name in NO_SETTINGS:
+        if not name.startswith("VAULTMEM_") or name in paths.NO_SETTINGS:
             continue
         if key := key_of(name):
             values[key] = _check(key, environ[name], f"the environment variable {name}")

@@ -125,10 +125,6 @@ class Output:
             text = screen.fold(text, self.columns, _bare)
         _write(self._out, text + "\n")
 
-    def script(self, text: str) -> None:
-        """A text of many lines, of our own making."""
-        _write(self._out, text)
-
     def text(self, text: str) -> None:
         """Text of a note, for a person."""
         if not self.as_json:

@@ -22,6 +22,12 @@ except ImportError:
     from hashlib import blake2b as blake2b  # noqa: PLC0414 - the same
 
 
+# Variables that are no settings: the environment alone sets them, or they are for one run.
+NO_SETTINGS = frozenset((
+    "VAULTMEM_STATE", "VAULTMEM_DEBUG", "VAULTMEM_PAGER", "VAULTMEM_NOW", "VAULTMEM_TESTS",
+))  # fmt: skip
+
+
 def state_root() -> str:
     """The folder that holds the state of all vaults."""
     if override := os.environ.get("VAULTMEM_STATE"):

@@ -153,10 +153,6 @@ def _host(text: str) -> str:
     return text
 
 
-# Set by the environment alone, or told for one run.
-NO_SETTINGS = frozenset(
-    ("VAULTMEM_STATE", "VAULTMEM_DEBUG", "VAULTMEM_NOW", "VAULTMEM_PAGER", "VAULTMEM_TESTS")
-)
 _NAMED = lazy(r"(\w+\.)([a-z][\w-]*)(\.\w+)")
 _NAMED_VARIABLE = lazy(r"VAULTMEM_([A-Z]+)_(\w+)_([A-Z]+)")
 

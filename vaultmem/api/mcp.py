@@ -10,18 +10,8 @@ from collections.abc import Callable
 from urllib.parse import unquote
 
 from vaultmem import __version__
-from vaultmem.api.rpc import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    UNKNOWN_METHOD,
-    WRONG_PARAMS,
-    RequestError,
-    as_json,
-    code_of,
-    one_line,
-    parse,
-    to_json,
-)
+from vaultmem.api import rpc
+from vaultmem.api.rpc import RequestError
 from vaultmem.api.tool import ASSISTANT, UnknownToolError
 from vaultmem.api.toolbox import ToolService, text_of
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
@@ -105,26 +95,27 @@ class Protocol:
     def answer(self, line: str, settled: Settled) -> tuple[list[str], Settled]:
         """The lines to send for a line that came, and what is settled then."""
         try:
-            message = parse(line)
+            message = rpc.parse(line)
         except ValueError as error:
-            return refusal("", PARSE_ERROR, f"no JSON: {sanitize.one_line(str(error))}"), settled
+            why = f"no JSON: {sanitize.one_line(str(error))}"
+            return refusal("", rpc.PARSE_ERROR, why), settled
         if isinstance(message, list):
             return self._batch(message, settled), settled
         reply, settled = self._message(message, settled)
-        return ([] if reply is None else [to_json(reply)]), settled
+        return ([] if reply is None else [rpc.to_json(reply)]), settled
 
     def _batch(self, messages: list[object], settled: Settled) -> list[str]:
         if settled.version not in BATCHES or not 0 < len(messages) <= MOST_IN_BATCH:
             rule = f"a batch has 1 to {MOST_IN_BATCH} messages, in the versions that know batches"
-            return refusal("", INVALID_REQUEST, rule)
+            return refusal("", rpc.INVALID_REQUEST, rule)
         replies = []
         for message in messages:
             if isinstance(message, dict) and message.get("method") == "initialize":
-                wrong = RequestError(INVALID_REQUEST, "initialize stands alone")
+                wrong = RequestError(rpc.INVALID_REQUEST, "initialize stands alone")
                 replies.append(_error(_id(message), wrong))
             elif (reply := self._message(message, settled)[0]) is not None:
                 replies.append(reply)
-        return [to_json(replies)] if replies else []
+        return [rpc.to_json(replies)] if replies else []
 
     def _message(self, message: object, settled: Settled) -> tuple[JsonObject | None, Settled]:
         """The reply to one message, None for a notification."""
@@ -146,11 +137,11 @@ class Protocol:
     def _result(self, method: str, params: JsonObject, settled: Settled) -> JsonObject:
         is_known = method in _FIXED or method in self._methods
         if not is_known or (method == "server/discover" and not settled.envelope):
-            raise RequestError(UNKNOWN_METHOD, f"unknown method {method[:40]!r}")
+            raise RequestError(rpc.UNKNOWN_METHOD, f"unknown method {method[:40]!r}")
         try:
             result = _FIXED[method] if method in _FIXED else self._methods[method](params, settled)
         except VaultmemError as error:
-            raise RequestError(code_of(error), one_line(error)) from error
+            raise RequestError(rpc.code_of(error), rpc.one_line(error)) from error
         if not settled.envelope:
             return result
         if method in _CACHED:
@@ -173,7 +164,7 @@ class Protocol:
         except UnknownToolError:
             raise
         except VaultmemError as error:
-            return {"content": [_content(one_line(error))], "isError": True}
+            return {"content": [_content(rpc.one_line(error))], "isError": True}
         # No structured content: clients that get both show their model that alone, and the answer is in the text.
         return {"content": [_content(outcome.text)], "isError": False}
 
@@ -182,8 +173,8 @@ class Protocol:
         try:
             text = self._resource(uri, settled.client)
         except VaultmemError as error:
-            code = WRONG_PARAMS if settled.envelope else NO_RESOURCE
-            raise RequestError(code, one_line(error), {"uri": uri[:1_000]}) from error
+            code = rpc.WRONG_PARAMS if settled.envelope else NO_RESOURCE
+            raise RequestError(code, rpc.one_line(error), {"uri": uri[:1_000]}) from error
         return {"contents": [{"uri": uri, **_MARKDOWN, "text": text}]}
 
     def _resource(self, uri: str, client: str) -> str:
@@ -197,7 +188,7 @@ class Protocol:
 
     def _prompt(self, params: JsonObject, settled: Settled) -> JsonObject:
         if params.get("name") != _PROMPT["name"]:
-            raise RequestError(WRONG_PARAMS, "there is one prompt, recall")
+            raise RequestError(rpc.WRONG_PARAMS, "there is one prompt, recall")
         arguments = params.get("arguments")
         about = text_of(arguments if isinstance(arguments, dict) else {}, "about")
         block = self._service.recall(about, settled.client).text
@@ -211,12 +202,12 @@ class Protocol:
 def refusal(line: str, code: int, message: str) -> list[str]:
     """The lines to send where a line that came could not be answered at all."""
     try:
-        request = parse(line)
+        request = rpc.parse(line)
     except ValueError:
         request = None
     if isinstance(request, dict) and "id" not in request and "method" in request:
         return []
-    return [to_json(_error(_id(request), RequestError(code, message)))]
+    return [rpc.to_json(_error(_id(request), RequestError(code, message)))]
 
 
 def _needs_no_reply(message: object) -> bool:
@@ -230,12 +221,12 @@ def _needs_no_reply(message: object) -> bool:
 
 def _request(message: object) -> tuple[str, JsonObject]:
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        raise RequestError(INVALID_REQUEST, "a message is an object of JSON-RPC 2.0")
+        raise RequestError(rpc.INVALID_REQUEST, "a message is an object of JSON-RPC 2.0")
     method, params = message.get("method"), message.get("params", {})
     if _id(message) is None or not isinstance(method, str):
-        raise RequestError(INVALID_REQUEST, "a request has an id and a method")
+        raise RequestError(rpc.INVALID_REQUEST, "a request has an id and a method")
     if not isinstance(params, dict):
-        raise RequestError(WRONG_PARAMS, '"params" must be an object')
+        raise RequestError(rpc.WRONG_PARAMS, '"params" must be an object')
     return method, params
 
 
@@ -273,4 +264,4 @@ def _id(message: object) -> str | int | None:
 
 def _error(id_: str | int | None, error: RequestError) -> JsonObject:
     data = {} if error.data is None else {"data": error.data}
-    return {"jsonrpc": "2.0", "id": id_, "error": {**as_json(error), **data}}
+    return {"jsonrpc": "2.0", "id": id_, "error": {**rpc.as_json(error), **data}}

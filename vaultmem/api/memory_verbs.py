@@ -4,16 +4,7 @@ that look after the vault and the program."""
 from __future__ import annotations
 
 from vaultmem.api.verbs import (
-    ASSISTANTS,
-    COMMAND,
-    FIND,
-    LOOK_AFTER,
-    NONE,
-    REMEMBER,
-    REMINDED,
-    Exposed,
-    Param,
-    Verb,
+    ASSISTANTS, COMMAND, FIND, LOOK_AFTER, NONE, REMEMBER, REMINDED, Exposed, Param, Verb,
 )
 
 WHICH = "its id, the beginning of one, its title or its path"

@@ -49,7 +49,7 @@ def run(args: Namespace, output: Output) -> int:
     # Zsh may read its one from $fpath, where the file is the body of the function, or by `source`.
     script = file_text("vaultmem.commands", f"completion.{args.shell}")
     script = script.replace("@PROGRAM@", program).replace("@ALIAS@", line)
-    output.script(script.replace("@NAME@", f" {alias}" if alias else ""))
+    output.exact(script.replace("@NAME@", f" {alias}" if alias else ""))
     return 0
 
 

@@ -25,9 +25,6 @@ MOST_ROWS = 20
 TWO_LINES = 48  # columns: with less room than that, text and place stand below each other
 # Lines at least, however much there is above them.
 ROOM = {"soon": 2, "overdue": 4, "review": 3, "preferences": 3}
-NAMES = {
-    "today": "today", "soon": "upcoming", "overdue": "overdue", "review": "review", "preferences": "preferences",
-}  # fmt: skip
 _STATES = {"done": "done", "drop": "dropped", "snooze": "snoozed"}
 
 
@@ -103,7 +100,8 @@ def pending(args: Namespace, output: Output) -> int:
     count = sum(len(rows) for section, rows in sections.items() if section != "preferences")
     if output.as_json:
         sections["overdue"] += sections.pop("older")
-        items = {NAMES[name]: [_to_json(row) for row in rows] for name, rows in sections.items()}
+        names = {"soon": "upcoming"}
+        items = {names.get(name, name): [*map(_to_json, rows)] for name, rows in sections.items()}
         output.data({**items, "count": count})
         return 0
     if not count:

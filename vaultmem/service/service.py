@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable
 
 from vaultmem.errors import StateError
-from vaultmem.paths import replace_private, state_folder, vault_id
+from vaultmem.paths import NO_SETTINGS, replace_private, state_folder, vault_id
 from vaultmem.text.values import file_text, value
 
 
@@ -52,14 +52,12 @@ def agent_command(vault: str) -> list[str]:
 
 def service_environment(environ: dict[str, str]) -> dict[str, str]:
     """What a service must know of this shell: where the state is, and the settings made by variables."""
-    not_kept = (
-        "VAULTMEM_VAULT", "VAULTMEM_DEBUG", "VAULTMEM_PAGER", "VAULTMEM_NOW", "VAULTMEM_TESTS",
-    )  # fmt: skip
-    places = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TZ")
+    kept = ("VAULTMEM_STATE", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "TZ")
+    left_out = (*NO_SETTINGS, "VAULTMEM_VAULT")
     variables = {
         name: text
         for name, text in sorted(environ.items())
-        if text and (name in places or name.startswith("VAULTMEM_")) and name not in not_kept
+        if text and (name in kept or (name.startswith("VAULTMEM_") and name not in left_out))
     }
     if "VAULTMEM_STATE" in variables:
         variables["VAULTMEM_STATE"] = os.path.abspath(variables["VAULTMEM_STATE"])
