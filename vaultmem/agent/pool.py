@@ -113,8 +113,8 @@ class Pool:
         self._slots = threading.BoundedSemaphore(MOST)
         self._by_meaning = threading.Lock()
         self._lock = threading.Lock()
-        self._idle: list[tuple[int, WarmSearcher]] = []
-        self._for_meaning: tuple[int, WarmSearcher] | None = None
+        self._idle: list[WarmSearcher] = []
+        self._for_meaning: WarmSearcher | None = None
         self._change = 0  # counts what the writer has done
         self._index = 0  # counts the indexes that were in force
         self.last_by_meaning = time.monotonic()
@@ -123,7 +123,9 @@ class Pool:
     def searcher(self) -> Iterator[WarmSearcher]:
         """A searcher by keyword that sees what was written last."""
         with self._slots:
-            searcher = self._take()
+            with self._lock:
+                held = self._idle.pop() if self._idle else None
+            searcher = self._fresh(held)
             try:
                 yield searcher
             finally:
@@ -137,9 +139,7 @@ class Pool:
                 self.last_by_meaning = time.monotonic()
                 self._close_outdated()
                 held, self._for_meaning = self._for_meaning, None
-                index = held[0] if held else self._index
-                searcher = self._fresh(held[1] if held else None)
-                self._for_meaning = index, searcher
+                self._for_meaning = searcher = self._fresh(held)
                 yield searcher
         finally:
             self._try_to_close_outdated()  # it may have been replaced while it was lent
@@ -153,7 +153,7 @@ class Pool:
         with self._lock:
             self._index += 1
             old, self._idle = self._idle, []
-        for _, searcher in old:
+        for searcher in old:
             searcher.close()
         self._try_to_close_outdated()
 
@@ -176,16 +176,9 @@ class Pool:
                 self._by_meaning.release()
 
     def _close_outdated(self) -> None:
-        if self._for_meaning and self._for_meaning[0] != self._index:
-            self._for_meaning[1].close()
+        if self._for_meaning and self._for_meaning.index != self._index:
+            self._for_meaning.close()
             self._for_meaning = None
-
-    def _take(self) -> WarmSearcher:
-        with self._lock:
-            index, searcher = self._idle.pop() if self._idle else (self._index, None)
-        searcher = self._fresh(searcher)
-        searcher.index = index
-        return searcher
 
     def _fresh(self, searcher: WarmSearcher | None) -> WarmSearcher:
         """A searcher that sees what was written last: this one, or another where its index was just swept
@@ -215,7 +208,7 @@ class Pool:
     def _give(self, searcher: WarmSearcher) -> None:
         with self._lock:
             if searcher.index == self._index and len(self._idle) < KEPT:
-                self._idle.append((searcher.index, searcher))
+                self._idle.append(searcher)
                 return
         searcher.close()
 
@@ -225,9 +218,9 @@ class Pool:
             if time.monotonic() > deadline:
                 raise VaultmemError("the agent has not begun to index yet; try again in a moment")
             time.sleep(PAUSE)
-        change = self._change
+        index, change = self._index, self._change  # of before: what comes meanwhile is not seen
         searcher = WarmSearcher(self, self._folder, self._config)
-        searcher.change = change
+        searcher.index, searcher.change = index, change
         return searcher
 
 

@@ -28,13 +28,10 @@ _JSON_TYPES = {
     "text": "string", "line": "string", "long": "string", "maybe": "string", "date": "string", "flag": "boolean",
     "switch": "boolean", "int": "integer", "float": "number", "texts": "array", "repeated": "array", "records": "array",
 }  # fmt: skip
-_PYTHON_TYPES: dict[str, tuple[type, ...]] = {
-    "boolean": (bool,), "string": (str,), "integer": (int,), "number": (int, float), "array": (list,),
-    "object": (dict,), "null": (type(None),),
-}  # fmt: skip
-_NAMES = {
-    "boolean": "true or false", "string": "text", "integer": "a whole number", "number": "a number", "array": "a list",
-    "object": "an object", "null": "null",
+_TYPES: dict[str, tuple[str, tuple[type, ...]]] = {  # what they are called, and their values in Python
+    "boolean": ("true or false", (bool,)), "string": ("text", (str,)), "integer": ("a whole number", (int,)),
+    "number": ("a number", (int, float)), "array": ("a list", (list,)), "object": ("an object", (dict,)),
+    "null": ("null", (type(None),)),
 }  # fmt: skip
 _UNFIT = lazy(r"[\x00\ud800-\udfff]")  # no note has them, and no index takes them
 _MOST_NAME = 40
@@ -231,7 +228,7 @@ def _check(where: str, schema: Schema, value: object) -> None:
     if schema.get("unchecked"):
         return
     if isinstance(wanted, str) and not _is(wanted, value):
-        raise UsageError(f"{where} must be {_NAMES.get(wanted, wanted)}, not {_kind(value)}")
+        raise UsageError(f"{where} must be {_TYPES[wanted][0]}, not {_kind(value)}")
     choices = schema.get("enum")
     if choices is not None and value not in choices:
         near = nearest(str(value), [str(one) for one in choices])
@@ -278,11 +275,11 @@ def _is(wanted: str, value: object) -> bool:
         return wanted == "boolean"
     if wanted == "integer" and isinstance(value, float):
         return value.is_integer()  # as JSON Schema has it
-    return isinstance(value, _PYTHON_TYPES.get(wanted, (object,)))
+    return wanted not in _TYPES or isinstance(value, _TYPES[wanted][1])
 
 
 def _kind(value: object) -> str:
-    return next((_NAMES[kind] for kind in _PYTHON_TYPES if _is(kind, value)), "null")
+    return next((name for kind, (name, _) in _TYPES.items() if _is(kind, value)), "null")
 
 
 # --- the name that was meant
