@@ -222,7 +222,7 @@ def doctor(args: Namespace, output: Output) -> int:
         sound = all(one.severity != "error" for one in findings)
         findings = worst_first([*findings, *health.examine(vault, readable=sound)])
     healthy = all(one.severity != "error" for one in findings)
-    output.answer({"healthy": healthy, "findings": [one.__dict__ for one in findings]})
+    output.answer({"healthy": healthy, "findings": [one._asdict() for one in findings]})
     if not findings:
         output.line("all is well")
     for one in findings:

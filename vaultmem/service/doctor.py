@@ -11,10 +11,11 @@ from vaultmem.api import Vault
 from vaultmem.errors import NoRoomError, StateError, VaultGoneError, VaultmemError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, below, spoken
+from vaultmem.light import NamedTuple
 from vaultmem.notes.frontmatter import UNMERGED
 from vaultmem.notes.places import LINE
 from vaultmem.text import scripts
-from vaultmem.text.values import plural, value
+from vaultmem.text.values import plural
 from vaultmem.vault import identity
 from vaultmem.vault.conflicts import conflict_original
 from vaultmem.vault.files import on_disk
@@ -36,8 +37,7 @@ LEAST_ROOM = 65_536  # bytes
 SYNC, REBUILD = "vaultmem sync", "vaultmem sync --rebuild"
 
 
-@value
-class Finding:
+class Finding(NamedTuple):
     """One thing to know: how bad it is, what it is, where, and what to do about it."""
 
     severity: str  # error, warning, note
