@@ -1,13 +1,24 @@
-"""Counts of requests and their times, in the text format of Prometheus
-(https://prometheus.io/docs/instrumenting/exposition_formats/)."""
+"""What went through the door: counts of requests and their times, in the text format of Prometheus
+(https://prometheus.io/docs/instrumenting/exposition_formats/), and the trail of what was written."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import logging
+import os
+import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 
+from vaultmem import paths
+from vaultmem_server.tokens import Caller
+
+log = logging.getLogger("vaultmem.http")
+
+_MOST = 5_000_000  # bytes of the trail; then it becomes audit.log.1, in place of an older one
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -56,3 +67,35 @@ def _head(name: str, kind: str, about: str) -> list[str]:
 
 def _escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+class Audit:
+    """The trail of what was written through the door: a line of JSON for each write, in a file of the user alone. A
+    full disk stops no request: it is in the log instead."""
+
+    def __init__(self, path: str = "", clock: Callable[[], float] = time.time) -> None:
+        self.path = path or os.path.join(paths.state_root(), "audit.log")
+        self._clock = clock
+
+    def write(self, caller: Caller, vault: str, what: str, status: int) -> None:
+        """A write was carried out, or refused."""
+        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._clock()))
+        token = caller.token.name
+        fields = {"time": when, "token": token, "client": caller.client, "from": caller.address}
+        fields |= {"vault": vault, "what": what, "status": str(status)}
+        line = f"{json.dumps(fields)}\n".encode()
+        try:
+            self._rotate()
+            paths.make_private(os.path.dirname(self.path))
+            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(handle, line)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            log.warning("the audit trail cannot be written: %s; %s", error, line.decode().strip())
+
+    def _rotate(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.getsize(self.path) > _MOST:
+                os.replace(self.path, f"{self.path}.1")
