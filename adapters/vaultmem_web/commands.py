@@ -17,9 +17,11 @@ from vaultmem.api import Vault
 from vaultmem.errors import VaultmemError
 from vaultmem.output import Output
 from vaultmem.service import life
+from vaultmem.text.values import file_text
 from vaultmem_web import sessions
 
 PORT = 8101
+_FILES = ("manifest.json", "main.js")  # of the plugin
 
 
 def ui(args: Namespace, output: Output) -> int:
@@ -68,35 +70,6 @@ def _opened(folder: str) -> str:
 # secret: the folder .obsidian is synced and committed. Obsidian's core plugin Web viewer shows the page, since a
 # frame gets no session.
 
-_MANIFEST = {
-    "id": "vaultmem",
-    "name": "vaultmem",
-    "version": "1.0.0",
-    "minAppVersion": "1.8.0",
-    "description": "Shows beside a note what vaultmem knows of it.",
-    "author": "vaultmem",
-    "isDesktopOnly": True,
-}
-_MAIN = """const { Notice, Plugin } = require("obsidian");
-const PAGE = "http://127.0.0.1:PORT/ui/note?path=";
-module.exports = class extends Plugin {
-  onload() {
-    const open = () => this.show(true);
-    this.addCommand({ id: "note", name: "What is known of this note", callback: open });
-    this.addRibbonIcon("brain", "What is known of this note", open);
-    this.registerEvent(this.app.workspace.on("file-open", () => this.show(false)));
-  }
-  async show(asked) {
-    const { workspace, internalPlugins } = this.app, file = workspace.getActiveFile();
-    if (!file || !(asked || this.leaf?.parent)) return;
-    if (!internalPlugins.getEnabledPluginById("webviewer")) return new Notice("Enable the core plugin Web viewer first.");
-    if (!this.leaf?.parent) this.leaf = workspace.getRightLeaf(false) ?? workspace.getLeaf("tab");
-    await this.leaf.setViewState({ type: "webviewer", state: { url: PAGE + encodeURIComponent(file.path), navigate: true } });
-    if (asked) workspace.revealLeaf(this.leaf);
-  }
-};
-"""
-
 
 def connect(args: Namespace, output: Output) -> int:
     """Write the plugin into a vault, or remove it."""
@@ -108,10 +81,8 @@ def connect(args: Namespace, output: Output) -> int:
     folder = root / place
     if folder.resolve() != root.resolve() / place:
         raise VaultmemError(f"{folder} leads out of the vault")
-    files = {
-        folder / "manifest.json": json.dumps(_MANIFEST, indent=2) + "\n",
-        folder / "main.js": _MAIN.replace("PORT", str(PORT)),
-    }
+    texts = {name: file_text("vaultmem_web", f"obsidian/{name}") for name in _FILES}
+    files = {folder / name: text.replace("PORT", str(PORT)) for name, text in texts.items()}
     there = [path for path in files if path.exists()]
     is_ours = not there or _is_ours(folder)
     if not (is_ours or args.remove):
@@ -123,14 +94,14 @@ def connect(args: Namespace, output: Output) -> int:
         done = [path for path, text in files.items() if old.get(path) != text]
     if not args.dry_run:
         _remove(done) if args.remove else _write({path: files[path] for path in done})
-    if output.as_json:
-        names = [str(path) for path in done]
-        output.data({"files": names, "removed": bool(args.remove), "dry_run": bool(args.dry_run)})
-        return 0
-    for path in done:
-        deed = "removed" if args.remove else "written"
-        output.line(f"{'would be ' if args.dry_run else ''}{deed}: {path}")
-    if done and not args.remove:
+    deed = "removed" if args.remove else "written"
+    would = "would be " if args.dry_run else ""
+    names = [str(path) for path in done]
+    output.result(
+        {"files": names, "removed": bool(args.remove), "dry_run": bool(args.dry_run)},
+        *(f"{would}{deed}: {name}" for name in names),
+    )
+    if done and not args.remove and not output.as_json:
         output.remark(
             "in Obsidian, switch on Community plugins > vaultmem and the core plugin Web viewer; to let its"
             " viewer in, open there what vaultmem ui --by-number --print-url prints"
@@ -159,4 +130,4 @@ def _is_ours(folder: Path) -> bool:
         manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     except (OSError, ValueError):
         return not any(folder.glob("*.json"))
-    return isinstance(manifest, dict) and manifest.get("author") == _MANIFEST["author"]
+    return isinstance(manifest, dict) and manifest.get("author") == "vaultmem"

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
-from functools import cache
-from importlib import resources
 from urllib.parse import quote
 
 import nh3
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
+
+from vaultmem.text.values import table
 
 LANGUAGES = {"en": "English", "zh": "中文"}
 
@@ -25,21 +24,12 @@ def language_of(wanted: str) -> str:
     return "en"
 
 
-@cache
-def _table(language: str) -> Mapping[str, str]:
-    if language == "en":
-        return {}
-    text = resources.files("vaultmem_web").joinpath(f"{language}.toml").read_text("utf-8")
-    table: dict[str, str] = tomllib.loads(text)
-    return table
-
-
 class Translator:
     """Says things in one language."""
 
     def __init__(self, language: str) -> None:
         self.language = language
-        self._table = _table(language)
+        self._table: Mapping[str, str] = {} if language == "en" else table("vaultmem_web", language)
 
     def __call__(self, text: str, **values: object) -> str:
         """A text, with its values filled in. What the table lacks is English."""
