@@ -98,16 +98,11 @@ def _day(month: str, day: str) -> str:
     return f"m{number:02d} d{han_number(day):02d}"
 
 
-def is_day(value: str) -> bool:
-    """Whether a folded value names a day of the year."""
-    return _DAY_TOKENS.search(value) is not None
-
-
 def differ(one: str, other: str) -> bool:
     """Whether two folded values cannot be the same thing in other words."""
     if one == other or not one or not other or _other_script(one, other):
         return False
-    if is_day(one) != is_day(other):
+    if bool(_DAY_TOKENS.search(one)) != bool(_DAY_TOKENS.search(other)):
         return False  # "next week" and "3 May" may be the same day
     some, more = sorted((set(_TOKEN.findall(one)), set(_TOKEN.findall(other))), key=len)
     if some <= more:
@@ -307,28 +302,23 @@ _FILLING = lazy(
 
 def fixed_fact(clause: str) -> Fact | None:
     """The fact of a clause that has one of these forms."""
-    return _every(clause) or _han_every(clause) or _floor(clause) or _residence(clause)
+    return _rhythm(clause) or _floor(clause) or _residence(clause)
 
 
-def _every(clause: str) -> Fact | None:
-    match = _EVERY.match(clause)
-    return _rhythm(match["what"], match["count"] or "1", match["unit"]) if match else None
-
-
-def _han_every(clause: str) -> Fact | None:
-    match = None if clause.isascii() else _HAN_EVERY.match(clause)
-    if not match:
-        return None
-    what = f"{match['before']}{match['after']}".removeprefix("我们").replace("一次", "")
-    return _rhythm(what.replace("要", ""), match["count"] or "1", match["unit"])
-
-
-def _rhythm(what: str, count: str, unit: str) -> Fact | None:
+def _rhythm(clause: str) -> Fact | None:
     """Rhythms in other units than days may be the same: a month and 30 days are not compared."""
+    if match := _EVERY.match(clause):
+        what = match["what"]
+    elif match := None if clause.isascii() else _HAN_EVERY.match(clause):
+        what = f"{match['before']}{match['after']}".removeprefix("我们")
+        what = what.replace("一次", "").replace("要", "")
+    else:
+        return None
     what = _FILLING.sub("", what.strip())
     if _OPEN.search(what) or len(what) < 2:
         return None
-    counted, size = _UNITS[unit.lower()]
+    counted, size = _UNITS[match["unit"].lower()]
+    count = match["count"] or "1"
     many = 2 if count.lower() == "other" else int(figures(count))
     return Fact(what, f"every so many {counted}", str(many * size))
 

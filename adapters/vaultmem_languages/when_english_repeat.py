@@ -101,21 +101,15 @@ def _day_of_year(match: re.Match[str], _: datetime) -> Sense | None:
     return Sense(repeat=Repeat("year"), month=of, number=number)
 
 
-def _nth_weekday(match: re.Match[str], now: datetime) -> Sense | None:
-    if match["month"] == "the" and not match["every"]:
-        return None
-    return _nth(match, now)
-
-
-def _nth(match: re.Match[str], _: datetime) -> Sense | None:
+def _nth_weekday(match: re.Match[str], _: datetime) -> Sense | None:
     """The first Monday of every month, every month on the last Friday."""
     nth = ordinal(match["nth"])
     return Sense(repeat=Repeat("month", 1, (weekday(match["name"]),), nth)) if nth < 5 else None
 
 
 REPEATS = rules(
-    ((rf"(?:the\s|(?P<every>every\s))?(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}\s(?:of|in)\s(?P<month>every|each|the)"
-     rf"\smonth{END}"), _nth_weekday),
+    ((rf"(?:the\s|(?P<every>every\s))?(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}\s(?:of|in)\s"
+     rf"(?:every|each|(?(every)the|(?!)))\smonth{END}"), _nth_weekday),
     ((rf"(?:the\s)?(?P<number>\d{{1,2}}(?:st|nd|rd|th)|last(?=\sday)|first(?=\sday))(?:\sday)?\sof\s(?:every|each)"
      rf"\smonth{END}"), _day_of_month),
     ((rf"every\s(?P<number>\d{{1,2}}(?:st|nd|rd|th)){END}(?:\s(?:day\s)?of\s(?:the|each|every)\smonth{END})?"
@@ -123,7 +117,7 @@ REPEATS = rules(
     (rf"every\s(?P<number>{'|'.join(ORDINAL_WORDS)}|last)(?:\sday)?\sof\s(?:the|each|every)\smonth{END}",
      _day_of_month),
     (rf"every\s(?P<month>{MONTH_NAME})\s(?P<day>\d{{1,2}})(?:st|nd|rd|th)?{END}", _day_of_year),
-    (rf"(?:every\smonth|each\smonth|monthly)\son\sthe\s(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}", _nth),
+    (rf"(?:every\smonth|each\smonth|monthly)\son\sthe\s(?P<nth>{ORDINAL})\s(?P<name>{DAY_NAME}){END}", _nth_weekday),
     ((rf"(?:every\smonth|each\smonth|monthly)\son\sthe\s(?P<number>(?:last|first)(?=\sday)|\d{{1,2}}(?:st|nd|rd|th)(?!\s?{DAY_NAME}))"
      rf"(?:\sday)?{END}"), _day_of_month),
     ((rf"(?:every|each)\s(?:(?P<n>other|second|alternate)\s|(?:(?P<many>\d{{1,2}}|other|second|{SPELLED})\s)?"

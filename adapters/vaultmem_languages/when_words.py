@@ -85,17 +85,12 @@ def day_spans(question: str) -> list[DaySpan]:
     for year, month, day, alone in re.findall(_HAN, low):
         numbers = (han_number(each) or None for each in (year or alone, month, day))
         result.append(DaySpan(*numbers))
-    return [s for s in result if _possible(s)][:8]
+    months, days = (None, *range(1, 13)), (None, *range(1, 32))
+    return [one for one in result if one.month in months and one.day in days][:8]
 
 
 def _year(text: str) -> int | None:
     return int(text) if text else None
-
-
-def _possible(span: DaySpan) -> bool:
-    return (span.month is None or 1 <= span.month <= 12) and (
-        span.day is None or 1 <= span.day <= 31
-    )
 
 
 def asks_when(question: str) -> bool:
