@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from vaultmem.adapter.services import Nearby
     from vaultmem_assistants.hooks import Edited
-    from vaultmem_assistants.programs import Harness
 
 
 AT_LOGIN = "start the agent at login"
@@ -81,13 +80,12 @@ def vaults(home: str) -> list[str]:
 
 def assistants() -> list[str]:
     """The programs that run assistants, as far as they are installed here."""
-    every = HARNESSES.items()
-    return [name for name, one in every if shutil.which(name) or os.path.isdir(_folder(one))]
-
-
-def _folder(one: Harness) -> str:
-    """The folder that is there where the program has run: of some it is below the one that all programs share."""
-    return one.folder() if one.servers.above else os.path.dirname(one.servers_path())
+    result: list[str] = []
+    for name, one in HARNESSES.items():
+        # There where the program has run; of some it is below the folder that all programs share.
+        folder = one.folder() if one.servers.above else os.path.dirname(one.servers_path())
+        result += [name] if shutil.which(name) or os.path.isdir(folder) else []
+    return result
 
 
 def _about(vault: str) -> str:

@@ -79,10 +79,7 @@ class Folder:
 
     def find(self, inner: str) -> Place | None:
         """What is there, if anything; nothing that is hidden, and no links."""
-        result = self._at(inner)
-        if result is None and not inner.isascii():
-            result = self._at(nfc(inner))  # as new files are called
-        return result
+        return self._at(inner) or (None if inner.isascii() else self._at(nfc(inner)))  # as new ones
 
     def _at(self, inner: str) -> Place | None:
         if inner and is_hidden(inner):
