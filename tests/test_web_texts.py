@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from tests.web_run import Browser, _quoted, door, me
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.reports import diff_of
 from vaultmem_web import sessions, views
+from vaultmem_web.data import Reader, Visit
 from vaultmem_web.texts import Translator, prose
 
 __all__ = ["door", "me"]  # fixtures
@@ -101,7 +104,9 @@ def test_what_takes_a_while_comes_behind_the_rest() -> None:
         page = views.Page(
             "Health", [views.h.p["at hand <b>"], views.later(answer), views.h.p["end"]]
         )
-        html = views.document(page, views.Frame("/", "x", "home", None), Translator("en"))
+        reader = cast("Reader", SimpleNamespace(vault="home"))
+        visit = Visit(reader, {}, Translator("en"), "x", "/", is_part=False)
+        html = views.document(page, visit, None)
         first = await anext(html)
         answer.set_exception(VaultmemError("doctor is <out>"))
         return first, "".join([piece async for piece in html])

@@ -171,25 +171,28 @@ class _Site:
 
     async def page(self, show: Show, request: http.Request) -> http.Response:
         """One of the pages, or why it cannot be shown."""
-        session, t, fields = _session(request), _texts(request), request.query_params
-        query = {name: fields.getlist(name) for name in fields}
-        reader, is_part = Reader(self._door, session.vault), _script(request) == "part"
+        visit = self._visit(request)
         try:
-            page = await show(Visit(reader, query, t, session.csrf, _below(request), is_part))
+            page = await show(visit)
         except VaultmemError as error:
             status = error.status if isinstance(error, LinkError) else 500
-            return self._shown(request, views.trouble(t, str(error)), status)
+            return self._shown(request, views.trouble(visit.t, str(error)), status)
         return self._shown(request, page)
 
+    def _visit(self, request: http.Request) -> Visit:
+        session, fields = _session(request), request.query_params
+        query = {name: fields.getlist(name) for name in fields}
+        reader, is_part = Reader(self._door, session.vault), _script(request) == "part"
+        return Visit(reader, query, _texts(request), session.csrf, _below(request), is_part)
+
     def _shown(self, request: http.Request, page: views.Page, status: int = 200) -> http.Response:
-        session, t = _session(request), _texts(request)
+        session, visit = _session(request), self._visit(request)
         if page.is_part:
-            return _html(views.part(page, t), status)
+            return _html(views.part(page, visit.t), status)
         notice = None
         if not _script(request):
             notice, session.notice = session.notice, None
-        frame = views.Frame(_below(request), session.csrf, session.vault, notice)
-        return _html(views.document(page, frame, t), status)
+        return _html(views.document(page, visit, notice), status)
 
     async def _checked(self, request: http.Request) -> dict[str, str]:
         """The fields of a form of our own page; several values of one field are joined by blanks."""

@@ -39,16 +39,6 @@ class Page:
     is_part: bool = False
 
 
-@dataclass
-class Frame:
-    """What every page of a session has around it."""
-
-    address: str
-    csrf: str
-    vault: str
-    notice: Notice | None
-
-
 def fields_of(body: str) -> dict[str, str]:
     """The fields of a form; several values of one are joined by line breaks. Browsers send CRLF."""
     form = parse_qs(body, keep_blank_values=True, max_num_fields=5_000)
@@ -64,8 +54,9 @@ def url(page: str, /, **query: object) -> str:
 # --- the frame
 
 
-def document(page: Page, frame: Frame, t: Translator) -> AsyncIterator[str]:
-    """A whole page."""
+def document(page: Page, visit: Visit, notice: Notice | None) -> AsyncIterator[str]:
+    """A whole page, with what the last action did."""
+    t = visit.t
     return _document(
         t,
         page.title,
@@ -84,21 +75,21 @@ def document(page: Page, frame: Frame, t: Translator) -> AsyncIterator[str]:
         ],
         h.main("#main", tabindex="-1")[
             h.p("#stopped.problem", role="alert", hidden=True)[t("vaultmem was stopped. To go on, type vaultmem ui in a terminal.")],
-            h.div("#notice", role="status")[_notice(frame, t)],
+            h.div("#notice", role="status")[_notice(visit, notice) if notice else None],
             h.div("#content", data_live=page.live)[h.h1[page.title], page.content],
         ],
         h.footer[
             h.p[t("Keys: / search · j k move · Enter open · e edit · x choose · a accept · r reject · u undo")],
-            h.p[t("Vault: {name}", name=frame.vault)],
+            h.p[t("Vault: {name}", name=visit.reader.vault)],
             h.form(action="/ui/language", method="post", data_whole=True)[
-                hidden(csrf=frame.csrf, back=f"/ui{frame.address}"),
+                hidden(csrf=visit.csrf, back=f"/ui{visit.address}"),
                 (
                     h.button(name="language", value=code, lang=code)[name]
                     for code, name in LANGUAGES.items() if code != t.language
                 ),
             ],
             h.form(action="/ui/leave", method="post", data_whole=True)[
-                hidden(csrf=frame.csrf), h.button[t("Close this session")]
+                hidden(csrf=visit.csrf), h.button[t("Close this session")]
             ],
         ],
     )  # fmt: skip
@@ -158,14 +149,12 @@ async def later(work: Awaitable[h.Node]) -> AsyncIterator[h.Node]:
         yield h.p(".problem")[str(error)]
 
 
-def _notice(frame: Frame, t: Translator) -> h.Node:
-    notice = frame.notice
-    if notice is None:
-        return None
+def _notice(visit: Visit, notice: Notice) -> h.Node:
+    t = visit.t
     return [
         h.div(".problem" if notice.is_problem else ".done")[
             h.span[notice.text],
-            notice.undo and form(frame, notice.undo, h.button(data_key="u")[t("Undo")], **notice.fields),
+            notice.undo and form(visit, notice.undo, h.button(data_key="u")[t("Undo")], **notice.fields),
         ],
         notice.draft
         and h.label[t("Your text, which is not saved:"), h.textarea(rows="6", readonly=True)[notice.draft]],
@@ -180,10 +169,10 @@ def hidden(**fields: str) -> Iterator[h.VoidElement]:
     return (h.input(type="hidden", name=name, value=value) for name, value in fields.items())
 
 
-def form(at: Visit | Frame, action: str, *children: h.Node, **fields: str) -> h.Element:
+def form(visit: Visit, action: str, *children: h.Node, **fields: str) -> h.Element:
     """A form that does something, and comes back here unless `back` says where else."""
     return h.form(".act", action=f"/ui/act/{action}", method="post")[
-        hidden(**{"csrf": at.csrf, "back": f"/ui{at.address}", **fields}), children
+        hidden(**{"csrf": visit.csrf, "back": f"/ui{visit.address}", **fields}), children
     ]
 
 
@@ -217,9 +206,9 @@ def field(name: str, label: str, value: str = "", **attributes: str) -> h.Elemen
     return h.label[h.span[label], h.input(name=name, value=value, **attributes)]
 
 
-def button(at: Visit | Frame, action: str, text: str, key: str = "", **fields: str) -> h.Element:
+def button(visit: Visit, action: str, text: str, key: str = "", **fields: str) -> h.Element:
     """A button that does something; `key` presses it."""
-    return form(at, action, h.button(data_key=key or None)[text], **fields)
+    return form(visit, action, h.button(data_key=key or None)[text], **fields)
 
 
 # --- what pages are made of
