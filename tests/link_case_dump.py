@@ -1,24 +1,20 @@
 """What vaultmem sees in a folder, in the words of the link cases (see data/link_cases)."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import re
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest import mock
 
 import vaultmem
+from vaultmem.adapter import Link, Note, Rules, Task
 from vaultmem.index import catalog_read
 from vaultmem.notes.frontmatter import split
 from vaultmem.notes.frontmatter_edit import set_property as edited
 from vaultmem.vault.files import Root, read
-
-if TYPE_CHECKING:
-    from vaultmem.adapter import Link, Note, Rules, Task
 
 _PLACEHOLDER = re.compile(r"\(\(.*\)\)")
 

@@ -1,16 +1,12 @@
 """Small ways for the tests to read one Obsidian note or open a vault of settings."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.stand_in_files import Files
+from vaultmem.adapter import Note
 from vaultmem.notes.frontmatter import split
 from vaultmem_obsidian import dialect
-
-if TYPE_CHECKING:
-    from vaultmem.adapter import Note
-    from vaultmem_obsidian.rules import ObsidianRules
+from vaultmem_obsidian.rules import ObsidianRules
 
 
 def rules(files: dict[str, Any] | None = None) -> ObsidianRules:

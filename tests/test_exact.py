@@ -1,11 +1,9 @@
 """Exact search equals brute force, whatever the filter and however large the file."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,9 +15,6 @@ from tests.laws import examples
 from vaultmem.notes.blocks import text_hash
 from vaultmem.vectors import exact
 from vaultmem.vectors.exact import nearest, row_numbers
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["folder", "store"]  # fixtures
 

@@ -1,20 +1,14 @@
 """Values and front matter as they are written: read back by both YAMLs, made for people."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.json_values import json_values
+from vaultmem.adapter import Value
 from vaultmem.notes.frontmatter import compose, read_yaml, split
 from vaultmem.notes.yaml_lines import format_text, format_value
-
-if TYPE_CHECKING:
-    from vaultmem.adapter import Value
-
 
 Json = json_values(4, 8, 12)
 

@@ -1,7 +1,5 @@
 """The graph finds nearly what exact search finds, and a damaged one is never loaded."""
 
-from __future__ import annotations
-
 import gc
 import json
 import random
@@ -9,11 +7,12 @@ import shutil
 import sys
 import threading
 import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from vector_samples import (
     DIMENSIONS,
     Vectors,
@@ -32,11 +31,6 @@ from vaultmem.vectors import exact, hnsw
 from vaultmem.vectors.exact import ExactIndex, nearest
 from vaultmem.vectors.hnsw import HnswIndex
 from vaultmem.vectors.vectors import VectorStore, hnsw_missing, open_index
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
 
 __all__ = ["folder", "store"]  # fixtures
 

@@ -1,17 +1,11 @@
 """Blocks, their text, tasks and dates (R-LS-11 to R-LS-14)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from vaultmem.adapter import Task
 from vaultmem_logseq.outline import Block, outline, pieces
 from vaultmem_logseq.references import masks
 from vaultmem_logseq.tasks import tasks
-
-if TYPE_CHECKING:
-    from vaultmem.adapter import Task
 
 
 def read(text: str) -> list[Block]:

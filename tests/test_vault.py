@@ -1,22 +1,16 @@
 """Any bytes can be read as text, nothing hangs, and nothing outside the vault is seen."""
 
-from __future__ import annotations
-
 import os
 import socket
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vaultmem.adapter import Folder
 from vaultmem.vault import files as vault_module
 from vaultmem.vault.files import Root, decode, digest, on_disk, read
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from vaultmem.adapter import Folder
 
 
 def reading(folder: Path, data: bytes, cap: int = 1000) -> vault_module.Read:

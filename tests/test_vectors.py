@@ -1,7 +1,5 @@
 """Laws of the vector files: what is known is right, come what may."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random
@@ -13,8 +11,8 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -36,9 +34,6 @@ from tests.laws import examples
 from vaultmem.errors import StateError
 from vaultmem.vectors.exact import ExactIndex
 from vaultmem.vectors.vectors import VectorStore
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["folder", "store"]  # fixtures
 
