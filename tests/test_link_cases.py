@@ -1,7 +1,6 @@
 """Every link case: what Obsidian and Logseq see in small vaults, and what vaultmem sees."""
 
 import base64
-import importlib.util
 import json
 from collections import Counter
 from pathlib import Path
@@ -9,23 +8,13 @@ from typing import Any
 
 import pytest
 
+from tests import link_case_dump
+
 HERE = Path(__file__).parent
 CASES = json.loads((HERE / "data" / "link_cases" / "cases.json").read_text("utf-8"))["cases"]
 AS_A_SET = {"notes", "excluded"}
 SETS_BY_PATH = {"tags", "aliases", "unlinked_mentions", "refs"}
 WITHOUT_CASE = {"tags", "refs", "unresolved"}
-
-
-def _adapter() -> Any:
-    spec = importlib.util.spec_from_file_location("link_case_dump", HERE / "link_case_dump.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-ADAPTER = _adapter()
 
 
 def _write(files: dict[str, Any], root: Path) -> None:
@@ -40,7 +29,7 @@ def _write(files: dict[str, Any], root: Path) -> None:
 def test_case(case: dict[str, Any], tmp_path: Path) -> None:
     _write(case["files"], tmp_path)
     asked = {key: value for key, value in case.items() if key not in {"files", "expect", "ops"}}
-    seen = ADAPTER.dump(str(tmp_path), asked) if case["expect"] else {}
+    seen = link_case_dump.dump(str(tmp_path), asked) if case["expect"] else {}
     for key, expected in case["expect"].items():
         if key == "not_conflicts":
             assert not set(expected) & set(seen["conflicts"])
@@ -61,10 +50,10 @@ def test_edit(case: dict[str, Any], op: dict[str, Any], tmp_path: Path) -> None:
     before = file.read_bytes()
     if op.get("error"):
         with pytest.raises(Exception, match=r"\w"):
-            ADAPTER.set_property(str(tmp_path), op["file"], op["key"], op["value"])
+            link_case_dump.set_property(str(tmp_path), op["file"], op["key"], op["value"])
         assert file.read_bytes() == before
     else:
-        ADAPTER.set_property(str(tmp_path), op["file"], op["key"], op["value"])
+        link_case_dump.set_property(str(tmp_path), op["file"], op["key"], op["value"])
         assert file.read_bytes() == op["after"].encode()
 
 
