@@ -33,7 +33,7 @@ PLANTED = [
     ("vaultmem/output.py", "tests/test_output.py",
      "text.translate(_CONTROL)", "text"),
     ("vaultmem/agent/debounce.py", "tests/test_agent_process.py -k deletions",
-     "return 0.0 if seen.moved else GONE_WAIT", "return 0.0"),
+     "return 0.0 if moved else GONE_WAIT", "return 0.0"),
     ("vaultmem/agent/debounce.py", "tests/test_agent_parts.py -k moves_as_it",
      "min(touch.doubted, now)", "min(touch.doubted, touch.last)"),
     ("vaultmem/agent/debounce.py", "tests/test_vanish_guard.py",
