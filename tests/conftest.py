@@ -102,7 +102,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Of a thousand processes each would compile all that it imports.
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    # Wall time says nothing, see tests/effort.py. The examples are new ones each time; what needs more asks for them.
+    # For all laws: wall time says nothing, see tests/effort.py. Examples are new each time; who needs more asks for them.
     settings.register_profile("patient", deadline=None, max_examples=examples(90))
     settings.load_profile("patient")
     if os.environ.get("VAULTMEM_ANY_FAILURE"):  # whoever wants to know only whether something fails

@@ -130,4 +130,4 @@ class Beside(RuleBasedStateMachine):
 
 
 TestBeside = Beside.TestCase
-TestBeside.settings = settings(max_examples=examples(45), stateful_step_count=25, deadline=None)
+TestBeside.settings = settings(max_examples=examples(45), stateful_step_count=25)

@@ -186,11 +186,7 @@ def test_an_id_that_can_be_none_is_refused_everywhere(
     assert notes(vault) == {}
 
 
-@settings(
-    deadline=None,
-    max_examples=examples(40),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     content=st.text(st.characters(codec="utf-8"), max_size=80),
     style=st.sampled_from(["obsidian", "logseq"]),

@@ -56,7 +56,7 @@ def assert_law(line: str) -> None:
 @example("📅 📅 2026 📅")
 @example("👩\u200d" * 300)
 @example("- - 1. [ ] # x")
-@settings(max_examples=examples(1_500), deadline=None)
+@settings(max_examples=examples(1_500))
 def test_the_law_holds_for_any_text(text: str) -> None:
     line = one_line(text)
     assert_law(line)
@@ -64,7 +64,7 @@ def test_the_law_holds_for_any_text(text: str) -> None:
 
 
 @given(TEXTS, st.integers(1, 60))
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(400))
 def test_a_shorter_line_keeps_it_too(text: str, most: int) -> None:
     line = one_line(text, most)
     assert len(line) <= most

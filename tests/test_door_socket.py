@@ -111,11 +111,7 @@ def test_json_rpc_by_the_book(running: Agent) -> None:
         assert line.ask("memory_nothing").get("jsonrpc") is None
 
 
-@settings(
-    max_examples=examples(60),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     data=st.binary(max_size=200).filter(lambda data: b"\n" not in data)
     | st.sampled_from([b"[" * 100_000, b'{"id":1,"method":"memory_list","params":{"limit":NaN}}', b'{"id":1,"id":2,"method":"memory_list"}',
@@ -131,11 +127,7 @@ def test_a_wild_line_has_one_answer_and_hurts_no_other(running: Agent, data: byt
         assert reply["id"] == "after"
 
 
-@settings(
-    max_examples=examples(80),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     words=st.lists(_WORDS, max_size=5) | st.just(7),
     given_=st.none() | st.text(max_size=30) | st.integers()

@@ -121,11 +121,7 @@ def test_wrong_stdin_is_one_clear_line(indexed: Path, data: bytes) -> None:
     assert len(json.loads(one_line(ended))["error"]) < 300
 
 
-@settings(
-    max_examples=some(15),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=some(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     data=st.binary(max_size=60) | st.text(alphabet='[]{}":,name1 \n', max_size=40).map(str.encode)
 )
@@ -166,7 +162,7 @@ def test_what_may_be_done_in_part_is_not_done_again(tmp_path: Path) -> None:
         until(lambda: host.opened == 1)
 
 
-@settings(max_examples=examples(500), deadline=None)
+@settings(max_examples=examples(500))
 @given(words=st.lists(_WORDS, max_size=5))
 def test_stdin_is_never_read_for_nothing(words: list[str]) -> None:
     try:

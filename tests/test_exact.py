@@ -26,7 +26,7 @@ def brute_force(
     return sorted(scored, key=lambda hit: (-hit[1], hit[0]))[:k]
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_exact_search_equals_brute_force(data: st.DataObject) -> None:
     count = data.draw(st.integers(0, 60))

@@ -70,11 +70,7 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=60)
 KEYS = st.sampled_from(["tags", "source", "mine", "due", "aliases", "a b", "X-Y"])
 
 
-@settings(
-    max_examples=examples(40),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     files=st.lists(
         st.tuples(st.dictionaries(KEYS, VALUES, max_size=4), TEXTS, st.binary(max_size=8)),
@@ -139,11 +135,7 @@ def test_lists_stay_lists_from_obsidian_to_logseq_and_back(tmp_path: Path) -> No
         assert json.loads(exported(vault))["properties"] == json.loads(first)["properties"]
 
 
-@settings(
-    max_examples=examples(40),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.sampled_from(["mine", "due", "x", "related"]), VALUES.filter(lambda value: value is not None), max_size=3))  # fmt: skip
 def test_whatever_a_property_holds_is_the_same_in_logseq(
     tmp_path_factory: pytest.TempPathFactory, properties: dict[str, Any]

@@ -92,7 +92,7 @@ def test_long_messages_take_no_longer_than_their_length(piece: str) -> None:
 
 
 @given(st.text(alphabet="I我 my的是'’.,?!\n“”：: liveRome记住remember", max_size=120))
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 def test_any_text_gives_few_short_lines(text: str) -> None:
     found = facts_in(text, NOW)
     assert len(found) <= MOST
@@ -114,7 +114,7 @@ def test_the_question_fences_the_message_and_names_the_day() -> None:
 
 
 @given(st.text(max_size=300))
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 def test_no_message_can_close_its_fence(text: str) -> None:
     last = question(text).messages[-1].content
     mark = last.rpartition("=== end of message ")[2].removesuffix(" ===")
@@ -151,7 +151,7 @@ def test_answers_of_any_shape_are_read(answer: object, facts: list[str]) -> None
 
 
 @given(JSON)
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 def test_no_answer_gives_too_much(answer: object) -> None:
     found = read(answer)
     assert len(found) <= MOST

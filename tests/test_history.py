@@ -207,7 +207,7 @@ def test_messages_read_back(by: str, why: str, files: list[tuple[str | None, str
     assert format_message(found) == format_message(message)
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)  # fmt: skip
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
 @given(st.lists(st.tuples(st.sampled_from("make edit move hand gone shift take".split()), st.integers(0, 3), st.integers(0, 3)), max_size=14))  # fmt: skip
 def test_whatever_happens_the_newest_commit_is_what_the_folder_holds(tmp_path: Path, steps: list[tuple[str, int, int]]) -> None:  # fmt: skip
     shutil.rmtree(tmp_path)

@@ -17,7 +17,7 @@ from vaultmem_server.tokens import READ, SCOPES, WRITE, Caller, Token, TokenStor
 
 
 @given(st.lists(st.tuples(st.sampled_from(["add", "revoke"]), st.sampled_from("abc")), max_size=12))
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(30))
 def test_the_store_knows_who_was_added_and_not_revoked(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str]]
 ) -> None:
@@ -78,7 +78,7 @@ def _token(scope: str) -> Token:
 
 
 @given(st.lists(st.text("abc\n", min_size=1, max_size=5), max_size=6), st.integers(0, 6))
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(50))
 def test_a_stream_is_taken_up_where_it_broke_off(messages: list[str], seen: int) -> None:
     async def read(start: int) -> list[bytes]:
         stream = Session("s", "t", "v").stream(1)

@@ -79,7 +79,7 @@ def test_what_comes_first(searcher: KeywordSearcher, text: str) -> None:
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 def test_no_query_raises(searcher: KeywordSearcher, text: str) -> None:
     question = Question(text, parse(text), None)
     for block, score in searcher.search(question, 10).items():

@@ -26,7 +26,7 @@ CONTENTS = st.text(st.sampled_from("ab \t\n\r\0é笔e\u0301\ud800.🎉"), max_si
 
 
 @given(CONTENTS)
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 def test_blanks_at_the_edges_and_line_ends_do_not_count(content: str) -> None:
     whole = normal(content)
     assert normal(whole) == whole
@@ -45,7 +45,7 @@ def test_an_opening_is_short_and_knows_no_case(content: str) -> None:
 
 
 @given(CONTENTS)
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 def test_a_sketch_is_of_the_content_that_counts(content: str) -> None:
     made = sketch(content)
     assert len(made) in {0, 32}

@@ -225,7 +225,7 @@ messages = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(
     said=messages | st.lists(messages, max_size=3) | json_values,
     version=st.sampled_from(HANDSHAKES),

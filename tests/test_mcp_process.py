@@ -241,7 +241,7 @@ def test_it_ends_when_it_is_interrupted_while_something_runs(
         (tmp_path / "go").touch()
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(25))
 @given(
     order=st.permutations(range(12)),
     cancelled=st.sets(st.integers(0, 11), max_size=4),
@@ -337,7 +337,7 @@ def test_where_an_agent_answers_little_is_loaded(tmp_path: Path) -> None:
     assert ended.stderr == b""
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(parts=st.lists(st.binary(min_size=1, max_size=30), max_size=12))
 def test_lines_are_those_of_the_bytes_however_they_come(parts: list[bytes]) -> None:
     read, write = os.pipe()

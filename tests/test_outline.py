@@ -28,7 +28,7 @@ CONTENTS = st.lists(LINES | st.text(max_size=6), max_size=14).map("\n".join) | s
 @example("a\n- b\n\n- c\n  d\n  - e\n    f\n\ng")
 @example("```\n\n- x\n\n```")
 @example("- a\n    - four")
-@settings(max_examples=examples(600), deadline=None)
+@settings(max_examples=examples(600))
 def test_an_outline_gives_the_content_back(content: str) -> None:
     page = to_outline(content)
     assert content_hash(from_outline(page)) == content_hash(content)
@@ -37,7 +37,7 @@ def test_an_outline_gives_the_content_back(content: str) -> None:
 
 
 @given(CONTENTS)
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 def test_every_line_of_an_outline_belongs_to_a_block(content: str) -> None:
     page = to_outline(content)
     if not page:
@@ -53,7 +53,7 @@ def test_every_line_of_an_outline_belongs_to_a_block(content: str) -> None:
 
 
 @given(st.lists(LINES | st.text(max_size=6), max_size=12).map("\n".join))
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 def test_no_letter_of_a_page_is_lost(page: str) -> None:
     page = page.replace("\r\n", "\n")
     kept = [each for each in "".join(from_outline(page).split()) if each != "-"]

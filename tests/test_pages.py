@@ -53,7 +53,7 @@ def read(style: str, data: bytes) -> pages.Page:
 @example("---\nid: x\n---\n")
 @example("---\n")
 @example("id:: x")
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 def test_every_content_comes_back(style: str, content: str) -> None:
     for properties in (
         PROPERTIES,
@@ -158,7 +158,7 @@ FILES = st.sampled_from(
 
 @every_style
 @given(FILES, SETS, st.none() | CONTENTS)
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(400))
 def test_an_edit_does_what_it_says_and_nothing_else(
     style: str, data: bytes, sets: dict[str, Value], content: str | None
 ) -> None:
@@ -179,7 +179,6 @@ def test_an_edit_does_what_it_says_and_nothing_else(
 
 @every_style
 @given(FILES)
-@settings(deadline=None)
 def test_no_edit_changes_no_byte(style: str, data: bytes) -> None:
     page = read(style, data)
     assert pages.edit(style, data, {}, None) == data

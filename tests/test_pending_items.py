@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import Write
@@ -120,7 +120,6 @@ SECTIONS = st.lists(st.sampled_from([*HEADINGS]), max_size=80)
 
 
 @given(SECTIONS)
-@settings(deadline=None)
 def test_no_section_crowds_out_the_others(sections: list[str]) -> None:
     ids = item_ids([("a", str(number)) for number in range(len(sections))])
     given = [Item(id_, name, "x") for id_, name in zip(ids, sections, strict=True)]

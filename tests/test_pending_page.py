@@ -160,7 +160,7 @@ def test_editors_read_the_items_as_tasks(style: str) -> None:
 
 
 @given(st.lists(st.sampled_from(HOSTILE_TEXTS) | st.text(max_size=60), max_size=8))
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 def test_no_text_makes_an_item_a_section_or_a_date(texts: list[str]) -> None:
     ids = item_ids([("a.md", text) for text in texts])
     items = [

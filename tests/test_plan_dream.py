@@ -110,7 +110,7 @@ def assert_kept(before: StandInView, plan: Plan, after: StandInView) -> None:
         assert "\n" not in change.why
 
 
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=examples(120))
 @given(vaults(), st.sampled_from([1, 2, 3]))
 def test_dream_loses_nothing_and_a_second_one_changes_nothing(
     view: StandInView, level: int
@@ -121,7 +121,7 @@ def test_dream_loses_nothing_and_a_second_one_changes_nothing(
     assert again.changes == ()
 
 
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=examples(80))
 @given(vaults())
 def test_consolidate_loses_nothing_and_a_second_one_changes_nothing(view: StandInView) -> None:
     plan, after = consolidated(view)
@@ -129,7 +129,7 @@ def test_consolidate_loses_nothing_and_a_second_one_changes_nothing(view: StandI
     assert consolidated(after)[0].changes == ()
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(vaults(), st.randoms(use_true_random=False), st.integers(0, 4))
 def test_the_order_of_files_is_nothing_and_the_limit_is_a_limit(
     view: StandInView, chance: Random, limit: int
@@ -145,7 +145,7 @@ def test_the_order_of_files_is_nothing_and_the_limit_is_a_limit(
         assert plan == dreamt(3, view)[0]
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(30))
 @given(vaults(), st.integers(1, 3))
 def test_small_steps_come_to_an_end(view: StandInView, level: int) -> None:
     for _ in range(60):

@@ -242,7 +242,7 @@ BOTH_HAVE = st.tuples(
 ).map(lambda each: {key: value for one in each for key, value in one.items()})
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 @given(BOTH_HAVE, BOTH_HAVE, st.tuples(st.integers(1, 60), st.integers(1, 60)))
 def test_a_merge_keeps_the_most_of_both(
     one: dict[str, Value], other: dict[str, Value], days: tuple[int, int]
@@ -316,7 +316,7 @@ texts = st.lists(
 ).map("\n".join)  # fmt: skip
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(texts, texts)
 def test_a_union_has_every_line_of_both(one: str, other: str) -> None:
     both = unite_texts(one, other)
@@ -327,7 +327,7 @@ def test_a_union_has_every_line_of_both(one: str, other: str) -> None:
     assert unite_texts(one, one) == one
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 @given(st.text(alphabet="[]|#`ab \n!", max_size=40))
 def test_retargeting_changes_the_targets_of_links_only(text: str) -> None:
     changed = retarget_links(text, "a", "b")

@@ -65,7 +65,7 @@ records = st.builds(
 )
 
 
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(50))
 @given(
     st.lists(records, max_size=12).flatmap(
         lambda found: st.tuples(st.just(found), st.permutations(found))

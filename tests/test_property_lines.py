@@ -48,7 +48,7 @@ def by_logseq(text: str) -> Note:
 
 
 @given(st.dictionaries(KEYS, TEXTS, max_size=4), BODIES)
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 def test_what_is_written_is_what_logseq_reads(given_: dict[str, str], body: str) -> None:
     lines = format_lines(list(given_.items()))
     text = "".join(f"{line}\n" for line in lines) + body
@@ -68,7 +68,7 @@ def test_what_is_written_is_what_logseq_reads(given_: dict[str, str], body: str)
 @example('"')
 @example("a\nb")
 @example(" a")
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(400))
 def test_a_value_keeps_its_type(value: Value) -> None:
     assume(value is not None)
     line = format_value(value)
@@ -80,7 +80,7 @@ def test_a_value_keeps_its_type(value: Value) -> None:
 
 
 @given(st.lists(st.text("abc ü笔1,，#\"'.-", min_size=1, max_size=8), max_size=4))
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 def test_lists_are_read_as_they_were_written_by_us_and_by_logseq(items: list[str]) -> None:
     names = list(dict.fromkeys(item.strip() for item in items if item.strip()))
     line = format_value(list(names))
@@ -101,7 +101,7 @@ PAGES = st.builds(
 
 
 @given(PAGES, KEYS, VALUES)
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(400))
 def test_an_edit_changes_one_line_and_nothing_else(text: str, key: str, value: Value) -> None:
     before = read(text)
     new = set_property(text, key, value)

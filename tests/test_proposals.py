@@ -139,7 +139,7 @@ rows_of_text = st.lists(
 )
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 @given(rows_of_text, st.integers(1, 7), st.booleans())
 def test_an_edit_changes_one_place(rows: list[str], line: int, outline: bool) -> None:
     text = "\n".join(rows)
@@ -160,7 +160,7 @@ def test_an_edit_changes_one_place(rows: list[str], line: int, outline: bool) ->
         assert rest == 0 or after.endswith(text[start + len(proposal.old) :])
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 @given(rows_of_text)
 def test_where_a_link_may_be_is_a_mask_of_the_text(rows: list[str]) -> None:
     text = "\n".join(rows)

@@ -233,7 +233,7 @@ def carries(text: str, fact: str) -> bool:
     ["The user lives in Oslo"],
     "enumerate",
 )
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 def test_whatever_comes_back_no_fact_is_lost_and_nothing_else_is_touched(
     answer: object, new: list[str], texts: list[str], strategy: str
 ) -> None:
@@ -244,7 +244,7 @@ def test_whatever_comes_back_no_fact_is_lost_and_nothing_else_is_touched(
 
 
 @given(st.lists(FACTS, max_size=4), st.lists(FACTS, max_size=6))
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 def test_rules_keep_the_same_law(new: list[str], texts: list[str]) -> None:
     existing = [Existing(f"id-{at}", text) for at, text in enumerate(texts)]
     law(by_rules(new, existing), new, existing)

@@ -261,7 +261,7 @@ def test_before_and_after_whatever_the_days(rule: str, start: date, day: date) -
         assert again.last == following
 
 
-@settings(deadline=None, max_examples=examples(40))
+@settings(max_examples=examples(40))
 @given(
     st.sampled_from(range(4)),
     st.integers(1, 4),

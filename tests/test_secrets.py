@@ -37,14 +37,14 @@ words = st.sampled_from([text for text, _ in SECRETS] + PLAIN)
 pieces = st.one_of(words, st.text(max_size=30), st.sampled_from(["-----BEGIN PRIVATE KEY-----", "password", ": ", "=", "\n"]))  # fmt: skip
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 @given(st.lists(pieces, max_size=8).map("".join))
 def test_redacting_again_changes_nothing(text: str) -> None:
     once = redact(text)
     assert redact(once.text) == (once.text, ())
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 @given(st.lists(st.sampled_from(PLAIN), max_size=8).map("\n\n".join))
 def test_no_mixture_of_what_is_none_makes_one(text: str) -> None:
     assert redact(text) == (text, ())

@@ -24,7 +24,7 @@ LINKS = (
     folders=st.lists(st.sampled_from(FOLDERS), unique=True, max_size=len(FOLDERS)),
 )
 @example(link="b/x", home="", folders=["a/b/", "c/a/b/", "b/", "a/"])
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 def test_a_link_has_as_many_choices_as_files_it_could_mean_alone(
     link: str, home: str, folders: list[str]
 ) -> None:

@@ -160,7 +160,7 @@ def test_turns_that_tell_least_go_before_any_fact_and_summaries_stay(
     assert max(put_away, default=-1) <= min(older, default=9)
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.text(max_size=200), max_size=8),
     st.lists(st.text(max_size=300), max_size=8),

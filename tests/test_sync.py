@@ -280,7 +280,7 @@ class Resolver:
 
 
 @given(files=vaults, marks=st.sampled_from([(".obsidian",), ("logseq",), (".obsidian", "logseq")]))
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(30))
 def test_backlinks_are_the_inverse_of_links(files: dict[str, str], marks: tuple[str, ...]) -> None:
     with TemporaryDirectory() as folder:
         root = made(Path(folder, "vault"), files, marks)

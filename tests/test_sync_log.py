@@ -76,7 +76,7 @@ def entries_of(machine: str, most: int = 8) -> st.SearchStrategy[Entries]:
 
 
 @given(entries_of(MACHINES[0], 20))
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 def test_a_page_says_all_of_its_entries_in_both_editors(entries: Entries) -> None:
     assert all(map(is_writable, entries.values()))
     for style in STYLES:
@@ -85,7 +85,7 @@ def test_a_page_says_all_of_its_entries_in_both_editors(entries: Entries) -> Non
 
 
 @given(*(entries_of(machine) for machine in MACHINES))
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=examples(120))
 def test_merging_is_commutative_associative_and_idempotent(
     one: Entries, other: Entries, third: Entries
 ) -> None:
@@ -172,7 +172,7 @@ def sync_all(machines: list[Machine]) -> None:
 
 
 @given(st.lists(STEP, max_size=25))
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=examples(120))
 def test_machines_agree_after_any_history_and_are_silent_then(
     steps: list[tuple[str, int, object]],
 ) -> None:
@@ -193,7 +193,7 @@ def test_machines_agree_after_any_history_and_are_silent_then(
 
 
 @given(st.binary(max_size=400), entries_of(MACHINES[0]))
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=examples(120))
 def test_no_bytes_break_a_page_or_what_it_says(junk: bytes, entries: Entries) -> None:
     text = junk.decode("utf-8", "replace")
     read(text, AT)

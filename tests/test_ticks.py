@@ -290,7 +290,7 @@ def edited_pages(draw: st.DrawFn) -> tuple[str, str, dict[str, str], list[str], 
 
 
 @given(edited_pages())
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 def test_no_tick_and_no_line_is_lost(page: tuple[str, str, dict[str, str], list[str], str]) -> None:
     text, style, states, junk, notes = page
     new, acks = merged(text, ITEMS, style)
@@ -319,7 +319,7 @@ ANY = (
 
 @given(st.lists(ANY, max_size=25).map("".join), st.sampled_from(STYLES))
 @example("---\nbuy milk\ngenerated: vaultmem\n---", "outline")
-@settings(max_examples=examples(600), deadline=None)
+@settings(max_examples=examples(600))
 def test_a_page_that_was_written_is_settled(text: str, style: str) -> None:
     new, acks = merged(text, ITEMS, style)
     assert_settled(new, acks, style)

@@ -68,7 +68,7 @@ def assert_safe(title: str) -> None:
 
 
 @given(TITLES)
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(400))
 def test_every_title_is_safe_and_stays_as_it_is(title: str) -> None:
     made = safe(title)
     assert_safe(made)
@@ -76,7 +76,7 @@ def test_every_title_is_safe_and_stays_as_it_is(title: str) -> None:
 
 
 @given(TITLES)
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 def test_nobody_takes_a_title_for_a_sync_conflict(title: str) -> None:
     path = f"{safe(title)}.md"
     assert conflict_original(path) is None
@@ -87,7 +87,7 @@ def test_nobody_takes_a_title_for_a_sync_conflict(title: str) -> None:
 
 
 @given(TITLES)
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 def test_no_editor_reads_a_title_as_a_day_a_folder_or_another_name(title: str) -> None:
     made = safe(title)
     path = f"vaultmem/inbox/{made}.md"
@@ -102,7 +102,7 @@ PIECES = ["a", "é", "x\u0301", "👨‍👩‍👧‍👦", "🇩🇪", "각", 
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=120))
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 def test_no_grapheme_is_cut_in_half(pieces: list[str]) -> None:
     whole = "".join(pieces)
     assert list(graphemes(whole)) == pieces
@@ -159,7 +159,7 @@ def test_a_title_is_what_a_person_would_call_it(content: str, title: str) -> Non
 @given(st.text(max_size=300) | TITLES | st.lists(TITLES, max_size=5).map("\n".join))
 @example("word " * 100)
 @example("词" * 100)
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 def test_a_title_is_short(content: str) -> None:
     title = title_of(content)
     assert sum(map(columns, graphemes(title))) <= 60
@@ -175,7 +175,7 @@ def test_time_is_linear_in_the_content(part: str) -> None:
 
 
 @given(TITLES, st.uuids().map(str), st.integers(0, 6))
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 def test_a_free_title_is_free_safe_and_always_the_same(content: str, own: str, count: int) -> None:
     taken: set[str] = set()
     for _ in range(count + 1):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.index_dump import synced
@@ -57,7 +57,6 @@ def _fails(box: Toolbox, vault: Vault, client: str) -> None:
         max_size=200,
     )
 )
-@settings(deadline=None)
 def test_no_name_no_process_and_not_all_together_get_more_than_their_limits(
     steps: list[tuple[float, int, int, bool]],
 ) -> None:

@@ -49,7 +49,7 @@ _values = (
 )  # fmt: skip
 
 
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(400))
 @given(data=st.data(), name=st.sampled_from(OURS))
 def test_what_passes_fits_the_schema_by_the_book(data: st.DataObject, name: str) -> None:
     wanted = dict(_TOOLS[name].schema)
@@ -122,7 +122,7 @@ def test_what_is_not_listed_is_taken_and_what_is_listed_is_checked(
         call(box, opened, "memory_write", content="x", category="peopl")
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 @given(data=st.data(), name=st.sampled_from(OURS))
 def test_the_list_promises_no_less_than_is_checked(data: st.DataObject, name: str) -> None:
     """Whatever the validator takes of the parameters that are listed, the listed schema takes, too."""
@@ -231,7 +231,7 @@ def test_no_tool_tells_what_to_type(box: Toolbox, opened: Vault) -> None:
 
 
 @given(depth=st.integers(1, 200_000))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_json_is_read_by_the_letter(depth: int) -> None:
     for text in ("[" * depth, '{"a":' * depth + "1" + "}" * depth, "NaN", "1e999", "[1,]"):
         with contextlib.suppress(ValueError):

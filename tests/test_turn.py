@@ -129,7 +129,7 @@ EVENTS = st.dictionaries(
 
 
 @given(EVENTS, st.lists(st.integers(1, 100), min_size=1, max_size=5, unique=True))
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=examples(80))
 def test_whatever_sleeps_and_wakes_each_is_told_once_and_at_most_ten_minutes_late(
     events: dict[int, list[tuple[str, int]]], minutes: list[int]
 ) -> None:

@@ -276,9 +276,7 @@ def play(pair: Pair, trick: str, number: int, before: dict[Path, bytes]) -> None
         max_size=5,
     )
 )
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_sync_programs_do_no_answer_is_lost_and_both_agree(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, int]]
 ) -> None:

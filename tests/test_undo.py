@@ -173,7 +173,7 @@ def test_killed_in_the_middle(kept: Kept) -> None:
     assert len(seen) > 1
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)  # fmt: skip
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
 @given(st.binary(max_size=40), st.binary(max_size=40), st.booleans())
 def test_undo_of_undo_is_as_if_nothing_had_been(tmp_path_factory: pytest.TempPathFactory, old: bytes, new: bytes, moves: bool) -> None:  # fmt: skip
     kept = Kept(tmp_path_factory.mktemp("undo"))

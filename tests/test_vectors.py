@@ -41,7 +41,7 @@ __all__ = ["folder", "store"]  # fixtures
 # The store
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(25))
 @given(st.lists(st.lists(st.integers(0, 30), max_size=12), max_size=6))
 def test_what_is_appended_is_known_after_reopening(batches: list[list[int]]) -> None:
     universe = keys(0, 31)
@@ -273,7 +273,7 @@ def test_a_writer_waits_until_the_other_is_done(folder: Path, store: VectorStore
 # Compacting
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.sets(st.integers(0, 59)), st.integers(0, 50))
 def test_compacting_keeps_what_lives_when_most_is_dead(live: set[int], count: int) -> None:
     universe = keys(0, 60)

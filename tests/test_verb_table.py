@@ -275,7 +275,7 @@ def command_lines(draw: st.DrawFn) -> tuple[str, list[str]]:
     return name, [word for part in draw(st.lists(words, max_size=4)) for word in part]
 
 
-@settings(max_examples=examples(3_000), deadline=None)
+@settings(max_examples=examples(3_000))
 @given(command_lines())
 def test_words_are_read_as_argparse_reads_them(typed: tuple[str, list[str]]) -> None:
     name, words = typed[0], options_first(*typed)

@@ -194,9 +194,7 @@ TEXTS = st.one_of(
     st.lists(WORDS, max_size=14).map("".join),
 )
 ADDED = re.compile(r"（\d{4}[-W0-9: ]*）| \(\d{4}[-W0-9: ]*\)")
-quick = settings(
-    max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+quick = settings(max_examples=examples(120), suppress_health_check=[HealthCheck.too_slow])
 
 
 @quick

@@ -138,7 +138,7 @@ def test_settings_change_the_fingerprint_and_nothing_else_does(dialect: Dialect)
 @example(content=b"{" * 5000)
 @example(content=b"[" * 5000)
 @example(content=b'{"userIgnoreFilters": ["/(a+)+$/", 3, null], "showUnsupportedFiles": "x"}')
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 def test_unreadable_settings_give_rules_all_the_same(dialect: Dialect, content: bytes) -> None:
     path, _ = SETTINGS.get(
         dialect.name, ("settings", b"")
@@ -163,7 +163,7 @@ def test_kind_is_one_of_three_and_paths_can_be_excluded_or_not(dialect: Dialect,
 
 @every_dialect
 @given(path=st.sampled_from(PATHS), text=TEXTS)
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 def test_any_text_is_read_and_all_places_lie_in_it(dialect: Dialect, path: str, text: str) -> None:
     note = parsed(opened(dialect), path, text)
     assert note == parsed(opened(dialect), path, text)
@@ -196,7 +196,7 @@ def test_any_text_is_read_and_all_places_lie_in_it(dialect: Dialect, path: str, 
     path="Note.md",
     text="---\naliases: [Other]\n---\n- a\n  id:: 64f0c1de-7a35-4c62-9b1f-0a2f6f1c5d11",
 )
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 def test_a_link_is_looked_at_again_when_a_name_it_looks_for_comes_or_goes(
     dialect: Dialect, path: str, text: str
 ) -> None:
@@ -214,7 +214,7 @@ def test_a_link_is_looked_at_again_when_a_name_it_looks_for_comes_or_goes(
 
 
 @given(path=st.sampled_from(PATHS), text=TEXTS)
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=examples(50))
 def test_a_rulebook_of_all_dialects_keeps_the_same_promise(path: str, text: str) -> None:
     chosen = sorted(DIALECTS.values(), key=lambda dialect: (not dialect.home, dialect.name))
     book = Rulebook([(dialect.home, opened(dialect)) for dialect in chosen])

@@ -300,8 +300,5 @@ class VaultMachine(RuleBasedStateMachine):
 
 TestVaultMachine = VaultMachine.TestCase
 TestVaultMachine.settings = settings(
-    max_examples=examples(40),
-    stateful_step_count=25,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
+    max_examples=examples(40), stateful_step_count=25, suppress_health_check=list(HealthCheck)
 )
