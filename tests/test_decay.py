@@ -98,17 +98,16 @@ def test_without_the_package_it_fades_as_a_reinforceable_one(
     assert model.fsrs_confidence(Aging("fsrs", 0.0, NOW, None, "a"), (), NOW) == 1.0
 
 
-def test_search_and_read_say_the_same(vault: Path) -> None:
-    with Vault(str(vault)) as opened:
-        one = opened.write("Tariff codes of the northern ports", decay="fsrs", category="knowledge")
-        note = vault / one["path"]
-        then = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 400 * DAY))
-        note.write_text(re.sub(r"(?<=_at=)\S+", then, note.read_text()))
-        os.utime(note, (time.time() - 400 * DAY,) * 2)
-        opened.sync()
-        before = opened.memories()[0]["confidence"]
-        opened.read(one["id"])
-        sure = opened.memories()[0]["confidence"]
-        hit = opened.search("tariff", filters=[Filter("category", "knowledge")])[0]
-        assert before < sure
-        assert hit.confidence == pytest.approx(sure, abs=0.001)
+def test_search_and_read_say_the_same(vault: Path, opened: Vault) -> None:
+    one = opened.write("Tariff codes of the northern ports", decay="fsrs", category="knowledge")
+    note = vault / one["path"]
+    then = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 400 * DAY))
+    note.write_text(re.sub(r"(?<=_at=)\S+", then, note.read_text()))
+    os.utime(note, (time.time() - 400 * DAY,) * 2)
+    opened.sync()
+    before = opened.memories()[0]["confidence"]
+    opened.read(one["id"])
+    sure = opened.memories()[0]["confidence"]
+    hit = opened.search("tariff", filters=[Filter("category", "knowledge")])[0]
+    assert before < sure
+    assert hit.confidence == pytest.approx(sure, abs=0.001)

@@ -22,15 +22,16 @@ def outside(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_that_became_a_link_is_not_followed(vault: Path, outside: Path) -> None:
+def test_a_folder_that_became_a_link_is_not_followed(
+    vault: Path, opened: Vault, outside: Path
+) -> None:
     (vault / "sub").mkdir()
     (vault / "sub/note.md").write_text("a secret of mine\n")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        shutil.rmtree(vault / "sub")
-        (vault / "sub").symlink_to(outside)
-        (result,) = opened.search("secret")
-        assert result.content == ""
+    opened.sync()
+    shutil.rmtree(vault / "sub")
+    (vault / "sub").symlink_to(outside)
+    (result,) = opened.search("secret")
+    assert result.content == ""
     assert read_lines(str(vault), "sub/note.md", 1, 9) == ""
     assert read(str(vault), "sub/note.md").trouble is not None
 
@@ -68,13 +69,12 @@ def test_settings_are_not_written_through_a_link(
     assert "behind a link" in capsys.readouterr().err
 
 
-def test_a_file_of_a_far_century_is_indexed(vault: Path) -> None:
+def test_a_file_of_a_far_century_is_indexed(vault: Path, opened: Vault) -> None:
     (vault / "Far.md").write_text("from the future\n")
     os.utime(vault / "Far.md", (10_413_792_000, 10_413_792_000))
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        assert [result.path for result in opened.search("future")] == ["Far.md"]
-        assert opened.sync().unchanged == 1
+    opened.sync()
+    assert [result.path for result in opened.search("future")] == ["Far.md"]
+    assert opened.sync().unchanged == 1
     assert small(2**64 - 1) == -1
     assert small(2**63 - 1) == 2**63 - 1
 
@@ -94,7 +94,7 @@ def test_many_folders_do_not_use_up_the_open_files(vault: Path) -> None:
         os.close(first)
 
 
-def test_a_chain_of_folders_without_end_hurts_only_itself(vault: Path) -> None:
+def test_a_chain_of_folders_without_end_hurts_only_itself(vault: Path, opened: Vault) -> None:
     (vault / "Note.md").write_text("A lamp.")
     here = os.open(vault, os.O_RDONLY)
     for _ in range(1500):  # longer than any path may be
@@ -107,8 +107,7 @@ def test_a_chain_of_folders_without_end_hurts_only_itself(vault: Path) -> None:
     ) as file:
         file.write("A lamp down there.")
     os.close(here)
-    with Vault(str(vault)) as opened:
-        assert opened.sync().added == 1
-        assert [one.path for one in opened.search("lamp")] == ["Note.md"]
-        assert any("too deep" in reason for _, reason in opened.troubles())
+    assert opened.sync().added == 1
+    assert [one.path for one in opened.search("lamp")] == ["Note.md"]
+    assert any("too deep" in reason for _, reason in opened.troubles())
     subprocess.run(["rm", "-rf", str(vault / "d")], check=True)

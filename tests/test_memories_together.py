@@ -135,14 +135,15 @@ def _edit_often(path: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("through_agent", [False, True], ids=["alone", "agent"])
-def test_a_person_in_the_same_file_loses_nothing(vault: Path, through_agent: bool) -> None:
-    with Vault(str(vault)) as opened:
-        one = opened.write("A file that two write")
-        if through_agent:
-            with agent_on(vault):
-                _race(opened, vault, one["id"], one["path"])
-        else:
+def test_a_person_in_the_same_file_loses_nothing(
+    vault: Path, opened: Vault, through_agent: bool
+) -> None:
+    one = opened.write("A file that two write")
+    if through_agent:
+        with agent_on(vault):
             _race(opened, vault, one["id"], one["path"])
+    else:
+        _race(opened, vault, one["id"], one["path"])
 
 
 def _race(opened: Vault, vault: Path, given: str, path: str) -> None:
@@ -217,20 +218,19 @@ def _dream_and_undo(vault: Path) -> None:
         opened.undo(last=True)
 
 
-def test_threads_of_one_process_may_share_a_vault(vault: Path) -> None:
-    with Vault(str(vault)) as opened:
-        failed: list[BaseException] = []
+def test_threads_of_one_process_may_share_a_vault(opened: Vault) -> None:
+    failed: list[BaseException] = []
 
-        def work(number: int) -> None:
-            try:
-                opened.write(f"thread {number} was here and noted something of its own")
-            except BaseException as error:  # noqa: BLE001 - told to the test below
-                failed.append(error)
+    def work(number: int) -> None:
+        try:
+            opened.write(f"thread {number} was here and noted something of its own")
+        except BaseException as error:  # noqa: BLE001 - told to the test below
+            failed.append(error)
 
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not failed
-        assert len(opened.memories()) == 4
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert len(opened.memories()) == 4

@@ -135,27 +135,26 @@ def test_the_old_vectors_serve_until_the_new_ones_are_complete(
 
 
 def test_cosines_of_a_model_are_brought_to_the_scale_of_the_default_one(
-    vault: Path, write: Write
+    opened: Vault, write: Write
 ) -> None:
     write("Tea.md", "# Tea\n\nthe tea\n")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        opened.embed()
-        meaning = Meaning(opened.state, opened.config, None)
-        catalog = opened.searcher().catalog
-        query = meaning.embedder.query("the tea")
-        (plain,) = meaning.nearest(catalog, query, 5).values()
-        meaning.model = meaning.model._replace(mean=0.77)
-        (scaled,) = meaning.nearest(catalog, query, 5).values()
-        assert scaled == pytest.approx(1 - (1 - plain) * 0.93 / 0.23)
-        assert next(
-            iter(
-                meaning.closeness(
-                    catalog, query, [next(iter(meaning.nearest(catalog, query, 5)))]
-                ).values()
-            )
-        ).block == pytest.approx(scaled)
-        meaning.close()
+    opened.sync()
+    opened.embed()
+    meaning = Meaning(opened.state, opened.config, None)
+    catalog = opened.searcher().catalog
+    query = meaning.embedder.query("the tea")
+    (plain,) = meaning.nearest(catalog, query, 5).values()
+    meaning.model = meaning.model._replace(mean=0.77)
+    (scaled,) = meaning.nearest(catalog, query, 5).values()
+    assert scaled == pytest.approx(1 - (1 - plain) * 0.93 / 0.23)
+    assert next(
+        iter(
+            meaning.closeness(
+                catalog, query, [next(iter(meaning.nearest(catalog, query, 5)))]
+            ).values()
+        )
+    ).block == pytest.approx(scaled)
+    meaning.close()
     assert minilm.MEAN == 0.07
 
 

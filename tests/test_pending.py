@@ -187,13 +187,12 @@ def test_a_line_begins_with_the_id_that_answers_take(vault: Path, write: Write) 
     ]
 
 
-def test_few_lines_unless_all_are_wanted(vault: Path, write: Write) -> None:
+def test_few_lines_unless_all_are_wanted(vault: Path, opened: Vault, write: Write) -> None:
     write("Tasks.md", "".join(f"- [ ] task {n} 📅 2026-03-0{1 + n % 9}\n" for n in range(30)))
     write("Old.md", "".join(f"- [ ] old {n} 📅 2020-01-01\n" for n in range(40)))
     write("Bad.md", "---\na: [\n---\n")
-    with Vault(str(vault)) as opened:
-        for number in range(5):
-            opened.write(f"Prefers {number}", category="preferences")
+    for number in range(5):
+        opened.write(f"Prefers {number}", category="preferences")
     synced(vault)
     lines = on(vault)
     assert lines[0] == "overdue"
@@ -228,16 +227,15 @@ def test_a_task_is_one_short_line(vault: Path, write: Write) -> None:
 
 
 def test_an_assistant_is_told_what_it_may_see_and_no_question_of_the_persons(
-    vault: Path, write: Write
+    vault: Path, opened: Vault, write: Write
 ) -> None:
     write("Home.md", "- [ ] call the bank 📅 2026-03-11\n")
     write("Diary.md", "---\nprivate: true\n---\n- [ ] see the doctor 📅 2026-03-11\n")
     write("Clippings/Web.md", "- [ ] obey 📅 2026-03-11\n")
-    with Vault(str(vault)) as opened:
-        opened.write("prefers short mails", category="preferences", scope="agent:codex")
-        opened.write("prefers long mails", category="preferences", scope="agent:claude")
-        opened.sync()
-        mine = opened.pending(by="claude-code")
+    opened.write("prefers short mails", category="preferences", scope="agent:codex")
+    opened.write("prefers long mails", category="preferences", scope="agent:claude")
+    opened.sync()
+    mine = opened.pending(by="claude-code")
     synced(vault)
     everything = value_of(vault)
     assert {*map(len, (everything["upcoming"], everything["preferences"]))} == {2}
@@ -247,15 +245,16 @@ def test_an_assistant_is_told_what_it_may_see_and_no_question_of_the_persons(
     assert [item["text"] for item in mine] == seen
 
 
-def test_the_page_of_answers_has_no_words_of_a_private_note(vault: Path, write: Write) -> None:
+def test_the_page_of_answers_has_no_words_of_a_private_note(
+    vault: Path, opened: Vault, write: Write
+) -> None:
     write("Diary.md", "---\nprivate: true\n---\n- [ ] see the doctor 📅 2026-03-11\n")
     write("Home.md", "- [ ] call the bank 📅 2026-03-11\n")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        private = opened.remind("fetch the pills tomorrow at 5pm")
-        file = vault / private["path"]
-        file.write_text(file.read_text().replace("---\n", "---\nprivate: true\n", 1))
-        opened.sync()
+    opened.sync()
+    private = opened.remind("fetch the pills tomorrow at 5pm")
+    file = vault / private["path"]
+    file.write_text(file.read_text().replace("---\n", "---\nprivate: true\n", 1))
+    opened.sync()
     ids = [item["id"] for item in value_of(vault)["upcoming"]]
     done = ran("done", *ids, "--vault", str(vault), "--format", "text")
     assert done.out.count("see the doctor") == done.out.count("done: fetch the pills") == 1

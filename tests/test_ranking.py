@@ -44,13 +44,12 @@ def test_a_recall_for_a_name_tells_nothing_beside_what_has_it(searched: Vault, n
     assert all(name in f"{one['title']} {one['content']}" for one in told)
 
 
-def test_a_question_with_one_telling_word_is_no_name(vault: Path) -> None:
-    with Vault(str(vault)) as opened:
-        opened.write("Henrik works at a doctor's office in Tromsdalen.")
-        opened.write("I started a new job at the Polar Institute, no longer at Nordlys.")
-        opened.sync()
-        opened.embed()
-        told = opened.recall("Where does the user work?", counts=False)["memories"]
+def test_a_question_with_one_telling_word_is_no_name(opened: Vault) -> None:
+    opened.write("Henrik works at a doctor's office in Tromsdalen.")
+    opened.write("I started a new job at the Polar Institute, no longer at Nordlys.")
+    opened.sync()
+    opened.embed()
+    told = opened.recall("Where does the user work?", counts=False)["memories"]
     assert any("Polar Institute" in str(one["content"]) for one in told)
 
 
@@ -110,7 +109,7 @@ def test_asking_twice_and_indexing_anew_give_the_same_order(
 
 
 def test_a_filter_gives_the_best_of_what_fits_not_what_fits_of_the_best(
-    vault: Path, write: Write
+    opened: Vault, write: Write
 ) -> None:
     for number in range(300):
         write(f"Loud/{number}.md", "Roof roof roof of slate.")
@@ -119,33 +118,31 @@ def test_a_filter_gives_the_best_of_what_fits_not_what_fits_of_the_best(
             f"Quiet/{number}.md",
             f"A ladder and {number} other things{' to carry' * number}; the roof.",
         )
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        opened.embed()
-        for semantic in modes(opened):
-            results = opened.search("roof slate path:Quiet", limit=10, semantic=semantic)
-            assert len(results) == 8
-            assert all(result.path.startswith("Quiet/") for result in results)
-            everything = opened.search("roof slate", limit=400, semantic=semantic)
-            quiet = [result.path for result in everything if result.path.startswith("Quiet/")]
-            typed = opened.search(
-                "roof slate", limit=10, semantic=semantic, filters=[Filter("path", "Quiet")]
-            )
-            assert [result.path for result in typed] == [result.path for result in results]
-            assert not semantic or set(quiet) <= {result.path for result in results}
+    opened.sync()
+    opened.embed()
+    for semantic in modes(opened):
+        results = opened.search("roof slate path:Quiet", limit=10, semantic=semantic)
+        assert len(results) == 8
+        assert all(result.path.startswith("Quiet/") for result in results)
+        everything = opened.search("roof slate", limit=400, semantic=semantic)
+        quiet = [result.path for result in everything if result.path.startswith("Quiet/")]
+        typed = opened.search(
+            "roof slate", limit=10, semantic=semantic, filters=[Filter("path", "Quiet")]
+        )
+        assert [result.path for result in typed] == [result.path for result in results]
+        assert not semantic or set(quiet) <= {result.path for result in results}
 
 
-def test_meaning_finds_in_a_filtered_set_what_no_word_finds(vault: Path, write: Write) -> None:
+def test_meaning_finds_in_a_filtered_set_what_no_word_finds(opened: Vault, write: Write) -> None:
     for number in range(250):
         write(f"Pets/{number}.md", f"My puppy barked at postman number {number} today.")
     write("Diary/dog.md", "A dog that howls all night.")
     write("Diary/tax.md", "Invoices and receipts for the office.")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        if opened.embed().remark:
-            pytest.skip("no model is installed")
-        results = opened.search("barking puppies path:Diary", semantic=True)
-        assert [result.path for result in results][:1] == ["Diary/dog.md"]
+    opened.sync()
+    if opened.embed().remark:
+        pytest.skip("no model is installed")
+    results = opened.search("barking puppies path:Diary", semantic=True)
+    assert [result.path for result in results][:1] == ["Diary/dog.md"]
 
 
 @pytest.mark.parametrize(
@@ -175,32 +172,30 @@ def test_a_block_that_has_one_more_word_of_the_question_never_comes_later(
     assert found.index("two.md") < found.index("one.md")
 
 
-def test_what_a_speaker_says_comes_before_where_he_is_named(vault: Path, write: Write) -> None:
+def test_what_a_speaker_says_comes_before_where_he_is_named(opened: Vault, write: Write) -> None:
     write("greeted.md", "**Ruth:** Oh Marek, Marek! Dear Marek, the ladder again?\n\n**Anne:** Hello Ruth.\n\n"
                         "**Ruth:** Marek, I said ladder.\n")  # fmt: skip
     write("said.md", "**Marek:** I want my ladder back by Sunday.\n\n**Anne:** You shall have it.\n\n"
                      "**Marek:** Good.\n")  # fmt: skip
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        best = opened.search("What did Marek say about the ladder?", group="block")[0]
-        assert (best.path, best.label, best.line) == ("said.md", "Marek", 1)
-        assert "greeted.md" in [result.path for result in opened.search("Marek")]
+    opened.sync()
+    best = opened.search("What did Marek say about the ladder?", group="block")[0]
+    assert (best.path, best.label, best.line) == ("said.md", "Marek", 1)
+    assert "greeted.md" in [result.path for result in opened.search("Marek")]
 
 
-def test_a_conflict_copy_comes_below_its_original(vault: Path, write: Write) -> None:
+def test_a_conflict_copy_comes_below_its_original(opened: Vault, write: Write) -> None:
     write("Roof.md", "Copper gutter on the north side.")
     write(
         "Roof.sync-conflict-20250101-101010-ABCDEFG.md", "Copper gutter on the north side. Copper!"
     )
     write("Other.md", "A gutter.")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        results = opened.search("copper gutter roof")
-        found = [result.path for result in results]
-        copy = next(result for result in results if result.original)
-        assert found.index("Roof.md") < found.index(copy.path)
-        assert copy.parts["conflict copy"] < 0
-        assert copy.score == pytest.approx(sum(copy.parts.values()), abs=1e-3)
+    opened.sync()
+    results = opened.search("copper gutter roof")
+    found = [result.path for result in results]
+    copy = next(result for result in results if result.original)
+    assert found.index("Roof.md") < found.index(copy.path)
+    assert copy.parts["conflict copy"] < 0
+    assert copy.score == pytest.approx(sum(copy.parts.values()), abs=1e-3)
 
 
 def test_a_phrase_is_required_wherever_its_words_stand(vault: Path, write: Write) -> None:

@@ -128,7 +128,7 @@ def test_what_has_no_words_of_its_own_is_not_told(knowing: Path, write: Write) -
     }  # fmt: skip
 
 
-def test_the_state_of_an_outline_is_not_told(vault: Path, write: Write) -> None:
+def test_the_state_of_an_outline_is_not_told(vault: Path, opened: Vault, write: Write) -> None:
     (vault / "logseq").mkdir()
     write("logseq/config.edn", "{}")
     write(
@@ -137,9 +137,8 @@ def test_the_state_of_an_outline_is_not_told(vault: Path, write: Write) -> None:
         "\t- created-at:: 1609237391135\n\t  Its mast is oak, berth:: 14\n\t  berth:: 14\n",
     )
     synced(vault)
-    with Vault(str(vault)) as found:
-        (told,) = found.recall("where does the boat lie?")["memories"]
-        (shown,) = found.search("whitby harbour")
+    (told,) = opened.recall("where does the boat lie?")["memories"]
+    (shown,) = opened.search("whitby harbour")
     for text in (told["content"], shown.snippet):
         assert not re.search("id::|collapsed|created", text)
         assert "oak, berth:: 14" in text
@@ -160,21 +159,20 @@ def test_notes_are_told_by_block_and_private_ones_never(knowing: Path) -> None:
 
 @pytest.mark.parametrize("front", ["private: true", "private: true\ncategory: knowledge\nid: m-1"])
 def test_an_assistant_cannot_learn_that_something_private_is_there(
-    vault: Path, write: Write, front: str
+    opened: Vault, write: Write, front: str
 ) -> None:
     write("Open.md", "The roof leaks.\n")
     write("vaultmem/knowledge/Trip.md", f"---\n{front}\n---\nThe zanzibar trip is secret.\n")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        probe, other = (
-            opened.recall(query, by="codex", explain=True, **WORDS)  # type: ignore[misc]
-            for query in ("zanzibar", "kangaroo")
-        )
-        assert probe == other
-        assert opened.recall("zanzibar", **WORDS)["left_out"] == {"private": 1}  # type: ignore[misc]
+    opened.sync()
+    probe, other = (
+        opened.recall(query, by="codex", explain=True, **WORDS)  # type: ignore[misc]
+        for query in ("zanzibar", "kangaroo")
+    )
+    assert probe == other
+    assert opened.recall("zanzibar", **WORDS)["left_out"] == {"private": 1}  # type: ignore[misc]
 
 
-def test_types_and_importance_and_compression(vault: Path, write: Write) -> None:
+def test_types_and_importance_and_compression(vault: Path, opened: Vault, write: Write) -> None:
     for name, head in {
         "Told": "memory_type: episodic", "Dull": "importance: 0.1", "Old": "compressed: true\nsession_id: s1",
         "Alone": "compressed: true\nsession_id: s2", "Sum": "compression_source: true\nsession_id: s1",
@@ -183,8 +181,7 @@ def test_types_and_importance_and_compression(vault: Path, write: Write) -> None
         write(
             f"vaultmem/knowledge/{name}.md", f"---\nid: {name}\n{head}\n---\nA heron stood there\n"
         )
-    with Vault(str(vault)) as opened:
-        opened.sync()
+    opened.sync()
     assert sorted(titles(vault, "heron")) == ["Alone", "Later", "Sum", "Told"]
     assert "Old" in titles(vault, "heron", include_compressed=True)
     assert {"Dull", "Old"} <= set(titles(vault, "heron", without=["meaning", "filters"]))
@@ -192,7 +189,9 @@ def test_types_and_importance_and_compression(vault: Path, write: Write) -> None
     assert "Dull" not in titles(vault, "heron", types=["episodic"])
 
 
-def test_filters_that_bite_do_not_empty_the_answer(vault: Path, write: Write) -> None:
+def test_filters_that_bite_do_not_empty_the_answer(
+    vault: Path, opened: Vault, write: Write
+) -> None:
     for number in range(60):
         write(
             f"vaultmem/knowledge/d{number}.md",
@@ -202,8 +201,7 @@ def test_filters_that_bite_do_not_empty_the_answer(vault: Path, write: Write) ->
         "vaultmem/knowledge/Good.md",
         "---\nid: good\n---\nLong ago, on some wet day, a heron came by the river\n",
     )
-    with Vault(str(vault)) as opened:
-        opened.sync()
+    opened.sync()
     assert titles(vault, "heron") == ["Good"]
 
 

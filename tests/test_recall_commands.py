@@ -101,24 +101,25 @@ def test_the_best_is_cut_around_the_words_of_the_question_where_it_alone_is_too_
 
 
 def test_the_budget_decides_how_much_is_told_and_the_rest_is_counted(
-    vault: Path, write: Write
+    opened: Vault, write: Write
 ) -> None:
     for at in range(30):
         write(
             f"vaultmem/knowledge/M{at}.md",
             f"---\nid: m{at}\n---\nThe boiler, remark {at}: it hums\n",
         )
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        found = opened.recall("boiler remark", budget=90, **WORDS)  # type: ignore[misc]
-        told, room = found["memories"], 90 - found["tokens"]
-        assert len(told) > 5
-        assert room < min(one["tokens"] for one in told)
-        assert found["skipped"] == 30 - len(told)
-        assert len(opened.recall("boiler remark", **WORDS)["memories"]) == 30  # type: ignore[misc]
+    opened.sync()
+    found = opened.recall("boiler remark", budget=90, **WORDS)  # type: ignore[misc]
+    told, room = found["memories"], 90 - found["tokens"]
+    assert len(told) > 5
+    assert room < min(one["tokens"] for one in told)
+    assert found["skipped"] == 30 - len(told)
+    assert len(opened.recall("boiler remark", **WORDS)["memories"]) == 30  # type: ignore[misc]
 
 
-def test_what_has_no_word_of_the_question_is_not_told_to_fill_up(vault: Path, write: Write) -> None:
+def test_what_has_no_word_of_the_question_is_not_told_to_fill_up(
+    opened: Vault, write: Write
+) -> None:
     for name, text in {
         "Boiler": "The boiler is a Vaillant", "Knee": "Anne hurt her knee on the stairs",
         "Soup": "The leek soup is in the freezer", "Tax": "The tax office closes at noon",
@@ -126,15 +127,14 @@ def test_what_has_no_word_of_the_question_is_not_told_to_fill_up(vault: Path, wr
         write(f"Notes/{name}.md", f"{text}\n")
         write(f"vaultmem/knowledge/M {name}.md", f"---\nid: m{name}\n---\n{text}\n")
     write("vaultmem/preferences/Short.md", "---\nid: short\n---\nShort answers please\n")
-    with Vault(str(vault)) as opened:
-        opened.sync()
-        opened.embed()
-        for notes in (False, True):
-            found = opened.recall("what is the boiler", notes=notes, top_k=10)["memories"]
-            assert {one["title"].removeprefix("M ") for one in found} == {"Boiler"}
-        loose = opened.recall("what is the boiler", top_k=10, without=["fit"], explain=True)
-        assert len(loose["memories"]) > 2  # all have the word "the"
-        assert {"step": "fit", "did": "switched off"} in loose["explain"]
+    opened.sync()
+    opened.embed()
+    for notes in (False, True):
+        found = opened.recall("what is the boiler", notes=notes, top_k=10)["memories"]
+        assert {one["title"].removeprefix("M ") for one in found} == {"Boiler"}
+    loose = opened.recall("what is the boiler", top_k=10, without=["fit"], explain=True)
+    assert len(loose["memories"]) > 2  # all have the word "the"
+    assert {"step": "fit", "did": "switched off"} in loose["explain"]
 
 
 def test_wrong_words_are_one_clear_line(knowing: Path) -> None:

@@ -160,7 +160,7 @@ ingestion:
 """
 
 
-def test_a_store_of_memory_cli_comes_in_whole(vault: Path, tmp_path: Path) -> None:
+def test_a_store_of_memory_cli_comes_in_whole(vault: Path, opened: Vault, tmp_path: Path) -> None:
     store = tmp_path / ".memory"
     for number, category, content in (
         (0, "preferences", "user prefers dark mode"),
@@ -179,8 +179,7 @@ def test_a_store_of_memory_cli_comes_in_whole(vault: Path, tmp_path: Path) -> No
     for line in ("memories.inbox_ttl: 168h", "memories.decay_after: 720h", "notify.method: desktop",
                  "notify.timezone: Asia/Shanghai", "ingestion.logseq.enabled: on"):  # fmt: skip
         assert line in ended.err
-    with Vault(str(vault)) as opened:
-        kept = {one["content"]: one for one in opened.memories()}
+    kept = {one["content"]: one for one in opened.memories()}
     assert set(kept) == {"user prefers dark mode", "Anne repairs bicycles"}
     one = kept["user prefers dark mode"]
     assert (one["id"], one["category"], one["scope"]) == (f"{ID}0", "preferences", "agent:claude")

@@ -146,54 +146,53 @@ def test_kinds() -> None:
 # --- at the doors
 
 
-def test_writing_puts_the_newer_one_in_place_and_undo_takes_that_back(vault: Path) -> None:
-    with Vault(str(vault)) as opened:
-        old = opened.write("The user lives in Bristol.", category="people")
-        new = opened.write("Moved to Porto")
-        assert (new["replaced"], new["contradicts"][0]["id"]) == ([old["id"]], old["id"])
-        assert [one["id"] for one in opened.memories()] == [new["id"]]
-        gone = opened.memories(deleted=True)
-        assert [one["id"] for one in gone] == [old["id"]]
-        text = (vault / gone[0]["path"]).read_text("utf-8")
-        assert f"replaced_by={new['id']}" in text
-        assert "until: " in text
-        opened.undo(last=True)
-        assert [one["id"] for one in opened.memories()] == [old["id"]]
+def test_writing_puts_the_newer_one_in_place_and_undo_takes_that_back(
+    vault: Path, opened: Vault
+) -> None:
+    old = opened.write("The user lives in Bristol.", category="people")
+    new = opened.write("Moved to Porto")
+    assert (new["replaced"], new["contradicts"][0]["id"]) == ([old["id"]], old["id"])
+    assert [one["id"] for one in opened.memories()] == [new["id"]]
+    gone = opened.memories(deleted=True)
+    assert [one["id"] for one in gone] == [old["id"]]
+    text = (vault / gone[0]["path"]).read_text("utf-8")
+    assert f"replaced_by={new['id']}" in text
+    assert "until: " in text
+    opened.undo(last=True)
+    assert [one["id"] for one in opened.memories()] == [old["id"]]
 
 
-def test_an_archived_memory_can_be_replaced_too(vault: Path) -> None:
-    with Vault(str(vault)) as opened:
-        old = opened.write("The boiler is a Vaillant", category="knowledge")
-        opened.delete(old["id"])
-        new = opened.write("The heat pump is a Daikin", replaces=old["id"])
-        assert new["created"]
-        (gone,) = opened.memories(deleted=True)
-        assert f"replaced_by={new['id']}" in (vault / gone["path"]).read_text("utf-8")
+def test_an_archived_memory_can_be_replaced_too(vault: Path, opened: Vault) -> None:
+    old = opened.write("The boiler is a Vaillant", category="knowledge")
+    opened.delete(old["id"])
+    new = opened.write("The heat pump is a Daikin", replaces=old["id"])
+    assert new["created"]
+    (gone,) = opened.memories(deleted=True)
+    assert f"replaced_by={new['id']}" in (vault / gone["path"]).read_text("utf-8")
 
 
 def test_a_text_that_is_there_already_takes_the_place_of_the_memory_that_is_named(
-    vault: Path,
+    vault: Path, opened: Vault
 ) -> None:
-    with Vault(str(vault)) as opened:
-        old = opened.write("The boiler is a Vaillant", category="knowledge")
-        there = opened.write("The heat pump is a Daikin")
-        with pytest.raises(NoteNotFoundError):
-            opened.write("The heat pump is a Daikin", replaces="nothing like it")
-        planned = opened.write("The heat pump is a Daikin", replaces=old["id"], dry_run=True)
-        assert [one["target"] for one in planned["changes"]] == [
-            "vaultmem/archive/The boiler is a Vaillant.md"
-        ]
-        assert len(opened.memories()) == 2
-        again = opened.write("The heat pump is a Daikin", replaces=old["id"])
-        assert (again["created"], again["duplicate_of"]) == (False, there["id"])
-        assert again["replaced"] == [old["id"]]
-        assert [one["id"] for one in opened.memories()] == [there["id"]]
-        (gone,) = opened.memories(deleted=True)
-        assert f"replaced_by={there['id']}" in (vault / gone["path"]).read_text("utf-8")
-        for named in (old["id"], there["id"]):  # once more, and itself: nothing is left to do
-            assert "replaced" not in opened.write("The heat pump is a Daikin", replaces=named)
-        opened.undo(last=True)
-        assert {one["id"] for one in opened.memories()} == {old["id"], there["id"]}
+    old = opened.write("The boiler is a Vaillant", category="knowledge")
+    there = opened.write("The heat pump is a Daikin")
+    with pytest.raises(NoteNotFoundError):
+        opened.write("The heat pump is a Daikin", replaces="nothing like it")
+    planned = opened.write("The heat pump is a Daikin", replaces=old["id"], dry_run=True)
+    assert [one["target"] for one in planned["changes"]] == [
+        "vaultmem/archive/The boiler is a Vaillant.md"
+    ]
+    assert len(opened.memories()) == 2
+    again = opened.write("The heat pump is a Daikin", replaces=old["id"])
+    assert (again["created"], again["duplicate_of"]) == (False, there["id"])
+    assert again["replaced"] == [old["id"]]
+    assert [one["id"] for one in opened.memories()] == [there["id"]]
+    (gone,) = opened.memories(deleted=True)
+    assert f"replaced_by={there['id']}" in (vault / gone["path"]).read_text("utf-8")
+    for named in (old["id"], there["id"]):  # once more, and itself: nothing is left to do
+        assert "replaced" not in opened.write("The heat pump is a Daikin", replaces=named)
+    opened.undo(last=True)
+    assert {one["id"] for one in opened.memories()} == {old["id"], there["id"]}
 
 
 @pytest.mark.parametrize(
@@ -202,14 +201,13 @@ def test_a_text_that_is_there_already_takes_the_place_of_the_memory_that_is_name
     ids=["another scope", "another project", "from outside"],
 )
 def test_what_another_scope_project_or_page_says_replaces_nothing(
-    vault: Path, apart: dict[str, str]
+    opened: Vault, apart: dict[str, str]
 ) -> None:
-    with Vault(str(vault)) as opened:
-        old = opened.write("The API listens on port 8080.", project="heron")
-        given = {"project": "heron", **apart}
-        new = opened.write("The API listens on port 9090 now.", **given)  # type: ignore[arg-type]
-        assert new["replaced"] == []
-        assert old["id"] in {one["id"] for one in opened.memories()}
+    old = opened.write("The API listens on port 8080.", project="heron")
+    given = {"project": "heron", **apart}
+    new = opened.write("The API listens on port 9090 now.", **given)  # type: ignore[arg-type]
+    assert new["replaced"] == []
+    assert old["id"] in {one["id"] for one in opened.memories()}
 
 
 def test_a_dream_lets_the_newer_one_win_where_writing_did_not_see_it() -> None:

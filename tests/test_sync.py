@@ -219,7 +219,7 @@ def test_a_rebuild_keeps_searches_working(vault: Path, write: Write) -> None:
         assert opened.search("apple")
 
 
-def test_one_long_note_does_not_keep_others_out(vault: Path, write: Write) -> None:
+def test_one_long_note_does_not_keep_others_out(vault: Path, opened: Vault, write: Write) -> None:
     write("Long.md", "\n\n".join(f"## Part {n}\n\n" + "apple tree " * 90 for n in range(400)))
     for number in range(5):
         write(
@@ -228,8 +228,7 @@ def test_one_long_note_does_not_keep_others_out(vault: Path, write: Write) -> No
         )
     synced(vault)
     assert indexed_blocks(vault).total() > 400
-    with Vault(str(vault)) as opened:
-        assert len(opened.search("apple")) == 6
+    assert len(opened.search("apple")) == 6
 
 
 # --- links

@@ -198,11 +198,10 @@ def test_a_message_calls_a_parameter_as_it_is_called_at_the_door(at: str, said: 
     assert str(error.value).startswith(said)
 
 
-def test_a_day_that_is_none_is_told_as_it_was_typed(vault: Path) -> None:
-    with Vault(str(vault)) as opened:
-        opened.write("tea")
-        with pytest.raises(UsageError, match=r'^"since" must be a day'):
-            opened.memories(since="someday")
+def test_a_day_that_is_none_is_told_as_it_was_typed(vault: Path, opened: Vault) -> None:
+    opened.write("tea")
+    with pytest.raises(UsageError, match=r'^"since" must be a day'):
+        opened.memories(since="someday")
     for words in (["list", "--from", "someday"], ["recall", "tea", "--as-of", "someday"]):
         ended = ran(*words, "--vault", str(vault))
         assert ended.code == 2
@@ -216,16 +215,15 @@ def test_a_list_is_a_list_or_words_with_commas_and_a_choice_may_be_in_capitals()
     assert "category" not in params.check("write", {"content": "x", "category": ""})
 
 
-def test_the_methods_take_what_has_a_place_in_order_and_all_else_by_name(vault: Path) -> None:
-    with Vault(str(vault)) as opened:
-        made = opened.write("tea at four", tags=(tag for tag in ("a", "b")))
-        assert made["tags"] == ["a", "b"]
-        assert opened.tag(made["id"], "c", "d", remove=["a"])["tags"] == ["b", "c", "d"]
-        assert [one["id"] for one in opened.memories(tags="c")] == [made["id"]]
-        with pytest.raises(TypeError):
-            opened.link(made["id"], "x", "y")  # type: ignore[call-arg]
-        with pytest.raises(UsageError, match='did you mean "tags"'):
-            opened.write("x", tag="a")  # type: ignore[call-arg]
+def test_the_methods_take_what_has_a_place_in_order_and_all_else_by_name(opened: Vault) -> None:
+    made = opened.write("tea at four", tags=(tag for tag in ("a", "b")))
+    assert made["tags"] == ["a", "b"]
+    assert opened.tag(made["id"], "c", "d", remove=["a"])["tags"] == ["b", "c", "d"]
+    assert [one["id"] for one in opened.memories(tags="c")] == [made["id"]]
+    with pytest.raises(TypeError):
+        opened.link(made["id"], "x", "y")  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match='did you mean "tags"'):
+        opened.write("x", tag="a")  # type: ignore[call-arg]
     assert Methods.write.__doc__
 
 

@@ -112,50 +112,47 @@ def fresh(vault: Vault) -> list[Answer]:
 
 
 @pytest.mark.parametrize("few", ["memory", "sub"])
-def test_the_notes_of_a_folder_are_known_by_the_fewer(vault: Path, few: str) -> None:
+def test_the_notes_of_a_folder_are_known_by_the_fewer(vault: Path, opened: Vault, few: str) -> None:
     editor = Editor(vault, 5)
     for number in range(8):
         editor.put(f"{few if number < 2 else 'other'}/note {number}.md")
     synced(vault)
-    with Vault(str(vault)) as opened:
-        for folder in (few, "other"):
-            notes, all_but = opened.searcher().inside(folder)
-            assert len(notes) == 2
-            near = opened.searcher().near(
-                Ask("roof slate copper nail", 20, notes=notes, all_but=all_but)
-            )
-            assert near
-            assert all(path.startswith(f"{folder}/") for path in near)
+    for folder in (few, "other"):
+        notes, all_but = opened.searcher().inside(folder)
+        assert len(notes) == 2
+        near = opened.searcher().near(
+            Ask("roof slate copper nail", 20, notes=notes, all_but=all_but)
+        )
+        assert near
+        assert all(path.startswith(f"{folder}/") for path in near)
 
 
-def test_threads_may_take_turns(vault: Path) -> None:
+def test_threads_may_take_turns(vault: Path, opened: Vault) -> None:
     Editor(vault, 1).put("note.md")
     synced(vault)
-    with Vault(str(vault)) as opened:
-        expected = asked(opened.searcher())
-        found: list[list[Answer]] = []
-        for _ in range(3):
-            thread = threading.Thread(target=lambda: found.append(asked(opened.searcher())))
-            thread.start()
-            thread.join()
-        assert found == [expected] * 3
+    expected = asked(opened.searcher())
+    found: list[list[Answer]] = []
+    for _ in range(3):
+        thread = threading.Thread(target=lambda: found.append(asked(opened.searcher())))
+        thread.start()
+        thread.join()
+    assert found == [expected] * 3
 
 
-def test_who_lets_go_of_a_searcher_lets_go_of_its_threads(vault: Path) -> None:
+def test_who_lets_go_of_a_searcher_lets_go_of_its_threads(vault: Path, opened: Vault) -> None:
     """Each open index has a thread of Tantivy's. An agent at rest may wait an hour for Python to collect cycles."""
     Editor(vault, 1).put("note.md")
     synced(vault)
-    with Vault(str(vault)) as opened:
-        searcher = Searcher(opened.path, opened.config)
-        asked(searcher)
-        index = weakref.ref(searcher.keyword)
-        gc.disable()
-        try:
-            searcher.close()
-            del searcher
-            assert index() is None
-        finally:
-            gc.enable()
+    searcher = Searcher(opened.path, opened.config)
+    asked(searcher)
+    index = weakref.ref(searcher.keyword)
+    gc.disable()
+    try:
+        searcher.close()
+        del searcher
+        assert index() is None
+    finally:
+        gc.enable()
 
 
 # Texts of notes
@@ -267,12 +264,13 @@ def test_a_note_that_moves_in_the_middle_of_a_search_is_found(
     searcher.close()
 
 
-def test_a_note_that_moved_is_found_while_its_old_words_are_being_removed(vault: Path) -> None:
+def test_a_note_that_moved_is_found_while_its_old_words_are_being_removed(
+    vault: Path, opened: Vault
+) -> None:
     """Its rows are gone and marked, and the searcher has not seen the commit with its new place yet."""
     (vault / "Roof.md").write_text("slate\n")
     synced(vault)
-    with Vault(str(vault)) as opened:
-        searcher = Searcher(opened.path, opened.config)
+    searcher = Searcher(opened.path, opened.config)
     (old,) = searcher.catalog.db.execute("SELECT id FROM files WHERE path = 'Roof.md'").fetchone()
     (vault / "Roof.md").rename(vault / "Attic.md")
     synced(vault)
