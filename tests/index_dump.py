@@ -44,17 +44,8 @@ class Clock:
 
 DEFAULTS = Config({})
 WORDS = (
-    "apple",
-    "roof",
-    "bell*",
-    '"red apple"',
-    "alias",
-    "计划",
-    "桥",
-    "note",
-    "-apple",
-    "deep OR page",
-)
+    "apple", "roof", "bell*", '"red apple"', "alias", "计划", "桥", "note", "-apple", "deep OR page",
+)  # fmt: skip
 
 # Left joins show rows whose file is gone: an index built from nothing has none.
 _TABLES = {

@@ -85,12 +85,8 @@ class Kept:
     def bytes_at(self, commit: str, path: str) -> bytes | None:
         """What a file held after a commit."""
         git = [
-            "git",
-            f"--git-dir={self.state / 'history.git'}",
-            "cat-file",
-            "blob",
-            f"{commit}:{path}",
-        ]
+            "git", f"--git-dir={self.state / 'history.git'}", "cat-file", "blob", f"{commit}:{path}",
+        ]  # fmt: skip
         ended = subprocess.run(git, capture_output=True, check=False)
         return None if ended.returncode else ended.stdout
 

@@ -7,12 +7,9 @@ from vaultmem.vault.identity import MARKER
 
 Write = Callable[..., Path]
 FACTS = (
-    "User prefers dark mode in every editor",
-    "We decided to use Postgres for billing instead of MySQL",
-    "Anne's birthday is 3 May",
-    "Lesson learned: never deploy on a Friday afternoon",
-    "我喜欢喝绿茶，不喜欢咖啡",
-)
+    "User prefers dark mode in every editor", "We decided to use Postgres for billing instead of MySQL",
+    "Anne's birthday is 3 May", "Lesson learned: never deploy on a Friday afternoon", "我喜欢喝绿茶，不喜欢咖啡",
+)  # fmt: skip
 
 
 def files(root: Path, below: str = "") -> dict[str, bytes]:

@@ -68,29 +68,10 @@ from tests.scripted_replies import (
 )
 
 __all__ = [
-    "CREATED",
-    "MODEL",
-    "Arguments",
-    "Reply",
-    "ScriptedLlm",
-    "as_json",
-    "broken",
-    "fenced",
-    "hang",
-    "hang_up",
-    "huge",
-    "prose",
-    "raw",
-    "running",
-    "scripted_llm",
-    "status",
-    "stream_error",
-    "text",
-    "thinking",
-    "too_many",
-    "tool_calls",
-    "wrong_ids",
-]
+    "CREATED", "MODEL", "Arguments", "Reply", "ScriptedLlm", "as_json", "broken", "fenced", "hang", "hang_up",
+    "huge", "prose", "raw", "running", "scripted_llm", "status", "stream_error", "text", "thinking", "too_many",
+    "tool_calls", "wrong_ids",
+]  # fmt: skip
 
 
 class ScriptedLlm:

@@ -115,14 +115,8 @@ def test_new_folders_with_all_that_is_in_them(live: Agent, scratch: Path) -> Non
 def test_names_of_all_kinds(live: Agent, scratch: Path) -> None:
     folder = live.vault / "names"
     names = [
-        "Cafe\u0301.md",
-        "\u8ba1\u5212.md",
-        "line\nbreak.md",
-        "quo\"te's.md",
-        "caf?.md",
-        " space .md",
-        "100%.md",
-    ]
+        "Cafe\u0301.md", "\u8ba1\u5212.md", "line\nbreak.md", "quo\"te's.md", "caf?.md", " space .md", "100%.md",
+    ]  # fmt: skip
     for name in names:
         put(folder / name, "onomastics\n")
     put(live.vault / "e\u0301tage" / "\u6865" / "Floor.md", "onomastics\n")

@@ -27,19 +27,9 @@ PLACES = PATHS | st.sampled_from(
 PICKS = st.sampled_from([1, 2, 3, 4, 0])
 PIECES = st.sampled_from(
     [
-        "one\n",
-        "two\n",
-        "two",
-        "\n",
-        "---\n",
-        "key: value\n",
-        "naïve 中文\n",
-        "\t- x\n",
-        "a\r\n",
-        "# T\n",
-        "  ",
+        "one\n", "two\n", "two", "\n", "---\n", "key: value\n", "naïve 中文\n", "\t- x\n", "a\r\n", "# T\n", "  ",
     ]
-)
+)  # fmt: skip
 
 TEXTS = st.lists(PIECES, max_size=6).map("".join)
 FIRST = {"a.md": "one\ntwo\n", "work/notes.txt": "---\nkey: value\n---\n\n# T\ntwo", "plan.md": ""}

@@ -87,12 +87,8 @@ def test_names_and_content_that_are_no_utf8(
     untouched()
     assert sync_cli(vault).code == 0
     assert set(found(vault, "apple")) == {
-        "Wide.md",
-        "Nul.md",
-        "All.md",
-        "line\nbreak.md",
-        "\x1b[31mred.md",
-    }
+        "Wide.md", "Nul.md", "All.md", "line\nbreak.md", "\x1b[31mred.md",
+    }  # fmt: skip
     assert found(vault, "apfel") == ["Latin.md"]
     shown = ran("doctor", "--format", "text", "--vault", str(vault))
     assert "\\xe9" in shown.out

@@ -103,15 +103,10 @@ def test_the_next_one_as_the_settings_want_it() -> None:
 @pytest.mark.parametrize(
     "now",
     [
-        "- [x] call Anne",
-        "- [-] call Anne",
-        "- [ ] call Annette",
-        "call Anne",
-        "",
-        "```\n- [ ] call Anne\n```",
+        "- [x] call Anne", "- [-] call Anne", "- [ ] call Annette", "call Anne", "", "```\n- [ ] call Anne\n```",
         "\n- [ ] call Anne",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_longer_that_task_stays(now: str) -> None:
     assert BARE.completed("Note.md", now, Task(1, " ", "call Anne"), DONE) is None
 

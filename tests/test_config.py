@@ -105,25 +105,14 @@ def test_every_setting_is_judged() -> None:
     """A new setting has to be put on one of these lists by a person."""
     harmless = {key for key, setting in config.SETTINGS.items() if setting.harmless}
     assert harmless == {
-        "dialect",
-        "dream.report",
-        "memories.pages",
-        "memory_folder",
-        "pending.path",
-        "search.limit",
-    }
+        "dialect", "dream.report", "memories.pages", "memory_folder", "pending.path", "search.limit",
+    }  # fmt: skip
 
 
 BAD = (
-    "dialect: 5",
-    "search:\n  limit: none",
-    "search.limit: 0",
-    "search.limit: -1",
-    "- a list",
-    "a: [",
-    "just text",
+    "dialect: 5", "search:\n  limit: none", "search.limit: 0", "search.limit: -1", "- a list", "a: [", "just text",
     "a: 1\na: 2",
-)
+)  # fmt: skip
 
 WRONG = {
     "jobs.reconcile": ["5", "5 minutes", "daily", "0 25 * * *", "0 0 30 2 *", "", "0s"],

@@ -18,33 +18,20 @@ def doubtful(paths: list[str]) -> list[tuple[str, str]]:
 
 
 STAMPED = [
-    "Plan.sync-conflict-20261121-101500-ABCDEFG.md",
-    "Plan (Conflicted copy MacBook 202611211015).md",
-    "Plan (Ann's conflicted copy 2026-11-21).md",
-    "Plan (James' conflicted copy 2026-11-21).md",
-    "Plan (Ann's conflicted copy 2026-11-21 1).md",
-    "Plan (Ann's case conflict 2026-11-21).md",
-]
+    "Plan.sync-conflict-20261121-101500-ABCDEFG.md", "Plan (Conflicted copy MacBook 202611211015).md",
+    "Plan (Ann's conflicted copy 2026-11-21).md", "Plan (James' conflicted copy 2026-11-21).md",
+    "Plan (Ann's conflicted copy 2026-11-21 1).md", "Plan (Ann's case conflict 2026-11-21).md",
+]  # fmt: skip
 UNSTAMPED = [
-    "Plan (Conflicted copy).md",
-    "Plan (Ann's conflicted copy).md",
-    "Plan (case conflict).md",
-    "Plan (Ann's case conflict).md",
-    "Plan (Unicode Encoding Conflict).md",
-]
+    "Plan (Conflicted copy).md", "Plan (Ann's conflicted copy).md", "Plan (case conflict).md",
+    "Plan (Ann's case conflict).md", "Plan (Unicode Encoding Conflict).md",
+]  # fmt: skip
 PEOPLE = [
-    "Plan.md",
-    "Conflicted copy.md",
-    " (Conflicted copy 2026-11-21).md",
-    "Plan(Conflicted copy 2026-11-21).md",
-    "Plan (on conflicted copy 2026-11-21).md",
-    "Plan (conflict 2026-11-21).md",
-    "Plan.sync-conflict-2026-11.md",
-    "sync-conflict-20261121-101500-ABCDEFG.md",
-    "Plan (Conflicted copy 2026-11-21)/note.md",
-    "Plan.sync-conflict-20261121-101500-ABCDEFG.md/note.md",
-    "",
-]
+    "Plan.md", "Conflicted copy.md", " (Conflicted copy 2026-11-21).md", "Plan(Conflicted copy 2026-11-21).md",
+    "Plan (on conflicted copy 2026-11-21).md", "Plan (conflict 2026-11-21).md", "Plan.sync-conflict-2026-11.md",
+    "sync-conflict-20261121-101500-ABCDEFG.md", "Plan (Conflicted copy 2026-11-21)/note.md",
+    "Plan.sync-conflict-20261121-101500-ABCDEFG.md/note.md", "",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", STAMPED)

@@ -50,19 +50,9 @@ def last_stage() -> list[Step]:
 
 def test_the_image_is_private_pinned_and_made_of_what_there_is() -> None:
     known = {
-        "FROM",
-        "WORKDIR",
-        "COPY",
-        "RUN",
-        "ARG",
-        "ENV",
-        "USER",
-        "VOLUME",
-        "EXPOSE",
-        "HEALTHCHECK",
-        "ENTRYPOINT",
+        "FROM", "WORKDIR", "COPY", "RUN", "ARG", "ENV", "USER", "VOLUME", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT",
         "CMD",
-    }
+    }  # fmt: skip
     assert {step.word for step in steps()} == known
     for base in rest_of("FROM"):
         assert re.match(r"docker\.io/[\w/]+:\d+\.\d+-\w+( AS \w+)?$", base), base

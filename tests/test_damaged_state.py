@@ -47,14 +47,8 @@ def _damage(file: Path, how: str) -> None:
 
 
 READING = (
-    "search apple",
-    "status",
-    "doctor",
-    "tasks",
-    "links Note",
-    "related Note",
-    "why apple Note",
-)
+    "search apple", "status", "doctor", "tasks", "links Note", "related Note", "why apple Note",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("how", _damages())

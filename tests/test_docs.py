@@ -87,16 +87,9 @@ def test_modules_that_pages_name_exist() -> None:
         f"{name}.{word}"
         for name in known
         for word in (
-            "COMMANDS",
-            "SETTINGS",
-            "JOBS",
-            "Vault",
-            "Note",
-            "Dialect",
-            "Language",
-            "value",
+            "COMMANDS", "SETTINGS", "JOBS", "Vault", "Note", "Dialect", "Language", "value",
         )
-    }
+    }  # fmt: skip
     for path in PAGES:
         named = set(re.findall(r"`(vaultmem\.[a-z_]+(?:\.\w+)*)`", text_of(path)))
         assert named - ENTRY_POINTS <= known | objects, shown(path)

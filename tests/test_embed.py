@@ -20,14 +20,9 @@ from vaultmem.errors import ModelError
 
 TEXTS = [
     "The garden needs water every second evening in summer.",
-    "Backups: run restic nightly, prune monthly, test a restore each quarter.",
-    "",
-    "kitten",
-    "Zwei Sätze auf Deutsch. Der zweite ist kurz.",
-    "word " * 400,
-    "会议记录：下周三讨论预算。",
-    "half a \ud83d pair",
-]
+    "Backups: run restic nightly, prune monthly, test a restore each quarter.", "", "kitten",
+    "Zwei Sätze auf Deutsch. Der zweite ist kurz.", "word " * 400, "会议记录：下周三讨论预算。", "half a \ud83d pair",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

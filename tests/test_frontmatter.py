@@ -49,17 +49,10 @@ def test_found(text: str, body: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "---",
-        "---\na: 1\n",
-        "---\na: 1\n----\n",
-        "\n---\na: 1\n---\n",
-        "--- x\na: 1\n---\n",
-        "---\na: 1\n --- \n",
-        "a\n---\na: 1\n---\n",
-        "\ufeff\ufeff---\na: 1\n---\n",
+        "", "---", "---\na: 1\n", "---\na: 1\n----\n", "\n---\na: 1\n---\n", "--- x\na: 1\n---\n",
+        "---\na: 1\n --- \n", "a\n---\na: 1\n---\n", "\ufeff\ufeff---\na: 1\n---\n",
     ],
-)
+)  # fmt: skip
 def test_not_found(text: str) -> None:
     assert split(text) == ({}, None, 0)
 

@@ -182,13 +182,8 @@ def test_a_drive_that_is_unmounted_below_a_running_agent(tmp_path: Path) -> None
 
 def git(folder: Path, *words: str) -> str:
     own = (
-        "-c",
-        "user.name=Anne",
-        "-c",
-        "user.email=anne@example.org",
-        "-c",
-        "init.defaultBranch=main",
-    )
+        "-c", "user.name=Anne", "-c", "user.email=anne@example.org", "-c", "init.defaultBranch=main",
+    )  # fmt: skip
     done_ = subprocess.run(
         ["git", "-C", str(folder), *own, *words], check=False, capture_output=True, text=True
     )

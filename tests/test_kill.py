@@ -156,16 +156,8 @@ def change(vault: Path) -> None:
 def spread(events: list[str], count: int) -> list[int]:
     """Points (from 1) to kill at: around everything that makes something durable, and evenly over the rest."""
     marks = (
-        "fsync",
-        "replace",
-        "commit",
-        "COMMIT",
-        "BEGIN",
-        "adopt",
-        "sweep",
-        "new_generation",
-        "DELETE FROM stale",
-    )
+        "fsync", "replace", "commit", "COMMIT", "BEGIN", "adopt", "sweep", "new_generation", "DELETE FROM stale",
+    )  # fmt: skip
     edges = [n for n, name in enumerate(events, start=1) if any(mark in name for mark in marks)]
     wide, every = (max(1, len(each) // (count // 2)) for each in (edges, events))
     even = range(1, len(events) + 1, every)

@@ -17,22 +17,12 @@ from vaultmem.memories.draft import Draft, Plan
 PLACES = ["inbox", "people", "knowledge", "preferences", "reminders", "archive"]
 TITLES = [f"Note {letter}" for letter in "abcdefgh"]
 SENTENCES = [
-    "The user prefers dark mode.",
-    "user prefers dark mode",
-    "Anne lives in Lisbon.",
-    "Anne lives in Porto.",
-    "Lesson learned: never deploy on a Friday.",
-    "Remind me to call Bob tomorrow.",
-    "Remind me to water the plants on 5 December 2026.",
-    "We meet every Monday at 9.",
-    "See [[Note a]] and [[note b|the other]].",
-    "[[Nobody]] knows.",
-    "部署分支是 main。",
-    "提醒我明天下午三点开会",
-    "```\ncode [[Note a]]\n```",
-    "- [ ] a task",
-    "",
-]
+    "The user prefers dark mode.", "user prefers dark mode", "Anne lives in Lisbon.", "Anne lives in Porto.",
+    "Lesson learned: never deploy on a Friday.", "Remind me to call Bob tomorrow.",
+    "Remind me to water the plants on 5 December 2026.", "We meet every Monday at 9.",
+    "See [[Note a]] and [[note b|the other]].", "[[Nobody]] knows.", "部署分支是 main。", "提醒我明天下午三点开会",
+    "```\ncode [[Note a]]\n```", "- [ ] a task", "",
+]  # fmt: skip
 contents = st.lists(st.sampled_from(SENTENCES), max_size=4).map("\n".join)
 extras: st.SearchStrategy[dict[str, Value]] = st.fixed_dictionaries(
     {},

@@ -65,28 +65,15 @@ def test_a_mention_is_wrapped(text: str, words: str, outline: bool, after: str) 
 @pytest.mark.parametrize(
     "text",
     [
-        "[Anne Smith](x.md) https://x.org/Anne #Anne",
-        "# About Anne Smith",
-        "---\nwho: Anne Smith\n---\n",
-        "```\nAnne Smith\n```",
-        "```\nAnne Smith",
-        "Bob",
-        "#+title: About Anne Smith",
-        "- key:: Anne Smith",
-        "- [who:: Anne Smith] came",
-        "> [!note] Anne Smith",
-        "- ## Anne Smith",
-        "[see Anne Smith](x.md) and [Anne Smith][1]",
-        "[Anne Smith]: https://example.org",
-        "$Anne Smith$ ((Anne Smith)) `Anne Smith`",
-        "{{query Anne Smith}} %%Anne Smith%% <!-- Anne Smith -->",
-        "Anne Smithson",
-        "Anne Smith_son",
-        ":PROPERTIES:\n:who: Anne Smith\n:END:\n",
-        "#+BEGIN_QUERY\nAnne Smith\n#+END_QUERY\n",
-        "About\nAnne Smith\n==========\n",
+        "[Anne Smith](x.md) https://x.org/Anne #Anne", "# About Anne Smith", "---\nwho: Anne Smith\n---\n",
+        "```\nAnne Smith\n```", "```\nAnne Smith", "Bob", "#+title: About Anne Smith", "- key:: Anne Smith",
+        "- [who:: Anne Smith] came", "> [!note] Anne Smith", "- ## Anne Smith",
+        "[see Anne Smith](x.md) and [Anne Smith][1]", "[Anne Smith]: https://example.org",
+        "$Anne Smith$ ((Anne Smith)) `Anne Smith`", "{{query Anne Smith}} %%Anne Smith%% <!-- Anne Smith -->",
+        "Anne Smithson", "Anne Smith_son", ":PROPERTIES:\n:who: Anne Smith\n:END:\n",
+        "#+BEGIN_QUERY\nAnne Smith\n#+END_QUERY\n", "About\nAnne Smith\n==========\n",
     ],
-)
+)  # fmt: skip
 def test_words_that_are_something_else_already_get_no_link(text: str) -> None:
     assert named(text, "Anne Smith") == []
     if "```" not in text:

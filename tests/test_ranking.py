@@ -16,16 +16,9 @@ Write = Callable[..., Path]
 TALKS = Path(__file__).parents[1] / "benchmarks" / "recall" / "talks.jsonl"
 WORDS = "roof slate copper gutter ladder nail beam loft wool chimney mortar brick lead tile".split()
 QUERIES = [
-    "roof",
-    "where is the stopcock in the house",
-    "What did Lu say about the wool?",
-    "下雨的时候水桶",
-    '"the wool" foam',
-    "slate OR tile -piano",
-    "nail*",
-    "when did Marek come in April 2025",
-    "tag:house roof",
-]
+    "roof", "where is the stopcock in the house", "What did Lu say about the wool?", "下雨的时候水桶", '"the wool" foam',
+    "slate OR tile -piano", "nail*", "when did Marek come in April 2025", "tag:house roof",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -122,14 +122,8 @@ def test_other_reading_commands_are_light(indexed: Path, command: str) -> None:
 def test_a_sync_without_changes_is_light(indexed: Path) -> None:
     modules = loaded("sync", "--no-embed", "--format", "json", "--vault", str(indexed))
     assert not modules & {
-        "numpy",
-        "onnxruntime",
-        "fastembed",
-        "hnswlib",
-        "asyncio",
-        "huggingface_hub",
-        "ssl",
-    }
+        "numpy", "onnxruntime", "fastembed", "hnswlib", "asyncio", "huggingface_hub", "ssl",
+    }  # fmt: skip
 
 
 def test_a_search_through_the_agent_imports_next_to_nothing(indexed: Path) -> None:

@@ -17,15 +17,10 @@ sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 import pairs
 
 KNOWN = [
-    "The user lives in Bristol.",
-    "The Heron API listens on port 8080.",
-    "The alarm threshold of the gauge is 3.2 m.",
-    "The repository of Heron is on GitHub.",
-    "Anne lives in Ghent.",
-    "The user is allergic to peanuts.",
-    "用户住在上海。",
-    "The alarm of hive 3 is loud.",
-]
+    "The user lives in Bristol.", "The Heron API listens on port 8080.",
+    "The alarm threshold of the gauge is 3.2 m.", "The repository of Heron is on GitHub.", "Anne lives in Ghent.",
+    "The user is allergic to peanuts.", "用户住在上海。", "The alarm of hive 3 is loud.",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -205,16 +205,12 @@ def test_no_bytes_break_a_page_or_what_it_says(junk: bytes, entries: Entries) ->
 @pytest.mark.parametrize(
     "line",
     [
-        f"{ITEMS[0]} done {AT}",
-        f"- {ITEMS[0]} done 2026-13-22T10:00:00Z",
-        f"- {ITEMS[0]} done 9999-11-22T10:00:00Z by you",
-        f"- {ITEMS[0]} finished {AT} by you",
-        f"- {ITEMS[0]} told {AT} x",
-        f"- ../../etc/passwd read 3x, last {AT}",
-        f"- {MEMORIES[0]} read ٣x, last {AT}",
-        f"- {MEMORIES[0]} proposal open {AT}",
+        f"{ITEMS[0]} done {AT}", f"- {ITEMS[0]} done 2026-13-22T10:00:00Z",
+        f"- {ITEMS[0]} done 9999-11-22T10:00:00Z by you", f"- {ITEMS[0]} finished {AT} by you",
+        f"- {ITEMS[0]} told {AT} x", f"- ../../etc/passwd read 3x, last {AT}",
+        f"- {MEMORIES[0]} read ٣x, last {AT}", f"- {MEMORIES[0]} proposal open {AT}",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_line_of_ours_says_nothing(line: str) -> None:
     page = read(f"generated: vaultmem\nmachine: {MACHINES[0]}\n{line}\n")
     assert page is not None

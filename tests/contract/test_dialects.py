@@ -37,13 +37,8 @@ TEXTS = st.lists(st.sampled_from(MARKUP) | st.text(max_size=4), max_size=40).map
 )
 PATHS = ("Note.md", "a/b/Note.md", "pages/Note.md", "journals/2026_11_21.md", "pages/x.org")
 HIDDEN = (
-    ".trash/a.md",
-    ".obsidian/a.md",
-    "a/.git/b.md",
-    ".a.md",
-    "a/.b.md",
-    "node_modules/x/readme.md",
-)
+    ".trash/a.md", ".obsidian/a.md", "a/.git/b.md", ".a.md", "a/.b.md", "node_modules/x/readme.md",
+)  # fmt: skip
 
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS.keys())
 ours = pytest.mark.parametrize(
