@@ -248,7 +248,7 @@ class Connecting:
         if "server" not in edits and args.mcp is None:
             output.remark("the MCP server is not registered; --mcp does that")
         if harness.advice:
-            output.remark(f"{harness.advice}")
+            output.remark(harness.advice)
         if not args.vault and not config.load(None).text("vault"):
             what = "sessions that do not start inside a vault are told nothing"
             advice = f"connect with --vault FOLDER, or put vault: FOLDER into {paths.config_file()}"

@@ -248,8 +248,7 @@ class _Guide:
         self._say("")
         self._say(what, bold=True)
         for one in changes:
-            if not self._output.as_json:
-                show_diff(diff_of(one), self._output)
+            show_diff(diff_of(one), self._output)
         if self._args.dry_run or not (self._args.yes or self._agrees()):
             return
         try:
@@ -268,8 +267,7 @@ class _Guide:
         return typed.strip().lower() in ("", "y", "yes")
 
     def _say(self, text: str, *, bold: bool = False) -> None:
-        if not self._output.as_json:
-            self._output.line(self._output.paint(text, "bold") if bold else text)
+        self._output.line(self._output.paint(text, "bold") if bold else text)
 
 
 # --- what the steps do
@@ -318,10 +316,9 @@ def _undo(output: Output, *, dry_run: bool) -> None:
     output.result(
         {"undone": taken, "dry_run": dry_run}, *(f"{would}undone: {one}" for one in taken)
     )
-    if not output.as_json:
-        nothing = "setup has done nothing that could be undone"
-        stays = "the index stays, and all that was written into the vault"
-        output.remark(f"{stays if taken else nothing}")
+    nothing = "setup has done nothing that could be undone"
+    stays = "the index stays, and all that was written into the vault"
+    output.note(stays if taken else nothing)
 
 
 def _take_back(one: Done, output: Output) -> None:

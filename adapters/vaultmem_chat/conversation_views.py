@@ -48,10 +48,8 @@ def conversations(args: Namespace, output: Output) -> int:
 def _list(args: Namespace, output: Output) -> None:
     with vault_of(args, output) as vault:
         listed = vault.conversations()
-    if output.as_json:
-        output.data({"conversations": listed, "count": len(listed)})
-        return
-    output.remark(plural(len(listed), "conversation"))
+    output.answer({"conversations": listed, "count": len(listed)})
+    output.note(plural(len(listed), "conversation"))
     rows = [
         (local_time(it["updated_at"]), plural(it["turns"], "turn"), plural(it["facts"], "fact"), it["conversation_id"])
         for it in listed
@@ -67,12 +65,10 @@ def _show(args: Namespace, output: Output) -> None:
         every = vault.entries(name, [*filter(kinds.get, kinds)] or None, deleted=args.deleted)
     entries = [one for one in every if one["deleted"] == args.deleted]
     entries = entries[-args.limit :] if args.limit else entries
-    if output.as_json:
-        output.data({"conversation_id": name, "entries": entries, "count": len(entries)})
-        return
+    output.answer({"conversation_id": name, "entries": entries, "count": len(entries)})
     many = plural(len(entries), "entry", "entries")
     advice = f"; vaultmem conversations list tells which there are besides {name}"
-    output.remark(f"{many}{f' of {name}' if entries else advice}")
+    output.note(f"{many}{f' of {name}' if entries else advice}")
     for one in entries:
         first, *more = one["content"].split("\n")
         is_session = one["properties"].get("compression_source") is True
@@ -114,10 +110,8 @@ def _learn(args: Namespace, output: Output) -> None:
         worker = Worker(vault, lambda _: open_model(vault.config), learned.append)
         waiting = worker.turns.count()
         done = 0 if args.dry_run else worker.work_once()
-    if output.as_json:
-        facts = [one._asdict() for one in learned]
-        output.data({"waiting": waiting, "remembered": done, "learned": facts})
-        return
+    facts = [one._asdict() for one in learned]
+    output.answer({"waiting": waiting, "remembered": done, "learned": facts})
     for one in learned:
         show_learned(one, output, output.line)
     is_left = waiting > done and not args.dry_run
@@ -139,11 +133,9 @@ def add(args: Namespace, output: Output) -> int:
         else:
             model = within_budget(vault.config, open_model(vault.config))
             learned = take_in(vault, source, facts, model)
-    if output.as_json:
-        report = learned._asdict()
-        del report["turn"]  # there is none
-        output.data({**report, "dry_run": args.dry_run})
-        return 0
+    report = learned._asdict()
+    del report["turn"]  # there is none
+    output.answer({**report, "dry_run": args.dry_run})
     show_learned(learned, output, output.line, dry_run=args.dry_run)
     if not (learned.added or learned.updated or learned.deleted):
         output.line("known already" if len(facts) == 1 else "all of it is known already")
@@ -177,4 +169,4 @@ def show_learned(
     for text in learned.deleted:
         write(f"{would}{output.paint('put away', 'red')}: {text}")
     if learned.trouble:
-        output.remark(f"by rules, not by the model: {learned.trouble}")
+        output.note(f"by rules, not by the model: {learned.trouble}")

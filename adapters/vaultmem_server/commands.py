@@ -40,15 +40,12 @@ def _add(store: TokenStore, args: Namespace, output: Output) -> None:
         output.result({"dry_run": True, **facts}, would)
         return
     text = store.add(args.name, args.scope, agent, vaults, lifetime)
-    if output.as_json:
-        output.data({**facts, "token": text})
-        return
-    output.line(text)
-    output.remark(
+    output.result({**facts, "token": text}, text)
+    output.note(
         "this is shown once and stored nowhere; clients send it as Authorization: Bearer TOKEN"
     )
     if args.scope == ADMIN and not agent:
-        output.remark(
+        output.note(
             "it may do all that you may do, private notes included; for an assistant use --scope write"
         )
 

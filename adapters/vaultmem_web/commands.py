@@ -101,8 +101,8 @@ def connect(args: Namespace, output: Output) -> int:
         {"files": names, "removed": bool(args.remove), "dry_run": bool(args.dry_run)},
         *(f"{would}{deed}: {name}" for name in names),
     )
-    if done and not args.remove and not output.as_json:
-        output.remark(
+    if done and not args.remove:
+        output.note(
             "in Obsidian, switch on Community plugins > vaultmem and the core plugin Web viewer; to let its"
             " viewer in, open there what vaultmem ui --by-number --print-url prints"
         )

@@ -17,12 +17,7 @@ from contextlib import suppress
 from vaultmem import client
 from vaultmem import config as settings
 from vaultmem.api.memory_vault import MemoryVault
-from vaultmem.errors import (
-    DamagedError,
-    ModelError,
-    NoteNotFoundError,
-    VaultmemError,
-)  # fmt: skip
+from vaultmem.errors import DamagedError, ModelError, NoteNotFoundError, VaultmemError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import as_state_error
 from vaultmem.index.catalog_read import LinkView

@@ -111,11 +111,7 @@ class _Dispatcher:
             raise RequestError(rpc.WRONG_PARAMS, '"params" must be an object')
         at = str(own.get("door", JSON))
         try:
-            with (
-                at_door(at),
-                heard_by(request.progress),
-                self._host.vault() as vault,
-            ):
+            with at_door(at), heard_by(request.progress), self._host.vault() as vault:
                 return vault.ask(str(own["verb"]), **params)
         except NoteNotFoundError as error:
             raise RequestError(rpc.NOT_FOUND, str(error)) from error
