@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vaultmem.recall.recall_text import block, entry, inert, plain
-from vaultmem.search.query import Query, parse
+from vaultmem.recall.recall_text import block, entry, inert
+from vaultmem.search.query import Query, parse, plain
 from vaultmem_chat.memory_context import harmless
 
 DAYS = {"created_at": "2026-03-04T10:00:00+00:00", "until": "2026-05-06T10:00:00+00:00"}

@@ -289,8 +289,7 @@ class Reader:
     ) -> dict[str, float | None]:
         """The paths of notes below a folder that speak of the same, by words, and by `meaning` if a model is warm: best
         first, with their cosines where those are known."""
-        from vaultmem.recall.recall_text import plain
-        from vaultmem.search.query import Ask
+        from vaultmem.search.query import Ask, plain
 
         searcher = self.searcher()
         if searcher is None:

@@ -17,8 +17,8 @@ from vaultmem.light import NamedTuple
 from vaultmem.recall import recall_candidate
 from vaultmem.recall.recall_candidate import Candidate, Wanted
 from vaultmem.recall.recall_sources import Look, Sources
-from vaultmem.recall.recall_text import plain
 from vaultmem.search.keyword_search import KeywordSearcher
+from vaultmem.search.query import plain
 from vaultmem.search.rank import telling
 from vaultmem.text.values import plural
 

@@ -20,7 +20,8 @@ from vaultmem.memories.store import MemoryStore
 from vaultmem.recall import hop, recall_candidate
 from vaultmem.recall.recall_candidate import NEAR, NEAR_OF_PAGES, Candidate, Chosen, Wanted
 from vaultmem.recall.recall_sources import Look, Sources
-from vaultmem.recall.recall_text import held_back_json, plain, to_json
+from vaultmem.recall.recall_text import held_back_json, to_json
+from vaultmem.search.query import plain
 from vaultmem.search.search import Searcher
 from vaultmem.text.values import plural
 

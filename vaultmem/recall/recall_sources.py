@@ -38,9 +38,8 @@ from vaultmem.notes.places import (
 )
 from vaultmem.recall import archive
 from vaultmem.recall.recall_candidate import LEAST_IMPORTANCE, NEAR, VERY_NEAR, Candidate, Wanted
-from vaultmem.recall.recall_text import plain
 from vaultmem.search import cache
-from vaultmem.search.query import Ask, Hit, parse
+from vaultmem.search.query import Ask, Hit, parse, plain
 from vaultmem.search.rank import telling
 from vaultmem.search.search import Searcher
 from vaultmem.search.snippet import Marker, cut_lines, without_editor_lines

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict
 from vaultmem.memories.model import TYPES
-from vaultmem.search.query import FILTERS
 from vaultmem.text.values import lazy, plural
 
 if TYPE_CHECKING:
@@ -42,22 +41,6 @@ _LABEL = lazy(
     rf"(?<=[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])([ \t]*{_UNSEEN})\[(?={_UNSEEN}(?:{'|'.join(TYPES)})\])",
     re.IGNORECASE,
 )
-_FIELD = lazy(rf"(?<!\w)-?((?:{'|'.join(FILTERS)})):(?=\S)", re.IGNORECASE)
-_EXCLUDED = lazy(r"(?<!\S)-+(?=\S)")
-_PREFIX = lazy(r"\*+(?=\s|$)")
-# Assistants write of "the user", people of themselves: the word tells nothing of what is asked.
-_ASKER = lazy(r"\bthe user(?:['’]s)?(?!\w|-)|\buser['’]s(?!\w)|用户的?", re.IGNORECASE)
-_OR = lazy(r"(?<!\S)OR(?!\S)")
-
-
-def plain(question: str) -> str:
-    """A question whose words mean nothing but themselves: what an assistant is asked may have quotes, dashes and colons
-    in it, which are commands in the language of searches."""
-    text = _FIELD.sub(r"\1 ", question.replace('"', " "))
-    text = _OR.sub("or", _PREFIX.sub("", _EXCLUDED.sub("", text))).strip()
-    return _ASKER.sub(" ", text).strip() or text
-
-
 Recalled = TypedDict("Recalled", {
     "id": "str | None", "path": str, "line": int, "end_line": int, "title": str, "content": str, "memory_type": str,
     "category": "str | None", "scope": str, "confidence": float, "importance": "float | None", "created_at": str,

@@ -207,3 +207,21 @@ def wanted_text(text: str, query: Query) -> str:
     if not query.filters and not query.excluded:
         return text
     return " ".join(term.text for term in query.sought())
+
+
+# --- words that are no commands
+
+_FIELD = lazy(rf"(?<!\w)-?((?:{'|'.join(FILTERS)})):(?=\S)", re.IGNORECASE)
+_EXCLUDED = lazy(r"(?<!\S)-+(?=\S)")
+_PREFIX = lazy(r"\*+(?=\s|$)")
+# Assistants write of "the user", people of themselves: the word tells nothing of what is asked.
+_ASKER = lazy(r"\bthe user(?:['’]s)?(?!\w|-)|\buser['’]s(?!\w)|用户的?", re.IGNORECASE)
+_OR = lazy(r"(?<!\S)OR(?!\S)")
+
+
+def plain(question: str) -> str:
+    """A question whose words mean nothing but themselves: what an assistant is asked may have quotes, dashes and colons
+    in it, which are commands in the language of searches."""
+    text = _FIELD.sub(r"\1 ", question.replace('"', " "))
+    text = _OR.sub("or", _PREFIX.sub("", _EXCLUDED.sub("", text))).strip()
+    return _ASKER.sub(" ", text).strip() or text

@@ -21,8 +21,7 @@ from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER, Entry
 from vaultmem.notes.places import ENTRIES
 from vaultmem.plugins import language
-from vaultmem.recall.recall_text import plain
-from vaultmem.search.query import Ask, Filter
+from vaultmem.search.query import Ask, Filter, plain
 from vaultmem.text import secrets
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import fine_stamp
