@@ -2,6 +2,30 @@
 
 from __future__ import annotations
 
-from vaultmem_logseq.rules import LogseqDialect
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from vaultmem.adapter import Folder, Rules
+
+CONFIG = "logseq/config.edn"
+HOME = ("pages/", "journals/", "logseq/")
+
+
+class LogseqDialect:
+    """The entry point of the package. Light: each start asks it whether a vault is one of its own."""
+
+    name = "logseq"
+    home = HOME
+
+    def claims(self, root: Folder) -> int:
+        """2 for a file graph, else 0."""
+        return 2 if root.exists(CONFIG) else 0
+
+    def open(self, root: Folder) -> Rules:
+        """The rules of this graph; an unreadable config.edn gives Logseq's defaults."""
+        from vaultmem_logseq.rules import LogseqRules
+        from vaultmem_logseq.settings import from_config
+
+        return LogseqRules(from_config(root.read(CONFIG)))
+
 
 dialect = LogseqDialect()

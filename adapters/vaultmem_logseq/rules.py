@@ -6,13 +6,14 @@ import os
 from functools import cached_property
 
 from vaultmem.light import TYPE_CHECKING
+from vaultmem_logseq import HOME
 from vaultmem_logseq.names import JournalDays, canonical, day_key, title_from_path
-from vaultmem_logseq.settings import CONFIG, Settings, from_config
+from vaultmem_logseq.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from vaultmem.adapter import Completion, Folder, FrontMatter, Note, Rules, Task
+    from vaultmem.adapter import Completion, FrontMatter, Note, Task
     from vaultmem_logseq.page import PageReader
 
 _READING = "2"  # goes up when the same page would be read differently
@@ -20,21 +21,6 @@ _FORMATS = (".md", ".markdown", ".org")
 _NOT_PAGES = ("logseq/bak/", "logseq/version-files/")
 # A real page wins over an alias: links look for the page first. Page names begin with no slash.
 _ALIAS = "/alias/"
-
-
-class LogseqDialect:
-    """The entry point of the package."""
-
-    name = "logseq"
-    home = ("pages/", "journals/", "logseq/")
-
-    def claims(self, root: Folder) -> int:
-        """2 for a file graph, else 0."""
-        return 2 if root.exists(CONFIG) else 0
-
-    def open(self, root: Folder) -> Rules:
-        """The rules of this graph; an unreadable config.edn gives Logseq's defaults."""
-        return LogseqRules(from_config(root.read(CONFIG)))
 
 
 class LogseqRules:
@@ -115,7 +101,7 @@ class LogseqRules:
 
         def rank(candidate: str) -> tuple[bool, bool, str]:
             title = title_from_path(candidate, triple_lowbar=self.settings.triple_lowbar)
-            at_home = candidate.startswith(LogseqDialect.home)
+            at_home = candidate.startswith(HOME)
             return self.days.key(title) != key, not at_home, candidate
 
         return min(candidates, key=rank, default=None)

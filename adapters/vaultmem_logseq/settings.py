@@ -119,9 +119,6 @@ def _atom(source: str) -> Edn:
     return source
 
 
-CONFIG = "logseq/config.edn"
-
-
 class Settings(NamedTuple):
     """What config.edn says, with Logseq's own defaults for the rest."""
 
