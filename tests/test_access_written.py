@@ -196,6 +196,13 @@ def test_a_line_of_a_hidden_note_is_answered_like_one_of_no_note(
     assert vault.done("Diary:4")["changed"]
 
 
+def test_an_empty_name_of_an_assistant_is_not_the_person(vault: Vault) -> None:
+    for words in (("search", "zebra"), ("recall", "zebra"), ("list",), ("write", "zebra")):
+        refused = ran(*words, "--by", " ", "--vault", vault.path)
+        assert (refused.code, refused.out) == (2, "")
+        assert "--by is empty" in refused.err
+
+
 def test_an_assistant_has_one_name_in_lists_searches_history_approvals_and_undo(
     vault: Vault,
 ) -> None:

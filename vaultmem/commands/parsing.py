@@ -48,7 +48,9 @@ def parse(name: str, words: list[str], made: Parser | None = None) -> Namespace:
             value = " ".join(value).replace("\0", "") if value else None
         elif isinstance(value, str) and param.kind in LISTS:
             value = [word.strip() for word in value.split(",") if word.strip()]
-        if value == "" and param.kind == "date":
+        is_blank = isinstance(value, str) and not value.strip()
+        # A script whose variable is empty is not the person.
+        if is_blank and (param.kind == "date" or (param.metavar == "NAME" and not param.place)):
             raise UsageError(f"{param.long} is empty; see {program(name)} --help")
         is_none = value == "" and param.name == "id"
         typed[param.outside] = None if is_none else value
