@@ -25,9 +25,9 @@ else:
 
         def __init__(self, *args, **named):  # noqa: N807 - becomes the method of the class
             if not named and least <= len(args) <= len(names):
-                if len(args) < len(names):
-                    self.__dict__.update(defaults)
                 self.__dict__.update(zip(names, args, strict=False))
+                for name in names[len(args) :]:
+                    self.__dict__[name] = defaults[name]
                 return
             if not (args or defaults) and named.keys() == wanted:
                 self.__dict__.update(named)
@@ -38,7 +38,7 @@ else:
                 raise TypeError(
                     f"{cls.__name__}() takes {', '.join(names)}; check {', '.join(odd)}"
                 )
-            self.__dict__.update(fields)
+            self.__dict__.update((name, fields[name]) for name in names)  # JSON keeps this order
 
         def __eq__(self, other):  # noqa: N807 - as above
             return self.__dict__ == other.__dict__ if other.__class__ is cls else NotImplemented
