@@ -155,6 +155,9 @@ def test_the_hook_tells_what_is_for_its_assistant(vault: Vault) -> None:
     assert not [one for one in ("claude to be", "ask claude") if one in mine]
     with pytest.raises(VaultmemError, match="no pending item has the id"):
         box.call(vault, Call("memory_done", {"id": due}, "codex"))
+    wish = next(one["id"] for one in vault.pending() if "claude to be brief" in one["text"])
+    with pytest.raises(VaultmemError, match="no pending item has the id"):
+        box.call(vault, Call("memory_done", {"id": wish}, "codex"))
     assert box.call(vault, Call("memory_done", {"id": due}, "claude")).data["changed"]
 
 
@@ -194,6 +197,19 @@ def test_a_line_of_a_hidden_note_is_answered_like_one_of_no_note(
         assert str(error.value) == f"no note is called {named!r}; name it by its path"
     assert vault.done("Codex:4", by="codex")["changed"]
     assert vault.done("Diary:4")["changed"]
+
+
+def test_who_reads_a_memory_learns_whose_words_they_are(vault: Vault) -> None:
+    box = Toolbox(plain=True)
+    own = box.call(vault, Call("memory_write", {"content": "zebra of codex"}, "codex")).data["id"]
+    assert (
+        "by codex, not approved" in box.call(vault, Call("memory_read", {"id": own}, "claude")).text
+    )
+    assert "by codex, not approved" in ran("read", own, "--vault", vault.path).out
+    assert vault.read(own)["attribution"] == "by codex, not approved"
+    assert "not approved" not in box.call(vault, Call("memory_read", {"id": own}, "codex")).text
+    vault.approve(own)
+    assert "not approved" not in box.call(vault, Call("memory_read", {"id": own}, "claude")).text
 
 
 def test_an_empty_name_of_an_assistant_is_not_the_person(vault: Vault) -> None:

@@ -88,6 +88,8 @@ def show_memory(answer: Answer, _args: Namespace, output: Output) -> None:
 
 
 def _provenance(answer: Answer) -> Iterator[tuple[str, str]]:
+    if whose := answer.get("attribution"):
+        yield "written", whose
     if origin := answer.get("drawn_from"):
         line = f":{origin['line']}" if origin["line"] else ""
         yield "drawn from", f"{origin['path']}{line}  “{one_line(origin['sentence'])}”"

@@ -53,15 +53,12 @@ def read(session: Session, params: Arguments) -> JsonObject:
         with contextlib.suppress(StateError):  # to read is possible of a full disk
             stored = {memory.id: memory.stored_reads}
             reads.add(session.desk.ledger, stored, session.now, session.viewer.name)
+    answer = {**session.record(memory), **_attribution(session, memory)}
     if not params.flag("provenance"):
-        return {**session.record(memory)}
+        return answer
     from vaultmem.operations.provenance import provenance  # to read does without
 
-    return {
-        **session.record(memory),
-        **_attribution(session, memory),
-        **provenance(session, memory),
-    }
+    return {**answer, **provenance(session, memory)}
 
 
 def _hint(session: Session, text: str) -> NoteNotFoundError | None:

@@ -28,7 +28,7 @@ from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.operations import own_notes, past
 from vaultmem.pending import carrying
 from vaultmem.reminders.due import REMINDER, TASK, Due, earlier_occurrences
-from vaultmem.reminders.items import days_later, may_be_shown, words_of
+from vaultmem.reminders.items import Item, days_later, may_be_shown, words_of
 from vaultmem.schedule import LocalZone
 from vaultmem.text.sanitize import words
 from vaultmem.text.times import stamp
@@ -242,7 +242,8 @@ def _target(session: Session, name: str, now: datetime) -> _Target:
     at = waiting.at(searcher.catalog, now)
     items = [*at.items(), *at.review.chores()]
     dues = {due.id: due for due in carrying.dues(session)}
-    hidden = {one for one, due in dues.items() if access.reason(due.scope, to, private=due.private)}
+    every: list[Item | Due] = [*items, *dues.values()]
+    hidden = {one.id for one in every if access.reason(one.scope, to, private=one.private)}
     dues = {id_: due for id_, due in dues.items() if id_ not in hidden}
     texts = {one.id: one.text for one in items if one.id not in hidden}
     visible = {id_: words_of(due) for id_, due in dues.items()} | texts
