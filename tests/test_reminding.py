@@ -117,11 +117,14 @@ def tomorrow() -> str:
         ("明天下午三点给妈妈打电话", None, "T15:00"),
         ("water the plants", "tomorrow at 7:30", "T07:30"),
         ("pay the rent tomorrow", None, ""),
+        ("me to pay the rent tomorrow", None, ""),
+        ("提醒我明天下午三点交房租", None, "T15:00"),
     ],
 )
 def test_the_words_say_when(opened: Vault, words: str, at: str | None, says: str) -> None:
     said = opened.remind(words, at=at)
     assert said["remind"] == tomorrow() + says
+    assert not said["content"].startswith(("me ", "提醒"))
     assert said["category"] == "reminders"
     kept = split(Path(opened.path, said["path"]).read_text()).properties
     assert kept["remind"] == said["remind"]

@@ -43,6 +43,10 @@ class Arguments:
         self.spelled = spelled  # how a parameter is called at the door where it came in
         self._params = {name: value for name, value in params.items() if value is not None}
 
+    def but(self, **changes: object) -> Arguments:
+        """The same with other values of some."""
+        return Arguments({**self._params, **changes}, self.spelled)
+
     def text(self, name: str, default: str = "") -> str:
         """A short text of one line."""
         text = self._string(name, default)

@@ -342,7 +342,14 @@ def remind(session: Session, params: Arguments) -> JsonObject:
     if repeat or moment.repeat:
         times["repeat"] = repeat or moment.repeat
     # One that is there already has times of its own.
-    return {**times, "understood": phrase.words, **write(session, params, times)}
+    return {**times, "understood": phrase.words, **write(session, _to_the_person(params), times)}
+
+
+def _to_the_person(params: Arguments) -> Arguments:
+    """Without "remind me to", which is said to us."""
+    opening, text = language().table("reminders")["opening"], params.content()
+    rest = re.sub(rf"\A\s*(?:{opening})", "", text, count=1, flags=re.IGNORECASE)
+    return params.but(content=rest) if rest.strip() else params
 
 
 def _phrase_in_words(params: Arguments, now: datetime) -> Phrase:
