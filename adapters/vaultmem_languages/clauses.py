@@ -69,14 +69,6 @@ def _of_line(line: str, at: int, under: str) -> Iterator[Clause]:
 # English: a subject of at most seven words, then the verb.
 _WORD = r"[^\s:：]+"
 _SUBJECT = rf"(?P<subject>{_WORD}(?:[ \t]{_WORD}){{0,6}}?)"
-_ADVERB = (
-    r"(?:(?:really|strongly|still|now|always|also|usually|generally|definitely|actually|currently|absolutely|just|"
-    r"only|mostly|both|normally|typically|personally|much|all|(?:have\s+)?(?:decided|agreed)\s+to)\s+)*"
-)
-_NOT = (
-    r"(?:(?P<not>do not|don['’]?t|does not|doesn['’]?t|never|no longer|(?:have\s+)?(?:decided|agreed)\s+not\s+to)"
-    r"\s+)?"
-)
 
 
 @cache
@@ -106,18 +98,15 @@ def _longest_first(*verbs: str) -> str:
 
 _WEIGHED = ("prefers", "chooses")  # one thing over another: the other is not denied
 _PLAIN_AFTER = lazy(r"(?:^|\s)(?:i|we|you|they|users?|people|all|team)$", re.IGNORECASE)
+_BEFORE_VERB = pattern("clauses", "before_verb", subject=_SUBJECT)
 _VERB_FACT = lazy(
     lambda: (
-        rf"(?:{_SUBJECT}\s+)??{_ADVERB}(?:(?P<cannot>can['’]?t|cannot|can not)\s+(?=stand\s))?{_NOT}{_ADVERB}"
-        rf"(?P<verb>{_longest_first(*_verbs('english'), *_third_persons())})\s+(?P<value>\S.*)$"
+        f"{_BEFORE_VERB.pattern}(?P<verb>{_longest_first(*_verbs('english'), *_third_persons())})"
+        r"\s+(?P<value>\S.*)$"
     ),
     re.IGNORECASE,
 )
-_COPULA_FACT = lazy(
-    rf"{_SUBJECT}(?:\s+(?P<verb>is|are|am|isn['’]t|aren['’]t|equals|=)|(?P<short>(?<=\bi)['’]m))\s+{_ADVERB}"
-    rf"(?P<not>not\s+|no longer\s+)?{_ADVERB}(?:(?:set to|(?P<called>called|named))\s+)?(?P<value>\S.*)$",
-    re.IGNORECASE,
-)
+_COPULA_FACT = pattern("clauses", "copula", subject=_SUBJECT)
 _KEYED = lazy(
     r"(?P<subject>[^\s:：=].{0,40}?)\s*(?:[:：]|=)\s*(?![/\\:：=])(?P<value>[^:：]{1,80})$"
 )
@@ -144,9 +133,9 @@ def facts(clause: Clause) -> list[Fact]:
     return result
 
 
-def _split_at(pattern: re.Pattern[str], text: str) -> tuple[str, str]:
+def _split_at(form: re.Pattern[str], text: str) -> tuple[str, str]:
     """What stands before and behind the first match; all of it and "" where there is none."""
-    match = pattern.search(text)
+    match = form.search(text)
     return (text[: match.start()], text[match.end() :]) if match else (text, "")
 
 
@@ -261,30 +250,19 @@ def _slot_fact(subject: str, value: str, negated: bool = False, plural: bool = F
 
 
 # Chinese: no blanks; the verb is looked for from the left.
-_HAN_SUBJECT = r"(?P<subject>[^:：=，。]{0,24}?)"
-_HAN_ADVERB = (
-    r"(?:也|都|还是|一直|总是|特别|非常|很|最|比较|通常|一般|平时|真的|其实|现在|目前|就|只|仍然|早就|"
-    r"的确|确实|已经|决定)*"
+_BEFORE_HAN, _AFTER_HAN = (
+    pattern("clauses", "before_han_verb"),
+    pattern("clauses", "after_han_verb"),
 )
-_HAN_NOT = r"(?P<not>不太|不怎么|并不|再也不|不再|从来不|从不|不|没有?)?(?:很|太|那么|再|想)?"
-_HAN_NO_VERB = r"(?<![信试公改调作费利通引启占专常滥急食实备聘套适应]用)"  # 信用, 试用, 公用
 _HAN_VERB_FACT = lazy(
     lambda: (
-        rf"{_HAN_SUBJECT}\s*{_HAN_ADVERB}{_HAN_NOT}{_HAN_ADVERB}"
-        rf"(?<!最)(?P<verb>{_longest_first(*_verbs('chinese'))}){_HAN_NO_VERB}"
-        r"(?!户|来|例|法|途|品|量|不|了|的(?!是))(?:的是)?\s*(?P<value>\S.*)$"
+        f"{_BEFORE_HAN.pattern}(?P<verb>{_longest_first(*_verbs('chinese'))}){_AFTER_HAN.pattern}"
     )
 )
-_HAN_WORKS = lazy(
-    rf"{_HAN_SUBJECT}\s*{_HAN_ADVERB}{_HAN_NOT}在(?P<value>.{{1,24}}?)(?:工作|上班|任职)(?:了)?$"
-)
-_HAN_AGE = lazy(
-    r"(?P<subject>我|本人|用户)(?:今年(?:[（(]\d{4}[）)])?|现在|已经|刚|满|是)*"
-    r"\s*(?P<value>\d{1,3}|[一二三四五六七八九]?十?[一二三四五六七八九]?)\s*周?岁了?$"
-)
-_HAN_ALLERGY = lazy(rf"{_HAN_SUBJECT}\s*{_HAN_NOT}对(?P<value>.{{1,12}}?)(?P<free>不)?过敏$")
-_HAN_COPULA = lazy(
-    rf"{_HAN_SUBJECT}\s*(?P<not>不|并不|不再)?{_HAN_ADVERB}(?:(?<![还总倒即而但可或于老真就])是|(?<![作身成认以因视称])为(?![了人止])|(?P<called>叫做?)(?![我你他她])|等于)\s*(?P<value>\S.*)$"
+_HAN_WORKS, _HAN_AGE = pattern("clauses", "han_works", 0), pattern("clauses", "han_age", 0)
+_HAN_ALLERGY, _HAN_COPULA = (
+    pattern("clauses", "han_allergy", 0),
+    pattern("clauses", "han_copula", 0),
 )
 _HAN_OVER = lazy(r"(?:而不是|胜过|多过|多于|而非)\s*(.+)$")
 _HAN_THAN = lazy(

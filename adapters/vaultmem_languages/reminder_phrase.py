@@ -244,32 +244,11 @@ def _words(text: str, spans: Iterable[Span]) -> tuple[str, ...]:
 
 # Words of time that stand beside a time and belong to it, in English, Chinese and Japanese, and that no reading takes
 
-_UNIT = (
-    r"(?:sec|second|min|minute|hr|hour|day|night|morning|afternoon|evening|week|fortnight|weekend|weekday|workday"
-    rf"|month|quarter|season|year|moon|{DAY_NAME})s?(?![a-z])"
-)
 _NTH = rf"(?:{'|'.join(ORDINAL_WORDS)}|last|\d{{1,2}}(?:st|nd|rd|th))"
-_OFTEN = (
-    r"(?:bi|semi-?|twice-?)?-?(?:weekly|monthly|yearly|annually)|fortnightly|hourly|daily|nightly|quarterly"
-    r"|(?:bi|semi)-?annually"
-)
-_FEAST = (
-    r"easter|thanksgiving|ramadan|eid|diwali|hanukkah|passover|pentecost|whitsun|lent|advent|carnival"
-    r"|[a-z]+'s day|(?:boxing|labou?r|memorial|independence|veterans) day"
-    r"|(?:chinese|lunar|jewish|islamic|persian|korean) new year"
-)
-_HAN_FEAST = "农历|阴历|旧历|旧暦|[闰閏]月|正月|腊月|冬月|除夕|春节|元宵节|清明节?|端午节?|七夕|中秋节?|重阳节?|冬至"
-_AND = r"(?:(?:and|or|&|,|/|-|to|、|和|或|及|と|か|や|・)(?: again| then)?)"
-_PARTS = {
-    "unit": _UNIT, "nth": _NTH, "feast": _FEAST, "han_feast": _HAN_FEAST, "month": MONTH_NAME, "join": _AND,
-    "day": DAY_NAME,
-    "days": r"(?: (?:(?:week|work|business |working )?day|weekend) of)?",  # the last workday of every month
-}  # fmt: skip
-_OFTEN_WORD = lazy(rf"(?<![a-z-])(?:{_OFTEN})(?![a-z])")
 
 
 def _pattern(name: str) -> re.Pattern[str]:
-    return pattern("reminders", name, 0, **_PARTS)
+    return pattern("reminders", name, 0, nth=_NTH, month=MONTH_NAME, day=DAY_NAME)
 
 
 _SHAPES = _pattern("shapes")  # a clock or a date by its form
@@ -279,9 +258,10 @@ _OF_A_RULE, _OF_A_YEAR = _pattern("of_a_rule"), _pattern("of_a_year")  # whereve
 _BEHIND, _BEHIND_RULE = _pattern("behind"), _pattern("behind_rule")  # where they touch a time
 _BEFORE, _BEFORE_RULE = _pattern("before"), _pattern("before_rule")
 _NOUN = _pattern("noun")
+_OFTEN = _pattern("often")
+_BETWEEN = _pattern("between")  # two parts of one time
 _OTHER_DAYS = _pattern("other_days")  # in languages whose times nobody here understands
 _GOES_ON = lazy(r" [a-z\x80-\U0010ffff]")
-_BETWEEN = lazy(rf"[\s,，]*(?:{_AND}\s*)?(?:(?:at|on|by|in|the)\s*)*")
 _NEAR = 32
 
 
@@ -308,7 +288,7 @@ def _left(low: str, used: list[Span], repeats: str) -> Iterator[Span]:
         yield from (match.span() for match in _OF_A_RULE.finditer(hidden))
     elif not used:
         yield from (match.span() for match in _FEASTS.finditer(low))
-    for match in _OFTEN_WORD.finditer(hidden):
+    for match in _OFTEN.finditer(hidden):
         ends = not _GOES_ON.match(hidden, match.end())
         if (repeats or ends) and not _is_report(hidden, match, repeats):
             yield match.span()

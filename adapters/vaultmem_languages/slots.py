@@ -9,6 +9,7 @@ from functools import cache
 
 from vaultmem.light import NamedTuple
 from vaultmem.text.values import lazy, table
+from vaultmem_languages import pattern
 from vaultmem_languages.when_words import (
     MONTH_NAME,
     MONTHS,
@@ -206,8 +207,8 @@ def _english_slot(written: str) -> Slot | None:
     plain = re.sub(r"^(?:the|an?) ", "", written)
     if named := _words().names.get(plain):
         return Slot("", named)
-    for pattern, owner, thing in ((_MINE, 1, 2), (_POSSESSIVE, 1, 2), (_OF, 2, 1)):
-        match = pattern.match(plain)
+    for form, owner, thing in ((_MINE, 1, 2), (_POSSESSIVE, 1, 2), (_OF, 2, 1)):
+        match = form.match(plain)
         if match and (inner := _ending(match[thing])):
             whose = _PEOPLE.get(match[owner]) or canonical_subject(match[owner])
             return Slot(f"{whose} {inner.owner}".strip(), inner.name)
@@ -264,40 +265,17 @@ _HAN_FLOOR = lazy(
     r"(?P<subject>[^，。不没]{1,20}?)(?:就|现在)?(?:是)?在\s*第?(?P<level>\d{1,3}|[一二三四五六七八九]?十?[一二三四五六七八九]?)[楼层]$"
 )
 _NAME = r"[A-Z][\w'’.-]*(?:\s(?:(?:de|del|di|da|do|la|of|the|am|upon)\s)?[A-Z][\w'’.-]*)*"
-_MOVED = lazy(
-    r"(?P<subject>[^\s'’]+(?:\s[^\s'’]+){0,2}?)(?:\s(?:have|has)|['’](?:ve|s))?(?:\s(?:just|now|recently|finally|then|already|"
-    rf"since|also))*\s(?i:moved|relocated)(?:\sback)?(?:\sfrom\s(?P<left>{_NAME}))?\sto\s(?P<value>(?:the\s)?{_NAME})"
-    rf"(?:\sfrom\s(?P<source>{_NAME}))?"
-    r"(?:\s(?:\(.*|because\s.*|for (?:work|good|love)|to (?:live|be|work|study|join|start)\b.*|"
-    r"with (?:my|our|their|the) family|recently|now|again|permanently|this \w+|on \S.*|in (?:19|20)\d\d))*$"
-)
+_MOVED = pattern("slots", "moved", 0, place=_NAME)
 _COMPOUND = lazy(
     r"(?!(?:Mac|Des|Les|Van|Fitz)[A-Z])(?:[A-Z][a-z]{2,}|[a-z]+)[A-Z]|.*\d|\w{3,}(?i:ism)$"
 )
-_HAN_MOVED = lazy(
-    r"(?P<subject>[^，。搬]{1,8}?)(?:[（(][^（）()]*[）)])?(?:从[\u4e00-\u9fff]{2,8})?"
-    r"(?:已经?|刚刚?|刚才|最近|又|全家|一家){0,3}搬(?:家)?(?:到|去|来|回)了?"
-    r"(?P<value>[\u4e00-\u9fff]{2,10}?)(?:去|来)?(?:了|住|生活|工作|定居|上学)*(?:\s*[（(].*)?$"
-)
+_HAN_MOVED = pattern("slots", "han_moved")
 # Who moved lately still lives there; "last month" alone speaks of what is over.
 _MOVES = lazy(r"\b(?:moved|relocated)\b.*\bto\b|搬(?:家)?[到去来回]", re.IGNORECASE)
-_LATELY = lazy(
-    r"(?:^|\s)(?:last (?:week|month)|yesterday|(?:(?:a few|some|\w+)\s)?(?:days?|weeks?|months?)\sago)\b"
-    r"|上个?月|上周|昨天|前天",
-    re.IGNORECASE,
-)
-_HAN_NO_PLACE = lazy(
-    r"[新旧楼层房家那这里外隔附近宿舍公司办学校]|云|服务器|平台|系统|仓库|[一二两三四五六七八九十几半]个?[年月天周]"
-)
-# What is denied, or about somebody who is not named, states nothing here.
-_OPEN = lazy(
-    r"(?:^|\s)(?:not|never|don['’]?t|doesn['’]?t|no longer|nobody)(?:\s|$)|^(?:he|she|it|they|this|that)\s|^there$"
-    r"|[不没他她它]",
-    re.IGNORECASE,
-)
-_FILLING = lazy(
-    r"^(?:(?:we|i|please|always)\s+)+|(?<!\S)(?:the|our|my|your|all|an?)\s+", re.IGNORECASE
-)
+_LATELY = pattern("slots", "lately")
+_HAN_NO_PLACE = pattern("slots", "han_no_place")
+_OPEN = pattern("slots", "open")  # denied, or of somebody who is not named: it states nothing here
+_FILLING = pattern("slots", "filling")
 
 
 def fixed_fact(clause: str) -> Fact | None:
