@@ -92,7 +92,7 @@ def _third_persons() -> dict[str, str]:
     }
 
 
-def _longest_first(*verbs: str) -> str:
+def _any_of(*verbs: str) -> str:
     return "|".join(sorted(verbs, key=len, reverse=True))
 
 
@@ -101,7 +101,7 @@ _PLAIN_AFTER = lazy(r"(?:^|\s)(?:i|we|you|they|users?|people|all|team)$", re.IGN
 _BEFORE_VERB = pattern("clauses", "before_verb", subject=_SUBJECT)
 _VERB_FACT = lazy(
     lambda: (
-        f"{_BEFORE_VERB.pattern}(?P<verb>{_longest_first(*_verbs('english'), *_third_persons())})"
+        f"{_BEFORE_VERB.pattern}(?P<verb>{_any_of(*_verbs('english'), *_third_persons())})"
         r"\s+(?P<value>\S.*)$"
     ),
     re.IGNORECASE,
@@ -250,20 +250,11 @@ def _slot_fact(subject: str, value: str, negated: bool = False, plural: bool = F
 
 
 # Chinese: no blanks; the verb is looked for from the left.
-_BEFORE_HAN, _AFTER_HAN = (
-    pattern("clauses", "before_han_verb"),
-    pattern("clauses", "after_han_verb"),
-)
+_BEFORE_HAN, _AFTER_HAN = (pattern("clauses", f"{one}_han_verb") for one in ("before", "after"))
 _HAN_VERB_FACT = lazy(
-    lambda: (
-        f"{_BEFORE_HAN.pattern}(?P<verb>{_longest_first(*_verbs('chinese'))}){_AFTER_HAN.pattern}"
-    )
+    lambda: f"{_BEFORE_HAN.pattern}(?P<verb>{_any_of(*_verbs('chinese'))}){_AFTER_HAN.pattern}"
 )
-_HAN_WORKS, _HAN_AGE = pattern("clauses", "han_works", 0), pattern("clauses", "han_age", 0)
-_HAN_ALLERGY, _HAN_COPULA = (
-    pattern("clauses", "han_allergy", 0),
-    pattern("clauses", "han_copula", 0),
-)
+_HAN_COPULA = pattern("clauses", "han_copula", 0)
 _HAN_OVER = lazy(r"(?:而不是|胜过|多过|多于|而非)\s*(.+)$")
 _HAN_THAN = lazy(
     r"^(?P<subject>[^比]{0,12})比起\s*(?P<over>.{1,12}?)\s*(?P<rest>(?:我|用户)?更.+)$"
@@ -335,9 +326,9 @@ def _han_copula(match: re.Match[str]) -> list[Fact]:
 
 
 _HAN_FORMS = (
-    (_HAN_WORKS, _han_works),
-    (_HAN_AGE, _han_age),
-    (_HAN_ALLERGY, _han_allergy),
+    (pattern("clauses", "han_works", 0), _han_works),
+    (pattern("clauses", "han_age", 0), _han_age),
+    (pattern("clauses", "han_allergy", 0), _han_allergy),
     (_HAN_VERB_FACT, _han_verb),
     (_HAN_COPULA, _han_copula),
 )

@@ -115,17 +115,6 @@ def _holiday(match: re.Match[str], _: datetime) -> Sense | None:
     return Sense(month=month, number=number, weak=lead(match) not in DEADLINES | {"for", "at"})
 
 
-_MONTH_DAY = (
-    rf"(?P<month>{MONTH_NAME})\s?(?P<day>\d{{1,2}})(?P<sure>st|nd|rd|th)?"
-    rf"(?:\s?(?:-|to)\s?\d{{1,2}}(?:st|nd|rd|th)?)?(?!:?\d|[%a-z]|\.\d|\s?[ap]m{END}){YEAR}"
-)
-_DAY_MONTH = (
-    r"(?:the\s)?(?:\d{1,2}\s?-\s?)?(?P<day>\d{1,2})(?P<sure>st|nd|rd|th)?\s?(?:of\s)?"
-    rf"(?P<month>{MONTH_NAME}){YEAR}"
-)
-_SPELLED_DAY_MONTH = (
-    rf"(?:the\s)?(?P<day>{'|'.join(ORDINAL_WORDS)})\s(?P<sure>of)\s(?P<month>{MONTH_NAME}){YEAR}"
-)
 IN_FIGURES = (
     r"(?P<first>\d{1,2})(?P<mark>[/.])(?P<second>\d{1,2})(?:(?P=mark)(?P<year>(?:19|20|21)?\d\d))?"
     r"(?![\d/%]|\.\d)"
@@ -136,9 +125,11 @@ FIGURES = rules(
     (rf"{IN_FIGURES}(?P<until>(?=之?前|,?\s(?:at\s)?\d{{1,2}}(?::\d\d|\s?[ap]m)))?", _figures),
 )  # fmt: skip
 MONTH_DAYS = rules(
-    (_MONTH_DAY, _month_day),
-    (_DAY_MONTH, _month_day),
-    (_SPELLED_DAY_MONTH, _month_day),
+    ((rf"(?P<month>{MONTH_NAME})\s?(?P<day>\d{{1,2}})(?P<sure>st|nd|rd|th)?(?:\s?(?:-|to)\s?\d{{1,2}}(?:st|nd|rd|th)?)?"
+     rf"(?!:?\d|[%a-z]|\.\d|\s?[ap]m{END}){YEAR}"), _month_day),
+    ((r"(?:the\s)?(?:\d{1,2}\s?-\s?)?(?P<day>\d{1,2})(?P<sure>st|nd|rd|th)?\s?(?:of\s)?"
+     rf"(?P<month>{MONTH_NAME}){YEAR}"), _month_day),
+    (rf"(?:the\s)?(?P<day>{'|'.join(ORDINAL_WORDS)})\s(?P<sure>of)\s(?P<month>{MONTH_NAME}){YEAR}", _month_day),
 )  # fmt: skip
 NUMBERS = rules(
     ((rf"(?P<the>the\s)?(?P<number>\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(ORDINAL_WORDS)}){END}"

@@ -197,13 +197,9 @@ def _bounds(low: str, readings: Sequence[Reading]) -> dict[int, _Bound]:
         if role == _AND and each.sense.repeat and not each.sense.weak:
             role = ""
         if role in {"to", _AND}:
+            first, then = (_SINCE, _UNTIL) if role == "to" else (_EXCEPT, _EXCEPT)
             beside = before is not None and led is not None and led.start() <= before.end + 1
-            wanted = {"to": _SINCE, _AND: _EXCEPT}[role]
-            role = (
-                {"to": _UNTIL, _AND: _EXCEPT}[role]
-                if beside and before and before.role == wanted
-                else ""
-            )
+            role = then if beside and before and before.role == first else ""
         followed = _FOLLOWED.match(low, each.end)
         after = (followed and followed.lastgroup) or ""
         if after == _SINCE and followed and followed[0].strip() == "on" and role != _SINCE:

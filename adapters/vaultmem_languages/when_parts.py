@@ -155,13 +155,10 @@ def day_of(sense: Sense, today: date) -> date | None:
 
 def _next_number(month: int | None, number: int, today: date) -> date | None:
     """The next 5 December or the next 5th, today included; the 31st skips the months without one."""
-    for step in range(9) if month else range(4):  # 29 February: 1896 to 1904
-        count = today.month - 1 + step
-        day = (
-            calendar_day(today.year + step, month, number)
-            if month
-            else calendar_day(today.year + count // 12, count % 12 + 1, number)
-        )
+    start = today.replace(day=1, month=month or today.month)
+    for step in range(0, 97, 12) if month else range(4):  # 29 February: 1896 to 1904
+        first = month_after(start, step)
+        day = first and calendar_day(first.year, first.month, number)
         if day and day >= today:
             return day
     return None

@@ -93,18 +93,13 @@ def _take(token: re.Match[str], forms: list[_Form]) -> bool:
 
 
 def _string(source: str) -> str:
-    text = _ESCAPE.sub(_unescape, source)
+    text = _ESCAPE.sub(
+        lambda m: chr(int(m[1][1:], 16)) if len(m[1]) == 5 else _ESCAPED.get(m[1], m[1]), source
+    )
     if "\\u" not in source:
         return text
     # Two escapes can be halves of one character; a half alone is none, and no file can hold it.
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _unescape(escape: re.Match[str]) -> str:
-    code = escape[1]
-    if len(code) == 5:
-        return chr(int(code[1:], 16))
-    return _ESCAPED.get(code, code)
 
 
 def _atom(source: str) -> Edn:
