@@ -8,7 +8,7 @@ from vaultmem.light import cast
 from vaultmem.text.values import TYPE_CHECKING, lazy, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from vaultmem.adapter import Language
@@ -23,11 +23,15 @@ def words(section: str, name: str) -> str:
     return text
 
 
-def pattern(section: str, name: str, flags: int = re.IGNORECASE, **parts: str) -> re.Pattern[str]:
-    """A pattern of words.toml, its lines joined. A name in <> stands for one of `parts`, or for another text there."""
+def pattern(
+    section: str, name: str, flags: int = re.IGNORECASE, **parts: str | Callable[[], str]
+) -> re.Pattern[str]:
+    """A pattern of words.toml, its lines joined. A name in <> stands for one of `parts`, or what that gives, or another
+    text of that section."""
 
     def part(match: re.Match[str]) -> str:
-        return parts.get(match[1]) or joined(match[1])
+        own = parts.get(match[1]) or joined(match[1])
+        return own if isinstance(own, str) else own()
 
     def joined(name: str) -> str:
         return _PART.sub(part, words(section, name).replace("\n", ""))

@@ -98,14 +98,9 @@ def _any_of(*verbs: str) -> str:
 
 _WEIGHED = ("prefers", "chooses")  # one thing over another: the other is not denied
 _PLAIN_AFTER = lazy(r"(?:^|\s)(?:i|we|you|they|users?|people|all|team)$", re.IGNORECASE)
-_BEFORE_VERB = pattern("clauses", "before_verb", subject=_SUBJECT)
-_VERB_FACT = lazy(
-    lambda: (
-        f"{_BEFORE_VERB.pattern}(?P<verb>{_any_of(*_verbs('english'), *_third_persons())})"
-        r"\s+(?P<value>\S.*)$"
-    ),
-    re.IGNORECASE,
-)
+_VERB_FACT = pattern(
+    "clauses", "verb", subject=_SUBJECT, verbs=lambda: _any_of(*_verbs("english"), *_third_persons())
+)  # fmt: skip
 _COPULA_FACT = pattern("clauses", "copula", subject=_SUBJECT)
 _KEYED = lazy(
     r"(?P<subject>[^\s:：=].{0,40}?)\s*(?:[:：]|=)\s*(?![/\\:：=])(?P<value>[^:：]{1,80})$"
@@ -250,10 +245,7 @@ def _slot_fact(subject: str, value: str, negated: bool = False, plural: bool = F
 
 
 # Chinese: no blanks; the verb is looked for from the left.
-_BEFORE_HAN, _AFTER_HAN = (pattern("clauses", f"{one}_han_verb") for one in ("before", "after"))
-_HAN_VERB_FACT = lazy(
-    lambda: f"{_BEFORE_HAN.pattern}(?P<verb>{_any_of(*_verbs('chinese'))}){_AFTER_HAN.pattern}"
-)
+_HAN_VERB_FACT = pattern("clauses", "han_verb", 0, verbs=lambda: _any_of(*_verbs("chinese")))
 _HAN_COPULA = pattern("clauses", "han_copula", 0)
 _HAN_OVER = lazy(r"(?:而不是|胜过|多过|多于|而非)\s*(.+)$")
 _HAN_THAN = lazy(

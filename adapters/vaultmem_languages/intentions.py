@@ -128,12 +128,7 @@ _BY = lazy(
 )
 # "That reminds me of May", "was due on Friday", 会提醒 (it reminds by itself), 还记得 (remembers): nothing to do.
 _REMIND = pattern("intentions", "remind", 0)
-_WORDS = lazy(
-    lambda: (
-        rf"{_REMIND.pattern}|(?<!was )(?<!were )(?<!been )\bdue\b(?! to\b)|\bdeadline\b|\bno later than\b|截止|到期"
-        r"|(?:^|[，,。；：:\s请要定万必])记得(?![^。]{0,40}[吗？?])"
-    )
-)
+_WORDS = pattern("intentions", "words", 0)
 _BEFORE_WORDS = lazy(r"\bby\s+(?:the\s+)?$")
 _MUST_BEFORE = lazy(r"\bbefore\s+(?:the\s+)?$")
 _AFTER_WORDS = lazy(r"\s?(?:之|以)?前(?![天年月周日几])")
