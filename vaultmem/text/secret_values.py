@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import cache, partial
 from itertools import pairwise
 
 from vaultmem.text.values import lazy, table
@@ -206,44 +207,23 @@ def _kind_named(name: re.Match[str], value: str) -> str:
     return "token" if is_token(value) else ""
 
 
-# Secrets that are known by where they stand: in addresses, in commands, in headers.
-
-_URL = lazy(r"://[^\s/:@\"'<>\[\]]{0,100}:(?P<value>[^\s/@\"'<>\[\]]{3,200})@(?=[\w.])")
-_NETRC = lazy(
-    r"\b(?:machine\s{1,20}\S{1,200}|default)\s{1,20}login\s{1,20}\S{1,200}\s{1,20}(?:account\s{1,20}\S{1,200}\s{1,20})?password\s{1,20}(?P<value>[!-~]{3,200})"
-)
-_CURL = lazy(
-    r"\b(?:curl|wget|http)\b[^\n]{0,300}?[ \t](?:-u|--user)[ \t=]{1,4}['\"]?[^\s:'\"]{1,80}:(?P<value>[^\s'\"]{4,200})"
-)
-_BEARER = lazy(r"(?i:\bbearer)[ \t]{1,4}(?P<value>[A-Za-z0-9._~+/-]{20,2000}={0,2})")
-_BASIC = lazy(
-    r"(?i:authorization[\"']?[ \t]?[:=][ \t]?[\"']?basic)[ \t]{1,4}(?P<value>[A-Za-z0-9+/]{8,400}={0,2})"
-)
-_AWS_SECRET = lazy(  # in the list of keys that AWS gives, behind the key's own name
-    r"(?<=\[redacted: AWS key\])[\s,;:|\"']{1,8}(?P<value>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])"
-)
+@cache
+def _places() -> list[tuple[str, str, re.Pattern[str], bool]]:
+    return [
+        (one["sign"], one["kind"], lazy(one["pattern"]), "random" in one)
+        for one in table("vaultmem.text", "secrets")["places"]
+    ]
 
 
-def in_urls(text: str, kinds: list[str]) -> str:
-    """Passwords before the host of an address."""
-    return _URL.sub(_marking(_password, kinds), text) if "://" in text else text
-
-
-def in_commands(text: str, kinds: list[str]) -> str:
-    """What .netrc, curl and headers of HTTP give, and the other half of a key of AWS."""
+def redact_in_places(text: str, kinds: list[str]) -> str:
+    """The text with a mark in place of each secret that is known by where it stands, as in addresses."""
     low = text.lower()
-    for sign, pattern, kind_of in (
-        ("login", _NETRC, _password), ("-u", _CURL, _password), ("bearer", _BEARER, _token),
-        ("aws key]", _AWS_SECRET, lambda match: _token(match) and "AWS key"), ("author", _BASIC, _password),
-    ):  # fmt: skip
-        text = pattern.sub(_marking(kind_of, kinds), text) if sign in low else text
+    for sign, kind, pattern, is_random in _places():
+        if sign in low:
+            text = pattern.sub(_marking(partial(_kind_there, kind, is_random), kinds), text)
     return text
 
 
-def _password(match: re.Match[str]) -> str:
-    """Whatever stands there, but for an example."""
-    return "" if is_placeholder(match["value"]) else "password"
-
-
-def _token(match: re.Match[str]) -> str:
-    return "token" if is_token(match["value"]) else ""
+def _kind_there(kind: str, is_random: bool, match: re.Match[str]) -> str:
+    value = match["value"]
+    return kind if (is_token(value) if is_random else not is_placeholder(value)) else ""

@@ -13,7 +13,7 @@ from collections import Counter
 from functools import cache
 
 from vaultmem.light import NamedTuple
-from vaultmem.text.secret_values import in_commands, in_urls, is_placeholder, mark, redact_assigned
+from vaultmem.text.secret_values import is_placeholder, mark, redact_assigned, redact_in_places
 from vaultmem.text.values import lazy, table
 
 
@@ -149,7 +149,7 @@ def _says_something(line: str) -> bool:
     )
 
 
-_STEPS = (private_keys, redact_known_forms, in_urls, in_commands, redact_assigned)
+_STEPS = (private_keys, redact_known_forms, redact_in_places, redact_assigned)
 
 
 class Redacted(NamedTuple):
