@@ -7,7 +7,7 @@ notes are written in. The index shows which ones these are, by words that are fr
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 
 from vaultmem.index.keyword import (
@@ -44,17 +44,9 @@ class Vocabulary:
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self._searcher = searcher
         self.blocks = int(searcher.num_docs)
-        self._counts: dict[tuple[str, str], int] = {}  # by field and token
+        # How many blocks have a token in a field.
+        self.count = lru_cache(MOST_REMEMBERED)(searcher.doc_freq)
         self._forms: dict[str, dict[str, float]] = {}
-
-    def count(self, field: str, token: str) -> int:
-        """How many blocks have a token in a field."""
-        result = self._counts.get((field, token))
-        if result is None:
-            if len(self._counts) >= MOST_REMEMBERED:
-                self._counts.clear()
-            result = self._counts[field, token] = int(self._searcher.doc_freq(field, token))
-        return result
 
     def starting(self, field: str, start: str, limit: int | None = None) -> dict[str, int]:
         """The words of a field that begin so, and how often each comes."""
