@@ -151,15 +151,20 @@ def replace_private(path: str, content: str | bytes, *, sync: bool = False) -> N
                 os.fsync(file.fileno())
         os.replace(fresh, path)
         if sync:
-            folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            flush(os.path.dirname(path))
     except OSError:
         if os.path.lexists(fresh):
             os.unlink(fresh)
         raise
+
+
+def flush(path: str | os.PathLike[str]) -> None:
+    """Make a file, or new names in a folder, survive a power cut. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def sha256_of(path: str | os.PathLike[str]) -> str:

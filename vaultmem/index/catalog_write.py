@@ -231,7 +231,7 @@ class _Names:
         return (None if result is None else self._ids[result]), choices
 
 
-# Which notes of the catalog are conflict copies of which. That depends on the paths of all notes, so it is put off
+# Which notes of the catalog are conflict copies of which. That depends on the paths of all notes, so it is put off.
 
 Pair = tuple[str, str]  # the paths of a copy and its note
 

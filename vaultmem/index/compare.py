@@ -10,7 +10,7 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.notes.dialects import Rulebook
 from vaultmem.progress import Progress
 from vaultmem.vault import identity
-from vaultmem.vault.walk import Entry, Look, Trouble, nfc, walk
+from vaultmem.vault.walk import Entry, Look, Trouble, is_utf8, nfc, walk
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -164,11 +164,7 @@ def _catalogued_at(catalog: Catalog, place: Place) -> dict[str, Known]:
 
 def _store_path(raw: str) -> str:
     """A path as the catalog spells it; of bytes that are no UTF-8, something that no file has."""
-    try:
-        raw.encode()
-    except UnicodeEncodeError:
-        return "\0"
-    return nfc(raw)
+    return nfc(raw) if is_utf8(raw) else "\0"
 
 
 def _walk_at(folder: str, place: Place, troubles: list[Trouble]) -> Iterator[Entry]:

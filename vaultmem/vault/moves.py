@@ -11,6 +11,7 @@ from functools import cache
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.light import TYPE_CHECKING
+from vaultmem.paths import flush
 from vaultmem.vault import identity
 from vaultmem.vault.files import Root, on_disk, reason_of
 from vaultmem.vault.walk import nfc
@@ -40,11 +41,7 @@ def write_in_place(path: str, data: bytes) -> None:
 def fsync_folder(folder: str) -> None:
     """Make a rename in the folder last; some file systems cannot, and need not."""
     with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        flush(folder)
 
 
 # Renames that the system does in one step and Python has no name for: to a free place only, and two for each other.

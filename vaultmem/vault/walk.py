@@ -86,7 +86,7 @@ class Look:
     def at(self, raw: str) -> Entry | None:
         """The file at a path, or None when walk() would not list one there."""
         folder, _, name = raw.rpartition("/")
-        if is_temporary(name) or not _is_utf8(raw) or not self.has_folder(folder):
+        if is_temporary(name) or not is_utf8(raw) or not self.has_folder(folder):
             return None
         if _FOLDS_CASE or not name.isascii():
             spelled = self._spelling(folder, name)
@@ -109,7 +109,7 @@ class Look:
             known = (
                 (name[:1] != "." or not is_hidden(raw))
                 and name not in _SKIPPED_FOLDERS
-                and _is_utf8(name)
+                and is_utf8(name)
                 and raw.count("/") < DEEPEST
                 and self.has_folder(above)
                 and _is_real_folder(f"{self._root}/{raw}")
@@ -128,7 +128,7 @@ class Look:
             return None
         if wanted in names:
             return wanted
-        return min((one for one in names if _is_utf8(one) and nfc(one) == wanted), default=None)
+        return min((one for one in names if is_utf8(one) and nfc(one) == wanted), default=None)
 
 
 def _is_real_folder(full: str) -> bool:
@@ -170,7 +170,7 @@ def _list(root: str, folder: str, folders: list[str], troubles: list[Trouble]) -
                 name = item.name
                 if name[0] == "." and is_hidden(prefix + name):
                     continue
-                if not name.isascii() and not _is_utf8(name):
+                if not name.isascii() and not is_utf8(name):
                     troubles.append(Trouble(printable(prefix + name), "its name is not UTF-8"))
                 elif item.is_file(follow_symlinks=False):
                     if not name.endswith(_TEMPORARY):
@@ -259,7 +259,8 @@ def printable(raw: str) -> str:
     return os.fsencode(raw).decode("utf-8", "backslashreplace")
 
 
-def _is_utf8(name: str) -> bool:
+def is_utf8(name: str) -> bool:
+    """Whether a name from the disk, or a path, is text."""
     if name.isascii():
         return True
     try:

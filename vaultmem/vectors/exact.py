@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaultmem.light import TYPE_CHECKING, Protocol
+from vaultmem.paths import flush
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,7 +171,7 @@ class RowFile:
         self._stride = dimensions * FLOAT.itemsize
         self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
         self._matrix: NDArray[np.float32] | None = None
-        sync_folder(path.parent)
+        flush(path.parent)
 
     def close(self) -> None:
         """Let go of the file; arrays given out stay valid."""
@@ -221,12 +222,3 @@ class RowFile:
 
     def _size(self) -> int:
         return os.fstat(self._file.fileno()).st_size
-
-
-def sync_folder(path: Path) -> None:
-    """Make a file, or new names in a folder, survive a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

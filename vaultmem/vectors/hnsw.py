@@ -17,8 +17,8 @@ import hnswlib
 import numpy as np
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol
-from vaultmem.paths import sha256_of
-from vaultmem.vectors.exact import nearest, row_numbers, sync_folder
+from vaultmem.paths import flush, sha256_of
+from vaultmem.vectors.exact import nearest, row_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -179,9 +179,9 @@ def _save(store: VectorStore, built: Built) -> None:
         note.write_text(json.dumps(_note(store, built.rows, sha256_of(graph))), encoding="utf-8")
         for path in (graph, note):
             path.chmod(0o600)
-            sync_folder(path)
+            flush(path)
             path.replace(store.path / path.name)
-        sync_folder(store.path)
+        flush(store.path)
 
 
 def _note(store: VectorStore, rows: int, checksum: str) -> dict[str, int | str]:

@@ -25,9 +25,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from vaultmem.errors import StateError
-from vaultmem.paths import keep_private, make_private
+from vaultmem.paths import flush, keep_private, make_private
 from vaultmem.text.values import OnError
-from vaultmem.vectors.exact import ExactIndex, RowFile, VectorIndex, sync_folder
+from vaultmem.vectors.exact import ExactIndex, RowFile, VectorIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -326,7 +326,7 @@ class VectorStore:
                 fresh.rename(target)
             finally:
                 shutil.rmtree(fresh, ignore_errors=True)
-            sync_folder(self.folder)
+            flush(self.folder)
         self.close()
         self._open(before + 1)
         return True
@@ -339,7 +339,7 @@ class VectorStore:
                 file.write(first, matrix[numbers[first : first + COPIED_AT_ONCE]])
         with contextlib.closing(Rows(fresh / "rows.db", self.dimensions)) as rows, rows.writing():
             rows.insert(0, (key for _, key in live_rows))
-        sync_folder(fresh)
+        flush(fresh)
 
 
 def open_index(store: VectorStore, threshold: int = HNSW_THRESHOLD) -> VectorIndex:
