@@ -74,7 +74,8 @@ def test_the_graph_gives_what_the_formulas_say(
         ("query: ", embedder.query("茶 the")),
         ("passage: ", embedder.embed(["茶 the"])[0]),
     ):
-        ids = embedder._tokenizer()(f"{prefix}茶 the")
+        weights = Path(model.folder) / multilingual.WEIGHTS
+        ids = multilingual.tokenizer(weights)(f"{prefix}茶 the")
         assert ids[0] == 0
         assert ids[-1] == 2
         assert vector @ by_formula(made, ids) > (0.98 if form == bert.BYTES else 0.9999)

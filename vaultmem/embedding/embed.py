@@ -13,6 +13,7 @@ from vaultmem import machine
 from vaultmem.embedding import minilm, multilingual
 from vaultmem.errors import ModelError
 from vaultmem.light import TYPE_CHECKING, Protocol
+from vaultmem.notes.blocks import count_tokens
 from vaultmem.text.values import encodable
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from fastembed import TextEmbedding
     from numpy.typing import NDArray
 
-    from vaultmem.embedding.bert import Session, Tokenize
+    from vaultmem.embedding.bert import Session
     from vaultmem.embedding.models import Model
 
 # onnxruntime (1.29 and newer) reports to its makers from the moment it is imported, and keeps a number of the
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 for _switch in ("ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED", "HF_HUB_DISABLE_TELEMETRY"):
     os.environ[_switch] = "1"
 
-# Rows times longest text of one batch: as fast as larger ones, memory stays flat.
+# Rows times longest text of one batch, about: as fast as larger ones, memory stays flat.
 BATCH_TOKENS = 512
 LETTERS_PER_TOKEN = 64  # the model never sees what lies so far behind; spares us megabytes of text
 MOST_QUESTIONS = 64  # remembered: a question is often asked again, with other filters or for `why`
@@ -97,7 +98,6 @@ class Embedder(TextEmbedder):
         self.model = model
         self._threads = threads
         self._loading = threading.Lock()
-        self._counter: Tokenize | None = None
         self._loaded: _Running | None = None
 
     def is_loaded(self) -> bool:
@@ -107,9 +107,9 @@ class Embedder(TextEmbedder):
     def unload(self) -> None:
         """Let go of the model; whoever is embedding now ends their batch."""
         with self._loading:
-            if self._loaded is None and self._counter is None:
+            if self._loaded is None:
                 return
-            self._loaded = self._counter = None
+            self._loaded = None
         gc.collect()  # what holds the session refers to itself
         machine.give_back()
 
@@ -120,7 +120,7 @@ class Embedder(TextEmbedder):
         running = self._running()
         longest = running.longest
         limit = longest * LETTERS_PER_TOKEN
-        lengths = [self.count_tokens(text[:limit]) for text in texts]
+        lengths = [count_tokens(text[:limit]) for text in texts]
         for indices in cut_batches(lengths, longest):
             batch = [encodable(texts[index][:limit]) for index in indices]
             yield indices, normalize_rows(running.passages(batch))
@@ -132,22 +132,10 @@ class Embedder(TextEmbedder):
         vector: NDArray[np.float32] = normalize_rows(running.question(cut))[0]
         return vector
 
-    def count_tokens(self, text: str) -> int:
-        """The length of the text in tokens, with the model's own marks around it and before the
-        model cuts it off. Loads the tokenizer only."""
-        return len(self._tokenizer()(encodable(text)))
-
-    def _tokenizer(self) -> Tokenize:
-        with self._loading:
-            if self._counter is None:
-                self._counter = _load_tokenizer(self.model)
-            return self._counter
-
     def _running(self) -> _Running:
-        tokenizer = self._tokenizer() if _own(self.model) else None  # the one that counts
         with self._loading:
             if self._loaded is None:
-                self._loaded = _load(self.model, self._threads, tokenizer)
+                self._loaded = _load(self.model, self._threads)
                 machine.give_back()
             return self._loaded
 
@@ -183,7 +171,7 @@ class _ByFastembed:
 
 
 def cut_batches(lengths: Sequence[int], longest: int) -> Iterator[list[int]]:
-    """Positions by rising length, cut so that rows times longest row stays within BATCH_TOKENS.
+    """Positions by rising length in tokens, cut so that rows times longest row stays within BATCH_TOKENS.
 
     `longest` is where the model cuts a text off. A text longer than a batch makes one of its own.
     """
@@ -218,30 +206,17 @@ def _own(model: Model) -> ModuleType | None:
     return own if own and model.sha256 == own.SHA256 else None
 
 
-def _load_tokenizer(model: Model) -> Tokenize:
-    with _loading(model):
-        if own := _own(model):
-            made: Tokenize = own.tokenizer(Path(model.folder) / model.weights)
-            return made
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer.from_file(str(Path(model.folder) / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return lambda text: tokenizer.encode(text).ids
-
-
-def _load(model: Model, threads: int, tokenizer: Tokenize | None) -> _Running:
+def _load(model: Model, threads: int) -> _Running:
     with _loading(model):
         own = _own(model)
-        if tokenizer is None or own is None:
+        if own is None:
             return _ByFastembed(_open(model, threads))
         from vaultmem.embedding.bert import RunningBert, open_graph
 
-        folder = Path(model.folder)
-        numbers = own.read(folder / model.weights)
-        session = open_graph(folder, numbers, tokenizer, lambda file: _session(file, threads))
-        return RunningBert(numbers, tokenizer, session, own.MAX_TOKENS, own.PREFIXES)
+        folder, weights = Path(model.folder), Path(model.folder) / model.weights
+        numbers, tokenize = own.read(weights), own.tokenizer(weights)
+        session = open_graph(folder, numbers, tokenize, lambda file: _session(file, threads))
+        return RunningBert(numbers, tokenize, session, own.MAX_TOKENS, own.PREFIXES)
 
 
 def _loading(model: Model) -> AbstractContextManager[None]:
