@@ -12,7 +12,13 @@ import json
 from vaultmem.errors import FrontMatterError
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.notes.frontmatter import Block, Document, Span, UnreadableError, locate, read_yaml
-from vaultmem.notes.yaml_lines import format_flow, format_lines, format_value, item_lines
+from vaultmem.notes.yaml_lines import (
+    format_flow,
+    format_lines,
+    format_value,
+    item_lines,
+    newline_of,
+)
 from vaultmem.text.values import lazy
 
 if TYPE_CHECKING:
@@ -144,7 +150,7 @@ def set_property(text: str, key: str, value: Value) -> str:
         places = [(block.start + start, block.start + end) for start, end in span.items]
         items = Items(text, places, flow=span.style != "block")
         with contextlib.suppress(FrontMatterError):  # else all of the list is written
-            return _check(items.changed(was, value, _newline(text)), expected)
+            return _check(items.changed(was, value, newline_of(text)), expected)
     if document.flow:
         changed = _with_flow_value(text, block, span, value)
     else:
@@ -209,15 +215,9 @@ def _check(text: str, expected: dict[str, Value]) -> str:
     return text
 
 
-def _newline(text: str) -> str:
-    """The line end of the text's first line."""
-    end = text.find("\n")
-    return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
-
-
 def _with_new_block(text: str, key: str, value: Value) -> str:
     mark = "\ufeff" if text.startswith("\ufeff") else ""
-    newline = _newline(text)
+    newline = newline_of(text)
     lines = ["---", *format_lines(key, value), "---"]
     return mark + "".join(line + newline for line in lines) + text[len(mark) :]
 
@@ -225,7 +225,7 @@ def _with_new_block(text: str, key: str, value: Value) -> str:
 def _with_new_key(text: str, block: Block, document: Document, key: str, value: Value) -> str:
     if not document.flow:
         lines = format_lines(key, value, " " * document.column)
-        newline = _newline(text)
+        newline = newline_of(text)
         added = "".join(line + newline for line in lines)
         return text[: block.end] + added + text[block.end :]
     entry = f"{format_flow(key)}: {format_flow(value)}"
@@ -260,7 +260,7 @@ class _Place:
 
     def __init__(self, text: str, block: Block, span: Span, column: int) -> None:
         self.text = text
-        self.newline = _newline(text)
+        self.newline = newline_of(text)
         self.indent = " " * column
         self.key_start = block.start + span.key_start
         self.colon = text.find(":", block.start + span.key_end, block.end) + 1

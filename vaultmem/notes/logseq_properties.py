@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from vaultmem.adapter import Value
 from vaultmem.errors import FrontMatterError
 from vaultmem.light import NamedTuple
+from vaultmem.notes.yaml_lines import escape, json_string, newline_of
 from vaultmem.text.similarity import normal
 from vaultmem.text.values import lazy
 
@@ -28,7 +29,6 @@ _FLOAT = lazy(r"-?[0-9]{1,17}(?:\.[0-9]{1,30})?(?:e[-+]?[0-9]{1,3})?")
 # With these in it a value could hide the lines after it from Logseq, or is not on one line.
 _ODD = lazy(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff\\`$<>]|::|~~~")
 _ESCAPED = lazy(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff`$<>]|(?<=:):|(?<=~)~")
-_SURROGATE = lazy(r"[\ud800-\udfff]")
 
 
 class Line(NamedTuple):
@@ -137,7 +137,7 @@ def _exact(key: str, value: Value, meaning: Callable[[str, str], Value]) -> str:
     if line and repr(meaning(key, line)) == repr(value):
         return line
     with contextlib.suppress(ValueError):
-        exact = _escape(json.dumps(value, ensure_ascii=False, allow_nan=False))
+        exact = escape(json.dumps(value, ensure_ascii=False, allow_nan=False), _ESCAPED)
         if exact.startswith("[["):
             exact = f"[ {exact[1:]}"  # else it would be a reference
         if repr(meaning(key, exact)) == repr(value):
@@ -155,10 +155,14 @@ def format_value(value: Value) -> str:
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, str):
-        return value if parse_value(value) == value and _is_plain(value) else _quote(value)
+        return (
+            value
+            if parse_value(value) == value and _is_plain(value)
+            else escape(json_string(value), _ESCAPED)
+        )
     if isinstance(value, list) and all(isinstance(each, (str, int, float)) for each in value):
         return ", ".join(_item(each) for each in value)
-    return "" if value is None else _escape(json.dumps(value, ensure_ascii=False))
+    return "" if value is None else escape(json.dumps(value, ensure_ascii=False), _ESCAPED)
 
 
 def parse_value(value: str) -> Value:
@@ -215,16 +219,6 @@ def _is_plain(value: str) -> bool:
     return bool(value) and value == value.strip() and not _ODD.search(value)
 
 
-def _quote(text: str) -> str:
-    if _SURROGATE.search(text):
-        raise FrontMatterError("a property cannot hold half a character; nothing was written")
-    return _escape(json.dumps(text, ensure_ascii=False))
-
-
-def _escape(text: str) -> str:
-    return _ESCAPED.sub(lambda odd: f"\\u{ord(odd[0]):04x}", text)
-
-
 def _name(key: str) -> str:
     name = spell_key(key.strip())
     if not _NAME.fullmatch(name):
@@ -233,8 +227,7 @@ def _name(key: str) -> str:
 
 
 def _with_line(text: str, lines: Lines, line: str) -> str:
-    end = text.find("\n")
-    newline = "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
+    newline = newline_of(text)
     before, after = text[: lines.end], text[lines.end :]
     if lines.items:
         if before.endswith("\n"):

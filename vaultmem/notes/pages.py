@@ -14,6 +14,7 @@ from vaultmem.light import NamedTuple
 from vaultmem.notes import compact_line, frontmatter, frontmatter_edit, logseq_properties
 from vaultmem.notes.logseq_properties import from_outline, to_outline
 from vaultmem.notes.places import KEYS, key_of
+from vaultmem.notes.yaml_lines import newline_of
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.values import lazy
 
@@ -165,7 +166,7 @@ def _with_content(style: str, text: str, content: str) -> str:
     now = from_outline(old) if style == OUTLINE else old
     if content_hash(now) == content_hash(content):
         return text
-    newline = "\r\n" if "\r\n" in text[: text.find("\n") + 1] else "\n"
+    newline = newline_of(text)
     new = to_outline(content) + "\n" if style == OUTLINE else _lines_of(content)
     if old.strip() and not old.endswith("\n"):
         new = new.removesuffix("\n")

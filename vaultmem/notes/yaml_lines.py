@@ -146,10 +146,19 @@ def format_text(text: str) -> str:
 
 
 def _quote(text: str) -> str:
+    return escape(json_string(text), _NOT_IN_JSON)
+
+
+def json_string(text: str) -> str:
+    """A text in JSON's double quotes. Raises FrontMatterError where no file can hold it."""
     if _SURROGATE.search(text):
         raise FrontMatterError("a property cannot hold half a character; nothing was written")
-    inside = json.dumps(text, ensure_ascii=False)
-    return _NOT_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", inside)
+    return json.dumps(text, ensure_ascii=False)
+
+
+def escape(text: str, odd: re.Pattern[str]) -> str:
+    """JSON in which the odd letters have JSON's escapes."""
+    return odd.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def format_flow(value: Value) -> str:
@@ -165,6 +174,12 @@ def format_flow(value: Value) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         raise FrontMatterError(f"a property cannot hold the number {value}; nothing was written")
     return json.dumps(value)
+
+
+def newline_of(text: str) -> str:
+    """The line end of the text's first line."""
+    end = text.find("\n")
+    return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
 
 
 def format_lines(key: str, value: Value, indent: str = "") -> list[str]:
