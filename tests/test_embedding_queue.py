@@ -286,7 +286,7 @@ def test_what_a_search_by_meaning_has_to_know_is_known_before(
     monkeypatch.setattr(pool, "by_meaning", by_meaning)
     queue.start()
     assert queue.wait(PATIENCE)
-    until(lambda: len(meaning._live.blocks) == NOTES)
+    until(lambda: len(meaning.live.blocks) == NOTES)
     assert lent.is_set(), "what is not its own, it borrows"
     pool.replaced()
     queue.add_all()

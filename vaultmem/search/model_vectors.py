@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -69,7 +69,7 @@ class ModelVectors:
         self.model: Model = embedder.model
         self.store = VectorStore(state.path("vec", self.model.key), self.model.dimensions)
         self.threshold, self.other = threshold, other
-        self._live = LiveRows(self.store, other)
+        self.live = LiveRows(self.store, other)
 
     def embed(
         self, texts: list[str], progress: Progress, goes_on: Callable[[], bool]
@@ -96,8 +96,7 @@ class ModelVectors:
                 notes: Collection[int] | None = None, *, all_but: bool = False) -> dict[int, float]:  # fmt: skip
         """The blocks nearest to a vector: block number -> cosine. `notes` limits the search to some notes, or
         to `all_but` them."""
-        live = self._live
-        live.look(catalog)
+        live = self.live.look(catalog)
         some = notes is not None and not all_but
         allowed: Allowed | None = (
             np.unique(live.of_notes(notes or ())[1]) if some else live.in_use(notes or ())
@@ -118,9 +117,9 @@ class ModelVectors:
     ) -> dict[int, rank.Closeness]:
         """How close each wanted block that has a vector is, with the blocks around it and its note. Of a long note the
         first FIRST_BLOCKS blocks and those near wanted ones stand for the whole."""
-        self._live.look(catalog)
+        live = self.live.look(catalog)
         notes = {block >> ORD_BITS for block in wanted}
-        blocks, rows = self._live.of_notes(seats.mates(notes) if seats else notes)
+        blocks, rows = live.of_notes(seats.mates(notes) if seats else notes)
         places = np.fromiter(map(seats.of, blocks.tolist()), np.int64) if seats else blocks
         numbers = np.fromiter(map(seats.of if seats else int, wanted), np.int64)
         near = np.isin(places, np.concatenate([numbers - 1, numbers, numbers + 1]))
@@ -136,16 +135,10 @@ class ModelVectors:
         columns = (one.tolist() for one in (blocks[at], cosines[at], joined, whole[at]))
         return {block: rank.Closeness(*parts) for block, *parts in zip(*columns, strict=True)}
 
-    def lacking(self, catalog: Catalog, blocks: Iterable[int]) -> dict[int, bytes]:
-        """Those of the blocks that have no vector yet, each with its hash."""
-        self._live.look(catalog)
-        return self._live.lacking(blocks)
-
     @_steady
     def note_vector(self, catalog: Catalog, note: int) -> Vectors | None:
         """The mean of a note's vectors, normalised; None when it has none yet."""
-        self._live.look(catalog)
-        _, own = self._live.of_notes([note])
+        _, own = self.live.look(catalog).of_notes([note])
         if not len(own):
             return None
         mean = self.store.matrix()[own].mean(axis=0)
@@ -179,11 +172,6 @@ class ModelVectors:
     def across(self) -> float:
         """By how much a cosine of two scripts is nearer to 1 than it shows."""
         return (1 - self.model.mean) / (1 - (self.model.across or self.model.mean))
-
-    def look(self, catalog: Catalog) -> None:
-        """Find out which block has its vector where, so that the next search does not have to: the first
-        look takes seconds in a very large vault."""
-        self._live.look(catalog)
 
 
 def similarities(

@@ -273,16 +273,17 @@ class Meaning(ModelVectors):
             self.others.tidy(catalog)
 
     def look(self, catalog: Catalog) -> None:
-        """Find out which block has its vector where, so that the next search does not have to."""
-        super().look(catalog)
-        if self.others:
-            self.others.look(catalog)
+        """Find out which block has its vector where, so that the next search does not have to: the first look takes
+        seconds in a very large vault."""
+        for one in self.parts():
+            one.live.look(catalog)
 
     def lacking(self, catalog: Catalog, blocks: Iterable[int]) -> dict[int, bytes]:
         """Those of the blocks that have no vector yet, each with its hash."""
-        wanted = list(blocks)
-        found = super().lacking(catalog, wanted)
-        return found | self.others.lacking(catalog, wanted) if self.others else found
+        wanted, found = list(blocks), dict[int, bytes]()
+        for one in self.parts():
+            found |= one.live.look(catalog).lacking(wanted)
+        return found
 
     def blocks_near(self, catalog: Catalog, text: str, count: int,
                     notes: Collection[int] | None = None, *, all_but: bool = False) -> dict[int, float]:  # fmt: skip

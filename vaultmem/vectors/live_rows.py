@@ -36,13 +36,13 @@ class LiveRows:
         self._uses: Numbers = np.empty(0, dtype=np.int64)  # by how many blocks each row is used
         self._lacking: dict[int, dict[int, bytes]] = {}  # note -> its blocks without a vector
 
-    def look(self, catalog: Catalog) -> None:
-        """See what has changed."""
+    def look(self, catalog: Catalog) -> LiveRows:
+        """See what has changed; these rows, as they are then."""
         # Of now: others may append while this looks, and the next look must not pass over theirs.
         generation, count = self._store.generation, len(self._store)
         version = catalog.version(), generation, count
         if version == self._version:
-            return
+            return self
         same = catalog is self._catalog and generation == self._generation
         last, changed = catalog_read.changed_notes(catalog, self._seen if same else None)
         if not same or changed is None or count < self._count:
@@ -55,6 +55,7 @@ class LiveRows:
                 self._take_in(catalog, changed)
         self._catalog, self._version, self._seen = catalog, version, last
         self._generation, self._count = generation, count
+        return self
 
     def of_notes(self, notes: Iterable[int] | Numbers) -> tuple[Numbers, Numbers]:
         """The blocks of some notes and their rows."""
