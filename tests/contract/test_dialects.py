@@ -213,7 +213,7 @@ def test_a_link_is_looked_at_again_when_a_name_it_looks_for_comes_or_goes(
 def test_a_rulebook_of_all_dialects_keeps_the_same_promise(path: str, text: str) -> None:
     chosen = sorted(DIALECTS.values(), key=lambda dialect: (not dialect.home, dialect.name))
     book = Rulebook([(dialect.home, opened(dialect)) for dialect in chosen])
-    note = book.numbered(path, book.parse(path, text, frontmatter.split(text)))
+    note = book.numbered(path, book.at(path).parse(path, text, frontmatter.split(text)))
     for link in note.links:
         if link.key:
             assert all(link.key in book.affected(name) for name in book.lookups(link.key))

@@ -109,7 +109,7 @@ class Notes(NamedTuple):
                 yield entry
             elif rules.kind(entry.path) != "note" or ours_as(entry.path, _MEMORIES) != "note":
                 continue
-            elif rules.excluded(entry.path):
+            elif rules.at(entry.path).excluded(entry.path):
                 yield Passed(entry.path, "hidden by the settings of its vault")
             else:
                 read = tree.read(entry)
@@ -117,7 +117,7 @@ class Notes(NamedTuple):
 
 
 def _note(rules: Rulebook, path: str, read: Text) -> Found:
-    note = rules.parse(path, read.text, split(read.text))
+    note = rules.at(path).parse(path, read.text, split(read.text))
     page = pages.read(rules.page_style(path), read.text)
     text = read.text if page.error else page.content
     if not text.strip():

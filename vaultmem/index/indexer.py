@@ -328,10 +328,10 @@ class Indexer:
         self._stale(before ^ names, note.links)
         record = rows.NoteRow(
             note,
-            self.rules.dialect(row.path),
+            self.rules.at(row.path).dialect,
             blocks.note_day(row.path, note.properties, note.journal),
             blocks.category(row.path, note.properties, self._memory_folder),
-            self.rules.excluded(row.path),
+            self.rules.at(row.path).excluded(row.path),
             [block_row(note.title, block) for block in grouped],
             language().sentences(note, text),
             blocks.opening(note.pieces) if blocks.names_times(note.properties) else None,

@@ -386,7 +386,8 @@ class Session:
         if change.action != CREATE or change.raw is not None:
             return change
         title = file_name(change.target)
-        read = self.desk.rules.parse(change.target, "", FrontMatter({}, None, 0)).title
+        rules = self.desk.rules.at(change.target)
+        read = rules.parse(change.target, "", FrontMatter({}, None, 0)).title
         if read == title:
             return change
         return change._replace(properties={**change.properties, "title": title})

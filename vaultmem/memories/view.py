@@ -88,7 +88,7 @@ class View:
         if catalog is None:
             return title.lower() in self._stems
         rules = self._store.rules
-        note = rules.parse(path, "", FrontMatter({}, None, 0))
+        note = rules.at(path).parse(path, "", FrontMatter({}, None, 0))
         return any(self._paths_named(catalog, name) for name in rules.names(path, note))
 
     def _is_blocked(self, title: str) -> bool:
@@ -120,7 +120,9 @@ class View:
     def _resolve(self, catalog: Catalog, name: str) -> str | None:
         rules = self._store.rules
         source = f"{self.folder}/inbox/-.md"
-        note = rules.numbered(source, rules.parse(source, f"[[{name}]]", FrontMatter({}, None, 0)))
+        note = rules.numbered(
+            source, rules.at(source).parse(source, f"[[{name}]]", FrontMatter({}, None, 0))
+        )
         if not note.links or not note.links[0].key:
             return None
         link = note.links[0]

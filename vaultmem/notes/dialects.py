@@ -11,17 +11,7 @@ from itertools import accumulate
 from os.path import commonprefix
 
 from vaultmem import paths, plugins
-from vaultmem.adapter import (
-    Completion,
-    Dialect,
-    Folder,
-    FrontMatter,
-    Link,
-    Note,
-    Rules,
-    Task,
-    Views,
-)  # fmt: skip
+from vaultmem.adapter import Dialect, Folder, Link, Note, Rules, Views
 from vaultmem.errors import ConfigError
 from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.notes import blocks as blocking
@@ -161,32 +151,20 @@ class Rulebook:
 
     def kind(self, path: str) -> str:
         """ "note", "file" or "" (invisible)."""
-        return self._at(path)[1].kind(without_records(path))
+        return self.at(path).kind(without_records(path))
 
-    def dialect(self, path: str) -> str:
-        """The name of the dialect that a note is read by."""
-        return self._at(path)[1].dialect
+    def at(self, path: str) -> Rules:
+        """Those of the dialect by which the note at a path is read."""
+        return self._at(path)[1]
 
     def page_style(self, path: str) -> str:
         """How vaultmem writes a page there, see vaultmem.adapter.Rules."""
-        return self._at(path)[1].page_style
+        return self.at(path).page_style
 
     def views(self, path: str) -> Mapping[str, str]:
         """What shows memories there in the editor, see vaultmem.adapter.Views; nothing, for a dialect without."""
-        rules = self._at(path)[1]
+        rules = self.at(path)
         return cast(Views, rules).views() if hasattr(rules, "views") else {}
-
-    def excluded(self, path: str) -> bool:
-        """Whether the user hides the note from search."""
-        return self._at(path)[1].excluded(path)
-
-    def parse(self, path: str, text: str, front: FrontMatter) -> Note:
-        """Read a note; the keys of its links are those of its dialect."""
-        return self._at(path)[1].parse(path, text, front)
-
-    def completed(self, path: str, text: str, task: Task, done: Completion) -> str | None:
-        """The text with this task marked done, see vaultmem.adapter.Rules."""
-        return self._at(path)[1].completed(path, text, task, done)
 
     def numbered(self, path: str, note: Note) -> Note:
         """The note with link keys of this rulebook, which other dialects' keys cannot equal."""
@@ -229,7 +207,7 @@ class Rulebook:
 
     def mention_pattern(self, path: str, names: list[str]) -> re.Pattern[str] | None:
         """What finds unlinked mentions of a note with these names."""
-        return mention_pattern(self._at(path)[1].mention_style, names)
+        return mention_pattern(self.at(path).mention_style, names)
 
     def uri_templates(self) -> dict[str, str]:
         """By dialect, the link that opens a note in its editor (see text.sanitize)."""
@@ -286,7 +264,7 @@ class NoteRead(NamedTuple):
 def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[blocking.Block]]:
     """What a dialect sees in a text, and its blocks."""
     front = frontmatter.split(text)
-    note = rules.parse(path, text, front)
+    note = rules.at(path).parse(path, text, front)
     if (whole := compact_line.expanded(note.properties)) is not note.properties:
         note = note._replace(properties=whole)
     if note.properties.get(MARK) == MARKED:

@@ -132,7 +132,7 @@ class Standing(NamedTuple):
         at = session.local_time.strftime("%Y-%m-%dT%H:%M")
         done = Completion(at, recurrence.next_day, recurrence.is_over)
         text = self.data[len(mark) :].decode()
-        now = session.desk.rules.completed(self.path, text, self.task, done)
+        now = session.desk.rules.at(self.path).completed(self.path, text, self.task, done)
         if now is None:
             where = f"{self.path}:{self.task.line}"
             raise NoteChangedError(
@@ -152,7 +152,7 @@ def find_task(session: Session, path: str, fits: Callable[[Task], bool]) -> Stan
         text = data.removeprefix(codecs.BOM_UTF8).decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise NoteChangedError(f"{path} is not UTF-8; tick it in your editor") from error
-    note = session.desk.rules.parse(path, text, split(text))
+    note = session.desk.rules.at(path).parse(path, text, split(text))
     return next((Standing(path, data, task) for task in note.tasks if fits(task)), None)
 
 

@@ -100,7 +100,7 @@ class Notifier:
         if self._rules is None or not path:
             return ""
         title = alarm.note or os.path.splitext(os.path.basename(path))[0]
-        template = self._rules.uri_templates()[self._rules.dialect(path)]
+        template = self._rules.uri_templates()[self._rules.at(path).dialect]
         return sanitize.fill(template, self._vault, path, title)
 
 
