@@ -79,11 +79,5 @@ def _count_word(word: str) -> int:
     return pieces
 
 
-@cache
-def _vocabulary() -> frozenset[str]:
-    return frozenset(read_words())
-
-
-@cache
-def _shared_tokenizer() -> Tokenizer:
-    return tokenizer()
+_vocabulary = cache(lambda: frozenset(read_words()))
+_shared_tokenizer = cache(tokenizer)

@@ -97,15 +97,11 @@ def _date_clause(sign: str, day: str) -> tuple[str, list[str | int]]:
     if not year:
         return f"{_DAY} {sign} ?", [day]
     noon = int(datetime(year, month, min(number, 28), 12, tzinfo=UTC).timestamp())
-    early, late = (_in_reach(noon + days * 86400) for days in (-2, 6))
+    # As nanoseconds, as far as the database can count: to the years 1677 and 2262.
+    early, late = (max(-_REACH, min((noon + days * 86400) * 10**9, _REACH)) for days in (-2, 6))
     surely, perhaps = (early, late) if sign[0] == "<" else (late, early)
     by_time = f"f.mtime_ns {sign[0]} ? OR f.mtime_ns {sign[0]} ? AND {_MTIME_DAY} {sign} ?"
     return f"n.day {sign} ? OR n.day IS NULL AND ({by_time})", [day, surely, perhaps, day]
-
-
-def _in_reach(second: int) -> int:
-    """The nanoseconds of a second, as far as the database can count: to the years 1677 and 2262."""
-    return max(-_REACH, min(second * 10**9, _REACH))
 
 
 def _glob(text: str) -> str:

@@ -18,7 +18,7 @@ from vaultmem.search.cache import filter_notes
 from vaultmem.search.keyword_search import Question
 from vaultmem.search.query import Ask, Hit, Query, Term
 from vaultmem.search.search import Searcher
-from vaultmem.search.snippet import read_lines
+from vaultmem.search.snippet import cut_lines
 from vaultmem.text.values import value
 from vaultmem.vault import files
 
@@ -119,7 +119,9 @@ def _shared_words(
 def distinctive_words(searcher: Searcher, note: int) -> dict[str, str]:
     """The terms that tell a note from others, best first, each as it is written in the note."""
     places = catalog_read.note_blocks(searcher.catalog, note)
-    parts = [read_lines(searcher.folder, p.raw or p.path, p.line, p.end_line) for p in places[:50]]
+    path = places[0].raw or places[0].path if places else ""
+    whole = searcher.texts.read([path])[path] if path else ""
+    parts = [cut_lines(whole, one.line, one.end_line) for one in places[:50]]
     text = "\n".join([places[0].title if places else "", *parts])[:50_000]
     counts: Counter[str] = Counter()
     written: dict[str, str] = {}

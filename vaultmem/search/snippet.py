@@ -171,11 +171,6 @@ _EDITOR_LINE = lazy(EDITOR_LINE, re.MULTILINE | re.IGNORECASE)
 Signature = tuple[int, int, int, int, int]
 
 
-def read_lines(folder: str, path: str, first: int, last: int) -> str:
-    """Lines first to last (from 1) of a note as they are now; "" when it cannot be read."""
-    return cut_lines(files.read(folder, path, MAX_BYTES).text, first, last)
-
-
 def cut_lines(text: str, first: int, last: int) -> str:
     """Lines first to last (from 1) of a text without the empty ones around them."""
     return "\n".join(text.split("\n", max(last, 0))[max(first - 1, 0) : last]).strip("\n")

@@ -215,7 +215,8 @@ def named_after(vault: str, path: str) -> list[str]:
     pairs = {*conflicts(places).items(), *doubtful(places)}
     copies = {copy for copy, original in pairs if original == path}
     copies |= {copy for copy in beside if conflict_original(copy) == path}
-    return sorted(each for each in copies if each != path and _is_file(f"{vault}/{each}"))
+    full = ((each, f"{vault}/{each}") for each in sorted(copies - {path}))
+    return [each for each, at in full if os.path.isfile(at) and not os.path.islink(at)]
 
 
 def put_away(vault: str, path: str, folder: str) -> str:
@@ -250,7 +251,3 @@ def clear(vault: str, path: str, folder: str, data: bytes) -> str:
     except OSError:  # another program has it
         return target
     return ""
-
-
-def _is_file(full: str) -> bool:
-    return os.path.isfile(full) and not os.path.islink(full)

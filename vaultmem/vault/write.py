@@ -256,7 +256,7 @@ def _give_way(target: str, temp: str, ours: os.stat_result) -> None:
 def _late_text(displaced: int, seen: _Seen) -> bytes | None:
     """What an editor has written into the file that was just replaced, once it is done."""
     wait_for_writers(displaced, _AFTER)
-    late = _all_of(displaced)
+    late = os.pread(displaced, os.fstat(displaced).st_size, 0)
     return None if late == seen.data else late
 
 
@@ -272,10 +272,6 @@ def _keep_beside(target: str, temp: str) -> None:
             continue
         fsync_folder(os.path.dirname(target))
         return
-
-
-def _all_of(handle: int) -> bytes:
-    return os.pread(handle, os.fstat(handle).st_size, 0)
 
 
 def _is_unchanged(target: str, seen: _Seen) -> bool:
