@@ -121,7 +121,7 @@ def promote(session: Session, request: Arguments) -> JsonObject:
     content = own.content()
     result = look(session, content, DEFAULT_SCOPE)
     draft = session.draft()
-    if result.same and is_private(fact.properties) and not is_private(result.same.properties):
+    if result.same and fact.is_private and not is_private(result.same.properties):
         raise VaultmemError(
             f"the fact is private, and “{result.same.title}” says the same and is not; make that private first"
         )
@@ -129,7 +129,7 @@ def promote(session: Session, request: Arguments) -> JsonObject:
     if not memory_id:
         new = new_memory(session, own, content, result)
         name = free_title(content, stamp(session.now)[:10], new.id, draft.is_taken)
-        private: dict[str, Value] = {"private": True} if is_private(fact.properties) else {}
+        private: dict[str, Value] = {"private": True} if fact.is_private else {}
         source: dict[str, Value] = {
             "drawn_from": fact.id, "links": transcript.links_to(session, fact.conversation) or None,
         }  # fmt: skip
@@ -187,7 +187,7 @@ def _summaries_with(session: Session, one: Entry) -> list[Entry]:
     return [
         each
         for each in session.desk.talks.entries(one.conversation)
-        if not (each.deleted or each.id == one.id or is_edited(each) or is_private(each.properties))
+        if not (each.deleted or each.id == one.id or is_edited(each) or each.is_private)
         and (_is_final_of(each, one) or _is_session_of(each, link))
     ]
 
@@ -200,8 +200,7 @@ def _is_final_of(each: Entry, one: Entry) -> bool:
 
 def _is_session_of(each: Entry, link: str) -> bool:
     links = each.properties.get("links")
-    is_sum = each.role == MEMORY and each.properties.get("compression_source") is True
-    return is_sum and isinstance(links, list) and link in links
+    return each.is_of_session and isinstance(links, list) and link in links
 
 
 def _living(session: Session, request: Arguments) -> Entry:

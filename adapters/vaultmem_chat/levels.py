@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from vaultmem.adapter.services import Question
 from vaultmem.dreams.summaries import SESSION, question, rank, sentences, statements
-from vaultmem.memories.conversation import ASSISTANT, SUMMARY, USER, Entry, derived_id
+from vaultmem.memories.conversation import ASSISTANT, SUMMARY, Entry, derived_id
 from vaultmem.text.values import table
 
 NONE, BRIEF, STANDARD, DETAILED, HIERARCHICAL = LEVELS = (
@@ -146,7 +146,7 @@ class Session(NamedTuple):
 def sessions(entries: Iterable[Entry], gap: float) -> list[Session]:
     """The sessions, oldest first: turns that name one, the others apart after a silence of `gap` seconds."""
     turns = sorted(
-        (one for one in entries if one.role in (USER, ASSISTANT)),
+        (one for one in entries if one.is_turn),
         key=lambda one: (one.created, one.path),
     )
     named: dict[str, list[Entry]] = {}

@@ -18,7 +18,6 @@ from vaultmem.dreams import summaries
 from vaultmem.embedding import wordpieces
 from vaultmem.errors import LlmError
 from vaultmem.memories import conversation as talk
-from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import ASSISTANT, MEMORY, SUMMARY, USER, Entry
 from vaultmem.notes.places import ENTRIES
 from vaultmem.text import times
@@ -65,7 +64,7 @@ def update(vault: Vault, conversation: str, model: Model | None, until: float | 
     )
     every = [entry_of(one) for one in vault.entries(conversation, deleted=True)]
     if until is not None:
-        every = [one for one in every if one.role not in (USER, ASSISTANT) or one.created <= until]
+        every = [one for one in every if not one.is_turn or one.created <= until]
     changes = next_round(every, model, limits, wordpieces.count)
     if changes is None:
         return False
@@ -106,9 +105,9 @@ class _Round:
         self, entries: Sequence[Entry], model: Model | None, limits: Limits, count: Callable[[str], int]
     ) -> None:  # fmt: skip
         ordered = sorted(entries, key=lambda one: (one.created, one.path))
-        visible = [one for one in ordered if not is_private(one.properties)]
+        visible = [one for one in ordered if not one.is_private]
         self._entries = [one for one in visible if not one.deleted]
-        self._turns = [one for one in self._entries if one.role in (USER, ASSISTANT)]
+        self._turns = [one for one in self._entries if one.is_turn]
         self._facts = [one for one in self._entries if one.role == MEMORY]
         self._sources = summaries.sources(visible)
         living = [one for one in ordered if not one.deleted]
@@ -167,7 +166,7 @@ class _Round:
         """Make those parts again of which something is gone; whether there were any."""
         turns = self._sources_by(USER, ASSISTANT)
         chunks = [self._renew_part(one, turns) for one in self._level("L1")]
-        parts = [one for one in self._level("L1") if summaries.may_be_told(one)]
+        parts = [one for one in self._level("L1") if not one.is_private]
         return any([*chunks, *[self._renew_part(one, parts) for one in self._level("L2")]])
 
     def _renew_part(self, one: Entry, there: Sequence[Entry]) -> bool:
@@ -199,9 +198,7 @@ class _Round:
         numbers = {_number_of(one): one for one in self._level("L1")}
         full = levels.full_groups(max(numbers, default=-1) + 1, self._next("L2"))
         for group in full[:MOST_AT_ONCE]:
-            parts = [
-                numbers[n] for n in group if n in numbers and summaries.may_be_told(numbers[n])
-            ]
+            parts = [numbers[n] for n in group if n in numbers and not numbers[n].is_private]
             if parts:
                 self._write_part(f"L2/group_{group.start // len(group)}", parts)
 
@@ -246,7 +243,7 @@ class _Round:
             *groups,
             *(one for one in self._level("L1") if summaries.sums_up_to(one) > grouped),
         ]
-        return [one for one in every if summaries.may_be_told(one)]
+        return [one for one in every if not one.is_private]
 
     def _level(self, level: str) -> list[Entry]:
         """The summaries of a level in their order, those of this round among them."""
@@ -299,7 +296,7 @@ class _Round:
 
     def _renew_session(self, one: Entry) -> None:
         """Make the summary of a session again when something of it is gone."""
-        if one.properties.get("compression_source") is not True or not summaries.is_ours(one):
+        if not (one.is_of_session and summaries.is_ours(one)):
             return
         left = _linked_entries(one, self._sources_by(USER, ASSISTANT))
         if not summaries.is_other(one, left):

@@ -140,7 +140,7 @@ def sources(entries: Iterable[Entry]) -> list[Entry]:
         one
         for one in entries
         if one.role != SUMMARY
-        and one.properties.get("compression_source") is not True
+        and not one.is_of_session
         and (not one.deleted or one.properties.get("evicted") is True)
     ]
     living = {one.id for one in usable if not one.deleted}
@@ -167,7 +167,7 @@ def is_other(summary: Entry, entries: Iterable[Entry]) -> bool:
 
 def is_told_on(final: Entry, entries: Iterable[Entry]) -> bool:
     """Whether the summary of all reveals what is private or deleted by now."""
-    visible = [one for one in entries if may_be_told(one)]
+    visible = [one for one in entries if not one.is_private]
     turns = sources(visible)
     sums = [one for one in visible if one.role == SUMMARY and not one.deleted]
     parts = {f"[[{name(one)}]]" for one in (*sums, *turns)}
@@ -199,11 +199,6 @@ def sums_up_to(one: Entry | None) -> float:
     return 0.0 if one is None else seconds(one.properties.get("covers_until")) or 0.0
 
 
-def may_be_told(one: Entry) -> bool:
-    """Whether models may read it."""
-    return not is_private(one.properties)
-
-
 def is_edited(one: Entry) -> bool:
     """Whether a person has changed the words of a summary, which are theirs from then on."""
     written = one.properties.get("content_hash")
@@ -212,7 +207,7 @@ def is_edited(one: Entry) -> bool:
 
 def is_ours(one: Entry) -> bool:
     """Whether it may be rewritten: a person has neither changed it nor made it private."""
-    return may_be_told(one) and not is_edited(one)
+    return not (one.is_private or is_edited(one))
 
 
 def links(one: Entry) -> set[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from vaultmem.adapter import Properties, Value
 from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol
+from vaultmem.memories.access import is_private
 from vaultmem.notes.blocks import telling_words
 from vaultmem.notes.places import ENTRIES, INBOX, RECORDS, entry_parts
 from vaultmem.text.titles import conversation_problem
@@ -40,6 +41,26 @@ class Entry(NamedTuple):
     updated: float
     properties: Properties
     deleted: bool = False
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the person keeps it from assistants and models."""
+        return is_private(self.properties)
+
+    @property
+    def is_turn(self) -> bool:
+        """Whether the person or the assistant said it."""
+        return self.role in (USER, ASSISTANT)
+
+    @property
+    def is_of_session(self) -> bool:
+        """Whether it is the summary of an old session, which stands among the facts."""
+        return self.properties.get("compression_source") is True
+
+    @property
+    def is_fact(self) -> bool:
+        """Whether it was learned from a turn."""
+        return self.role == MEMORY and not self.is_of_session
 
 
 def scope_of(conversation: str) -> str:
@@ -184,10 +205,7 @@ def to_compress(every: Sequence[Some], threshold: int) -> list[Some]:
 def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:
     """The turns that tell least, until `most` facts and turns are left: summed up ones first, facts last."""
     evictable = [
-        one
-        for one in entries
-        if one.role in (MEMORY, USER, ASSISTANT)
-        and one.properties.get("compression_source") is not True
+        one for one in entries if (one.is_turn or one.role == MEMORY) and not one.is_of_session
     ]
     surplus = max(0, len(evictable) - most)
     if not surplus:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from vaultmem.ledger import reads
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.memories.conversation import ASSISTANT, MEMORY, USER, Entry
+from vaultmem.memories.conversation import Entry
 from vaultmem.memories.model import Memory, link_targets
 from vaultmem.memories.store import Session
 from vaultmem.notes.places import file_name
@@ -53,9 +53,7 @@ def sentence_in(text: str, content: str) -> tuple[str, int] | None:
 def turn_of(fact: Entry, entries: Iterable[Entry]) -> Entry | None:
     """The turn that a fact was learned from; its links name it."""
     names = link_targets(fact.properties.get("links"))
-    turns = (
-        one for one in entries if one.role in (USER, ASSISTANT) and file_name(one.path) in names
-    )
+    turns = (one for one in entries if one.is_turn and file_name(one.path) in names)
     return next(turns, None)
 
 
@@ -64,8 +62,7 @@ def drawn_from(session: Session, one: Entry) -> tuple[list[Entry], list[Memory]]
     facts = [
         each
         for each in session.desk.talks.entries(one.conversation)
-        if each.role == MEMORY and each.properties.get("compression_source") is not True
-        and turn_of(each, [one])
+        if each.is_fact and turn_of(each, [one])
     ]  # fmt: skip
     names = {name for each in (one, *facts) for name in (each.id, file_name(each.path))}
     memories = [

@@ -16,7 +16,6 @@ from vaultmem.adapter import JsonObject, Value
 from vaultmem.dreams.summaries import is_outdated
 from vaultmem.light import NamedTuple
 from vaultmem.memories import conversation as talk
-from vaultmem.memories.access import is_private
 from vaultmem.memories.conversation import ASSISTANT, MEMORY, SUMMARY, USER, Entry
 from vaultmem.memories.draft import CREATE, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.entries import Talk
@@ -113,24 +112,24 @@ def _summary(entries: Sequence[Entry]) -> Iterator[str]:
         is_final = (
             one.role == SUMMARY and one.path.endswith(f"/{talk.FINAL}.md") and not one.deleted
         )
-        if is_final and not is_private(one.properties) and not is_outdated(one, entries):
+        if is_final and not one.is_private and not is_outdated(one, entries):
             yield _quote(one.content)
 
 
 def _learned_links(entries: Sequence[Entry], titles: Mapping[str, str]) -> Iterator[str]:
     """The facts that hold, and links to the memories that others have become."""
     for one in entries:
-        if one.role != MEMORY or one.properties.get("compression_source") is True:
+        if not one.is_fact:
             continue
         title = titles.get(str(one.properties.get("replaced_by") or ""))
         if title and one.deleted:
             yield f"[[{title}]]"
         elif not one.deleted:
-            yield PRIVATE if is_private(one.properties) else _fact(one)
+            yield PRIVATE if one.is_private else _fact(one)
 
 
 def _turns(entries: Sequence[Entry]) -> list[str]:
-    turns = [one for one in entries if one.role in _NAMES and not one.deleted]
+    turns = [one for one in entries if one.is_turn and not one.deleted]
     room, shown = MOST_CHARACTERS, list[Entry]()
     for one in reversed(turns[-MOST:]):
         room -= len(one.content)
@@ -146,7 +145,7 @@ def _turns(entries: Sequence[Entry]) -> list[str]:
         day = f"{at.day} {at:%B %Y}"
         parts += [f"## {day}"] if day != before else []
         before = day
-        words = PRIVATE if is_private(one.properties) else one.content
+        words = PRIVATE if one.is_private else one.content
         parts += [f"**{_NAMES[one.role]}**", _quote(words)]
     return parts or ["Nothing is left of what was said."]
 
@@ -162,7 +161,7 @@ def _quote(text: str) -> str:
 def _comment(entries: Sequence[Entry]) -> str:
     """Nothing in it is a link, a tag or the end of a comment for an editor."""
     listed = [one for one in entries if is_on_page(one)]
-    gone = (one for one in entries if one.deleted or is_private(one.properties))
+    gone = (one for one in entries if one.deleted or one.is_private)
     away = {one.id for one in gone if one.properties.get("evicted") is not True}
     away -= {one.id for one in listed}
     ids = {file_name(one.path): one.id for one in entries}
@@ -184,10 +183,7 @@ def _row(one: Entry, ids: Mapping[str, str]) -> JsonObject:
 
 def is_on_page(one: Entry) -> bool:
     """Whether the page has its words."""
-    if one.deleted or is_private(one.properties):
-        return False
-    is_fact = one.role == MEMORY and one.properties.get("compression_source") is not True
-    return is_fact or one.role in _NAMES
+    return not (one.deleted or one.is_private) and (one.is_fact or one.is_turn)
 
 
 def read(body: str) -> tuple[dict[str, Value], list[Row]]:
@@ -281,7 +277,7 @@ def _taken_back(session: Session, entries: Sequence[Entry], away: Value) -> Iter
     folder = session.desk.folder
     gone = {*str(away or "").split()}
     for one in entries:
-        if one.id in gone and not (one.deleted or is_private(one.properties)):
+        if one.id in gone and not (one.deleted or one.is_private):
             target = f"{folder}/{talk.put_away(one.path[len(folder) + 1 :])}"
             sets = {"deleted_at": stamp(session.now), "by": talk.scope_of(one.conversation)}
             hash_ = content_hash(one.content)

@@ -164,7 +164,7 @@ def _meta_texts(item: Item, name: str) -> list[str]:
 def _is_learned(vault: Vault, item: Item) -> bool:
     """Whether facts of the turn are there, from before a kill: a model would find them in other words."""
     newest = vault.entries(item.conversation, [talk.FACTS], deleted=True, limit=NEWEST)
-    facts = (one for one in map(entry_of, newest) if _is_fact(one))
+    facts = (one for one in map(entry_of, newest) if one.is_fact)
     return any(item.user_id in str(one.properties.get("links", "")) for one in facts)
 
 
@@ -176,11 +176,6 @@ def entries(vault: Vault, conversation: str) -> list[Entry]:
     return [entry_of(one) for one in vault.entries(conversation)]
 
 
-def _is_fact(one: Entry) -> bool:
-    """Whether it is a fact, and not the summary of an old session."""
-    return one.role == MEMORY and one.properties.get("compression_source") is not True
-
-
 def take_in(
     vault: Vault, source: Source, new_facts: Sequence[str], model: Model | None, known: Sequence[Entry] | None = None
 ) -> Learned:  # fmt: skip
@@ -189,7 +184,7 @@ def take_in(
     if not new_facts:
         return Learned(source.conversation, [], [], [], False, model is not None, "")
     every = entries(vault, source.conversation) if known is None else known
-    living = [one for one in every if _is_fact(one) and not is_private(one.properties)]
+    living = [one for one in every if one.is_fact and not one.is_private]
     most = vault.config.number("conversations.neighbours")
     result = search_facts(vault, source.conversation, new_facts, most) if len(living) > most else []
     near = reconcile.neighbours(living, new_facts, result, most)
