@@ -8,7 +8,7 @@ from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
 from vaultmem.dreams.dated import found_reminders, stale_days
 from vaultmem.dreams.dream import Options, dream
-from vaultmem.dreams.findings import across, contradictions, fading
+from vaultmem.dreams.findings import contradictions, fading
 from vaultmem.memories.draft import CREATE, Plan
 from vaultmem.text.sanitize import quote_text
 
@@ -178,11 +178,9 @@ def test_deep_is_the_same_in_any_order() -> None:
         memory_file("knowledge/A", "The deploy branch is main.", 9),
         memory_file("knowledge/B", "The deploy branch is release.", 8),
     ])  # fmt: skip
-    plan, _ = StandInView(files).run(found_reminders, stale_days, across)
-    assert (
-        StandInView(dict(reversed(files.items()))).run(found_reminders, stale_days, across)[0]
-        == plan
-    )
+    steps = found_reminders, stale_days, contradictions, fading
+    plan, _ = StandInView(files).run(*steps)
+    assert StandInView(dict(reversed(files.items()))).run(*steps)[0] == plan
     assert len(plan.changes) == 3
 
 

@@ -40,7 +40,7 @@ class Files:
         """The wanted files."""
         tree = Tree(root, apart)
         below = self._below(tree.root)
-        for each in tree.texts(below):
+        for each in tree.texts(below.is_wanted):
             if isinstance(each, Passed):
                 yield each
                 continue
@@ -68,7 +68,7 @@ class _Below(NamedTuple):
     home: str
     patterns: tuple[re.Pattern[str], ...]
 
-    def search(self, path: str) -> bool:
+    def is_wanted(self, path: str) -> bool:
         """Whether a file is wanted."""
         whole = self.prefix + path
         return any(one.search(whole) is not None for one in self.patterns)

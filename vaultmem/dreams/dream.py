@@ -9,7 +9,7 @@ from functools import partial
 from vaultmem.adapter import Value
 from vaultmem.dreams.classify import READS, UNSURE, file_all, file_inbox, upgrade
 from vaultmem.dreams.dated import found_reminders, stale_days
-from vaultmem.dreams.findings import across
+from vaultmem.dreams.findings import contradictions, fading
 from vaultmem.dreams.links import resolve
 from vaultmem.dreams.merge import MERGED, merge
 from vaultmem.dreams.summaries import Means, compress
@@ -64,7 +64,8 @@ def dream(draft: Draft, level: int, options: Options) -> None:
         _until_settled(draft, steps)  # what has the same days now may say the same
         if options.sessions is not None:
             compress(draft, options.sessions)
-        across(draft)
+        contradictions(draft)
+        fading(draft)
     if level >= MEDIUM:
         write_counts(draft)
         write_reinforced(draft)

@@ -20,12 +20,6 @@ MOST_OF_A_TOPIC = 40  # different statements on one thing that are compared with
 MOST_CONTRADICTIONS = 50  # more would not be read
 
 
-def across(draft: Draft) -> None:
-    """Find all of them."""
-    contradictions(draft)
-    fading(draft)
-
-
 def fading(draft: Draft) -> None:
     """Find "fading": a person may want to reinforce it."""
     away = f"{draft.view.folder}/{ARCHIVE}/"

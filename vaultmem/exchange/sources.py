@@ -108,12 +108,9 @@ def installed() -> tuple[dict[str, Source], tuple[str, ...]]:
 Setting = Callable[[str], str]  # the text of a setting
 
 
-def unset(_: str) -> str:
-    """No setting is made."""
-    return ""
-
-
-def chosen(name: str, path: str | None, vault: str, home: str, setting: Setting = unset) -> Chosen:
+def chosen(
+    name: str, path: str | None, vault: str, home: str, setting: Setting = lambda _: ""
+) -> Chosen:
     """What a name and a folder mean. Raises UsageError for a name that nobody has, VaultmemError where nothing can be
     read: the folder is not there, or is the vault's own."""
     known, troubles = installed()
@@ -198,11 +195,7 @@ _LONG_WORD = re.compile(r"[!-~]{20,}\Z")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
-class Wanted(Protocol):
-    """Tells the wanted files, as a pattern does."""
-
-    def search(self, string: str, /) -> object:
-        """Something true for the path of a file that is wanted."""
+Wanted = Callable[[str], object]  # something true for the path of a file that is wanted
 
 
 class Text(NamedTuple):
@@ -243,11 +236,11 @@ class Tree:
         for trouble in sorted(troubles):
             if self._is_apart(trouble.path):
                 continue
-            if trouble.folder or "link" in trouble.reason or wanted.search(trouble.path):
+            if trouble.folder or "link" in trouble.reason or wanted(trouble.path):
                 yield Passed(printable(trouble.path), trouble.reason)
 
     def _wants(self, entry: Entry, wanted: Wanted) -> bool:
-        return not self._is_apart(entry.raw) and bool(wanted.search(entry.path))
+        return not self._is_apart(entry.raw) and bool(wanted(entry.path))
 
     def _is_apart(self, raw: str) -> bool:
         """Whether a file lies in an excluded folder, by whatever name it goes here."""

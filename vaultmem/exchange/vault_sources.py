@@ -104,7 +104,7 @@ class Notes(NamedTuple):
         """All notes but those that the person hides, and what vaultmem itself has put there and away."""
         tree = Tree(root, apart)
         rules = open_rulebook(Root(tree.root), self.name)
-        for entry in tree.files(_NOTE):
+        for entry in tree.files(_NOTE.search):
             if isinstance(entry, Passed):
                 yield entry
             elif rules.kind(entry.path) != "note" or ours_as(entry.path, _MEMORIES) != "note":
@@ -156,7 +156,7 @@ class Texts(NamedTuple):
     def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
         """All files of text; a file that is named may be called as it likes."""
         wanted = re.compile("") if os.path.isfile(root) else _TEXT
-        for each in Tree(root, apart).texts(wanted):
+        for each in Tree(root, apart).texts(wanted.search):
             if isinstance(each, Passed):
                 yield each
             else:
@@ -201,7 +201,7 @@ def store(folder: str) -> Store:
         raise VaultmemError(f"{folder} is no store of memory-cli: it has no folder categories")
     lines: list[str] = []
     result: list[str] = []
-    for each in Tree(f"{root}/categories").texts(_MEMORY):
+    for each in Tree(f"{root}/categories").texts(_MEMORY.search):
         result.append(f"categories/{each.path}")
         if isinstance(each, Passed):
             lines.append("{}")
