@@ -51,7 +51,7 @@ def build(
             Route("/health", health, methods=["GET"]),
         ],
         middleware=[Middleware(_Guarded, guard)],
-        exception_handlers={**_HANDLERS, Exception: _failure},
+        exception_handlers=dict.fromkeys((*_OURS, Exception), _handle),
         lifespan=lifespan,
     )  # fmt: skip
     app.router.redirect_slashes = False
@@ -184,33 +184,30 @@ def _error(
     return JSONResponse({"error": error}, status, headers)
 
 
-async def _http_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    status = error.status_code
-    is_plain = error.detail in ("Not Found", "Method Not Allowed")
-    message = _MESSAGES[status] if is_plain else error.detail
-    return _error(status, message, _CODES.get(status), dict(error.headers or {}))
-
-
-async def _upstream_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, UpstreamError)
-    return _error(error.status, str(error), error.code)
-
-
-async def _gone(_: Request, __: Exception) -> Response:
-    return Response(status_code=499)  # which nobody reads
-
-
-async def _failure(_: Request, error: Exception) -> Response:
+def _as_answer(error: Exception) -> Response:
+    match error:
+        case HTTPException():
+            status = error.status_code
+            is_plain = error.detail in ("Not Found", "Method Not Allowed")
+            message = _MESSAGES[status] if is_plain else error.detail
+            return _error(status, message, _CODES.get(status), dict(error.headers or {}))
+        case UpstreamError():
+            return _error(error.status, str(error), error.code)
+        case ClientDisconnect():
+            return Response(status_code=499)  # which nobody reads
     return _error(500, f"the proxy failed: {type(error).__name__}", "internal_error")
 
 
-_HANDLERS = {HTTPException: _http_error, UpstreamError: _upstream_error, ClientDisconnect: _gone}
+async def _handle(_: Request, error: Exception) -> Response:
+    return _as_answer(error)
+
+
+_OURS = (HTTPException, UpstreamError, ClientDisconnect)
 
 
 async def in_form(request: Request, endpoint: Endpoint) -> Response:
     """The answer of an endpoint; an error in the form that OpenAI's clients read."""
     try:
         return await endpoint(request)
-    except (HTTPException, UpstreamError, ClientDisconnect) as error:
-        return await _HANDLERS[type(error)](request, error)
+    except _OURS as error:
+        return _as_answer(error)
