@@ -20,9 +20,8 @@ from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.notes.places import file_name
 from vaultmem.operations import overviews, transcript
 from vaultmem.operations.provenance import drawn_from, sentence_in, turn_of
-from vaultmem.operations.writing import find_superseded, look, new_memory
+from vaultmem.operations.writing import create, find_superseded, look, new_memory
 from vaultmem.text.times import fine_stamp, seconds, stamp
-from vaultmem.text.titles import free_title
 from vaultmem_chat.conversing import conversation_of, put_away
 
 if TYPE_CHECKING:
@@ -128,15 +127,12 @@ def promote(session: Session, request: Arguments) -> JsonObject:
     memory_id = result.same.id if result.same else ""
     if not memory_id:
         new = new_memory(session, own, content, result)
-        name = free_title(content, stamp(session.now)[:10], new.id, draft.is_taken)
         private: dict[str, Value] = {"private": True} if fact.is_private else {}
         source: dict[str, Value] = {
             "drawn_from": fact.id, "links": transcript.links_to(session, fact.conversation) or None,
         }  # fmt: skip
-        draft.create(
-            new._replace(title=name, properties={**new.properties, **private, **source}),
-            f"promoted from the conversation {fact.conversation}",
-        )
+        new = new._replace(properties={**new.properties, **private, **source})
+        name = create(draft, new, f"promoted from the conversation {fact.conversation}")
         for old in () if private else find_superseded(session, own, new, result):
             replace(draft, old, new.id, f"replaced by {name}")
         memory_id = new.id
