@@ -69,22 +69,14 @@ class Output:
     """Knows the format, where it is written, and whether there is a terminal that wants colour."""
 
     def __init__(self, wanted: str = "text", streams: Streams | None = None) -> None:
-        self._streams = streams
-        self._terminal = streams.terminal if streams else is_terminal(sys.stdout)
+        self._is_own = streams is None
+        self._streams = streams or _own_streams()
+        self._out, self._err = self._streams.out, self._streams.err
         self.as_json = wanted == "json"
-        colour = streams.colour if streams else wants_colour(sys.stdout)
-        self.colour = colour and not self.as_json
-        self.columns = streams.columns if streams else client_columns()
-        self._links = self.colour and (streams.links if streams else screen.has_links())
+        self.colour = self._streams.colour and not self.as_json
+        self.columns = self._streams.columns
+        self._has_links = self.colour and self._streams.links
         self.root = ""  # the folder of the vault, for links to its files
-
-    @property
-    def _out(self) -> Stream:
-        return self._streams.out if self._streams else sys.stdout
-
-    @property
-    def _err(self) -> Stream:
-        return self._streams.err if self._streams else sys.stderr
 
     def paint(self, text: str, *styles: str) -> str:
         """The text in colours, where colours are wanted."""
@@ -96,7 +88,7 @@ class Output:
 
     def link(self, text: str, uri: str) -> str:
         """The text as a link, where the terminal has them."""
-        if not (self._links and text and _URI.fullmatch(uri)):
+        if not (self._has_links and text and _URI.fullmatch(uri)):
             return text
         return f"\x01{_MARK}|{uri}\x02{text}\x01{_MARK}|\x02"
 
@@ -104,7 +96,7 @@ class Output:
         """A file of the vault and a line in it: shortened in the middle to so many columns, and a link to the file."""
         behind = f":{line}" if line else ""
         text = screen.cut_middle(path, max(room - len(behind), 12)) if room else path
-        uri = f"file://{_quote(f'{self.root}/{path}')}" if self.root and self._links else ""
+        uri = f"file://{_quote(f'{self.root}/{path}')}" if self.root and self._has_links else ""
         return self.link(self.paint(text + behind, style), uri)
 
     @staticmethod
@@ -132,7 +124,7 @@ class Output:
 
     def exact(self, text: str) -> None:
         """Text for whoever reads it: it cannot steer a terminal, and elsewhere it is exact."""
-        if self._terminal:
+        if self._streams.terminal:
             _write(self._out, text)
         else:
             put(self._out, text)
@@ -148,7 +140,7 @@ class Output:
 
     def data(self, value: object) -> None:
         """Data for a program: one JSON value, indented on a terminal."""
-        _write(self._out, json_text(value, 2 if self._terminal else None) + "\n")
+        _write(self._out, json_text(value, 2 if self._streams.terminal else None) + "\n")
 
     def answer(self, value: object) -> None:
         """The answer of a command, for a program; a person has it in lines and texts, which a program does not get."""
@@ -189,7 +181,7 @@ class Output:
 
     def bar(self) -> Bar:
         """Progress for a person who waits here; what runs for somebody else prints none."""
-        return Bar(shown=False) if self._streams else Bar()
+        return Bar(shown=self._is_own)
 
 
 class Paged(Output):
@@ -197,9 +189,9 @@ class Paged(Output):
 
     def __init__(self, wanted: str) -> None:
         self._parts: list[tuple[str, str]] = []
-        out, err = Parts("out", self._parts), Parts("err", self._parts)
-        links, colour = screen.has_links(), wants_colour(sys.stdout)
-        super().__init__(wanted, Streams(out, err, True, colour, client_columns(), links))
+        streams = _own_streams()
+        streams.out, streams.err = Parts("out", self._parts), Parts("err", self._parts)
+        super().__init__(wanted, streams)
 
     def bar(self) -> Bar:
         """Progress is seen at once."""
@@ -223,9 +215,12 @@ class Captured(Output):
         self.value = value
 
 
-def client_columns() -> int:
-    """The columns of our own terminal, 0 where there is none."""
-    return screen.size(sys.stdout)[0] if is_terminal(sys.stdout) else 0
+def _own_streams() -> Streams:
+    """Those of this process."""
+    is_seen = is_terminal(sys.stdout)
+    columns = screen.size(sys.stdout)[0] if is_seen else 0
+    colour, links = wants_colour(sys.stdout), screen.has_links()
+    return Streams(sys.stdout, sys.stderr, is_seen, colour, columns, links)
 
 
 def _quote(path: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import islice, pairwise
 
@@ -201,12 +201,6 @@ def options_first(name: str, words: list[str]) -> list[str]:
             switches |= {param.long, f"--no-{param.long[2:]}", param.flag}
     # Elsewhere "-x" is a typing error; in a query it is a word to exclude.
     letters = {"-h", *(param.flag for param in one.params)} if one.excludes else None
-    return _options_first(words, switches, letters)
-
-
-def _options_first(
-    words: list[str], switches: Collection[str], letters: Collection[str] | None
-) -> list[str]:
     options: list[str] = []
     others: list[str] = []
     rest = iter(words)
