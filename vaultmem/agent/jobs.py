@@ -41,11 +41,15 @@ class Job(NamedTuple):
 
     name: str
     meaning: str
-    setting: str  # the key of its schedule
     run: Callable[[Vault], str]
-    gentle: bool
-    idle: bool
+    gentle: bool = True
+    idle: bool = False
     preview: Callable[[Vault], PlanReport] | None = None
+
+    @property
+    def setting(self) -> str:
+        """The key of its schedule."""
+        return f"jobs.{self.name}"
 
 
 JobState = TypedDict("JobState", {
@@ -88,12 +92,6 @@ def _depth(vault: Vault) -> int:
     """How deep a dream goes depends on how long the vault has been left alone."""
     idle, settings = vault.idle_seconds(), ("dream.medium_after", "dream.deep_after")
     return 1 + sum(idle >= times.duration_seconds(vault.config.text(one)) for one in settings)
-
-
-def _archive(vault: Vault, verb: str, *, dry_run: bool = False) -> PlanReport:
-    """Jobs that ask first where they would archive too much."""
-    report: PlanReport = vault.ask(verb, unattended=True, dry_run=dry_run)
-    return report
 
 
 def _summarize_report(report: PlanReport) -> str:
@@ -191,32 +189,34 @@ def _lost_note(searcher: Searcher) -> str | None:
     return None
 
 
+def _on_memories(name: str, meaning: str, verb: str, *, idle: bool = False, **params: bool) -> Job:
+    """A job that is a verb of memories; `unattended` ones ask first where they would archive too much."""
+
+    def report(vault: Vault, *, dry_run: bool = False) -> PlanReport:
+        done: PlanReport = vault.ask(verb, dry_run=dry_run, **params)
+        return done
+
+    def run(vault: Vault) -> str:
+        return _summarize_report(report(vault))
+
+    return Job(name, meaning, run, idle=idle, preview=lambda vault: report(vault, dry_run=True))
+
+
 JOBS = {
     job.name: job
     for job in (
-        Job("reconcile", "compares the whole vault with the index", "jobs.reconcile", _reconcile,
-            gentle=False, idle=False),
-        Job("tidy", "drops vectors of texts that are gone, and builds the graph for search by meaning",
-            "jobs.tidy", _tidy, gentle=True, idle=True),
-        Job("check", "checks the index for damage, and rebuilds it where there is some",
-            "jobs.check", _check, gentle=True, idle=True),
-        Job("expire", "archives memories that were in the inbox too long, or end by their own word",
-            "jobs.expire", lambda vault: _summarize_report(_archive(vault, "expire")), gentle=True, idle=False,
-            preview=lambda vault: _archive(vault, "expire", dry_run=True)),
-        Job("upgrade", "files memories of the inbox that are read again and again",
-            "jobs.upgrade", lambda vault: _summarize_report(vault.promote()), gentle=True, idle=False,
-            preview=lambda vault: vault.promote(dry_run=True)),
-        Job("decay", "archives memories that have faded and that nobody reads",
-            "jobs.decay", lambda vault: _summarize_report(_archive(vault, "decay")), gentle=True, idle=False,
-            preview=lambda vault: _archive(vault, "decay", dry_run=True)),
-        Job("consolidate", "expires, fades, files and merges memories, once",
-            "jobs.consolidate", lambda vault: _summarize_report(_archive(vault, "consolidate")), gentle=True, idle=True,
-            preview=lambda vault: _archive(vault, "consolidate", dry_run=True)),
-        Job("dream", "files new memories; with more time it merges, links and looks across them",
-            "jobs.dream", _dream, gentle=True, idle=True,
+        Job("reconcile", "compares the whole vault with the index", _reconcile, gentle=False),
+        Job("tidy", "drops vectors of texts that are gone, and builds the graph for search by meaning", _tidy, idle=True),
+        Job("check", "checks the index for damage, and rebuilds it where there is some", _check, idle=True),
+        _on_memories("expire", "archives memories that were in the inbox too long, or end by their own word",
+            "expire", unattended=True),
+        _on_memories("upgrade", "files memories of the inbox that are read again and again", "promote"),
+        _on_memories("decay", "archives memories that have faded and that nobody reads", "decay", unattended=True),
+        _on_memories("consolidate", "expires, fades, files and merges memories, once",
+            "consolidate", idle=True, unattended=True),
+        Job("dream", "files new memories; with more time it merges, links and looks across them", _dream, idle=True,
             preview=lambda vault: vault.dream(_depth(vault), only_news=True, dry_run=True)),
-        Job("expect", "checks that questions still find what they have to, after a change",
-            "jobs.expect", _expect, gentle=True, idle=False),
+        Job("expect", "checks that questions still find what they have to, after a change", _expect),
     )
 }  # fmt: skip
 
