@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 
 from vaultmem import machine
 from vaultmem.api import Vault
@@ -189,31 +190,31 @@ def _lost_note(searcher: Searcher) -> str | None:
     return None
 
 
-def _on_memories(name: str, meaning: str, verb: str, *, idle: bool = False, **params: bool) -> Job:
+def _on_memories(
+    name: str, meaning: str, verb: str = "", *, idle: bool = False, **how: bool
+) -> Job:
     """A job that is a verb of memories; `unattended` ones ask first where they would archive too much."""
 
     def report(vault: Vault, *, dry_run: bool = False) -> PlanReport:
-        done: PlanReport = vault.ask(verb, dry_run=dry_run, **params)
+        done: PlanReport = vault.ask(verb or name, dry_run=dry_run, **how)
         return done
 
-    def run(vault: Vault) -> str:
-        return _summarize_report(report(vault))
-
-    return Job(name, meaning, run, idle=idle, preview=lambda vault: report(vault, dry_run=True))
+    run, preview = lambda vault: _summarize_report(report(vault)), partial(report, dry_run=True)
+    return Job(name, meaning, run, idle=idle, preview=preview)
 
 
 JOBS = {
     job.name: job
     for job in (
         Job("reconcile", "compares the whole vault with the index", _reconcile, gentle=False),
-        Job("tidy", "drops vectors of texts that are gone, and builds the graph for search by meaning", _tidy, idle=True),
+        Job("tidy", "drops vectors of texts that are gone, and builds the graph for search by meaning", _tidy,
+            idle=True),
         Job("check", "checks the index for damage, and rebuilds it where there is some", _check, idle=True),
         _on_memories("expire", "archives memories that were in the inbox too long, or end by their own word",
-            "expire", unattended=True),
+            unattended=True),
         _on_memories("upgrade", "files memories of the inbox that are read again and again", "promote"),
-        _on_memories("decay", "archives memories that have faded and that nobody reads", "decay", unattended=True),
-        _on_memories("consolidate", "expires, fades, files and merges memories, once",
-            "consolidate", idle=True, unattended=True),
+        _on_memories("decay", "archives memories that have faded and that nobody reads", unattended=True),
+        _on_memories("consolidate", "expires, fades, files and merges memories, once", idle=True, unattended=True),
         Job("dream", "files new memories; with more time it merges, links and looks across them", _dream, idle=True,
             preview=lambda vault: vault.dream(_depth(vault), only_news=True, dry_run=True)),
         Job("expect", "checks that questions still find what they have to, after a change", _expect),
