@@ -237,12 +237,6 @@ def _log(*, quiet: bool) -> None:
     """Log to stderr; no line holds a word of a conversation."""
     from vaultmem.service import log
 
-    class Lines(logging.StreamHandler):  # type: ignore[type-arg] # generic for type checkers only
-        def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - as logging calls it
-            """A reader that has gone stops no request."""
-
-    lines = Lines(sys.stderr)
-    lines.setFormatter(log.Lines())
     logger = logging.getLogger("vaultmem")
-    logger.addHandler(lines)
+    logger.addHandler(log.Stderr())
     logger.setLevel(logging.WARNING if quiet else logging.INFO)

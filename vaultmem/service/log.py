@@ -113,13 +113,15 @@ class LogFile(logging.handlers.RotatingFileHandler):
                 stream.close()
 
 
-class _Stderr(logging.StreamHandler[TextIO]):
-    def emit(self, record: logging.LogRecord) -> None:
-        encoding = self.stream.encoding or "utf-8"
-        line = (self.format(record) + "\n").encode(encoding, "backslashreplace").decode(encoding)
-        with contextlib.suppress(OSError, ValueError):  # closed, or a pipe that nobody reads
-            self.stream.write(line)
-            self.stream.flush()
+class Stderr(logging.StreamHandler[TextIO]):
+    """The stderr of this process, as lines. Where nobody reads it, nothing stops."""
+
+    def __init__(self, form: str = "text") -> None:
+        super().__init__(sys.stderr)
+        self.setFormatter(Lines(form))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - as logging calls it
+        """Closed, or a pipe without a reader."""
 
 
 LastError = TypedDict("LastError", {
@@ -150,9 +152,7 @@ class Log:
         file.setFormatter(Lines(form, day=True))
         self._handlers: list[logging.Handler] = [self._trouble, file]
         if not _is_out_file(state):
-            stream = _Stderr(sys.stderr)
-            stream.setFormatter(Lines(form))
-            self._handlers.append(stream)
+            self._handlers.append(Stderr(form))
 
     @property
     def last_error(self) -> LastError | None:
