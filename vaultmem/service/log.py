@@ -58,7 +58,7 @@ def message_of(record: logging.LogRecord) -> str:
         text = f"{text}: {_spoken(record.exc_info[1])}"
     if len(text) > LONGEST:
         text = text[:LONGEST] + "…"
-    return text.translate(_HARMLESS)
+    return text.translate(_HARMLESS).encode("utf-8", "backslashreplace").decode()
 
 
 def _spoken(error: BaseException) -> str:
