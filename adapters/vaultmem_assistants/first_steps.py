@@ -327,10 +327,7 @@ def _take_back(one: Done, output: Output) -> None:
     elif one.kind == "assistant":
         edits(one.name, one.vault, output, remove=one.parts)
     elif one.kind == "service":
-        own = services.service_for(one.vault)
-        services.run(own.stop)
-        services.remove(own)
-        services.run(own.forget)
+        services.uninstall(services.service_for(one.vault))
     else:
         life.stop(one.vault)
 

@@ -249,9 +249,7 @@ def _uninstall(args: Namespace, output: Output) -> int:
         return 0
     if args.dry_run:
         return _show_plan(own, [*own.stop, ["rm", own.path], *own.forget], output)
-    services.run(own.stop)
-    services.remove(own)
-    services.run(own.forget)
+    services.uninstall(own)
     life.stop(vault)  # where the system could not be asked to
     _show_service(own, "uninstalled", output)
     return 0

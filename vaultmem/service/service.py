@@ -1,6 +1,6 @@
 """The agent as a service of the person's own session: units of systemd, plists of launchd.
 
-What is written is decided by pure functions; `install` and `uninstall` do it, and say what they could not.
+What is written is decided by pure functions; `write`, `run` and `uninstall` do it.
 """
 
 from __future__ import annotations
@@ -229,6 +229,13 @@ def remove(service: Service) -> None:
         for empty in (wants, folder, os.path.dirname(folder)):
             with contextlib.suppress(OSError):
                 os.rmdir(empty)
+
+
+def uninstall(service: Service) -> None:
+    """Have the system stop and forget the service, as far as it can be asked to."""
+    run(service.stop)
+    remove(service)
+    run(service.forget)
 
 
 def run(commands: Iterable[list[str]]) -> str | None:
