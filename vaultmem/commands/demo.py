@@ -123,8 +123,6 @@ class Show:
 
     def answer(self, lines: list[str], step: Step, seconds: float) -> None:
         """Show the answer, as much as is to be seen of it."""
-        if self.output.as_json:
-            return
         for line in lines[: step.most]:
             self.output.line(self._mark(line, step.mark))
         more = plural(len(lines) - step.most, "more line")
@@ -144,7 +142,8 @@ class Show:
 def run(args: argparse.Namespace, output: Output) -> int:
     """Tell the story, then clean up, whatever happens."""
     began = time.monotonic()
-    show = Show(output, paced=is_terminal(sys.stdout) and not args.fast)
+    paced = is_terminal(sys.stdout) and not (args.fast or output.as_json)
+    show = Show(output, paced=paced)
     with _signals(_interrupt):  # clean up first, as after Ctrl-C
         folder = os.path.realpath(tempfile.mkdtemp(prefix="vaultmem-demo-"))
         stage = Stage(folder)
