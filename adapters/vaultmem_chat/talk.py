@@ -146,12 +146,12 @@ class _Talk:
                 for line in () if pieces else self._client.context.lines:
                     self._output.aside(self._output.paint(f"recalled: {line}", "dim"))
                 pieces.append(piece)
-                self._output.text(piece)
+                self._output.exact(piece)
                 self._output.flush()
         finally:  # whatever broke it off, the next line is a line of its own
             self._turns.add(self._client.turn)
             if pieces:
-                self._output.line()
+                self._output.exact("\n")
         self._messages = [*messages, {"role": "assistant", "content": "".join(pieces)}]
 
     def _wait(self) -> Learned | None:
