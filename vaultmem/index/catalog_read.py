@@ -169,6 +169,14 @@ def paths_of(catalog: Catalog, notes: Iterable[int]) -> dict[int, str]:
     return dict(catalog.db.execute(rows, (wanted,)).fetchall())
 
 
+def files_named(catalog: Catalog, name: str) -> list[tuple[str, int]]:
+    """The paths and ids of the files that links find under a name, see Rulebook.names."""
+    return catalog.db.execute(
+        "SELECT f.path, f.id FROM names n JOIN files f ON f.id = n.file WHERE n.name = ? ORDER BY f.path",
+        (name,),
+    ).fetchall()
+
+
 def note_paths(catalog: Catalog) -> list[str]:
     """The paths of all notes, in order."""
     rows = catalog.db.execute("SELECT path FROM files WHERE kind = 'note' ORDER BY path")

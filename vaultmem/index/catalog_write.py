@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 from vaultmem.adapter import Note, Properties, Task
-from vaultmem.index import ASKS
+from vaultmem.index import ASKS, catalog_read
 from vaultmem.index.catalog import Catalog
 from vaultmem.light import NamedTuple
 from vaultmem.notes import blocks
@@ -186,16 +185,26 @@ def resolve_stale(
 
     Of the note that holds a link, only its folder may count for where the link leads.
     """
+    paths: dict[str, list[str]] = {}  # behind the names, each asked for once
+    ids: dict[str, int] = {}
+
+    def behind(name: str) -> list[str]:
+        if name not in paths:
+            rows = catalog_read.files_named(catalog, name)
+            paths[name] = [path for path, _ in rows]
+            ids.update(rows)
+        return paths[name]
+
     with catalog.transaction() as db:
         everything = db.execute("SELECT 1 FROM stale WHERE key = ''").fetchone()
         rows = db.execute(_EVERY_LINK if everything else _STALE_LINKS).fetchall()
-        files = _Names(db)
         known: dict[tuple[str, str, str], tuple[int | None, int]] = {}
         changes = []
         for source, ordinal, path, key, target, choices, source_path in rows:
             link = path, key, source_path.rpartition("/")[0]
             if link not in known:
-                known[link] = files.target(path, key, source_path, lookups(key), resolve)
+                result, number = resolve(path, key, source_path, [*map(behind, lookups(key))])
+                known[link] = None if result is None else ids[result], number
             new, count = known[link]
             if (new, count) != (target, choices):
                 changes.append((new, count, source, ordinal))
@@ -204,31 +213,6 @@ def resolve_stale(
         )
         db.execute("DELETE FROM stale")
     return len(rows)
-
-
-class _Names:
-    """Paths behind names, asked for once each."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-        self._paths: dict[str, list[str]] = {}
-        self._ids: dict[str, int] = {}
-
-    def paths(self, name: str) -> list[str]:
-        if name not in self._paths:
-            rows = self._db.execute(
-                "SELECT f.path, f.id FROM names n JOIN files f ON f.id = n.file WHERE n.name = ? ORDER BY f.path",
-                (name,),
-            ).fetchall()
-            self._paths[name] = [path for path, _ in rows]
-            self._ids.update(rows)
-        return self._paths[name]
-
-    def target(
-        self, path: str, key: str, source: str, names: tuple[str, ...], resolve: Resolve
-    ) -> tuple[int | None, int]:
-        result, choices = resolve(path, key, source, [self.paths(name) for name in names])
-        return (None if result is None else self._ids[result]), choices
 
 
 # Which notes of the catalog are conflict copies of which. That depends on the paths of all notes, so it is put off.

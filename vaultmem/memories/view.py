@@ -130,11 +130,7 @@ class View:
         return rules.resolve(link.path, link.key, source, results).path
 
     def _paths_named(self, catalog: Catalog, name: str) -> list[str]:
-        rows = catalog.db.execute(
-            "SELECT f.path FROM names n JOIN files f ON f.id = n.file WHERE n.name = ? ORDER BY f.path",
-            (name,),
-        )
-        return [str(row[0]) for row in rows]
+        return [path for path, _ in catalog_read.files_named(catalog, name)]
 
     def sources(self, path: str) -> Sequence[str]:
         """The notes that link there."""

@@ -166,4 +166,4 @@ def merged(candidates: Iterable[Candidate], more: Iterable[Candidate]) -> list[C
         before = result.get(one.key)
         if before is None or before.score < one.score:
             result[one.key] = one
-    return sorted(result.values(), key=lambda one: (-one.score, one.path, one.line))
+    return recall_candidate.best_first(result.values())

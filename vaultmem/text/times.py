@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from vaultmem.light import NamedTuple, Protocol
 from vaultmem.text.values import TYPE_CHECKING, lazy, plural, value
@@ -128,15 +127,13 @@ OFF = "off"
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _DAYS = "sun mon tue wed thu fri sat".split()
 # By field: the smallest and the largest number, and names that stand for numbers.
-_FIELDS: Mapping[str, tuple[int, int, Mapping[str, int]]] = MappingProxyType(
-    {
-        "minute": (0, 59, {}),
-        "hour": (0, 23, {}),
-        "day": (1, 31, {}),
-        "month": (1, 12, {name: number for number, name in enumerate(_MONTHS, 1)}),
-        "weekday": (0, 7, {name: number for number, name in enumerate(_DAYS)}),
-    }
-)
+_FIELDS: Mapping[str, tuple[int, int, Mapping[str, int]]] = {
+    "minute": (0, 59, {}),
+    "hour": (0, 23, {}),
+    "day": (1, 31, {}),
+    "month": (1, 12, {name: number for number, name in enumerate(_MONTHS, 1)}),
+    "weekday": (0, 7, {name: number for number, name in enumerate(_DAYS)}),
+}
 _ITEM = lazy(r"(?:(\*)|(\w{1,3})(?:-(\w{1,3}))?)(?:/(\d{1,2}))?")
 
 

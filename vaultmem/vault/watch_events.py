@@ -78,10 +78,17 @@ class Sorter:
                 self.root_touched()
             else:
                 self._listener.folder_touched("")
-        elif is_folder:
-            self._sort_folder(inside)
-        else:
-            self._sort_file(inside)
+            return
+        settings = _SETTINGS_FOLDERS if is_folder else SETTINGS_FILES
+        if inside in settings:
+            self._listener.settings_touched()
+        if _is_visible(inside, f"{inside}/" if is_folder else inside):
+            if is_folder:
+                self._listener.folder_touched(inside)
+            elif not is_temporary(inside):
+                self._listener.touched(inside)
+        elif _shows_git(inside):
+            self._listener.git_touched()
 
     def _inside(self, path: str) -> str | None:
         """The path from the vault on, or None when it is not below it."""
@@ -89,23 +96,6 @@ class Sorter:
             if path.startswith(prefix):
                 return path[len(prefix) :]
         return None
-
-    def _sort_file(self, path: str) -> None:
-        if path in SETTINGS_FILES:
-            self._listener.settings_touched()
-        if _is_visible(path, path):
-            if not is_temporary(path):
-                self._listener.touched(path)
-        elif _shows_git(path):
-            self._listener.git_touched()
-
-    def _sort_folder(self, path: str) -> None:
-        if path in _SETTINGS_FOLDERS:
-            self._listener.settings_touched()
-        if _is_visible(path, path + "/"):
-            self._listener.folder_touched(path)
-        elif _shows_git(path):
-            self._listener.git_touched()
 
 
 def tell(call: Callable[..., None], *words: object) -> None:

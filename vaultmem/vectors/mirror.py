@@ -173,7 +173,10 @@ class Mirror:
             place = places[digest]
             if place is None or row >= len(seals):
                 continue
-            metadata = self._metadata(place)
+            metadata: dict[str, Fact] = {
+                **place.facts, "vault": self._setup.vault, "path": place.path, "line": place.line,
+                "end_line": place.end_line,
+            }  # fmt: skip
             seal = seal_of(metadata | {"texts": self._server.texts})
             if int(seals[row]) != seal:
                 todo.append((row, seal, Record(digest, metadata | {"seal": seal}), place))
@@ -187,10 +190,6 @@ class Mirror:
             records = [self._with_text(record, place) for _, _, record, place in part]
             self._writer.put(self._setup.vault, records, self._store.matrix()[rows].tolist())
             self._published.mark(rows, [seal for _, seal, _, _ in part])
-
-    def _metadata(self, place: Place) -> dict[str, Fact]:
-        own: dict[str, Fact] = {"vault": self._setup.vault, "path": place.path}
-        return {**place.facts, **own, "line": place.line, "end_line": place.end_line}
 
     def _with_text(self, record: Record, place: Place) -> Record:
         if not self._server.texts:
