@@ -123,6 +123,14 @@ def stored_reads(properties: Properties) -> int:
     return max(0, raw) if isinstance(raw, int) else 0
 
 
+def sessions(properties: Properties) -> frozenset[str]:
+    """The conversations that a memory comes from."""
+    named = ("session_id", "conversation_id", "source_session_id")
+    return frozenset(
+        str(value) for key, value in properties.items() if value and key_of(key) in named
+    )
+
+
 def new_id() -> str:
     """An id for a new memory: a random UUID (RFC 9562, version 4), as uuid4() would give it, which loads `platform`."""
     number = int.from_bytes(os.urandom(16))

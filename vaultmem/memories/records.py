@@ -41,7 +41,6 @@ class Wanted(NamedTuple):
 FILTERS = "phase category scope source agent personality project type".split()
 _FIELDS = ("phase", "category", "scope")
 _LINE = lazy(r":\d+$")
-_SESSIONS = ("session_id", "conversation_id", "source_session_id")
 
 
 def reads_of(memory: Memory, reads: Mapping[str, ReadCount]) -> int:
@@ -96,9 +95,11 @@ def _version(value: Value) -> int:
 
 def chosen(memories: Sequence[Memory], wanted: Wanted, known: Known) -> list[Memory]:
     """Those that are wanted, the newest first."""
-    summed = frozenset[str]() if wanted.compressed else _summarized_sessions(memories)
+    every = [] if wanted.compressed else [memory.properties for memory in memories]
+    sums = (model.sessions(own) for own in every if own.get("compression_source"))
+    summed = frozenset[str]().union(*sums)
     results = [
-        each for each in memories if _fits(each, wanted) and not is_hidden(each.properties, summed)
+        each for each in memories if _fits(each, wanted) and not _is_hidden(each.properties, summed)
     ]
     if wanted.min_confidence > 0:
         least = wanted.min_confidence
@@ -108,15 +109,10 @@ def chosen(memories: Sequence[Memory], wanted: Wanted, known: Known) -> list[Mem
     return results
 
 
-def _summarized_sessions(memories: Sequence[Memory]) -> frozenset[str]:
-    sums = (one.properties for one in memories if one.properties.get("compression_source"))
-    return frozenset(str(own[key]) for own in sums for key in _SESSIONS if own.get(key))
-
-
-def is_hidden(properties: Properties, summed: frozenset[str]) -> bool:
+def _is_hidden(properties: Properties, summed: frozenset[str]) -> bool:
     """Whether a summary stands for the memory with these properties."""
-    sessions = (str(properties.get(key)) for key in _SESSIONS)
-    return properties.get("compressed") is True and any(one in summed for one in sessions)
+    is_marked = properties.get("compressed") is True
+    return is_marked and not summed.isdisjoint(model.sessions(properties))
 
 
 def _fits(memory: Memory, wanted: Wanted) -> bool:

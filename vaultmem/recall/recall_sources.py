@@ -256,7 +256,7 @@ class Sources:
             stored_reads=model.stored_reads(own),
         )  # fmt: skip
         aging, ends = model.aging(own), seconds(own.get("expires_at"))
-        read = _Read(one, aging, cache.sessions(own), bool(own.get("replaced_by")), ends)
+        read = _Read(one, aging, model.sessions(own), bool(own.get("replaced_by")), ends)
         return _entry(read, inner, own) if inner.startswith(f"{ENTRIES}/") else read
 
     def _now(self, look: Look, read: _Read) -> Candidate:

@@ -11,7 +11,7 @@ from vaultmem.index.catalog import NOTES_BELOW, Catalog, among, below
 from vaultmem.index.catalog_read import ids
 from vaultmem.light import TYPE_CHECKING, cast
 from vaultmem.memories import access, model
-from vaultmem.notes.places import CHAT, ENTRIES, RECORDS, key_of
+from vaultmem.notes.places import CHAT, ENTRIES, RECORDS
 from vaultmem.search import query as language
 from vaultmem.search.query import Filter
 from vaultmem.text.times import day_range
@@ -20,7 +20,6 @@ from vaultmem.text.values import encodable
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from vaultmem.adapter import Properties
     from vaultmem.index.catalog_read import BlockPlace, PlaceRow
 
     T = TypeVar("T")
@@ -167,14 +166,6 @@ def block_hashes(
     return {(str(path), int(line)): bytes(digest) for path, line, digest in rows}
 
 
-def sessions(properties: Properties) -> frozenset[str]:
-    """The conversations that a memory comes from."""
-    named = ("session_id", "conversation_id", "source_session_id")
-    return frozenset(
-        str(value) for key, value in properties.items() if value and key_of(key) in named
-    )
-
-
 MOST_PLACES = 2000
 MOST_MADE = 16  # each may be a set of all notes
 
@@ -213,7 +204,7 @@ class CatalogCache:
     def summed_sessions(self) -> frozenset[str]:
         """The conversations that have a summary."""
         rows = self._catalog.db.execute(_SUMMARIES, below(self._memory_folder)).fetchall()
-        return frozenset().union(*(sessions(json.loads(own)) for (own,) in rows))
+        return frozenset().union(*(model.sessions(json.loads(own)) for (own,) in rows))
 
     @cached_property
     def summed_up(self) -> frozenset[int]:
@@ -225,7 +216,7 @@ class CatalogCache:
             if (own := json.loads(text)).get("compressed") is True
         ]
         return frozenset(
-            note for note, own in marked if not self.summed_sessions.isdisjoint(sessions(own))
+            note for note, own in marked if not self.summed_sessions.isdisjoint(model.sessions(own))
         )
 
     @cached_property
