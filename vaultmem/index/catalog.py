@@ -79,11 +79,8 @@ def among(column: str, numbers: Iterable[int] | None) -> tuple[str, list[str]]:
 
 
 _NO_ROOM = (
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_CANTOPEN,
-)
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN,
+)  # fmt: skip
 
 READER_CACHE = 256  # KB
 _opened = itertools.count()

@@ -162,13 +162,8 @@ def open_index(folder: str, *, create: bool = False) -> tantivy.Index:
 
 # In what Tantivy says when the disk is full, a limit is reached or writing is forbidden.
 _NO_ROOM = (
-    "StorageFull",
-    "FileTooLarge",
-    "QuotaExceeded",
-    "code: 27",
-    "PermissionDenied",
-    "ReadOnlyFilesystem",
-)
+    "StorageFull", "FileTooLarge", "QuotaExceeded", "code: 27", "PermissionDenied", "ReadOnlyFilesystem",
+)  # fmt: skip
 
 
 @contextmanager

@@ -87,15 +87,12 @@ def _short(text: str) -> str:
 
 
 def _several(text: str, matches: Sequence[Memory]) -> NoteNotFoundError:
-    more = ", …" if len(matches) > _MOST_NAMED else ""
-    if len({memory.id for memory in matches}) < len(matches):
-        paths = ", ".join(memory.path for memory in matches[:_MOST_NAMED])
-        return NoteNotFoundError(
-            f"{_short(text)!r} could mean {len(matches)} memories: {paths}{more}; name one by its path"
-        )
-    names = ", ".join(f"{memory.id[:8]} {memory.title}" for memory in matches[:_MOST_NAMED])
+    by_path = len({memory.id for memory in matches}) < len(matches)
+    names = [one.path if by_path else f"{one.id[:8]} {one.title}" for one in matches]
+    names[_MOST_NAMED:] = ["…"] if names[_MOST_NAMED:] else []
+    advice = "name one by its path" if by_path else "give more of the id"
     return NoteNotFoundError(
-        f"{_short(text)!r} could mean {len(matches)} memories: {names}{more}; give more of the id"
+        f"{_short(text)!r} could mean {len(matches)} memories: {', '.join(names)}; {advice}"
     )
 
 

@@ -225,8 +225,4 @@ def _with_own_id(memory: Memory, used: set[str]) -> Memory:
     while (own := provisional(memory.path, number)) in used:
         number += 1
     used.add(own)
-    return (
-        memory
-        if not memory.adopted and own == memory.id
-        else memory._replace(id=own, adopted=False)
-    )
+    return memory._replace(id=own, adopted=False)

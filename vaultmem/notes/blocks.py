@@ -312,15 +312,8 @@ def telling_words(text: str) -> int:
 # Facts about a note that follow from what was read: its day, its category, the text to embed.
 
 _DATE_KEYS = (
-    "date",
-    "day",
-    "created",
-    "created_at",
-    "created-at",
-    "date created",
-    "创建时间",
-    "日期",
-)
+    "date", "day", "created", "created_at", "created-at", "date created", "创建时间", "日期",
+)  # fmt: skip
 _DUE_KEYS = frozenset(("due", "deadline", "remind", "scheduled", "date"))
 _LONGEST_OPENING = 500
 _LIST_MARK = lazy(r"(?:[-*+]|\d{1,9}[.)])\s+(?:\[.\]\s+)?")

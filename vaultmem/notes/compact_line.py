@@ -16,14 +16,8 @@ from vaultmem.notes.yaml_lines import format_value, scalar
 from vaultmem.text.values import EVERYBODY, INBOX, lazy
 
 _PLAIN = lazy(r"[0-9A-Za-z_.:+@-]+")  # what means nothing else in YAML, Obsidian and Logseq
-_ALWAYS = (
-    "id",
-    "phase",
-    "category",
-    "scope",
-    "created_at",
-    "updated_at",
-)  # without these it is no memory of ours
+# Without these it is no memory of ours.
+_ALWAYS = ("id", "phase", "category", "scope", "created_at", "updated_at")
 _WORD = lazy(rf"([a-z][a-z0-9_]*)=({_PLAIN.pattern})")
 
 

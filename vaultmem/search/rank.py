@@ -26,18 +26,12 @@ FREQUENT = 0.25
 FREQUENT_WEIGHT = 1.5
 # The same for phrases (pairs of CJK characters, words in quotes), which only BM25 can score.
 PHRASE_WEIGHTS = {
-    "body": 2.0,
-    "near": 0.8,
-    "title": 1.2,
-    "heading": 0.3,
-    "label": 2.0,
-    "tag": 0.6,
-    "path": 0.2,
-}
+    "body": 2.0, "near": 0.8, "title": 1.2, "heading": 0.3, "label": 2.0, "tag": 0.6, "path": 0.2,
+}  # fmt: skip
 # Single characters that are tokens: of Thai and Lao, Burmese, Khmer, and from the kana on.
 _CHARACTER = lazy(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\U0010ffff]")
 CHARACTER_WEIGHT = 0.3  # a CJK character alone, beside the pairs it stands in
-FIELDS = ("body", "near", "title", "heading", "label", "tag", "path")
+FIELDS = tuple(PHRASE_WEIGHTS)
 NAME_SHARE = 0.9  # at most so much of a speaker's name is taken from what he and others say
 
 FORM_WEIGHT = 0.8  # another form of a word, by the stem of its language

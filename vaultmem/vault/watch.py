@@ -16,18 +16,8 @@ import time
 import warnings
 from collections.abc import Callable
 
-from watchdog.events import (
-    DirCreatedEvent,
-    DirDeletedEvent,
-    DirMovedEvent,
-    FileClosedEvent,
-    FileCreatedEvent,
-    FileDeletedEvent,
-    FileModifiedEvent,
-    FileMovedEvent,
-    FileSystemEvent,
-    FileSystemEventHandler,
-)
+from watchdog import events
+from watchdog.events import DirDeletedEvent, DirMovedEvent, FileSystemEvent, FileSystemEventHandler
 from watchdog.observers.api import BaseObserver
 from watchdog.utils import BaseThread, UnsupportedLibcError
 
@@ -47,11 +37,15 @@ log = logging.getLogger("vaultmem.watch")
 
 # Not opened, read or left: reading a folder would be an event, and where watchdog walks through many
 # folders to watch them, it would never come to an end.
-_FOLDER_EVENTS: list[type[FileSystemEvent]] = [DirCreatedEvent, DirMovedEvent, DirDeletedEvent]
-_EVENTS: list[type[FileSystemEvent]] = [
-    *_FOLDER_EVENTS,
-    *(FileCreatedEvent, FileModifiedEvent, FileClosedEvent, FileMovedEvent, FileDeletedEvent),
+_FOLDER_EVENTS: list[type[FileSystemEvent]] = [
+    events.DirCreatedEvent,
+    DirMovedEvent,
+    DirDeletedEvent,
 ]
+_EVENTS: list[type[FileSystemEvent]] = [
+    *_FOLDER_EVENTS, events.FileCreatedEvent, events.FileModifiedEvent, events.FileClosedEvent, events.FileMovedEvent,
+    events.FileDeletedEvent,
+]  # fmt: skip
 # Seconds that watchdog waits for the second half of a rename. It waits 0.5 s, in its sleep: whatever
 # comes after a note that left the vault waits as well, and so does each second save by rename.
 _RENAME_WAIT = 0.02
