@@ -247,23 +247,9 @@ _UNITS = {  # as written: (counted in, how many of these)
     "小时": ("minutes", 60), "天": ("days", 1), "周": ("days", 7), "星期": ("days", 7), "月": ("months", 1),
     "年": ("months", 12),
 }  # fmt: skip
-_EVERY = lazy(
-    rf"(?P<what>\S.{{2,70}}?)\s+every\s+(?:(?P<count>\d{{1,4}}|{SPELLED}|other)\s+)?"
-    r"(?P<unit>minute|hour|day|week|month|quarter|year)s?$",
-    re.IGNORECASE,
-)
-_HAN_EVERY = lazy(
-    r"(?P<before>[^，。]{0,30}?)每(?:隔)?(?P<count>\d{1,4}|[一二两三四五六七八九十])?\s*个?"
-    r"(?P<unit>分钟|小时|天|周|星期|月|年)(?![一二三四五六七日天末\d])\s*(?P<after>[^，。]{0,30})$"
-)
-_FLOOR = lazy(
-    rf"(?P<subject>\S.{{0,60}}?)\s+is\s+(?:located\s+|now\s+)?on\s+the\s+"
-    rf"(?P<level>\d{{1,3}}(?:st|nd|rd|th)|ground|{'|'.join(ORDINAL_WORDS)})\s+floor$",
-    re.IGNORECASE,
-)
-_HAN_FLOOR = lazy(
-    r"(?P<subject>[^，。不没]{1,20}?)(?:就|现在)?(?:是)?在\s*第?(?P<level>\d{1,3}|[一二三四五六七八九]?十?[一二三四五六七八九]?)[楼层]$"
-)
+_ORDINALS = "|".join(ORDINAL_WORDS)
+_EVERY, _HAN_EVERY = pattern("slots", "every", spelled=SPELLED), pattern("slots", "han_every")
+_FLOOR, _HAN_FLOOR = pattern("slots", "floor", ordinals=_ORDINALS), pattern("slots", "han_floor")
 _NAME = r"[A-Z][\w'’.-]*(?:\s(?:(?:de|del|di|da|do|la|of|the|am|upon)\s)?[A-Z][\w'’.-]*)*"
 _MOVED = pattern("slots", "moved", 0, place=_NAME)
 _COMPOUND = lazy(
