@@ -34,7 +34,9 @@ _QUESTION = "Register the MCP server with {}, too, so that it can call the tools
 def run(args: Namespace, output: Output) -> int:
     """Edit the files, or show what would be edited."""
     if args.harness in EDITORS:
-        return _with_editor(args, output)
+        if args.harness not in plugins.registered(_EDITORS):
+            raise VaultmemError(f"no package that connects {args.harness} is installed")
+        return int(plugins.load(_EDITORS, args.harness)(args, output))
     if args.token is not None and args.remote is None:
         raise UsageError("--token goes with --remote")
     vault = paths.check_vault(args.vault) if args.vault else ""
@@ -62,12 +64,6 @@ def _with_door(args: Namespace, work: Connecting) -> int:
         raise UsageError(f"{what}; --remove alone removes it")
     work.show({"server": work.door(servers.door(args.remote, args.token))})
     return 0
-
-
-def _with_editor(args: Namespace, output: Output) -> int:
-    if args.harness not in plugins.registered(_EDITORS):
-        raise VaultmemError(f"no package that connects {args.harness} is installed")
-    return int(plugins.load(_EDITORS, args.harness)(args, output))
 
 
 class Connecting:

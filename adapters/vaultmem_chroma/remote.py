@@ -10,11 +10,11 @@ Its six calls need no library: http.client keeps a connection open for each thre
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
@@ -113,9 +113,16 @@ class Remote:
     def listed(self, vault: str) -> Iterator[tuple[bytes, int]]:
         """See Server."""
         start = 0
-        while page := self._page(vault, start):
-            yield from page
-            start += len(page)
+        while True:
+            page = self.ask(
+                "get", where={"vault": vault}, include=["metadatas"], limit=AT_ONCE, offset=start
+            )
+            ids = _column(page, "ids")
+            for one, facts in zip(ids, _column(page, "metadatas"), strict=True):
+                yield _hash_of(one), int(facts["seal"])
+            if not ids:
+                return
+            start += len(ids)
 
     def ask(self, verb: str, **body: object) -> Json:
         """The answer of the collection to get, query, upsert or delete."""
@@ -136,13 +143,6 @@ class Remote:
     def close(self) -> None:
         """See Server."""
         self._wire.close()
-
-    def _page(self, vault: str, start: int) -> list[tuple[bytes, int]]:
-        page = self.ask(
-            "get", where={"vault": vault}, include=["metadatas"], limit=AT_ONCE, offset=start
-        )
-        pairs = zip(_column(page, "ids"), _column(page, "metadatas"), strict=True)
-        return [(_hash_of(one), int(facts["seal"])) for one, facts in pairs]
 
     def _opened(self) -> str:
         body = {
@@ -169,7 +169,7 @@ class _Wire:
         token = key.header() if key else ""
         named = {"Authorization": token, "X-Chroma-Token": token.removeprefix("Bearer ")}
         self._headers = {"Content-Type": "application/json", **(named if token else {})}
-        self._free: list[http.client.HTTPConnection] = []
+        self._free: list[HTTPConnection] = []
         self._lock = threading.Lock()
 
     def post(self, path: str, body: Json) -> Json:
@@ -178,7 +178,7 @@ class _Wire:
         try:
             status, data = self._exchange(f"{self._folder}{path}", content)
             answer = json.loads(data)
-        except (http.client.HTTPException, ValueError, OSError) as error:
+        except (HTTPException, ValueError, OSError) as error:
             raise self._away(str(error) or type(error).__name__) from error
         if 200 <= status < 300 and isinstance(answer, dict):
             return answer
@@ -196,19 +196,14 @@ class _Wire:
                 return self._sent(connection, path, content)
             except TimeoutError:
                 raise
-            except (http.client.HTTPException, OSError):
-                connection.close()
+            except (HTTPException, OSError):
+                pass  # a new one may do better
         parts = urlsplit(self._url)
-        kind = (
-            http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        )
-        return self._sent(
-            kind(parts.hostname or "", parts.port, timeout=self._patience), path, content
-        )
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        new = kind(parts.hostname or "", parts.port, timeout=self._patience)
+        return self._sent(new, path, content)
 
-    def _sent(
-        self, connection: http.client.HTTPConnection, path: str, content: bytes
-    ) -> tuple[int, bytes]:
+    def _sent(self, connection: HTTPConnection, path: str, content: bytes) -> tuple[int, bytes]:
         try:
             connection.request("POST", path, content, self._headers)
             answer = connection.getresponse()
