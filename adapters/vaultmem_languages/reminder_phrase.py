@@ -188,19 +188,17 @@ def _with_clock(low: str, main: Reading, readings: Sequence[Reading]) -> Reading
     for each in readings:
         if each == main or not _is_clock(each):
             continue
-        if each.sense.weak and not _is_weak_clock(low, each, main):
-            continue
+        if (
+            each.sense.weak
+        ):  # it must open or end the words, away from the day: tomorrow call Bob 14:30
+            beside = _touches(low, [(main.start, main.end), *main.others], each.start, each.end)
+            if each.sense.clock is None or beside or not _stands_apart(low, each):
+                continue
         both = merge(main.sense, each.sense._replace(weak=False))
         if both and not _is_noun(low, each.start, each.end):
             sense = main.sense._replace(clock=both.clock, dial=both.dial, part=both.part)
             return main._replace(sense=sense, others=(*main.others, (each.start, each.end)))
     return main
-
-
-def _is_weak_clock(low: str, each: Reading, main: Reading) -> bool:
-    """Whether a weak clock opens or ends the words, away from the day: tomorrow call Bob 14:30."""
-    beside = _touches(low, [(main.start, main.end), *main.others], each.start, each.end)
-    return each.sense.clock is not None and _stands_apart(low, each) and not beside
 
 
 def _with_day(low: str, main: Reading, readings: Sequence[Reading]) -> Reading:
