@@ -1,6 +1,7 @@
 """Whose words are told with which name, and what is labelled, at every door."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -210,6 +211,25 @@ def test_who_reads_a_memory_learns_whose_words_they_are(vault: Vault) -> None:
     assert "not approved" not in box.call(vault, Call("memory_read", {"id": own}, "codex")).text
     vault.approve(own)
     assert "not approved" not in box.call(vault, Call("memory_read", {"id": own}, "claude")).text
+
+
+def test_search_in_python_takes_the_options_of_the_command(vault: Vault) -> None:
+    (Path(vault.path) / "Diary.md").write_text("---\nprivate: yes\n---\nthe zebra is ill #pet\n")
+    (Path(vault.path) / "Zoo.md").write_text("the zebra is well #pet\n")
+    vault.write("zebra of codex", scope="agent:codex", agent="codex")
+    vault.sync()
+
+    def finds(**options: Any) -> set[str]:
+        return {one.path.rpartition("/")[2] for one in vault.search("zebra", **options)}
+
+    assert finds() == {"Diary.md", "Zoo.md", "zebra of codex.md"}
+    assert finds(by="claude") == {"Zoo.md"}
+    assert finds(tags=["pet"], by="codex") == {"Zoo.md"}
+    assert finds(agent="codex") == finds(scope="agent:codex") == {"zebra of codex.md"}
+    assert finds(path="Zoo", since="last year", until="tomorrow") == {"Zoo.md"}
+    for wrong in ({"limit": 0}, {"colour": "red"}, {"by": " "}, {"since": "someday"}):
+        with pytest.raises(UsageError):
+            finds(**wrong)
 
 
 def test_an_empty_name_of_an_assistant_is_not_the_person(vault: Vault) -> None:

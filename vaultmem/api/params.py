@@ -135,6 +135,9 @@ class Declared:
                     _normalize(param, value) if param else value
                 )
         fitting = check_object(self._schema, plain, self.speller())
+        if fitting.get("by") is not None and not str(fitting["by"]).strip():
+            # A script whose variable is empty is not the person.
+            raise UsageError(f"{self.speller()('by')} is empty; name an assistant, or leave it out")
         return {self._known[name].name: value for name, value in fitting.items()}
 
     def speller(self) -> Spell:
@@ -151,6 +154,18 @@ def of_verb(name: str) -> Declared:
         runnable = (known for known, one in every().items() if one.run)
         raise UsageError(f"unknown verb {name[:_MOST_NAME]!r}; known: {', '.join(runnable)}")
     return Declared(declared.of(JSON))
+
+
+@cache
+def _options(name: str) -> Declared:
+    one = verb(name)
+    assert one is not None
+    return Declared(one.of(JSON))
+
+
+def check_options(name: str, arguments: JsonObject) -> JsonObject:
+    """The arguments of a method that is no verb of memories, but has the options of a command. Raises UsageError."""
+    return _options(name).check(arguments)
 
 
 def check(name: str, arguments: JsonObject) -> JsonObject:

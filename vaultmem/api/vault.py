@@ -25,7 +25,7 @@ from vaultmem.index.state import State
 from vaultmem.memories.access import Viewer, hidden, is_trusted, origin, viewer
 from vaultmem.notes.places import named
 from vaultmem.search import query as language
-from vaultmem.search.query import Answer, Ask, Filter, Hit
+from vaultmem.search.query import Answer, Ask, Filter, Hit, filters_of
 from vaultmem.settings import OFF
 from vaultmem.text.values import TYPE_CHECKING, value
 
@@ -197,13 +197,28 @@ class Vault(MemoryVault):
 
     def search(
         self, text: str, *, limit: int = 10, semantic: bool | None = None, group: str = "note",
-        filters: Iterable[Filter] = (),
+        filters: Iterable[Filter] = (), **options: object,
     ) -> list[Hit]:  # fmt: skip
         """The best hits, best first. `text` is in the query language of `vaultmem search --help`;
         `semantic` adds search by meaning, False leaves it out, and None adds it where a model is
-        loaded already, as in the sync agent; `group="block"` gives every block a hit of its own. For an
-        assistant, call answer() with an Ask that names it as its `viewer`."""
-        return self.answer(Ask(text, limit, semantic, group, tuple(filters))).results
+        loaded already, as in the sync agent; `group="block"` gives every block a hit of its own.
+
+        `options` are those of the command: `tags`, `path`, `since`, `until`, `category`, `scope`, `conversations` and
+        so on. `by` names the assistant that asks; without it you do, and see what is private. Raises UsageError where
+        one is unknown or wrong.
+        """
+        from vaultmem.api.params import check_options
+        from vaultmem.memories.arguments import Arguments
+
+        checked = check_options("search", {"limit": limit, "group": group, **options})
+        own = Arguments(checked)
+        ask = Ask(
+            text, limit, semantic, group, (*filters, *filters_of(checked)),
+            own.number("min_confidence") if own.has("min_confidence") else None,
+            compressed=own.flag("include_compressed"), talks=own.flag("conversations"),
+            viewer=viewer(own.text("by"), [own.text("scope")]),
+        )  # fmt: skip
+        return self.answer(ask).results
 
     def answer(self, ask: Ask) -> Answer:
         """Like search(), with the remarks on what was done differently."""

@@ -49,7 +49,6 @@ def parse(name: str, words: list[str], made: Parser | None = None) -> Namespace:
         elif isinstance(value, str) and param.kind in LISTS:
             value = [word.strip() for word in value.split(",") if word.strip()]
         is_blank = isinstance(value, str) and not value.strip()
-        # A script whose variable is empty is not the person.
         if is_blank and (param.kind == "date" or (param.metavar == "NAME" and not param.place)):
             raise UsageError(f"{param.long} is empty; see {program(name)} --help")
         is_none = value == "" and param.name == "id"

@@ -14,7 +14,7 @@ from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.memories.access import Viewer, viewer
 from vaultmem.memories.model import policy
 from vaultmem.output import Output
-from vaultmem.search.query import Answer, Ask, Filter, Hit, day_filter
+from vaultmem.search.query import Answer, Ask, Hit, filters_of
 from vaultmem.settings import OFF
 from vaultmem.text.values import RECORDS, TYPE_CHECKING, did_you_mean, lazy
 
@@ -44,14 +44,13 @@ MOST_SNIPPET = 3  # lines
 LONG_WORD = 48  # columns of an address
 _RULE = lazy(r"\|?(?::?-{2,}:?\|?)+|\|{1,2}")  # of a table, and its bars
 _OWN = ("agent", "personality", "project", "type", "global", "created_at")
-_FILTERS = ("agent", "personality", "project", "type", "scope", "phase", "category", "path")
 # What a line of a batch of recall may have -> what recall calls it.
 _RECALL_KEYS = {"id": "", "query": "query", "top_k": "top_k", "limit": "top_k", "budget": "budget"}
 
 
 def search(args: Namespace, output: Output) -> int:
     """Search once, or once a line."""
-    filters = tuple(_filters(args))
+    filters = filters_of(vars(args))
     query = args.query or ""
     if not (args.batch or query.strip() or filters):
         raise UsageError("nothing to search for; type some words, or see vaultmem search --help")
@@ -86,18 +85,6 @@ def search(args: Namespace, output: Output) -> int:
 def _by_meaning(args: Namespace) -> bool | None:
     """Whether to search by meaning, too; None where that is left open."""
     return False if args.keyword else args.semantic
-
-
-def _filters(args: Namespace) -> Iterator[Filter]:
-    for tag in args.tags or ():
-        if tag.strip():
-            yield Filter("tag", tag.strip().lstrip("#"))
-    spans = {"from": args.since, "to": args.until}
-    yield from (day_filter(name, value) for name, value in spans.items() if value)
-    own = {name: getattr(args, name) for name in _FILTERS}
-    yield from (Filter(name, value) for name, value in own.items() if value)
-    if args.everywhere:
-        yield Filter("global", "1")
 
 
 def _attributions(vault: Vault, answer: Answer, to: Viewer) -> Attributions:

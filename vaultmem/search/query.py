@@ -14,7 +14,8 @@ from vaultmem.text.times import day_range
 from vaultmem.text.values import TYPE_CHECKING, encodable, lazy, value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from vaultmem.adapter import Value
 
@@ -191,6 +192,21 @@ def _filter(match: re.Match[str]) -> Filter | None:
     if not value or (field in ("before", "after") and day_range(value) is None):
         return None
     return Filter(field, value, bool(match["not"]))
+
+
+_NARROW = ("agent", "personality", "project", "type", "scope", "phase", "category", "path")
+
+
+def filters_of(options: Mapping[str, Any]) -> tuple[Filter, ...]:
+    """The filters that the options of a search ask for, by their names in Python; other options have no say."""
+    tags = (tag.strip().lstrip("#") for tag in options.get("tags") or ())
+    days = (("from", options.get("since")), ("to", options.get("until")))
+    return (
+        *(Filter("tag", tag) for tag in tags if tag),
+        *(day_filter(name, text) for name, text in days if text),
+        *(Filter(name, text) for name in _NARROW if (text := options.get(name))),
+        *((Filter("global", "1"),) if options.get("everywhere") else ()),
+    )
 
 
 def day_filter(field: str, text: str) -> Filter:
