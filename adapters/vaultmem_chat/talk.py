@@ -34,7 +34,6 @@ def run(args: Namespace, output: Output) -> int:
 
     words = " ".join(args.text).strip()
     is_sitting = not words and is_terminal(sys.stdin)
-    output = Output() if is_sitting else output  # a sitting is with a person, whatever the format
     if not words and not is_sitting:
         words = sys.stdin.buffer.read(MOST_READ).decode("utf-8", "replace").strip()
     if not words and not is_sitting:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 
+from vaultmem.light import cast
 from vaultmem.memories.access import PERSON, Viewer
 from vaultmem.text.times import day_range
 from vaultmem.text.values import TYPE_CHECKING, encodable, lazy, value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any
 
     from vaultmem.adapter import Value
 
@@ -197,14 +197,15 @@ def _filter(match: re.Match[str]) -> Filter | None:
 _NARROW = ("agent", "personality", "project", "type", "scope", "phase", "category", "path")
 
 
-def filters_of(options: Mapping[str, Any]) -> tuple[Filter, ...]:
+def filters_of(options: Mapping[str, object]) -> tuple[Filter, ...]:
     """The filters that the options of a search ask for, by their names in Python; other options have no say."""
-    tags = (tag.strip().lstrip("#") for tag in options.get("tags") or ())
-    days = (("from", options.get("since")), ("to", options.get("until")))
+    tags = [tag.strip().lstrip("#") for tag in cast("list[str]", options.get("tags") or [])]
+    texts = {name: str(options.get(name) or "") for name in ("since", "until", *_NARROW)}
+    days = (("from", texts.pop("since")), ("to", texts.pop("until")))
     return (
         *(Filter("tag", tag) for tag in tags if tag),
         *(day_filter(name, text) for name, text in days if text),
-        *(Filter(name, text) for name in _NARROW if (text := options.get(name))),
+        *(Filter(name, text) for name, text in texts.items() if text),
         *((Filter("global", "1"),) if options.get("everywhere") else ()),
     )
 
