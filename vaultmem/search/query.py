@@ -15,9 +15,9 @@ from vaultmem.text.times import day_range
 from vaultmem.text.values import TYPE_CHECKING, encodable, lazy, value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from vaultmem.adapter import Value
+    from vaultmem.adapter import JsonObject, Value
 
 MAX_CHARS = 1000
 MAX_TERMS = 64
@@ -197,7 +197,7 @@ def _filter(match: re.Match[str]) -> Filter | None:
 _NARROW = ("agent", "personality", "project", "type", "scope", "phase", "category", "path")
 
 
-def filters_of(options: Mapping[str, object]) -> tuple[Filter, ...]:
+def filters_of(options: JsonObject) -> tuple[Filter, ...]:
     """The filters that the options of a search ask for, by their names in Python; other options have no say."""
     tags = [tag.strip().lstrip("#") for tag in cast("list[str]", options.get("tags") or [])]
     texts = {name: str(options.get(name) or "") for name in ("since", "until", *_NARROW)}
