@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.effort import is_linear
 from tests.laws import examples
 from tests.secret_corpus import PLAIN, SECRETS
-from vaultmem.text.secrets import Form, forms, named_by, redact
+from vaultmem.text.secret_values import Form, forms
+from vaultmem.text.secrets import named_by, redact
 
 
 @pytest.mark.parametrize(("text", "gone"), SECRETS)
@@ -79,7 +80,9 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("form", forms(), ids=lambda form: f"{form.kind} {form.sign}")
+@pytest.mark.parametrize(
+    "form", forms("forms") + forms("places"), ids=lambda form: f"{form.kind} {form.sign}"
+)
 def test_each_form_takes_linear_time(form: Form) -> None:
     inner = "eyJ" if form.sign == "eyJ" else "aB3-"
     for part in (f" {form.sign}", f" {form.sign}{inner * 40}", f"{form.sign}{inner}."):

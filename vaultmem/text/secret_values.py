@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from itertools import pairwise
 
+from vaultmem.light import NamedTuple
 from vaultmem.text.values import lazy, table
 
 SHORTEST_TOKEN = 12
@@ -207,23 +208,39 @@ def _kind_named(name: re.Match[str], value: str) -> str:
     return "token" if is_token(value) else ""
 
 
+class Form(NamedTuple):
+    """One kind of secret. It is looked for where its `sign` stands in the text, which is cheap to find."""
+
+    kind: str
+    sign: str
+    pattern: re.Pattern[str]
+    is_random: bool
+
+
 @cache
-def _places() -> list[tuple[str, str, re.Pattern[str], bool]]:
-    return [
-        (one["sign"], one["kind"], lazy(one["pattern"]), "random" in one)
-        for one in table("vaultmem.text", "secrets")["places"]
-    ]
+def forms(name: str) -> tuple[Form, ...]:
+    """The "forms" that providers give their keys, or the "places" where secrets stand."""
+    alone = r"(?<![A-Za-z0-9_-])%s(?![A-Za-z0-9_])"
+    return tuple(
+        Form(
+            one["kind"],
+            one["sign"],
+            lazy(one["pattern"] if name == "places" or "within" in one else alone % one["pattern"]),
+            "random" in one,
+        )
+        for one in table("vaultmem.text", "secrets")[name]
+    )
 
 
 def redact_in_places(text: str, kinds: list[str]) -> str:
     """The text with a mark in place of each secret that is known by where it stands, as in addresses."""
     low = text.lower()
-    for sign, kind, pattern, is_random in _places():
-        if sign in low:
-            text = pattern.sub(_marking(partial(_kind_there, kind, is_random), kinds), text)
+    for form in forms("places"):
+        if form.sign in low:
+            text = form.pattern.sub(_marking(partial(_kind_there, form), kinds), text)
     return text
 
 
-def _kind_there(kind: str, is_random: bool, match: re.Match[str]) -> str:
+def _kind_there(form: Form, match: re.Match[str]) -> str:
     value = match["value"]
-    return kind if (is_token(value) if is_random else not is_placeholder(value)) else ""
+    return form.kind if (is_token(value) if form.is_random else not is_placeholder(value)) else ""

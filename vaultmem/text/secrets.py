@@ -8,41 +8,23 @@ value counts only where it has the form of a key, looks random behind the name o
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from functools import cache
 
 from vaultmem.light import NamedTuple
-from vaultmem.text.secret_values import is_placeholder, mark, redact_assigned, redact_in_places
-from vaultmem.text.values import lazy, table
-
-
-class Form(NamedTuple):
-    """One kind of secret. It is looked for where its `sign` stands in the text, which is cheap to find."""
-
-    kind: str
-    sign: str
-    pattern: re.Pattern[str]
-
-
-@cache
-def forms() -> tuple[Form, ...]:
-    """The forms that providers give their keys."""
-    before, after = r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9_])"
-    return tuple(
-        Form(
-            one["kind"],
-            one["sign"],
-            lazy(one["pattern"] if one.get("within") else f"{before}{one['pattern']}{after}"),
-        )
-        for one in table("vaultmem.text", "secrets")["forms"]
-    )
+from vaultmem.text.secret_values import (
+    forms,
+    is_placeholder,
+    mark,
+    redact_assigned,
+    redact_in_places,
+)
+from vaultmem.text.values import lazy
 
 
 def redact_known_forms(text: str, kinds: list[str]) -> str:
     """The text with a mark in place of each key that has a form of its own. An example out of a manual is marked as
     well: nobody needs it, and who says that a key with EXAMPLE in it opens nothing?"""
-    for form in forms():
+    for form in forms("forms"):
         if form.sign in text:
             text, count = form.pattern.subn(mark(form.kind), text)
             kinds += [form.kind] * count
