@@ -193,9 +193,9 @@ def test_filters(opened: Vault, wanted: tuple[str, str]) -> None:
         paths = {
             note: path for path, note in catalog.db.execute("SELECT path, id FROM files").fetchall()
         }
-        fitting = cache.filter_notes(catalog, [Filter(*wanted)]) or set()
+        fitting = cache.filter_notes(catalog, [Filter(*wanted)])
         assert {paths[note] for note in fitting} == FILTERS[wanted]
-        others = cache.filter_notes(catalog, [Filter(*wanted, negated=True)]) or set()
+        others = cache.filter_notes(catalog, [Filter(*wanted, negated=True)])
         assert others == catalog_read.ids(catalog, "SELECT id FROM notes") - fitting
         assert (
             cache.filter_notes(catalog, [Filter(*wanted), Filter(*wanted, negated=True)]) == set()
@@ -220,7 +220,7 @@ def test_notes_without_a_day_count_by_the_local_day_of_their_files(
             db.execute("UPDATE files SET mtime_ns = ? WHERE id = ?", (time_ns, note))
             query = f"SELECT date(? / 1000000000, 'unixepoch', 'localtime') {written} ?"
             (expected,) = db.execute(query, (time_ns, bound)).fetchone()
-            found = cache.filter_notes(opened.searcher().catalog, [Filter(sign, day)]) or set()
+            found = cache.filter_notes(opened.searcher().catalog, [Filter(sign, day)])
             assert (note in found) == bool(expected), hours
 
 

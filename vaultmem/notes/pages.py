@@ -17,13 +17,12 @@ from vaultmem.notes.places import KEYS, key_of
 from vaultmem.notes.yaml_lines import newline_of
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.values import lazy
+from vaultmem.vault.files import encoding_of
 
 OUTLINE = "outline"
 _LISTS = ("tags", "aliases", "links")
 _NO_TEXT = lazy("[\0\ud800-\udfff]")
 _BLANK_LINES = lazy(r"(?:[ \t]*\r?\n)*")
-_WIDE = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-_UTF32 = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
 
 
 class Page(NamedTuple):
@@ -72,7 +71,9 @@ def compose(style: str, properties: Properties, content: str) -> bytes:
 def edit(style: str, data: bytes, sets: Properties, content: str | None) -> bytes:
     """The file with properties set, or removed where they are None, and with another content unless that is
     None. All other bytes stay. Raises FrontMatterError when the properties cannot be read or written."""
-    encoding = _encoding(data)
+    encoding, _ = encoding_of(data)
+    if encoding.startswith("utf-32"):
+        raise FrontMatterError("the note is UTF-32; save it as UTF-8 in your editor first")
     errors = "surrogateescape" if encoding == "utf-8" else "strict"
     try:
         text = data.decode(encoding, errors)
@@ -127,12 +128,6 @@ def _meaning(key: str, value: str) -> Value:
     if key in _LISTS:
         return logseq_properties.list_items(value, linked=key == "links")
     return logseq_properties.parse_value(value)
-
-
-def _encoding(data: bytes) -> str:
-    if data.startswith(_UTF32):
-        raise FrontMatterError("the note is UTF-32; save it as UTF-8 in your editor first")
-    return _WIDE.get(data[:2], "utf-8")
 
 
 def _with_property(style: str, text: str, key: str, value: Value) -> str:

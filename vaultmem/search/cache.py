@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 # Which notes pass the filters of a query.
 
 
-def filter_notes(catalog: Catalog, filters: Iterable[language.Filter]) -> set[int] | None:
-    """The notes that pass all filters; None without filters."""
+def filter_notes(catalog: Catalog, filters: Iterable[language.Filter]) -> set[int]:
+    """The notes that pass all filters, at least one."""
     conditions: list[str] = []
     values: list[str | int] = []
     joined = ""
@@ -44,8 +44,6 @@ def filter_notes(catalog: Catalog, filters: Iterable[language.Filter]) -> set[in
             joined = "JOIN files f ON f.id = n.id"
         conditions.append(f"({condition}) IS NOT TRUE" if one.negated else f"({condition})")
         values += arguments
-    if not conditions:
-        return None
     where = " AND ".join(conditions)
     return ids(catalog, f"SELECT n.id FROM notes n {joined} WHERE {where}", values)  # noqa: S608 - own text
 
@@ -319,7 +317,7 @@ class CatalogCache:
         if not filters:
             return None
         key = tuple((one.field, one.value, one.negated) for one in filters)
-        return self.once(key, lambda: filter_notes(self._catalog, filters) or set())
+        return self.once(key, lambda: filter_notes(self._catalog, filters))
 
     def inside(self, folder: str) -> tuple[frozenset[int], bool]:
         """The notes below a folder; or all others and True, where these are fewer: each has to be looked at."""

@@ -297,9 +297,9 @@ def _reasons_against(
     if reason := searcher.hidden_from(to).get(path):
         return [f"hidden from {to.name}: it is {reason}"]
     note = catalog_read.note_id(searcher.catalog, path)
-    against = []
-    for one in language.parse(text).filters:
-        fitting = filter_notes(searcher.catalog, [one]) or set()
-        if note not in fitting:
-            against.append(f"{'-' if one.negated else ''}{one.field}:{one.value} leaves it out")
+    against = [
+        f"{'-' if one.negated else ''}{one.field}:{one.value} leaves it out"
+        for one in language.parse(text).filters
+        if note not in filter_notes(searcher.catalog, [one])
+    ]
     return against or ["none of its blocks has the words, or too many others fit better"]

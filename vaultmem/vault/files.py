@@ -198,7 +198,7 @@ def decode(data: bytes) -> tuple[str, str | None]:
     What is no text becomes U+FFFD, as CommonMark wants for NUL.
     """
     trouble: str | None = None
-    encoding, skip = _encoding(data)
+    encoding, skip = encoding_of(data)
     try:
         text = data[skip:].decode(encoding)
     except UnicodeDecodeError as error:
@@ -215,7 +215,7 @@ def decode(data: bytes) -> tuple[str, str | None]:
     return text, trouble
 
 
-def _encoding(data: bytes) -> tuple[str, int]:
+def encoding_of(data: bytes) -> tuple[str, int]:
     """The encoding by the byte order mark, and the mark's length."""
     if data.startswith(codecs.BOM_UTF8):
         return "utf-8", 3
