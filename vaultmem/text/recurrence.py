@@ -67,7 +67,7 @@ def next_day(text: str, day: date, done_on: date) -> date | None:
         return None
     start = done_on if rule.when_done else day
     following = (
-        _step(rule, start) if rule.is_plain else _nearest(rule, start, day_after(start, 1), 1)
+        _steps(rule, start, 1) if rule.is_plain else _nearest(rule, start, day_after(start, 1), 1)
     )
     return following if following and (rule.until is None or following <= rule.until) else None
 
@@ -301,19 +301,9 @@ def _day(words: list[str]) -> date | None:
         return None
 
 
-def _step(rule: Rule, start: date) -> date | None:
-    if rule.unit in {DAILY, WEEKLY}:
-        return day_after(start, rule.interval * (7 if rule.unit == WEEKLY else 1))
-    return month_after(start, rule.interval * (12 if rule.unit == YEARLY else 1))
-
-
 def _steps_around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
     """Of a plain step: how often it fits between the two days, give or take one."""
-    if rule.unit in {DAILY, WEEKLY}:
-        count = (day - start).days // (rule.interval * (7 if rule.unit == WEEKLY else 1))
-    else:
-        months = (day.year - start.year) * 12 + day.month - start.month
-        count = months // (rule.interval * (12 if rule.unit == YEARLY else 1))
+    count = _units_between(rule.unit, start, day) // rule.interval
     steps = [_steps(rule, start, count + more) for more in (-1, 0, 1, 2) if count + more >= 0]
     passed = [step for step in steps if step and step <= day]
     to_come = [step for step in steps if step and step > day]
@@ -322,7 +312,10 @@ def _steps_around(rule: Rule, start: date, day: date) -> tuple[date | None, date
 
 def _steps(rule: Rule, start: date, count: int) -> date | None:
     """So many steps from the start at once: step by step, the 31st would become the 28th for good."""
-    return _step(rule._replace(interval=rule.interval * count), start) if count else start
+    number = rule.interval * count
+    if rule.unit in {DAILY, WEEKLY}:
+        return day_after(start, number * (7 if rule.unit == WEEKLY else 1))
+    return month_after(start, number * (12 if rule.unit == YEARLY else 1)) if count else start
 
 
 def _nearest(rule: Rule, start: date, day: date | None, way: int) -> date | None:
