@@ -60,29 +60,18 @@ class History:
                 batches.forget(batch.number)
             return 0
         blobs = {path: held for path, held in blobs.items() if commits.is_storable(path)}
+        tip = self._repository.tip()
         try:
-            count = self._take_in(waiting, blobs, now, read)
+            count = self._import(waiting, blobs, now, read)
         except StateError:
-            if not self._begins_again():
+            # A git that outlived its killed caller may have committed the same just now.
+            if self._repository.tip() == tip and not self._begins_again():
                 raise
-            count = self._take_in(waiting, blobs, now, read)
+            count = self._import(waiting, blobs, now, read)
         for batch in waiting:
             batches.forget(batch.number)
         self._settled = self._repository.tip()
         return count
-
-    def _take_in(
-        self, waiting: Sequence[Batch], blobs: Mapping[str, str], now: float, read: Read
-    ) -> int:
-        self._repository.ensure()
-        tip = self._repository.tip()
-        try:
-            return self._import(waiting, blobs, now, read)
-        except StateError:
-            # A git that outlived its killed caller may have committed the same just now.
-            if self._repository.tip() == tip:
-                raise
-            return self._import(waiting, blobs, now, read)
 
     def _begins_again(self) -> bool:
         """Set a damaged repository aside; whether it was damaged."""
@@ -98,6 +87,7 @@ class History:
         self, waiting: Sequence[Batch], blobs: Mapping[str, str], now: float, read: Read
     ) -> int:
         """Commit what is not in the history yet, all or nothing; how many commits."""
+        self._repository.ensure()
         tip = self._repository.tip()  # once: all below has to be of one and the same commit
         known = self._tokens(tip, 2 * len(waiting) + 2)
         fresh = [batch for batch in waiting if batch.token not in known]

@@ -30,7 +30,6 @@ def open_embedder(settings: Settings, folder: str) -> TextEmbedder:
 # loopback is used, and only the names of the models are read.
 
 PATIENCE = 0.4  # seconds; what runs here answers at once
-MOST = 1_048_576  # bytes of an answer
 SERVERS = {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080}
 _NO_CHAT = ("embed", "bge-", "minilm", "rerank", "whisper")  # in names of models that do not talk
 
@@ -66,17 +65,13 @@ def find_local_model(
 
 def _names(port: int) -> list[str]:
     """The models of a server at a port; none where nothing like that listens."""
-    import http.client
-
+    from vaultmem.errors import LlmError
     from vaultmem_chat.llm.replies import model_names
+    from vaultmem_chat.llm.wire import Wire
 
-    link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
-        link.request("GET", "/v1/models", headers={"Accept": "application/json"})
-        answer = link.getresponse()
-        names = model_names(answer.read(MOST)) if answer.status == http.client.OK else []
-    except (OSError, http.client.HTTPException):
+        reply = Wire(f"http://127.0.0.1:{port}/v1", None, PATIENCE).get("/models")
+    except LlmError:
         return []
-    finally:
-        link.close()
+    names = model_names(reply.body) if reply.status == 200 else []
     return [name for name in names if name.isprintable() and name.strip() == name]
