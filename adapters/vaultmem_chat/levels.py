@@ -145,10 +145,7 @@ class Session(NamedTuple):
 
 def sessions(entries: Iterable[Entry], gap: float) -> list[Session]:
     """The sessions, oldest first: turns that name one, the others apart after a silence of `gap` seconds."""
-    turns = sorted(
-        (one for one in entries if one.is_turn),
-        key=lambda one: (one.created, one.path),
-    )
+    turns = sorted((one for one in entries if one.is_turn), key=lambda one: (one.created, one.path))
     named: dict[str, list[Entry]] = {}
     unnamed: list[Entry] = []
     for turn in turns:

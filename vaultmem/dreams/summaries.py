@@ -15,14 +15,7 @@ from vaultmem.dreams.links import entries, fold, link_to
 from vaultmem.dreams.short_texts import form, salience
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import is_private
-from vaultmem.memories.conversation import (
-    NOTHING,
-    SUMMARY,
-    TOKENS,
-    Entry,
-    derived_id,
-    to_compress,
-)
+from vaultmem.memories.conversation import NOTHING, SUMMARY, TOKENS, Entry, derived_id, to_compress
 from vaultmem.memories.draft import Draft, New
 from vaultmem.memories.model import REMINDERS, Memory, link_targets
 from vaultmem.notes.places import ENTRIES

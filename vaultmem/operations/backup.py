@@ -147,10 +147,7 @@ def _collect(state: State, memory_folder: str, scratch: str) -> None:
 
 
 def _shared_files() -> dict[str, str]:
-    return {
-        "tokens.json": f"{paths.state_root()}/tokens.json",
-        "config.yaml": paths.config_file(),
-    }
+    return {"tokens.json": f"{paths.state_root()}/tokens.json", "config.yaml": paths.config_file()}
 
 
 def _copy_all(source: str, patterns: tuple[str, ...], target: str) -> None:

@@ -96,12 +96,8 @@ def _remove(session: Session, arguments: Arguments, data: bytes | None, content:
 
 
 def _write(
-    session: Session,
-    arguments: Arguments,
-    page: tuple[bytes | None, str],
-    why: str,
-    which: Expectation,
-) -> JsonObject:
+    session: Session, arguments: Arguments, page: tuple[bytes | None, str], why: str, which: Expectation
+) -> JsonObject:  # fmt: skip
     path, (data, content) = _path(session.desk), page
     form = session.desk.rules.page_style(path)
     composed = None if data is None else pages.edit(form, data, {}, content)

@@ -206,11 +206,7 @@ def _end(session: Session, params: Arguments) -> float:
 def _reminds_alike(memory: Memory, times: Properties) -> bool:
     """Whether it reminds at these times. A repeating one does from either day on if its rule leads from the earlier
     to the later: it may have moved on since it was set, but every month on the 1st is not every month on the 15th."""
-    repeat, at, own = (
-        str(times.get("repeat", "")),
-        str(times["remind"]),
-        memory.text("remind"),
-    )
+    repeat, at, own = (str(times.get("repeat", "")), str(times["remind"]), memory.text("remind"))
     if memory.text("repeat") != repeat or own[10:] != at[10:]:
         return False
     return own == at or (bool(repeat) and _leads(repeat, *sorted((own[:10], at[:10]))))

@@ -198,13 +198,8 @@ class Page:
 
 class _Turn:
     def __init__(
-        self,
-        style: str,
-        items: Sequence[Item],
-        now: datetime,
-        known: frozenset[str],
-        record: Recorder = lambda _: None,
-    ) -> None:
+        self, style: str, items: Sequence[Item], now: datetime, known: frozenset[str], record: Recorder = lambda _: None
+    ) -> None:  # fmt: skip
         self.acks: dict[str, Ack] = {}
         self.recorded: dict[str, Ack] = {}
         self.on_page: frozenset[str] | None = None  # answers there that are recorded by now

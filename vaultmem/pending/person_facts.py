@@ -260,12 +260,8 @@ def learned_facts(catalog: Catalog, root: str, folder: str) -> list[Learned]:
 
 
 def proposed_facts(
-    catalog: Catalog,
-    root: str,
-    folder: str,
-    answers: item_answers.Answers,
-    paths: Collection[str] | None = None,
-) -> list[Learned]:
+    catalog: Catalog, root: str, folder: str, answers: item_answers.Answers, paths: Collection[str] | None = None
+) -> list[Learned]:  # fmt: skip
     """Those not answered, that neither a memory nor something refused says; of `paths`, if there are some."""
     every = learned_facts(catalog, root, folder)
     open_ = [one for one in undecided_facts(every, answers) if paths is None or one.path in paths]

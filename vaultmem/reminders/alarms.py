@@ -66,12 +66,8 @@ class _Step(NamedTuple):
 
 
 def plan(
-    dues: Iterable[Due],
-    answers: Answers,
-    notified: Mapping[str, Notified],
-    now: datetime,
-    rules: Rules,
-) -> Planned:
+    dues: Iterable[Due], answers: Answers, notified: Mapping[str, Notified], now: datetime, rules: Rules
+) -> Planned:  # fmt: skip
     """What to do at `now`, which knows the zone of the person (a fixed offset would not do: clocks are set).
 
     As long as there was no notification at all, what is older than a day is left in peace: it counts as notified.

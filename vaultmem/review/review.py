@@ -12,13 +12,7 @@ from vaultmem.ledger.reads import ACCEPTED, ALWAYS, ASK, REJECTED
 from vaultmem.light import TYPE_CHECKING, NotRequired, TypedDict, cast, final
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import EDIT, TO_ARCHIVE, Change, Plan
-from vaultmem.memories.item_answers import (
-    DROPPED,
-    Answer,
-    keep_as_entry,
-    proposal_id,
-    state_of,
-)
+from vaultmem.memories.item_answers import DROPPED, Answer, keep_as_entry, proposal_id, state_of
 from vaultmem.memories.reports import PlanReport, ProposalRow, diff, header, report_planned
 from vaultmem.memories.store import YOU, Session
 from vaultmem.notes.places import ARCHIVED_NOTES

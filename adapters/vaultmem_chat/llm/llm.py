@@ -20,15 +20,7 @@ from vaultmem.text import times, urls
 from vaultmem.text.sanitize import one_line
 from vaultmem_chat.llm import replies
 from vaultmem_chat.llm.replies import WRAPPED, Answer
-from vaultmem_chat.llm.wire import (
-    MOST_BYTES,
-    MOST_STREAMED,
-    Events,
-    Reply,
-    UnreachableError,
-    Wire,
-    encode_body,
-)
+from vaultmem_chat.llm.wire import MOST_BYTES, MOST_STREAMED, Events, Reply, UnreachableError, Wire
 
 CHAT = "/chat/completions"
 PASSING = (408, 409, 429)  # and all from 500
@@ -135,7 +127,7 @@ def lasting_reply(
     wire: Wire, path: str, body: JsonObject, patience: Patience, most: int = MOST_BYTES
 ) -> Reply:
     """The first reply that will not be another one the next time, or the last one. Raises LlmError."""
-    content = encode_body(body)
+    content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
     for attempt in range(patience.retries):
         try:
             reply = wire.exchange(path, content, most)

@@ -6,7 +6,6 @@ so a timer beside it ends the connection when the whole has taken too long.
 
 from __future__ import annotations
 
-import json
 import re
 import socket
 import threading
@@ -15,7 +14,6 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vaultmem.adapter import JsonObject
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError
 from vaultmem.text.urls import is_local
@@ -129,11 +127,6 @@ class Wire(NamedTuple):
         return UnreachableError(
             f"{self.url} cannot be reached ({_short(error)}); is it running, is {self.settings}.base_url right?"
         )
-
-
-def encode_body(body: JsonObject) -> bytes:
-    """A body as it is sent."""
-    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def trusts_proxies(url: str) -> bool:
