@@ -17,10 +17,10 @@ from vaultmem.adapter import JsonObject, Value
 from vaultmem.errors import VaultmemError
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, TO_ARCHIVE, Change, Plan
-from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, Memory
+from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, Memory
 from vaultmem.memories.reports import header
 from vaultmem.memories.store import Session
-from vaultmem.notes.places import ARCHIVED_NOTES
+from vaultmem.notes.places import ARCHIVED_NOTES, phase_of
 from vaultmem.text import secrets
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
@@ -290,7 +290,7 @@ def _category_in(inner: str, otherwise: str) -> str:
 
 
 def _filing_properties(category: str) -> dict[str, Value]:
-    return {"phase": "inbox" if category == INBOX else "organized", "category": category}
+    return {"phase": phase_of(category), "category": category}
 
 
 def _check(content: str) -> str:
