@@ -156,7 +156,8 @@ class Reconciler(threading.Thread):
         order, touches, full = self._next()
         try:
             if order:
-                self._obey(order)
+                work = Work(order.confirmed, Both(self.stage, order.progress))
+                order.obey(lambda: self._rebuild(work) if order.rebuild else self._whole(work))
             elif full:
                 self._whole(Work(confirmed=False, progress=self.stage))
             elif touches:
@@ -210,10 +211,6 @@ class Reconciler(threading.Thread):
         touches = self._debounce.due(), self.writes.due()
         times = (self._full_due, *touches, self._settle_due, self._rest_due)
         return min((at for at in times if at is not None), default=None)
-
-    def _obey(self, order: Order) -> None:
-        work = Work(order.confirmed, Both(self.stage, order.progress))
-        order.obey(lambda: self._rebuild(work) if order.rebuild else self._whole(work))
 
     def _fail_orders(self) -> None:
         with self._something:
@@ -327,7 +324,9 @@ class Reconciler(threading.Thread):
     def _take_over(self, indexer: Indexer, place: Place, touches: list[Touch]) -> None:
         diff = indexer.differences(place)
         self._guard.check_root()
-        self._see_whether_back(diff)
+        are_back = self._guard.are_back(diff) if self.vanished else None
+        if are_back is not None:  # else every save would compare everything
+            self.look_at_all(BACK_WAIT if are_back else PART_BACK_WAIT)
         diff = without(diff, self._too_early(diff, touches))
         diff = without(diff, self._keep_suspicious(indexer, diff))
         if not (diff.put or diff.touched or diff.gone):
@@ -341,11 +340,6 @@ class Reconciler(threading.Thread):
         if not indexer.copies.is_settled():
             self._settle_due = now + SETTLE_AFTER
         self._later()
-
-    def _see_whether_back(self, diff: Diff) -> None:  # else every save would compare everything
-        are_back = self._guard.are_back(diff) if self.vanished else None
-        if are_back is not None:
-            self.look_at_all(BACK_WAIT if are_back else PART_BACK_WAIT)
 
     def _too_early(self, diff: Diff, touches: list[Touch]) -> set[str]:
         """What is looked at again before it is believed."""

@@ -131,8 +131,9 @@ def _after(one: Verb, before: Sequence[str], word: str) -> Iterator[Candidate]:
         yield from _fitting([(name, about) for name, about in rows if "{" not in about], word)
     else:
         places = [param for param in one.of(COMMAND) if param.place]
-        words = [at for at, each in enumerate(before) if not each.startswith("-")]
-        count = sum(not _is_value(options, before, at) for at in words)
+        takes_value = {name for name, option in options.items() if _takes_value(option)}
+        pairs = pairwise(["", *before])
+        count = sum(ahead not in takes_value and each[:1] != "-" for ahead, each in pairs)
         if places and (count < len(places) or places[-1].place in "*+"):
             yield from _values(places[min(count, len(places) - 1)], word, vault)
 
@@ -150,12 +151,6 @@ def _options(one: Verb) -> dict[str, Param]:
 
 def _takes_value(param: Param) -> bool:
     return param.kind not in ("flag", "switch")
-
-
-def _is_value(options: dict[str, Param], before: Sequence[str], at: int) -> bool:
-    """Whether a word belongs to the option in front of it."""
-    option = options.get(before[at - 1]) if at else None
-    return option is not None and _takes_value(option)
 
 
 def _values(param: Param, word: str, vault: str | None) -> Iterable[Candidate]:

@@ -144,7 +144,7 @@ def run(args: argparse.Namespace, output: Output) -> int:
     began = time.monotonic()
     paced = is_terminal(sys.stdout) and not (args.fast or output.as_json)
     show = Show(output, paced=paced)
-    with _signals(_interrupt):  # clean up first, as after Ctrl-C
+    with _signals(signal.default_int_handler):  # clean up first, as after Ctrl-C
         folder = os.path.realpath(tempfile.mkdtemp(prefix="vaultmem-demo-"))
         stage = Stage(folder)
         try:
@@ -226,10 +226,6 @@ def _signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers)
     finally:
         for number, before in former.items():
             signal.signal(number, before)
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _end_agent(vault: str) -> None:
