@@ -124,6 +124,8 @@ def test_the_command(notes: Path) -> None:
     assert f"expect: {QUESTION}" in shown.out
     assert not [*notes.rglob("expectations.md")]
     assert on(QUESTION, ANSWER).out == f"expected: {QUESTION} → {ANSWER}\n"
+    again = ran("expect", "--vault", str(notes), "--format", "json", QUESTION, ANSWER)
+    assert (again.code, again.data["changed"]) == (0, False)
     checked = on("--run")
     assert (checked.code, checked.err) == (0, "vaultmem: 1 expectation, 1 met\n")
     assert "Boiler.md" in checked.out

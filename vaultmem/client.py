@@ -11,7 +11,7 @@ import sys
 import time
 
 from vaultmem import __version__, paths
-from vaultmem.errors import VaultmemError
+from vaultmem.errors import VaultmemError, VaultNotFoundError
 
 TYPE_CHECKING = False  # as in text.values, without the price of another file
 if TYPE_CHECKING:
@@ -236,12 +236,12 @@ def vault_of(words: list[str]) -> str:
             named = following
         elif word.startswith("--vault="):
             named = word[len("--vault=") :]
-    chosen = named or os.environ.get("VAULTMEM_VAULT") or paths.find_vault(os.getcwd())
-    if not chosen:
-        from vaultmem import config
+    try:
+        return paths.choose_vault(named, None)
+    except VaultNotFoundError:
+        from vaultmem import config  # which may name one
 
-        return config.choose_vault(None)
-    return paths.choose_vault(chosen, None)
+        return config.choose_vault(named)
 
 
 def _request(command: str, words: list[str]) -> JsonObject:

@@ -34,7 +34,8 @@ _WORD = re.compile(r"\w{2,40}")
 
 
 class Job(NamedTuple):
-    """Work that comes round again. `run` returns its result in one line; `preview` what it would do with memories.
+    """Work that comes round again, as the setting jobs.NAME says. `run` returns its result in one line; `preview` what it
+    would do with memories.
 
     A gentle job steps aside for a person who types, for the battery and for a busy machine; an idle one
     waits until the vault was left alone for a while.
@@ -46,11 +47,6 @@ class Job(NamedTuple):
     gentle: bool = True
     idle: bool = False
     preview: Callable[[Vault], PlanReport] | None = None
-
-    @property
-    def setting(self) -> str:
-        """The key of its schedule."""
-        return f"jobs.{self.name}"
 
 
 JobState = TypedDict("JobState", {
@@ -236,7 +232,9 @@ def find_job(name: str) -> Job:
 def plan_jobs(config: Config) -> list[Planned]:
     """The table for a Scheduler, by the settings in force."""
     every = JOBS.values()
-    return [Planned(one.name, config.text(one.setting), _waits(one, config)) for one in every]
+    return [
+        Planned(one.name, config.text(f"jobs.{one.name}"), _waits(one, config)) for one in every
+    ]
 
 
 def _waits(job: Job, config: Config) -> Waits:
@@ -290,7 +288,7 @@ def listing(config: Config, known: Ledger | Runs | Scheduler, now: float) -> lis
     runs = known.runs()
     listed: list[JobState] = []
     for job in JOBS.values():
-        schedule = config.text(job.setting)
+        schedule = config.text(f"jobs.{job.name}")
         run = runs.get(job.name)
         if isinstance(known, scheduler.Scheduler):
             status = known.status(job.name)

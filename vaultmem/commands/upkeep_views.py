@@ -87,12 +87,12 @@ def expect(args: Namespace, output: Output) -> int:
 def _change_expectation(args: Namespace, output: Output) -> int:
     with vault_of(args, output) as vault:
         report = vault.ask("expect", **params_of("expect", args))
-    if output.as_json or args.dry_run:
+    if args.dry_run:
         show_report(report, output)
         return 0
     done = "expected" if report["changed"] else "expected already"
     done = "no longer expected" if args.remove else done
-    output.line(f"{done}: {_expectation_line(report, output)}")
+    output.result(report, f"{done}: {_expectation_line(report, output)}")
     return 0
 
 
