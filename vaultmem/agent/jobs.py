@@ -34,8 +34,8 @@ _WORD = re.compile(r"\w{2,40}")
 
 
 class Job(NamedTuple):
-    """Work that comes round again, as the setting jobs.NAME says. `run` returns its result in one line; `preview` what it
-    would do with memories.
+    """Work that comes round again, as the setting jobs.NAME says. `run` returns its result in one line; `preview` what
+    it would do with memories.
 
     A gentle job steps aside for a person who types, for the battery and for a busy machine; an idle one
     waits until the vault was left alone for a while.
