@@ -359,3 +359,16 @@ def test_two_agents_tell_once_and_hear_what_was_ticked_elsewhere(pair: Pair) -> 
         page = pair.desktop.vault / "vaultmem/pending.md"
         pair.syncing.put(page, page.read_bytes().replace(b"- [ ] call", b"- [x] call"))
         until(lambda: not says(pair.laptop, "- [ ] call Anne"), what=laptop.err())
+
+
+def test_what_an_agent_did_is_known_to_the_other_machine_in_a_moment(pair: Pair) -> None:
+    """Else it is the person's doing there, and what is undone last is older."""
+    with other_state(pair.laptop.state), agent_on(pair.laptop.vault) as agent:
+        for count, text in enumerate(("Ann likes tea", "Ben likes milk"), start=1):
+            agent.call("memory", verb="write", params={"content": text, "by": "codex"})
+            until(lambda n=count: pair.page_on(pair.laptop, of=pair.laptop).count("by codex") == n)  # type: ignore[misc]
+    pair.syncing.run()
+    synced(pair.desktop.vault)
+    with pair.desktop.opened() as vault:
+        (last,) = vault.history(limit=1)
+    assert (last["by"], len(last["files"])) == ("codex", 2)

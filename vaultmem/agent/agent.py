@@ -79,6 +79,7 @@ class Agent:
         self._reminders = Reminders(
             self.vault, lambda: self._memories.desk.pending, lambda: self.reconciler.vanished, self._is_whole
         )  # fmt: skip
+        self._memories.remembered = self._reminders.tell_soon
         self.embedding = EmbeddingQueue(
             self._state, self._pool, self._throttle, lambda: rules_of(self.folder, self.config)
         )

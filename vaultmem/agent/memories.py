@@ -3,6 +3,7 @@ one thread that notifies of what is due on the minute, and keeps pending.md true
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -43,6 +44,9 @@ class Memories(threading.Thread):
         super().__init__(name="history", daemon=True)
         self.desk = Desk(state, config, wrote)
         self.desk.later = _soon
+        self.remembered: Callable[[], None] = lambda: (
+            None
+        )  # hears of each time the history was written
         self._is_sure = is_sure
         self._written = threading.Event()
         self._last = 0.0
@@ -102,7 +106,8 @@ class Memories(threading.Thread):
             self._trouble = trouble
             return
         try:
-            self.desk.remember()
+            if self.desk.remember():
+                self.remembered()
         except VaultmemError as error:
             log.error("the history could not be written: %s", error)
         except Exception:  # the border of the thread: history is worth less than memories
@@ -126,6 +131,7 @@ PAGE_AT_LATEST = 10.0
 RETRY = 1.0  # after a failure; after another one twice as long
 RETRY_AT_MOST = 60.0
 EXCHANGE = 300.0  # seconds until other machines are told of reads, and heard, though nothing else has happened
+TELL_WITHIN = 2.0  # until those that there are know what was done here
 UNREACHED = 600.0  # until what could not be done or shown is tried again
 
 Lend = Callable[[], AbstractContextManager[Vault]]
@@ -173,6 +179,13 @@ class Reminders(threading.Thread):
                 self._first_change = self._last_change
                 self._wake.notify()
 
+    def tell_soon(self) -> None:
+        """Something was done that other machines, if there are any, should not take for the person's doing."""
+        if self._pending().record.has_others():
+            with self._wake:
+                self._exchanged = min(self._exchanged, time.monotonic() - EXCHANGE + TELL_WITHIN)
+                self._wake.notify()
+
     def woke(self) -> None:
         """The clock has jumped."""
         with self._wake:
@@ -207,6 +220,8 @@ class Reminders(threading.Thread):
                     log.exception("pending items could not be worked through")
                     self._back_off(f"{type(error).__name__}: {error}")
         finally:
+            with contextlib.suppress(VaultmemError, OSError):  # this machine may stay off for long
+                self._pending().exchange(self.now(), self._vanished() or "")
             self._pending().close()
 
     def _back_off(self, problem: str) -> None:

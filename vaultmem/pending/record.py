@@ -102,6 +102,11 @@ class Record:
             self._publish(self._forgotten)
             return [*([self.problem] if self.problem else []), *self._wrong_clocks(now)]
 
+    def has_others(self) -> bool:
+        """Whether other machines share the vault."""
+        with self._lock:
+            return any(page.machine for page in self._others())
+
     def _others(self) -> list[Page]:
         return [] if self._pages is None else self._pages.others()
 

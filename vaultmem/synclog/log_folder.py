@@ -150,10 +150,13 @@ class LogFolder:
             self.forget_stats()
 
     def _is_time(self, new: Page, there: Page, *, is_alone: bool) -> bool:
-        """Whether what has changed is worth a write now: mere reads are, once a day while it is alone."""
+        """Whether what has changed is worth a write now: mere reads are, once a day while it is alone. What was written
+        here is for other machines at once: until they know it, it is the person's to them."""
         changed = [one for _, one in new.entries.items() ^ there.entries.items()]
         if new.awake != there.awake or not all(isinstance(one, Reads | Written) for one in changed):
             return not (not there.machine and {one.id for one in changed} <= {log_entries.BASELINE})
+        if not is_alone and any(isinstance(one, Written) for one in changed):
+            return True
         now, stat = clock.seconds(), _stat(f"{self._vault}/{self.path}")
         if stat is None:
             return any(one.at < stamp(now - ALONE) for one in changed)
