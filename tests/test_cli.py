@@ -290,13 +290,29 @@ def test_batch(indexed: Path) -> None:
         b"knee stairs", b'{"id": "q2", "query": "knee", "limit": 2}', b"", b"   ", b'{"query": 5}', b'{"id": "b", "query": "x", "limit": 0}',
         b"{broken", b'{"id": 7, "query": "tag:recipe"}', "泡菜".encode(), b"\xff\xfe caf\xe9", b'{"id": 9, "query": "\\ud800"}',
         b'{"id": 10, "query": "x", "limit": true}', b"[1, 2]", b'{"a":' * 3000,
+        b'{"id": 15, "query": " "}', b'{"id": 16, "query": "knee", "limt": 1}',
     ]  # fmt: skip
     ended = on_batch(indexed, lines)
     assert ended.code == 1, ended.err
     assert on_batch(indexed, lines[:2]).code == 0
     replies = [json.loads(line) for line in ended.out.splitlines()]
-    assert [reply["id"] for reply in replies] == [1, "q2", 5, "b", 7, 7, 9, 10, 9, 10, 13, 14]
-    assert [n for n, reply in enumerate(replies) if "error" in reply] == [2, 3, 4, 9, 11]
+    assert [reply["id"] for reply in replies] == [
+        1,
+        "q2",
+        5,
+        "b",
+        7,
+        7,
+        9,
+        10,
+        9,
+        10,
+        13,
+        14,
+        15,
+        16,
+    ]
+    assert [n for n, reply in enumerate(replies) if "error" in reply] == [2, 3, 4, 9, 11, 12, 13]
     assert replies[0]["results"][0]["path"] == "Health/Knee.md"
     assert len(replies[1]["results"]) == 2
     single = on(indexed, "search knee stairs --group block", "--format", "json").data["results"]

@@ -100,8 +100,8 @@ def routes(door: Door) -> list[BaseRoute]:
         try:
             result = await _ask(door, vault, caller, name, params)
             status = 200
-        except LinkError as error:
-            status = error.status
+        except (LinkError, HTTPException) as error:
+            status = error.status if isinstance(error, LinkError) else error.status_code
             raise
         finally:
             if verb.run and verb.writes:

@@ -275,8 +275,12 @@ def _search_line(vault: Vault, ask: Ask, line: JsonObject) -> JsonObject:
     from vaultmem.text.values import RESULTS
 
     text, limit = line.get("query"), line.get("limit", ask.limit)
+    if unknown := sorted(line.keys() - {"id", "query", "limit"}):
+        raise UsageError(f"unknown {unknown[0]!r}; a line has id, query and limit")
     if not isinstance(text, str) or type(limit) is not int or not 1 <= limit <= RESULTS:
         raise UsageError(f"needs query (text) and limit (1 to {RESULTS:,})")
+    if not text.strip():
+        raise UsageError("the query is empty; there is nothing to search for")
     own = ask.but(semantic=bool(ask.semantic), text=text, limit=limit)
     answer = vault.answer(own)
     whose = _attributions(vault, answer, ask.viewer)

@@ -12,8 +12,7 @@ from vaultmem import plugins
 from vaultmem.api import Vault
 from vaultmem.client import ask, call
 from vaultmem.commands.rendering import show_report, vault_of, warn
-from vaultmem.errors import ModelError, UsageError, VaultmemError
-from vaultmem.index import LOCAL
+from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, cast
 from vaultmem.output import Output, table
 from vaultmem.text.values import plural
@@ -79,27 +78,18 @@ def _index(vault: Vault) -> Facts:
     """How the index is; sizes in bytes."""
     synced = vault.searcher().catalog.meta("synced")
     embedded, embeddable, problem = vault.embedded()
-    shared, second = _shared_index(vault), vault.second_model()
+    from vaultmem.service.doctor import shared_index
+
+    shared, second = shared_index(vault), vault.second_model()
     return {
-        "status": UNHEALTHY if shared and shared["problem"] else "healthy",
+        "status": UNHEALTHY if shared and shared.problem else "healthy",
         "synced": None if synced is None else int(synced),
         "index_bytes": folder_bytes(vault.state.generation() or ""),
         "vector_bytes": folder_bytes(vault.state.path("vec")), **vault.counts(), "embedded": embedded,
         "embeddable": embeddable, "model": vault.config["embedding.model"], "model_trouble": problem,
-        **({"other_scripts": second._asdict()} if second else {}), **({"shared_index": shared} if shared else {}),
+        **({"other_scripts": second._asdict()} if second else {}),
+        **({"shared_index": shared._asdict()} if shared else {}),
     }  # fmt: skip
-
-
-def _shared_index(vault: Vault) -> Facts | None:
-    """How the index is that this vault shares with others; None where there is none."""
-    backend = vault.config.text("index.backend")
-    if backend == LOCAL:
-        return None
-    try:
-        health = vault.searcher().meaning().health()
-    except ModelError as error:
-        return {"backend": backend, "problem": str(error), "waiting": 0}
-    return health and {"backend": backend, "problem": health.problem, "waiting": health.waiting}
 
 
 def folder_bytes(folder: str) -> int:
