@@ -13,9 +13,7 @@ from vaultmem.light import NamedTuple
 from vaultmem.text.times import MONTHS, WEEKDAYS, day_after, days_of_month, month_after
 from vaultmem.text.values import lazy
 
-YEARLY, MONTHLY, WEEKLY, DAILY = range(
-    4
-)  # units; as in dateutil.rrule, by which a test checks all this
+YEARLY, MONTHLY, WEEKLY, DAILY = range(4)  # as in dateutil.rrule, by which a test checks this
 _TOKEN = lazy(
     r"\s*(?:(?P<day>\d{4}-\d\d-\d\d)|(?P<ordinal>\d{1,3})(?:st|nd|rd|th|\.)|(?P<number>\d{1,4})|(?P<word>[a-z]+)|(?P<comma>,))"
 )
