@@ -18,7 +18,6 @@ from vaultmem.text.values import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
     from types import ModuleType
 
     import numpy as np
@@ -207,7 +206,8 @@ def _own(model: Model) -> ModuleType | None:
 
 
 def _load(model: Model, threads: int) -> _Running:
-    with _loading(model):
+    problem = f"The embedding model {model.name} cannot be loaded"
+    with reported(problem, "Install it again, or set embedding.model to another one or to `off`."):
         own = _own(model)
         if own is None:
             return _ByFastembed(_open(model, threads))
@@ -217,13 +217,6 @@ def _load(model: Model, threads: int) -> _Running:
         numbers, tokenize = own.read(weights), own.tokenizer(weights)
         session = open_graph(folder, numbers, tokenize, lambda file: _session(file, threads))
         return RunningBert(numbers, tokenize, session, own.MAX_TOKENS, own.PREFIXES)
-
-
-def _loading(model: Model) -> AbstractContextManager[None]:
-    return reported(
-        f"The embedding model {model.name} cannot be loaded",
-        "Install it again, or set embedding.model to another one or to `off`.",
-    )
 
 
 def _open(model: Model, threads: int) -> TextEmbedding:

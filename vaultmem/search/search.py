@@ -41,10 +41,6 @@ class _Blocks:
         self.blocks: list[rank.Ranked] = []
         self.more: dict[int, list[int]] = {}  # by note, other blocks of it
 
-    def pairs(self) -> list[Pair]:
-        """The blocks by note and ordinal."""
-        return [_pair(one.block) for one in self.blocks]
-
     def others(self, block: int) -> list[Pair]:
         """Other blocks of the note of a block."""
         return [_pair(one) for one in self.more.get(block >> ORD_BITS, [])]
@@ -108,7 +104,7 @@ class Searcher:
         # where its old words are known to be gone, the new ones may be in a commit that this searcher has not seen.
         for _ in range(LOOKS):
             result = self._blocks(ask)
-            blocks = set(result.pairs())
+            blocks = {_pair(one.block) for one in result.blocks}
             places = result.known.places([*blocks])
             is_behind = len(places) < len(blocks) or result.known.gone
             if not (is_behind and self._is_newer(result.known)):

@@ -20,6 +20,13 @@ _SKINS = range(0x1F3FB, 0x1F400)
 # Vowels and finals, which stand in the square of the letter before.
 _LATE_JAMO = range(0x1160, 0x1200)
 _WIDE = ("W", "F")
+_UNSHOWN = (
+    "Cc",
+    "Cf",
+    "Cs",
+    "Co",
+    "Cn",
+)  # control characters, marks of direction, halves of characters
 
 
 def graphemes(text: str) -> Iterator[str]:
@@ -145,7 +152,7 @@ def visible(line: str) -> str:
             letters += [letter] if letters and _joins(letters[-1], line[at + 1 : at + 2]) else []
         elif marks > _MOST_MARKS or (marks and (not letters or letters[-1] == " ")):
             continue  # a tower of accents reaches into other lines, one on a blank hides it
-        elif category not in ("Cc", "Cf", "Cs", "Co", "Cn"):
+        elif category not in _UNSHOWN:
             letters.append(letter)
     return "".join(letters)
 
@@ -178,18 +185,14 @@ LONGEST = 120  # characters
 
 def quote_text(text: str, longest: int = LONGEST) -> str:
     """The text as it may be quoted."""
+    # Joiners hold emoji together.
     line = "".join(
-        " " if each.isspace() else each for each in text[: 8 * longest] if _is_shown(each)
+        " " if each.isspace() else each
+        for each in text[: 8 * longest]
+        if each.isspace() or each == JOINER or unicodedata.category(each) not in _UNSHOWN
     )
     line = " ".join(line.split())
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
-
-
-def _is_shown(character: str) -> bool:
-    """Blanks, and no control characters, marks of direction or halves of characters; joiners hold emoji together."""
-    if character.isspace() or character == "\u200d":
-        return True
-    return unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
 # Links that open a note in its editor.

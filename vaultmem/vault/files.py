@@ -73,14 +73,11 @@ class Inside:
             self._folders[path] = os.open(name, _FOLDER | _NO_LINK, dir_fd=outer)
         handle = self._folders[path]
         if len(self._folders) > MOST_OPEN:
-            self._close_all_but(path)
+            del self._folders[path]
+            for other in self._folders.values():
+                os.close(other)
+            self._folders = {path: handle}
         return handle
-
-    def _close_all_but(self, path: str) -> None:
-        innermost = self._folders.pop(path)
-        for handle in self._folders.values():
-            os.close(handle)
-        self._folders = {path: innermost}
 
 
 # A file may change twice within one tick of the file system's clock, which is two seconds on FAT.

@@ -64,7 +64,8 @@ def remember(vault: str, memory_folder: str) -> None:
         _unite(vault, marker)
     seen = _Known(*now, marker, ids or _make_marker(vault, memory_folder))
     if seen != _read_marker(vault):
-        _keep(vault, seen)
+        with contextlib.suppress(OSError):  # a full disk stops no writer; the next one remembers it
+            replace_private(f"{state_folder(vault)}/{RECORD}", json.dumps(seen._asdict()))
 
 
 def mark(vault: str, memory_folder: str) -> None:
@@ -93,11 +94,6 @@ def _read_marker(vault: str) -> _Known | None:
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def _keep(vault: str, seen: _Known) -> None:
-    with contextlib.suppress(OSError):  # a full disk stops no writer; the next one remembers it
-        replace_private(f"{state_folder(vault)}/{RECORD}", json.dumps(seen._asdict()))
 
 
 def id_in(vault: str, marker: str) -> str:
