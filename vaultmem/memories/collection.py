@@ -118,6 +118,7 @@ class Collection:
         self._reader = Reader(self.folder, style)
         self._cache = MemoryCache(cache, self.folder) if cache else None
         self._names = Names()
+        self._files = self._names.files
         self._suspects: set[str] = set()
         self._again: set[str] = set()  # paths to be read again, whatever their stats say
         self._unsaved: dict[str, None] = {}  # paths whose state the cache does not have
@@ -244,10 +245,6 @@ class Collection:
         if not self._loaded:
             self.refresh()
         return self._names
-
-    @property
-    def _files(self) -> dict[str, Stored]:
-        return self._names.files
 
     @property
     def _snapshot(self) -> Snapshot:

@@ -288,11 +288,8 @@ class Draft:
         wanted = f"{place}/{name}"
         if wanted == path:
             return path
-        return free_path(wanted, state.memory.id, self._path_taken)
-
-    def _path_taken(self, path: str) -> bool:
-        folded = path.lower()
-        return folded in self._targets or self.view.exists(path)
+        taken = lambda path: path.lower() in self._targets or self.view.exists(path)  # noqa: E731 - one line
+        return free_path(wanted, state.memory.id, taken)
 
 
 def _with(memory: Memory, properties: Properties, values: Properties) -> Memory:

@@ -81,7 +81,9 @@ class View:
 
     def is_taken(self, title: str) -> bool:
         """Whether [[title]] would lead somewhere already."""
-        if self._collection.has_title(title) or self._is_blocked(title):
+        root = f"{self._store.vault}/{self.folder}"
+        blocked = (f"{root}/{name}/{title}.md" for name in (*CATEGORIES, ARCHIVE))
+        if self._collection.has_title(title) or any(map(os.path.lexists, blocked)):
             return True
         path = f"{self.folder}/inbox/{title}.md"
         catalog = self._catalog
@@ -90,10 +92,6 @@ class View:
         rules = self._store.rules
         note = rules.at(path).parse(path, "", FrontMatter({}, None, 0))
         return any(self._paths_named(catalog, name) for name in rules.names(path, note))
-
-    def _is_blocked(self, title: str) -> bool:
-        root = f"{self._store.vault}/{self.folder}"
-        return any(os.path.lexists(f"{root}/{name}/{title}.md") for name in (*CATEGORIES, ARCHIVE))
 
     @cached_property
     def _catalog(self) -> Catalog | None:

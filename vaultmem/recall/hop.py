@@ -107,7 +107,8 @@ def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> S
         rest = asked.keys() - there
         if len(rest) == len(asked):
             continue
-        names = {name: frozenset(tokenize(name)) for name in _names(one.content)}
+        matches = (*_LINK.findall(one.content), *_NAME.findall(one.content))
+        names = {name: frozenset(tokenize(name)) for name in map(str.strip, matches)}
         if len(names) > MOST_NAMED:  # it tells of many things
             continue
         known = {bridge.tokens for bridge in bridges}
@@ -132,10 +133,6 @@ def _leads_on(name: str, tokens: Iterable[str], one: Candidate, words: KeywordSe
     """Whether a name stands in few places, and in others, too; what is linked to has a note of its own."""
     places = min((words.frequency(token) for token in tokens), default=MOST_PLACES + 1)
     return (f"[[{name}" in one.content or places > 1) and places <= MOST_PLACES
-
-
-def _names(text: str) -> list[str]:
-    return [match.strip() for match in (*_LINK.findall(text), *_NAME.findall(text))]
 
 
 def _reached(step: Step, results: Iterable[Candidate]) -> list[Candidate]:
