@@ -188,14 +188,11 @@ def mentions(searcher: Searcher, path: str) -> list[Mention]:
 
 def names_of(searcher: Searcher, path: str) -> list[str]:
     """The title and the aliases of a note."""
-    db = searcher.catalog.db
-    title = db.execute(
-        "SELECT n.title FROM notes n JOIN files f ON f.id = n.id WHERE f.path = ?", (path,)
-    ).fetchone()
-    aliases = db.execute(
-        "SELECT a.alias FROM aliases a JOIN files f ON f.id = a.note WHERE f.path = ?", (path,)
-    )
-    return [str(title[0]), *(str(row[0]) for row in aliases)]
+    catalog = searcher.catalog
+    note = catalog_read.note_id(catalog, path)
+    title = catalog_read.note_heads(catalog, [note])[note].title
+    aliases = catalog.db.execute("SELECT alias FROM aliases WHERE note = ?", (note,))
+    return [title, *(row[0] for row in aliases)]
 
 
 def _readable(searcher: Searcher, path: str) -> list[tuple[str, str | None]]:
