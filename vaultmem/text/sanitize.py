@@ -20,13 +20,8 @@ _SKINS = range(0x1F3FB, 0x1F400)
 # Vowels and finals, which stand in the square of the letter before.
 _LATE_JAMO = range(0x1160, 0x1200)
 _WIDE = ("W", "F")
-_UNSHOWN = (
-    "Cc",
-    "Cf",
-    "Cs",
-    "Co",
-    "Cn",
-)  # control characters, marks of direction, halves of characters
+# Control characters, marks of direction, halves of characters.
+_UNSHOWN = ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
 def graphemes(text: str) -> Iterator[str]:
