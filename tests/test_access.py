@@ -179,12 +179,12 @@ def search(vault: Vault, by: str, scope: str) -> str:
 
 
 def listed(vault: Vault, by: str, _: str) -> str:
-    return "\n".join(one["content"] for one in vault.ask("list", by=by)["memories"])
+    return "\n".join(one["content"] for one in vault.ask("list", by=by or None)["memories"])
 
 
 def recalled(vault: Vault, by: str, scope: str) -> str:
     found = vault.recall(
-        "zebra", by=by, scope=[scope] if scope else None, top_k=50, without=["meaning"]
+        "zebra", by=by or None, scope=[scope] if scope else None, top_k=50, without=["meaning"]
     )
     return "\n".join(one["content"] for one in found["memories"])
 
