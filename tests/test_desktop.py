@@ -21,7 +21,7 @@ from tests.agent_run import until
 from vaultmem.errors import NotificationError
 from vaultmem.reminders import desktop
 from vaultmem.reminders.alarms import desktop_text
-from vaultmem.reminders.desktop import Desktop
+from vaultmem.reminders.desktop import Desktop, open_desktop
 
 NOTE = "obsidian://open?vault=life&file=Day.md"
 LONG = 20.0  # seconds until a test gives up
@@ -98,7 +98,7 @@ def serve(bus: None, tmp_path: Path) -> Generator[Serve]:  # noqa: ARG001 - it h
 
 @pytest.fixture
 def shower(tmp_path: Path) -> Generator[Desktop]:
-    shows = Desktop("desktop", str(tmp_path / "notifications.log"))
+    shows = open_desktop("desktop", str(tmp_path / "notifications.log"))
     yield shows
     shows.close()
     assert "notifications" not in {thread.name for thread in threading.enumerate()}
@@ -338,7 +338,7 @@ def test_a_library_that_cannot_be_loaded_is_an_error(
 
 
 def in_file(path: Path) -> Desktop:
-    return Desktop("file", str(path))
+    return open_desktop("file", str(path))
 
 
 @pytest.fixture
@@ -382,7 +382,7 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_library_is_loaded_for_the_first_notification_only() -> None:
-    program = "import sys, vaultmem.reminders.desktop as d; d.Desktop('none', '/x').send('a', 'b'); print(*sys.modules)"
+    program = "import sys, vaultmem.reminders.desktop as d; d.open_desktop('none', '/x').send('a', 'b'); print(*sys.modules)"
     ended = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

@@ -108,8 +108,7 @@ class _Clock:
         self.stamp = stamp(self.now.timestamp())
         again = rules.again
         self.again = None if again == "never" else timedelta(seconds=duration_seconds(again))
-        self.most_single = rules.most_single
-        self._turn = rules.turn
+        self.rules = rules
         self._day_at = time.fromisoformat(rules.day_at)
         self._quiet = None
         if rules.quiet != "off":
@@ -148,8 +147,8 @@ class _Clock:
 
     def speaks_at(self, when: datetime) -> datetime:
         """From when on this machine notifies of a moment: that moment, unless others have the turn."""
-        at = self._turn.speaks_at(when)
-        return at if at == when else self._turn.speaks_at(self._audible(when))
+        at = self.rules.turn.speaks_at(when)
+        return at if at == when else self.rules.turn.speaks_at(self._audible(when))
 
     def _audible(self, when: datetime) -> datetime:
         local = when.astimezone(self.local.tzinfo)
@@ -228,7 +227,7 @@ def _record(step: _Step, clock: _Clock) -> Notified:
 
 
 def _alarms(ripe: Sequence[_Step], clock: _Clock) -> list[Alarm]:
-    if len(ripe) <= clock.most_single:
+    if len(ripe) <= clock.rules.most_single:
         return [_alarm(step, clock) for step in ripe]
     lines = [
         f"{desktop_text(step.due.text, _LINE) or NO_WORDS} · {_when(step, clock)}"

@@ -53,38 +53,27 @@ _Result = TypeVar("_Result")
 
 
 class Desktop:
-    """Shows notifications by one of the methods: desktop, file, none. Any thread may call."""
-
-    def __init__(self, method: str, file: str) -> None:
-        self._method = method
-        self._file = _File(file)
-        self._native = _Native()
+    """Shows no notification, as the method none wants it; the others are below. Any thread may call."""
 
     def problem(self) -> str | None:
         """Why notifications do not work here and what to do, or None. Asks the server, and shows nothing."""
-        if self._method == "file":
-            return self._file.problem()
-        if self._method != "desktop":
-            return None
-        try:
-            self._native.probe()
-        except NotificationError as error:
-            return str(error)
         return None
 
     def send(self, title: str, body: str, urgent: bool = False, uri: str = "") -> None:
         """Show a notification; a click opens `uri`, if it is one of an editor. Raises NotificationError."""
-        if self._method == "file":
-            self._file.add(title, body)
-        elif self._method == "desktop":
-            self._native.send(title, body, urgent=urgent, uri=uri)
 
     def close(self) -> None:
         """End the connection to the desktop; clicks on notifications that are still there do nothing any more."""
-        self._native.close()
 
 
-class _File:
+def open_desktop(method: str, file: str) -> Desktop:
+    """What shows notifications by a method: desktop, file or none."""
+    if method == "file":
+        return _File(file)
+    return _Native() if method == "desktop" else Desktop()
+
+
+class _File(Desktop):
     """Lines in a file that only its owner can read; when it is large it becomes the old one."""
 
     def __init__(self, path: str) -> None:
@@ -98,7 +87,7 @@ class _File:
             return f"{self._path} is no file; move it away, reminders go there"
         return None
 
-    def add(self, title: str, body: str) -> None:
+    def send(self, title: str, body: str, urgent: bool = False, uri: str = "") -> None:  # noqa: ARG002 - a line has neither
         note = f" ({' / '.join(body.splitlines())})" if body else ""
         line = f"{clock.local():%Y-%m-%dT%H:%M} {' '.join(title.split())}{note}\n"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
@@ -117,7 +106,7 @@ class _File:
                 os.replace(self._path, f"{self._path}.old")
 
 
-class _Native:
+class _Native(Desktop):
     """What the desktop itself shows, through a thread with an event loop that starts when it is needed."""
 
     def __init__(self) -> None:
@@ -126,14 +115,15 @@ class _Native:
         self._thread: threading.Thread | None = None
         self._notifier: DesktopNotifier | None = None
 
-    def probe(self) -> None:
-        """Raise NotificationError unless notifications work now."""
-        with self._lock:
-            if not self._run(_probe(_notifier())) and not _has_osascript():
-                raise NotificationError(_NO_SERVER)
+    def problem(self) -> str | None:
+        try:
+            with self._lock:
+                can_show = self._run(_probe(_notifier()))
+        except NotificationError as error:
+            return str(error)
+        return None if can_show or _has_osascript() else _NO_SERVER
 
-    def send(self, title: str, body: str, *, urgent: bool, uri: str) -> None:
-        """Hand a notification over."""
+    def send(self, title: str, body: str, urgent: bool = False, uri: str = "") -> None:
         with self._lock:
             fresh = self._notifier is None
             delivered = self._try(title, body, urgent=urgent, uri=uri)
@@ -146,7 +136,6 @@ class _Native:
             raise NotificationError("the notification server has refused a notification; " + _FILE)
 
     def close(self) -> None:
-        """Stop the thread, if there is one."""
         with self._lock:
             loop, thread = self._loop, self._thread
             if loop is None or thread is None:

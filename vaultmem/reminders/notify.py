@@ -69,9 +69,9 @@ class Notifier:
     @cached_property
     def desktop(self) -> Desktop:
         """What shows notifications."""
-        from vaultmem.reminders.desktop import Desktop  # brings asyncio along, and most need none
+        from vaultmem.reminders.desktop import open_desktop  # brings asyncio, and most need none
 
-        return Desktop(self._method, self._file)
+        return open_desktop(self._method, self._file)
 
     def close(self) -> None:
         """Let go of the desktop."""

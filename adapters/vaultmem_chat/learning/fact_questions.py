@@ -61,16 +61,9 @@ def question(text: str, now: datetime | None = None) -> Question:
     return Question("facts", (*messages, Message("user", _fenced(data))), SCHEMA, 256)
 
 
-def _mark(text: str) -> str:
-    """A mark that the text does not hold, and cannot: it follows from all of it."""
-    mark = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
-    while mark in text:
-        mark = hashlib.sha256(mark.encode()).hexdigest()[:16]
-    return mark
-
-
 def _fenced(text: str) -> str:
-    mark = _mark(text)
+    """The text between two marks that it cannot hold, for they follow from all of it."""
+    mark = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
     return f"=== message {mark} ===\n{text}\n=== end of message {mark} ==="
 
 
