@@ -52,7 +52,7 @@ def doable(context: Context) -> Iterator[tuple[Proposal, str]]:
     """The open proposals that vaultmem review lists, each with the text of its note: those whose notes still are as
     they were proposed for, but no copies to which something links by now."""
     for one in review.open_for_notes(context.ledger):
-        read = files.read(context.vault, one.path, proposals.LARGEST)
+        read = files.read(context.vault, one.path)
         links = catalog_read.links_to(context.catalog, one.path) if one.kind == DUPLICATE else ()
         if read.trouble or any(link.source != one.path for link in links):
             continue
