@@ -24,6 +24,7 @@ from vaultmem.api import Vault
 from vaultmem.credentials import Key
 from vaultmem.errors import LlmError, VaultmemError
 from vaultmem_chat.bodies import Chat
+from vaultmem_chat.conversing import truncate
 from vaultmem_chat.learning.turn_queue import SERVICE, Item, Turns
 from vaultmem_chat.memory_context import Context, Limits, context_for
 from vaultmem_chat.proxy.upstream import carries_key
@@ -31,11 +32,9 @@ from vaultmem_server.guard import Headers, header
 
 log = logging.getLogger("vaultmem.proxy")
 
-MOST_STORED = 200_000  # characters of a turn; what is longer is cut
 MOST_CONVERSATIONS = 10_000  # whose newest turns are known
 MOST_KEYS = 10_000
 MOST_MODELS = 8
-CUT = "\n\n[… cut]"
 _BEARER = "bearer "
 
 
@@ -77,7 +76,7 @@ class ChatTurns:
             item = newest.item if newest.requests == 1 else None
             if item is None:
                 item = self.queue.begin(
-                    conversation, cut(chat.question), clock.seconds(), user_id=newest.user_id,
+                    conversation, chat.question, clock.seconds(), user_id=newest.user_id,
                     meta={"model": chat.model, SERVICE: self._service},
                 )  # fmt: skip
                 self._nudge()
@@ -91,9 +90,10 @@ class ChatTurns:
     def _place(self, conversation: str, chat: Chat) -> tuple[_Newest, Item | None]:
         """The turn that is meant, and the one before it, if that still waits for an answer that will not come."""
         last = None if conversation in self._newest else self._earlier(conversation)
+        words = truncate(chat.question).strip()  # as its note has them
         with self._lock:
             newest = self._newest.get(conversation)
-            if newest is None and last is not None and last.words == cut(chat.question).strip():
+            if newest is None and last is not None and last.words == words:
                 newest = self._newest[conversation] = _Newest(chat.digest, last.user_id)
             abandoned = None
             if newest is None or newest.digest != chat.digest:
@@ -112,7 +112,7 @@ class ChatTurns:
 
     def finish(self, item: Item, text: str) -> Item:
         """The answer is safe when this returns."""
-        done = self.queue.finish(item, cut(text), clock.seconds())
+        done = self.queue.finish(item, text, clock.seconds())
         self._nudge()
         return done
 
@@ -150,11 +150,6 @@ class Turn:
             self._turns.close(self._item)
         except VaultmemError as error:
             log.warning("a turn stays open: %s", error)
-
-
-def cut(text: str) -> str:
-    """As much of a text as a note is to hold."""
-    return text if len(text) <= MOST_STORED else text[:MOST_STORED] + CUT
 
 
 class Learners:
