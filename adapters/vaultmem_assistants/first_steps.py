@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import sys
 from argparse import Namespace
@@ -40,7 +41,6 @@ AGENT = "start the agent, which keeps the index fresh and reminds you"
 COUNTED = {"notes": "note", "links": "link", "open_tasks": "open task"}
 MOST_NOTES = 10_000  # counted of a folder before it is chosen
 _GRAPHS = ".logseq/graphs"  # one file for each graph: logseq_local_++home++anne++notes.transit
-_PREFIX, _SUFFIX, _SLASH = "logseq_local_", ".transit", "++"
 
 
 def run(args: Namespace, output: Output) -> int:
@@ -64,11 +64,8 @@ def vaults(home: str) -> list[str]:
     here = os.getcwd()
     graphs = os.path.join(home, _GRAPHS)
     names = sorted(os.listdir(graphs)) if os.path.isdir(graphs) else []
-    named = [
-        name[len(_PREFIX) : -len(_SUFFIX)].replace(_SLASH, "/")
-        for name in names
-        if name.startswith(_PREFIX) and name.endswith(_SUFFIX)
-    ]
+    graph = re.compile(r"logseq_local_(.*)\.transit", re.DOTALL)
+    named = [match[1].replace("++", "/") for name in names if (match := graph.fullmatch(name))]
     has_notes = here != home and any(name.lower().endswith(".md") for name in os.listdir(here))
     listed = [
         paths.find_vault(here) or (here if has_notes else ""),
@@ -173,9 +170,8 @@ class _Guide:
             counts = vault.counts()
             rows = listing.gather(vault.settled(), clock.seconds()).rows
         sections = listing.by_section(rows, listing.DAYS, clock.seconds(), PERSON)
-        due = {name: len(sections[name]) for name in ("overdue", "older", "today", "soon")}
-        many = (plural(counts[name], what) for name, what in COUNTED.items())
-        self._say(f"  {', '.join(many)}")
+        due = {name: len(rows) for name, rows in sections.items()}
+        self._say(f"  {', '.join(plural(counts[name], what) for name, what in COUNTED.items())}")
         late = due["overdue"] + due["older"]
         self._say(f"  {late} overdue, {due['today']} due today, {due['soon']} in the next days")
 
@@ -190,9 +186,8 @@ class _Guide:
 
         def do() -> Done:
             edited = hooks.edit(path, changed)
-            lines = {key: line_of(edited.before, key) for key in own}
-            now = tuple((lines[key], line_of(edited.after, key)) for key in own)
-            return Done("setting", what, lines=now)
+            lines = ((line_of(edited.before, key), line_of(edited.after, key)) for key in own)
+            return Done("setting", what, lines=tuple(lines))
 
         self._step(what, [hooks.edit(path, changed, dry_run=True)], do)
 
