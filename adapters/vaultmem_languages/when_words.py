@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from vaultmem.adapter import DaySpan, TimeWords
-from vaultmem.text.times import LAST
+from vaultmem.text import times
 from vaultmem.text.values import lazy
 
 # Times in Japanese, written as Chinese ones character for character: 来週の金曜日 is 下周的星期五.
@@ -42,15 +42,8 @@ def _word(match: re.Match[str]) -> str:
 # Days in questions: "in March 2025", "2025-03-12", "12 March", 三月十二日 as ranges of days.
 
 MONTHS = {
-    name: number
-    for number, names in enumerate(
-        ["january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul",
-         "august aug", "september sep sept", "october oct", "november nov", "december dec"],
-        start=1,
-    )
-    for name in names.split()
-}  # fmt: skip
-
+    name.lower(): number for number, full in enumerate(times.MONTHS, 1) for name in (full, full[:3])
+} | {"sept": 9}
 
 # Patterns are text: re compiles and keeps them when a question first needs them, not at every start.
 _NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
@@ -166,7 +159,7 @@ NUMBERED = frozenset(
     line lines no number page pages paragraph part release room row section sections slide step table v ver verse
     version versions vol volume""".split()
 )
-_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_WEEKDAYS = [name[:3].lower() for name in times.WEEKDAYS]
 _LEAD = lazy(r"([a-z]+|@)[ ]{0,2}(?:the )?$")
 
 
@@ -205,7 +198,7 @@ def figures(word: str) -> str:
 def ordinal(word: str) -> int:
     """The number of "5th", "fifth", "5", "last"."""
     if word == "last":
-        return LAST
+        return times.LAST
     if word in ORDINAL_WORDS:
         return ORDINAL_WORDS.index(word) + 1
     return int(re.sub(r"\D", "", word))
