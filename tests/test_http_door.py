@@ -139,9 +139,11 @@ def test_every_write_leaves_a_line(door: Door) -> None:
     before = len(trail.read_text().splitlines()) if trail.exists() else 0
     door.ask("write", content="The tortoise is called Ada.")
     door.ask("search", query="tortoise")
+    assert door.ask("write", content="x", agent="me").status == 400
     lines = [json.loads(line) for line in trail.read_text().splitlines()[before:]]
     assert [(line["token"], line["client"], line["what"], line["status"]) for line in lines] == [
-        ("claude-laptop", "claude", "write", "200")
+        ("claude-laptop", "claude", "write", "200"),
+        ("claude-laptop", "claude", "write", "400"),
     ]
 
 

@@ -62,7 +62,7 @@ def test_names_and_filters_may_have_accents_apart(tmp_path: Path) -> None:
 def test_a_misspelt_word_is_searched_in_its_nearest_spelling_and_said(vault: Vault) -> None:
     answer = vault.answer(Ask("Stavangre"))
     assert answer.results[0].path == "Old.md"
-    assert answer.remarks == ['no note has "Stavangre"; searched stavang']
+    assert answer.remarks == ['no note has "Stavangre"; searched stavanger']
 
 
 @pytest.mark.parametrize("path", ["Old.md", "Other.md", "New.md"])

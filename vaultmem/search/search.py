@@ -33,11 +33,14 @@ SHORT_WORD = 4  # letters of a stem
 class _Blocks:
     """What a query finds, before notes are read: blocks, best first, and what all hits of one answer share."""
 
-    def __init__(self, known: CatalogCache, words: set[str], remarks: list[str]) -> None:
+    def __init__(
+        self, known: CatalogCache, words: set[str], corrected: dict[str, list[str]]
+    ) -> None:
         self.known = known
         self.words = words  # the tokens that tell something
         self.forms = set(words)  # and other forms of them, all to mark
-        self.remarks = remarks
+        self.corrected = corrected  # by the words typed, what was searched for them
+        self.remarks: list[str] = []
         self.blocks: list[rank.Ranked] = []
         self.more: dict[int, list[int]] = {}  # by note, other blocks of it
 
@@ -115,7 +118,11 @@ class Searcher:
         if texts:
             self._read(result, hits)
         words, forms = frozenset(result.words), frozenset(result.forms)
-        return Answer([hit for _, hit in hits], result.remarks, words, forms)
+        answer = Answer([hit for _, hit in hits], result.remarks, words, forms)
+        for typed, near in result.corrected.items():
+            searched = snippet.written(near, answer.results, tokenize) or near
+            answer.remarks.append(f'no note has "{typed}"; searched {", ".join(searched)}')
+        return answer
 
     @spoken()
     def inside(self, folder: str) -> tuple[frozenset[int], bool]:
@@ -139,17 +146,17 @@ class Searcher:
     def _blocks(self, ask: Ask) -> _Blocks:
         query = language.parse(ask.text)
         known = self.cache()
-        remarks: list[str] = []
+        corrected: dict[str, list[str]] = {}
         if ask.is_typed:
-            query = self._correct_spelling(query, remarks)
+            query = self._correct_spelling(query, corrected)
         question = self._question(ask, query, known)
         if query.words or query.must or query.groups:
-            result = _Blocks(known, self._telling_words(query), remarks)
+            result = _Blocks(known, self._telling_words(query), corrected)
             for word in query.words:
                 result.forms |= self.keyword.vocabulary.inflected(word.text).keys()
             self._best(ask, question, result)
         else:
-            result = _Blocks(known, set(), remarks)
+            result = _Blocks(known, set(), corrected)
             result.blocks = self._newest(ask, question)
         return result
 
@@ -188,7 +195,9 @@ class Searcher:
             return Question(text, query, faded or None, all_but=bool(faded))
         return Question(text, query, notes - faded if faded else notes)
 
-    def _correct_spelling(self, query: language.Query, remarks: list[str]) -> language.Query:
+    def _correct_spelling(
+        self, query: language.Query, corrected: dict[str, list[str]]
+    ) -> language.Query:
         """Words that no note has are searched in the nearest spelling that some note has."""
         unknown = self.keyword.unknown_words(query)
         if not unknown:
@@ -202,7 +211,7 @@ class Searcher:
                 continue  # the rest of the query finds enough, and near is not the same
             if near := self.keyword.vocabulary.corrected(word):
                 words += [language.Term("word", one) for one in near]
-                remarks.append(f'no note has "{typed[word]}"; searched {", ".join(near)}')
+                corrected[typed[word]] = near
         return language.Query(words, query.must, query.excluded, query.groups, query.filters)
 
     def _best(self, ask: Ask, question: Question, result: _Blocks) -> None:

@@ -9,9 +9,12 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 
-from vaultmem.text.values import EDITOR_LINE, lazy, value
+from vaultmem.text.values import EDITOR_LINE, TYPE_CHECKING, lazy, value
 from vaultmem.vault import files
 from vaultmem.vault.walk import Look
+
+if TYPE_CHECKING:
+    from vaultmem.search.query import Hit
 
 _WORD = lazy(r"\w+")
 _LETTERS_BEYOND_ASCII = lazy(r"[^\W\x00-\x7f]+")
@@ -70,6 +73,14 @@ class Marker:
             *_beyond_ascii(rest),
             *(match.span() for one in characters for match in re.finditer(re.escape(one), flat)),
         }
+
+
+def written(
+    tokens: Collection[str], hits: Iterable[Hit], stem: Callable[[str], Collection[str]]
+) -> list[str]:
+    """How hits spell the words that have one of these tokens, of which the index knows only the stem."""
+    marked = (hit.snippet[start:end].lower() for hit in hits for start, end in hit.marks)
+    return [word for word in dict.fromkeys(marked) if not set(tokens).isdisjoint(stem(word))]
 
 
 def _beginnings_of(tokens: set[str]) -> set[str]:
