@@ -288,7 +288,7 @@ def test_params_are_strict(
 @pytest.mark.usefixtures("host")
 def test_errors_of_commands_are_for_a_person(indexed: Path) -> None:
     code, message = refused(indexed, "links", note="Nowhere at all")
-    assert code == codes.FAILED
+    assert code == codes.NOT_FOUND
     typed = ran("links", "Nowhere at all", "--vault", str(indexed), "--format", "text")
     assert one_line(typed) == f"vaultmem: {message}"
 

@@ -86,7 +86,7 @@ def test_a_list_and_lines_are_several_calls_and_one_that_fails_keeps_none_from_i
         assert ended.code == 1
         assert [each["ok"] for each in lines(ended)] == [True, False, False, False, True]
         failed = [each["error"]["code"] for each in lines(ended) if not each["ok"]]
-        assert failed == [codes.FAILED, codes.WRONG_PARAMS, codes.WRONG_PARAMS]
+        assert failed == [codes.NOT_FOUND, codes.WRONG_PARAMS, codes.WRONG_PARAMS]
 
 
 def test_what_is_written_carries_the_name_of_the_client(served: Path) -> None:

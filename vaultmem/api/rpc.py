@@ -113,8 +113,9 @@ def one_line(error: Exception | str) -> str:
 
 def code_of(error: Exception) -> int:
     """The code of an error that a request ends with."""
-    if isinstance(error, UsageError):
-        return WRONG_PARAMS
+    for code, kind in _KINDS.items():
+        if isinstance(error, kind):
+            return code
     code = getattr(error, "code", FAILED)
     return code if isinstance(code, int) else FAILED
 

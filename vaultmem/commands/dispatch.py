@@ -16,7 +16,7 @@ from vaultmem.api.verbs import JSON, Param, commands, find_verb
 from vaultmem.commands import tool_calls
 from vaultmem.commands.option_parser import Parser, parser
 from vaultmem.commands.parsing import from_params, parse, run
-from vaultmem.errors import NoteNotFoundError, StateError, UsageError, VaultmemError
+from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.output import Captured, Output, Parts, Streams
@@ -110,11 +110,8 @@ class _Dispatcher:
         if not isinstance(params, dict):
             raise RequestError(rpc.WRONG_PARAMS, '"params" must be an object')
         at = str(own.get("door", JSON))
-        try:
-            with at_door(at), heard_by(request.progress), self._host.vault() as vault:
-                return vault.ask(str(own["verb"]), **params)
-        except NoteNotFoundError as error:
-            raise RequestError(rpc.NOT_FOUND, str(error)) from error
+        with at_door(at), heard_by(request.progress), self._host.vault() as vault:
+            return vault.ask(str(own["verb"]), **params)
 
     # --- tools
 
