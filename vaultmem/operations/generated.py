@@ -19,6 +19,7 @@ from vaultmem.vault.moves import refuse_links
 from vaultmem.vault.walk import Entry as File
 
 BY = "vaultmem"  # the property `generated` of notes that are never read
+ABOUT = "vaultmem writes this page; changes made here are lost."
 OUTLINE = "outline"
 _SAID = "pages.json"  # in the state folder
 _LONGEST_COPY = 10_000_000  # bytes

@@ -209,7 +209,6 @@ def standing(commits: Sequence[Commit]) -> list[tuple[Commit, FileChange]]:
 MOST = 100  # memories of a category
 _NAME = 40  # characters of that of an assistant
 _NOT_IN_VIEWS = frozenset("\"'\\{}\n")  # in the name of a folder: views are YAML with quoted words
-_ABOUT = "vaultmem writes this page; changes made here are lost."
 
 
 def render(memories: Iterable[Memory], style: str) -> str:
@@ -221,7 +220,7 @@ def render(memories: Iterable[Memory], style: str) -> str:
         by_category[one.category].append(one)
     hidden = len(every) - len(listed)
     private = f"; {hidden:,} more {'is' if hidden == 1 else 'are'} private" if hidden else ""
-    lines = [("", f"{plural(len(listed), 'memory', 'memories')}{private}. {_ABOUT}")]
+    lines = [("", f"{plural(len(listed), 'memory', 'memories')}{private}. {generated.ABOUT}")]
     for name in CATEGORIES:
         if by_category[name]:
             lines.append(("##", "Inbox, not filed yet" if name == INBOX else name.capitalize()))

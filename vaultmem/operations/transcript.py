@@ -36,7 +36,6 @@ PRIVATE = "(private)"
 _NAMES = {USER: "You", ASSISTANT: "Assistant"}
 _NO_NAME = re.compile(r"[0-9a-f]{8}[0-9a-f-]{8,}")  # an id that says nothing to a person
 _SHORT = 8  # characters of such an id
-_ABOUT = "vaultmem writes this page; changes made here are lost."
 _MARKS = re.compile(r"^<!-- vaultmem\n(.*?)\n-->$", re.MULTILINE | re.DOTALL)
 _KEYS = ("id", "role", "created_at", "hash")  # of each line
 _HASH = 12  # digits, by which a line knows its words
@@ -99,7 +98,7 @@ def _day(at: float) -> datetime:
 def render(entries: Sequence[Entry], titles: Mapping[str, str]) -> str:
     """The text of the page; `titles` are those of memories by ids. Of what is private it says that it is there."""
     first = _day(min(one.created for one in entries))
-    parts = [f"# Conversation of {first.day} {first:%B %Y}", _ABOUT, *_summary(entries)]
+    parts = [f"# Conversation of {first.day} {first:%B %Y}", generated.ABOUT, *_summary(entries)]
     learned = [*_learned_links(entries, titles)]
     if learned:
         parts += ["## Learned", "\n".join(f"- {line}" for line in learned)]
