@@ -122,6 +122,9 @@ def _run(words: list[str]) -> int:
 def _command(name: str, words: list[str]) -> int:
     """Run a command: in the agent, if it can and one runs, else here."""
     one = verb(name)
+    if name.startswith("-"):
+        message = f"options stand behind the command: vaultmem COMMAND {name} …; see vaultmem help"
+        return _fail([name, *words], message, 2)
     if one is None or not one.group:
         from vaultmem.text.values import did_you_mean
 

@@ -130,7 +130,7 @@ def import_lines(args: Namespace, output: Output) -> int:
     """Import memories from lines of JSON, and report what became of them."""
     places = [each for each in (args.file, args.input, args.store) if each]
     if len(places) != 1:
-        raise UsageError("name one file, or --from a folder")
+        raise UsageError("name one file, - for what stands on stdin, or --from a folder")
     shape = args.format if args.format in SHAPES else None
     store = vault_sources.store(args.store) if args.store else None
     how = {**params_of("import", args), "shape": MEMORY_CLI if store else shape}
