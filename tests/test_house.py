@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_planted_bugs import PLANTED
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = [ROOT / "vaultmem", *sorted((ROOT / "adapters").glob("vaultmem_*"))]
 DIALECTS = [ROOT / "adapters" / f"vaultmem_{name}" for name in ("logseq", "obsidian")]
@@ -352,6 +354,12 @@ def test_no_text_sends_people_to_another_project() -> None:
     assert wrong.search("pip install -q vaultmem")
     for path in [*PROSE, *MODULES]:
         assert not wrong.search(path.read_text("utf-8")), shown(path)
+
+
+def test_each_planted_bug_can_be_planted() -> None:
+    """Else the test that plants them fails, which takes too long to be run at each change."""
+    for path, _, good, _ in PLANTED:
+        assert good in (ROOT / path).read_text("utf-8"), f"{path} has no {good!r}"
 
 
 def test_the_licence_is_the_one_that_is_named() -> None:
