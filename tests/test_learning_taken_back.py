@@ -98,11 +98,8 @@ def test_a_private_summary_is_told_to_no_model_and_left_as_it_is(opened: Vault) 
     new = {"role": "summary", "name": "L3/final", "content": "They spoke of the diagnosis."}
     opened.converse("c", new=[new, {"role": "memory", "content": "User has a cat"}])
     opened.sync()
-    limits = memory_context.limits_of(opened.config)
-    assert "diagnosis" in memory_context.context_for(opened, "c", "a cat?", [], limits).text
     [one] = opened.entries("c", ["summaries"])
     opened.converse("c", mark=[{"id": one["id"], "properties": {"private": True}}])
-    assert "diagnosis" not in memory_context.context_for(opened, "c", "a cat?", [], limits).text
     model = Scripted(facts={"facts": []}, summary="A summary of the model")
     for number in range(4):
         talked = item("We talk of boats. " * 60, "Of boats. " * 60, id_=str(number))

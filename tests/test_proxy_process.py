@@ -99,15 +99,14 @@ def turns_of(vault: Path) -> list[tuple[str, str]]:
         ]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_says_where_it_listens_and_ends_when_told(
-    vault: Path, scripted_llm: ScriptedLlm, number: int
+    vault: Path, scripted_llm: ScriptedLlm
 ) -> None:
     synced(vault)
     with running(vault, "--upstream", scripted_llm.url) as proxy:
         assert f"passing on to {scripted_llm.url}; use it with OPENAI_BASE_URL=" in proxy.err
         assert proxy.chat("My name is Oswin.").choices[0].message.content == "OK"
-        assert proxy.end(number) == 0, proxy.err
+        assert proxy.end() == 0, proxy.err
         lines = proxy.err.splitlines()
     assert "Traceback" not in proxy.err
     assert len(lines) == 1 + sum("info" in line or "warn" in line for line in lines)
@@ -120,7 +119,7 @@ def test_quiet_is_quiet(vault: Path, scripted_llm: ScriptedLlm) -> None:
     with running(vault, "--upstream", scripted_llm.url, "--quiet") as proxy:
         with proxy.client() as client:
             client.models.list()
-        assert proxy.end() == 0
+        assert proxy.end(signal.SIGINT) == 0
     assert len(proxy.err.splitlines()) == 1
 
 

@@ -118,8 +118,6 @@ def test_what_is_not_listed_is_taken_and_what_is_listed_is_checked(
     )
     with pytest.raises(UsageError, match="must be one of inbox, organized"):
         call(box, opened, "memory_list", phase="indox")
-    with pytest.raises(UsageError, match="did you mean people"):
-        call(box, opened, "memory_write", content="x", category="peopl")
 
 
 @settings(max_examples=examples(200))
