@@ -30,6 +30,7 @@ __all__ = ["real_llm", "scripted_llm"]  # fixtures of all tests
 SAMPLE = Path(__file__).parents[1] / "sample-vault"
 
 Write = Callable[..., Path]
+IN_MEMORY = "/dev/shm"  # a disk that has to be sure of each write is most of what tests wait for
 SPARING = {"MALLOC_ARENA_MAX": "2"}  # of who runs tests, one after the other: there are several
 
 
@@ -112,9 +113,16 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("any")
     if not hasattr(config, "workerinput"):
         os.environ.update(SPARING)
+    if "TMPDIR" not in os.environ and _has_room(IN_MEMORY):
+        os.environ["TMPDIR"] = tempfile.tempdir = IN_MEMORY
     if config.option.basetemp is None and not hasattr(config, "workerinput"):
         config.option.basetemp = tempfile.mkdtemp(prefix="vm-")
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
+
+
+def _has_room(folder: str) -> bool:
+    """Whether all that tests write fits in, which is less than half of this."""
+    return os.access(folder, os.W_OK | os.X_OK) and shutil.disk_usage(folder).free > 4 << 30
 
 
 def _not_installed() -> list[str]:

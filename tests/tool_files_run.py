@@ -11,7 +11,7 @@ from tests.lazy import Lazy
 from vaultmem_assistants.anthropic_memory import MemoryFiles
 
 lib, sdk = Lazy("anthropic.lib.tools"), Lazy("anthropic.tools")
-DIRECTORY = re.compile(r"^\S+(?=\t/memories(?:/\S*/)?$)", re.MULTILINE)
+DIRECTORY = re.compile(r"^\S+(?=\t/memories(?:/(?:\S*/)?)?$)", re.MULTILINE)
 
 
 @pytest.fixture
