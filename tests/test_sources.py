@@ -222,7 +222,7 @@ def test_usual_places(vault: Path, tmp_path: Path) -> None:
     for folder in (home / ".claude", home / "logseq", home / ".config" / "obsidian", other):
         folder.mkdir(parents=True)
     (home / ".config" / "obsidian" / "obsidian.json").write_text(
-        f'{{"vaults": {{"a": {{"path": "{other}"}}, "b": {{"path": "{vault}"}}, "c": {{"path": "/gone"}}}}}}'
+        f'{{"vaults": {{"a": {{"path": "{other}"}}, "b": {{"path": "{vault}"}}, "c": {{"path": "/away"}}}}}}'
     )
     assert chosen("all", None, vault, home) == [
         str(home / ".claude"),
@@ -231,7 +231,7 @@ def test_usual_places(vault: Path, tmp_path: Path) -> None:
     ]
     remarks = installed.chosen("obsidian", None, str(vault), str(home)).remarks
     assert remarks == [
-        "obsidian: /gone is not there",
+        "obsidian: /away is not there",
         f"obsidian: {vault} belongs to the vault itself",
     ]
 
