@@ -48,6 +48,11 @@ def ran(*words: str, given: bytes = b"") -> Ran:
     return Ran(code, out.getvalue(), err.getvalue())
 
 
+def on(vault: Path, command: str, *more: str) -> Ran:
+    """The same on a vault."""
+    return ran(*command.split(), *more, "--vault", str(vault))
+
+
 def process(*words: str, given: bytes = b"", **environ: str) -> Ran:
     """Run a command in a process of its own."""
     ended = subprocess.run(

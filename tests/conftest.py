@@ -20,6 +20,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from tests import tables
+from tests.index_dump import synced
 from tests.laws import examples
 from tests.real_llm import real_llm
 from tests.scripted_llm import scripted_llm
@@ -252,6 +253,13 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     assert left == {str(one.relative_to(SAMPLE)) for one in SAMPLE.rglob("*") if one.is_file()}, (
         "a test wrote into the vault that all tests of its module read"
     )
+
+
+@pytest.fixture(scope="module")
+def indexed(sample: Path) -> Path:
+    """The same, with an index."""
+    synced(sample)
+    return sample
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 from tests.agent_run import PATIENCE, _dies_with_us, until
 from tests.cli_run import started
 from vaultmem import paths
@@ -136,3 +138,10 @@ def _listens(port: int) -> bool:
     except OSError:
         return False
     return True
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    """A door with tokens, one for all tests of a module."""
+    with opened(tmp_path_factory.mktemp("door")) as one:
+        yield one

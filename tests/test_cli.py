@@ -11,14 +11,11 @@ from typing import Any
 import pytest
 
 from tests.cases import each_case
-from tests.cli_run import Ran, at_terminal, one_line, process, ran
-from tests.cli_vault import indexed, on
+from tests.cli_run import Ran, at_terminal, on, one_line, process, ran
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem.api.verbs import commands
 from vaultmem.output import JSON_VERSION
-
-__all__ = ["indexed"]  # fixtures
 
 GOLDEN = Path(__file__).parent / "golden"
 ASKED = {

@@ -6,12 +6,9 @@ import sys
 import time
 from pathlib import Path
 
-from tests.cli_run import one_line, ran, tree_hash
-from tests.cli_vault import indexed, on
+from tests.cli_run import on, one_line, ran, tree_hash
 from tests.index_dump import other_state, synced
 from vaultmem.index.state import State
-
-__all__ = ["indexed"]  # fixtures
 
 
 def big_vault(folder: Path, count: int) -> Path:

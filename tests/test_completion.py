@@ -12,14 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import ran
-from tests.cli_vault import indexed
 from tests.conftest import SAMPLE
 from tests.index_dump import synced
 from vaultmem import paths
 from vaultmem.api.verbs import commands
 from vaultmem.commands import completion
-
-__all__ = ["indexed"]  # fixtures
 
 
 @pytest.fixture

@@ -26,12 +26,6 @@ from vaultmem.errors import VaultmemError
 from vaultmem.progress import Silent
 
 
-@pytest.fixture(scope="module")
-def indexed(sample: Path) -> Path:
-    synced(sample)
-    return sample
-
-
 @pytest.fixture
 def host(indexed: Path) -> Iterator[StandIn]:
     with agent_for(indexed) as found:

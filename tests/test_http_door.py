@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import one_line, ran
-from tests.http_doors import door, httpx2, mcp, mcp_http
-from tests.http_run import Answer, Door, request
+from tests.http_run import Answer, Door, door, request
+from tests.lazy import Lazy
 from vaultmem.api.verbs import JSON, every
 from vaultmem_server import rest
 from vaultmem_server.tokens import ADMIN, READ, TokenStore
 
 __all__ = ["door"]  # fixtures
+httpx2, mcp, mcp_http = map(Lazy, ("httpx2", "mcp", "mcp.client.streamable_http"))
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 PATHS = [

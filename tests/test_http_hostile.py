@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.http_doors import door, httpx2
-from tests.http_run import Door, request, serving
+from tests.http_run import Door, door, request, serving
+from tests.lazy import Lazy
 from vaultmem_server.tokens import READ, TokenStore
 
 __all__ = ["door"]  # fixtures
+httpx2 = Lazy("httpx2")
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 

@@ -17,14 +17,14 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from tests.cli_run import process, ran
-from tests.http_run import Door, opened
+from tests.http_run import Door
 from tests.scripted_model import TEXT, Model, offers, serving, words
 from vaultmem.api.memory_tools import TOOLS
 
@@ -112,12 +112,6 @@ def sessions(vault: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     """One session of each program, in a home where all of them are connected."""
     words = ("--mcp", "--vault", str(vault))
     return sessions_in(tmp_path_factory.mktemp("home"), dict.fromkeys(PROGRAMS, words))
-
-
-@pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
-    with opened(tmp_path_factory.mktemp("door")) as one:
-        yield one
 
 
 @pytest.fixture(scope="module")

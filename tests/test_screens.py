@@ -12,7 +12,6 @@ import pytest
 
 from tests.cases import each_case
 from tests.cli_run import at_terminal, process
-from tests.index_dump import synced
 from vaultmem import screen
 from vaultmem.commands import upkeep_views
 from vaultmem.commands.rendering import show_diff
@@ -39,12 +38,6 @@ history
 list
 """
 _STEERS = re.compile(r"\033\[[0-9;]*[mK]|\033\]8;;[^\033]*\033\\")
-
-
-@pytest.fixture(scope="module")
-def indexed(sample: Path) -> Path:
-    synced(sample)
-    return sample
 
 
 def shown_at(vault: Path, words: str, columns: int, rows: int = 999, **environ: str) -> str:

@@ -55,12 +55,6 @@ def loaded(*words: str, given: str = "") -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def indexed(sample: Path) -> Path:
-    synced(sample)
-    return sample
-
-
-@pytest.fixture(scope="module")
 def remembering(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A vault with a memory that was never indexed."""
     folder = tmp_path_factory.mktemp("remembering") / "vault"
