@@ -10,7 +10,7 @@ from tests.cli_run import ran
 from tests.index_dump import other_state
 from vaultmem.agent.jobs import JOBS
 from vaultmem.api import Vault
-from vaultmem.errors import UsageError
+from vaultmem.errors import NoteNotFoundError
 
 FIRST = datetime(2031, 5, 1, 7)  # noqa: DTZ001 - the clock on the wall
 ARCHIVING = ("expire", "decay", "consolidate")
@@ -160,7 +160,7 @@ def test_what_is_private_is_not_quoted_and_no_assistant_keeps_or_sees_it(life: L
     (line,) = life.night(3, ARCHIVING)
     assert "(private)" in line
     assert "flowerpot" not in line
-    with Vault(life.vault) as opened, pytest.raises(UsageError, match="only you"):
+    with Vault(life.vault) as opened, pytest.raises(NoteNotFoundError, match="no pending item"):
         opened.done(line.rpartition("^")[2], by="codex")
 
 
