@@ -233,3 +233,24 @@ def test_runs_go_on_without_a_ledger(tmp_path: Path) -> None:
     assert runs.of("a").last_run == NOW
     assert runs.carry_out("a", lambda: "  fine\n again ").result == "fine again"
     assert Ledger(str(path)).runs()["a"].ok is True
+
+
+def test_a_journal_that_goes_while_it_is_looked_at_is_no_end(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Runs(ledger, lambda: NOW).remember(["a"])
+    tries: list[str] = []
+
+    class Shaky(sqlite3.Connection):
+        def execute(self, statement: str, *values: object) -> sqlite3.Cursor:
+            tries.append(statement)
+            if len(tries) < 3:
+                error = sqlite3.OperationalError("disk I/O error")
+                error.sqlite_errorname = "SQLITE_IOERR_READ"
+                raise error
+            return super().execute(statement, *values)  # type: ignore[arg-type]
+
+    real = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **how: real(*a, factory=Shaky, **how))
+    assert list(ledger.runs()) == ["a"]
+    assert len(tries) > 3

@@ -186,8 +186,7 @@ class Ledger:
     def _open(self) -> Iterator[sqlite3.Connection]:
         """The open file. FULL: a run that was begun is on the disk before the job starts."""
         try:
-            with closing(sqlite3.connect(self.path, timeout=30, isolation_level=None)) as db:
-                db.execute("PRAGMA synchronous = FULL")
+            with closing(self._connect()) as db:
                 yield db
         except sqlite3.DatabaseError as error:
             if isinstance(as_state_error(error), DamagedError):
@@ -195,6 +194,19 @@ class Ledger:
             raise self._unusable(str(error)) from error
         except (TypeError, ValueError) as error:
             raise DamagedError(f"{self.path} holds what does not belong there: {error}") from error
+
+    def _connect(self, tries: int = 3) -> sqlite3.Connection:
+        db = sqlite3.connect(self.path, timeout=30, isolation_level=None)
+        try:
+            db.execute("PRAGMA synchronous = FULL")
+        except sqlite3.OperationalError as error:
+            db.close()
+            if tries > 1 and error.sqlite_errorname.startswith("SQLITE_IOERR"):
+                return self._connect(
+                    tries - 1
+                )  # another process's journal went while SQLite looked at it
+            raise
+        return db
 
     def _unusable(self, why: str) -> StateError:
         return StateError(
