@@ -115,6 +115,7 @@ def test_a_list_made_of_an_older_state_takes_nothing_back(
     with Vault(str(vault)) as opened:
         one = opened.write("First words", tags=["first"])
         note = vault / one["path"]
+        os.utime(note, (1_700_000_000,) * 2)  # long ago, so that it is remembered as it is
         opened.read(one["id"])
         monkeypatch.setattr(Reader, "read", lambda *_: None)  # it is being written
         note.write_text(note.read_text().replace("first", "first\n  - second"))

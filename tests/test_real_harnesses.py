@@ -24,9 +24,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.cli_run import process, ran
-from tests.http_run import Door
+from tests.http_run import Door, door
 from tests.scripted_model import TEXT, Model, offers, serving, words
 from vaultmem.api.memory_tools import TOOLS
+
+__all__ = ["door"]  # fixtures
 
 FOLDER = os.environ.get("TESTS_HARNESSES", "")
 pytestmark = [

@@ -70,23 +70,26 @@ def _repair(text: str) -> object:
     from json_repair import loads  # only when a model has made a mistake
 
     with suppress(ValueError, RecursionError):
-        value = loads(f'{text[:MOST_REPAIRED]}{_END}"{_END}', skip_json_loads=True)
-        return _drop_unfinished(_bound(value))[0] if isinstance(value, list | dict) else None
+        text, end = text[:MOST_REPAIRED], _END
+        while end in text:
+            end += "x"
+        value = loads(f'{text}{end}"{end}', skip_json_loads=True)
+        return _drop_unfinished(_bound(value), end)[0] if isinstance(value, list | dict) else None
     return None
 
 
-def _drop_unfinished(value: object) -> tuple[object, bool]:
-    """A repaired value without its unfinished parts, and whether there were none. An unfinished object in a list is
-    left out; texts that ran together at a comma are separated."""
+def _drop_unfinished(value: object, end: str) -> tuple[object, bool]:
+    """A repaired value without its unfinished parts, which have `end`, and whether there were none. An unfinished
+    object in a list is left out; texts that ran together at a comma are separated."""
     if isinstance(value, str):
-        return value, _END not in value
+        return value, end not in value
     if isinstance(value, list):
         apart = [_RUN_TOGETHER.split(one) if isinstance(one, str) else [one] for one in value]
-        items = [_drop_unfinished(one) for group in apart for one in group]
+        items = [_drop_unfinished(one, end) for group in apart for one in group]
         finished = [one for one, whole in items if whole or (one and isinstance(one, list))]
         return finished, all(whole for _, whole in items)
     if isinstance(value, dict):
-        members = {key: _drop_unfinished(one) for key, one in value.items() if _END not in key}
+        members = {key: _drop_unfinished(one, end) for key, one in value.items() if end not in key}
         is_whole = len(members) == len(value) and all(whole for _, whole in members.values())
         kept_members = {
             key: one
