@@ -213,7 +213,7 @@ class Vault(MemoryVault):
         checked = check_options("search", {"limit": limit, "group": group, **options})
         own = Arguments(checked)
         ask = Ask(
-            text, limit, semantic, group, (*filters, *filters_of(checked)),
+            text, limit, False if own.flag("keyword") else semantic, group, (*filters, *filters_of(checked)),
             own.number("min_confidence") if own.has("min_confidence") else None,
             compressed=own.flag("include_compressed"), talks=own.flag("conversations"),
             viewer=viewer(own.text("by"), [own.text("scope")]),
