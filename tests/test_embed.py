@@ -347,6 +347,8 @@ def test_a_graph_that_is_damaged_or_cannot_be_kept_is_made_again(
     wanted = Embedder(default).query("the roof leaks")
     model = default._replace(folder=str(tmp_path))
     (kept,) = (tmp_path / path.name for path in Path(default.folder).iterdir())
+    # Which form is quicker is measured, and another time of a busy machine it may be the other one.
+    monkeypatch.setattr(bert, "_is_better", lambda *_: kept.name == bert.BYTES)
     kept.write_bytes(b"not a graph")
     np.testing.assert_allclose(Embedder(model).query("the roof leaks"), wanted, atol=1e-6)
     assert kept.stat().st_size > 1_000_000
