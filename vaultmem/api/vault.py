@@ -18,7 +18,7 @@ from vaultmem import client
 from vaultmem import config as settings
 from vaultmem.api.memory_vault import MemoryVault
 from vaultmem.errors import DamagedError, ModelError, NoteNotFoundError, VaultmemError
-from vaultmem.index import catalog_read
+from vaultmem.index import LOCAL, catalog_read
 from vaultmem.index.catalog import as_state_error
 from vaultmem.index.catalog_read import LinkView
 from vaultmem.index.state import State
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from vaultmem.search.related import Mention, Related, Why
     from vaultmem.search.search import Searcher
     from vaultmem.service.health import AgentStatus
+    from vaultmem.vectors.shared_index import Health
 
     T = TypeVar("T")
 
@@ -367,3 +368,14 @@ class Vault(MemoryVault):
         except ModelError as error:
             return 0, len(blocks), str(error)
         return len(blocks) - len(missing), len(blocks), None
+
+    def shared_index(self) -> Health | None:
+        """How the index is that this vault shares with others; None where there is none."""
+        if self.config.text("index.backend") == LOCAL:
+            return None
+        try:
+            return self.searcher().meaning().health()
+        except ModelError as error:
+            from vaultmem.vectors.shared_index import Health
+
+            return Health(str(error), 0)

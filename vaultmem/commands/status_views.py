@@ -78,9 +78,7 @@ def _index(vault: Vault) -> Facts:
     """How the index is; sizes in bytes."""
     synced = vault.searcher().catalog.meta("synced")
     embedded, embeddable, problem = vault.embedded()
-    from vaultmem.service.doctor import shared_index
-
-    shared, second = shared_index(vault), vault.second_model()
+    shared, second = vault.shared_index(), vault.second_model()
     return {
         "status": UNHEALTHY if shared and shared.problem else "healthy",
         "synced": None if synced is None else int(synced),
@@ -88,7 +86,7 @@ def _index(vault: Vault) -> Facts:
         "vector_bytes": folder_bytes(vault.state.path("vec")), **vault.counts(), "embedded": embedded,
         "embeddable": embeddable, "model": vault.config["embedding.model"], "model_trouble": problem,
         **({"other_scripts": second._asdict()} if second else {}),
-        **({"shared_index": shared._asdict()} if shared else {}),
+        **({"shared_index": {"backend": vault.config["index.backend"], **shared._asdict()}} if shared else {}),
     }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from vaultmem import plugins
 from vaultmem.api import Vault
-from vaultmem.errors import ModelError, NoRoomError, StateError, VaultGoneError, VaultmemError
+from vaultmem.errors import NoRoomError, StateError, VaultGoneError, VaultmemError
 from vaultmem.index import LOCAL, catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, below, spoken
 from vaultmem.light import NamedTuple
@@ -45,14 +45,6 @@ class Finding(NamedTuple):
     advice: str
     places: Sequence[str] = ()
     command: str = ""  # of the advice, what can be run as it stands
-
-
-class SharedIndex(NamedTuple):
-    """How a shared index is."""
-
-    backend: str
-    problem: str | None
-    waiting: int  # blocks that are to be sent to it
 
 
 def _to_run(severity: str, what: str, command: str) -> Finding:
@@ -222,23 +214,11 @@ def _beginning(vault: Vault, path: str) -> str:
         return ""
 
 
-def shared_index(vault: Vault) -> SharedIndex | None:
-    """How the index is that this vault shares with others; None where there is none."""
-    backend = vault.config.text("index.backend")
-    if backend == LOCAL:
-        return None
-    try:
-        health = vault.searcher().meaning().health()
-    except ModelError as error:
-        return SharedIndex(backend, str(error), 0)
-    return health and SharedIndex(backend, health.problem, health.waiting)
-
-
 def _vectors(vault: Vault) -> Iterator[Finding]:
     from vaultmem.vectors.vectors import hnsw_missing
 
-    if (shared := shared_index(vault)) and shared.problem:
-        what = f"the shared index ({shared.backend}) does not work: {shared.problem}"
+    if (shared := vault.shared_index()) and shared.problem:
+        what = f"the shared index ({vault.config['index.backend']}) does not work: {shared.problem}"
         yield Finding("error", what, f"start its server, or set index.backend to {LOCAL}")
     if finding := languages(vault):
         yield finding
