@@ -155,7 +155,7 @@ def recall(vault: Vault, prompt: str, known: frozenset[str], by: str) -> dict[st
     for one in fresh[:MOST_RECALLED]:
         left -= one["tokens"]
         if left >= 0:
-            lines[str(one["id"])] = one_line(redact(one["content"])[0])
+            lines[str(one["id"])] = one_line(redact(one["content"]).text)
     return lines
 
 

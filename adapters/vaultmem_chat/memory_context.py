@@ -133,9 +133,9 @@ def compose(summary: str, memories: Iterable[tuple[str, str]], earlier: Sequence
     """The text from a summary and pairs of role and content, without what stands in the messages already."""
     there = _words("\n".join(earlier)[-_LOOKED_AT:])
     fresh = {at: one for at, one in enumerate(memories) if not _contains(there, one[1])}
-    lines = [f"[{role}] {harmless(redact(content)[0])}" for role, content in fresh.values()]
+    lines = [f"[{role}] {harmless(redact(content).text)}" for role, content in fresh.values()]
     if summary := summary.strip():
-        lines.insert(0, f"[summary] {harmless(_cut(redact(summary)[0]))}")
+        lines.insert(0, f"[summary] {harmless(_cut(redact(summary).text))}")
     if not lines:
         return Context("", 0)
     text_lines = tuple("\n".join(lines).split("\n"))  # an entry may have several

@@ -153,7 +153,7 @@ def of_verb(name: str) -> Declared:
     if declared is None or not declared.run:
         runnable = (known for known, one in every().items() if one.run)
         raise UsageError(f"unknown verb {name[:_MOST_NAME]!r}; known: {', '.join(runnable)}")
-    return Declared(declared.of(JSON))
+    return _options(name)
 
 
 @cache

@@ -167,7 +167,7 @@ def keep_changes(session: Session) -> bool:
 def _without_private(collection: Collection, records: list[Record]) -> list[Record]:
     """Those that name no private memory: the page is a note that assistants read."""
     every = (*collection.live(), *collection.archived())
-    private = [one.title for one in every if is_private(one.properties)]
+    private = {one.title for one in every if is_private(one.properties)}
     named = [f"“{title}”" for title in private]
     return [
         one

@@ -185,7 +185,7 @@ def to_row(item: Mapping[str, Any]) -> Row:
 
     repeat = item.get("repeat")
     return {
-        "id": item["id"], "section": item["section"], "text": words(redact(item["text"])[0], WORDS),
+        "id": item["id"], "section": item["section"], "text": words(redact(item["text"]).text, WORDS),
         "due": item.get("due") or None, "source": item.get("source") or "",
         "place": "" if item["text"] == PRIVATE else one_line(item.get("source") or ""),
         "title": one_line(item.get("title") or ""), "scope": item.get("scope") or "global",

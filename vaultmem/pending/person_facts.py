@@ -133,7 +133,7 @@ def facts(context: Context, answers: item_answers.Answers, trust: str = CONNECTE
     chosen: list[Fact] = []
     for _, _, note, fact in _most_used_and_newest(best):
         text = content(context.vault, note.path, note.dialect) or fact["text"]
-        text = one_line(redact(text)[0])  # nobody asked for it: it goes to every start
+        text = one_line(redact(text).text)  # it goes to every start
         chosen.append({**fact, "text": text, "author": one_line(fact["author"])})
     return chosen
 
