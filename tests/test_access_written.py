@@ -171,10 +171,10 @@ def test_a_key_that_the_person_wrote_goes_nowhere_unasked(vault: Vault) -> None:
     assert not [one["path"] for one in vault.memories() if "ghp" in one["path"].lower()]
     vault.sync()
     hook = ("hook", "session-start", "--harness", "codex", "--vault", vault.path)
-    for shown in (ran(*hook).out, ran(*hook, "--prompt", "zebra token").out):
-        assert "zebra" in shown
-        assert "rotate [redacted: GitHub token]" in shown
-        assert key not in shown
+    for context in (ran(*hook).out, ran(*hook, "--prompt", "zebra token").out):
+        assert "zebra" in context
+        assert "rotate [redacted: GitHub token]" in context
+        assert key not in context
     chat = memory_context.context_for(
         vault, "c1", "which zebra token?", [], memory_context.limits_of(vault.config)
     )
@@ -249,9 +249,9 @@ def test_an_assistant_has_one_name_in_lists_searches_history_approvals_and_undo(
         box.call(vault, Call("memory_write", {"content": content}, writer))
     vault.sync()
     for words in (("list", "--agent"), ("search", "cake", "--agent"), ("history", "--by")):
-        shown = ran(*words, "claude", "--vault", vault.path).out
+        printed = ran(*words, "claude", "--vault", vault.path).out
         for animal, is_shown in (("zebra", True), ("lion", True), ("bear", False)):
-            assert (animal in shown) is is_shown, (words, shown)
+            assert (animal in printed) is is_shown, (words, printed)
     assert len(vault.approve(agent="claude", dry_run=True)["memories"]) == 2
     assert len(vault.undo(name="claude", since="1h")["undone"]) == 2
     assert [one["agent"] for one in vault.memories()] == ["codex"]

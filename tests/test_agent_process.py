@@ -367,5 +367,4 @@ def test_what_was_acknowledged_before_a_kill_is_found_by_the_next_search(own: Pa
             agent.call("memory", verb="write", params={"content": f"Kite {number} flies quonk"})
         agent.ends(signal.SIGKILL)
     words = ("search", "quonk", "--keyword", "--vault", str(vault), "--format", "json")
-    found = ran(*words).data["results"]
-    assert len(found) == 3
+    assert len(ran(*words).data["results"]) == 3

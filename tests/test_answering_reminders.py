@@ -55,7 +55,7 @@ def test_no_dream_rewrites_a_reminder_because_it_stands_on_the_page(bench: Open)
 
 
 def test_a_deep_dream_leaves_the_words_of_reminders_alone(bench: Open) -> None:
-    """Answers go by the words, and only the first line is shown: two that differ in one word stay two."""
+    """Answers go by the words, and the page has only the first line: two that differ in one word stay two."""
     on = bench()
     for what in ("venue", "caterer"):
         on.ask("remind", content=f"in two weeks ask Agnes how much we owe her for the new {what}")
