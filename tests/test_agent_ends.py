@@ -233,7 +233,7 @@ def test_state_that_is_deleted_under_it_comes_back(own: Path, scratch: Path) -> 
             gone = own / "gone"
             agent.state.rename(gone)  # at once: what it writes meanwhile would keep the folder
             shutil.rmtree(gone, ignore_errors=True)
-            until(lambda: "restarting" in agent.err())
+            until(lambda: "answering at" in agent.log())  # anew: the log of before is gone, too
             reader.ending.set()
             reader.join()
             reader.errors.clear()  # it was away for a moment while it began anew

@@ -9,13 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.cli_run import Ran, at_terminal, one_line, process, started, tree_hash
 from tests.conftest import SAMPLE
+from vaultmem import machine
 from vaultmem.commands import demo
 from vaultmem.output import Output, Streams
-from vaultmem.service.life import named_with
 
 
 @pytest.fixture
@@ -191,7 +192,7 @@ def test_the_sample_vault_of_an_installed_package_is_found(
     assert Path(demo.sample_vault()) == package / "sample_vault"
 
 
-def test_only_a_whole_word_of_a_command_line_counts(tmp_path: Path) -> None:
+def test_what_is_killed_by_name_is_gone_and_nothing_like_it(tmp_path: Path) -> None:
     word = str(tmp_path / "mine")
     code = "import sys; print(flush=True); sys.stdin.read()"
     started = [
@@ -204,7 +205,10 @@ def test_only_a_whole_word_of_a_command_line_counts(tmp_path: Path) -> None:
         for one in started:
             assert one.stdout is not None
             one.stdout.readline()
-        assert named_with(word) == [started[0].pid]
+        machine.kill_named_with(word, 60)
+        gone, left = (psutil.pid_exists(one.pid) for one in started)
+        assert left
+        assert not gone  # not only on its way
     finally:
         for one in started:
             one.communicate(timeout=60)

@@ -65,9 +65,15 @@ def has_open(pid: int, path: str) -> bool:
         return False
 
 
-def processes() -> list[int]:
-    """All processes but this one."""
-    return [pid for pid in psutil.pids() if pid != os.getpid()]
+def kill_named_with(word: str, seconds: float) -> None:
+    """Kill the processes that have this word on their command line, and wait until they are gone."""
+    named = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(OSError, psutil.Error):
+            if process.pid != os.getpid() and word in process.cmdline():
+                process.kill()
+                named.append(process)
+    psutil.wait_procs(named, timeout=seconds)
 
 
 def lower_priority_of_thread() -> None:

@@ -14,12 +14,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 
-from vaultmem import paths
+from vaultmem import machine, paths
 from vaultmem.client import is_terminal
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.output import Output
 from vaultmem.service import life
-from vaultmem.service.life import named_with, send, wait_until_free
+from vaultmem.service.life import send
 from vaultmem.text.values import TYPE_CHECKING, plural, value
 
 if TYPE_CHECKING:
@@ -236,10 +236,7 @@ def _end_agent(vault: str) -> None:
             life.stop(vault)
         except VaultmemError:
             send(state, signal.SIGKILL)
-        for pid in named_with(vault):  # one that was interrupted before it held the lock
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        wait_until_free(state, 5.0)
+        machine.kill_named_with(vault, 5.0)  # one that was interrupted before it held the lock
 
 
 def _clean_up(folder: str, keep: bool, output: Output) -> None:

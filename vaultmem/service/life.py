@@ -265,11 +265,6 @@ def _send(pid: int, number: signal.Signals, is_meant: Callable[[], bool]) -> boo
     return False
 
 
-def named_with(word: str) -> list[int]:
-    """The processes that have this word on their command line, as no other process has: a path of our own."""
-    return [pid for pid in machine.processes() if word in machine.command_line(pid)]
-
-
 def _is_held(path: str) -> bool:
     try:
         handle = os.open(path, os.O_RDONLY)
