@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from vaultmem.vault import batches
-from vaultmem.vault.batches import Batches, Header, Outcome, PlannedWrite
+from vaultmem.vault.batch_record import Header, Outcome, PlannedWrite
+from vaultmem.vault.batches import Batches
 
 HEADER = Header("claude", "assistant", "because", 1.5)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from vaultmem.history.history import History
 from vaultmem.history.repository import Repository, blob_id
 from vaultmem.history.undo import Means, Refused, Undone, planned_writes
-from vaultmem.vault.batches import Batches, Header, Outcome, PlannedWrite
+from vaultmem.vault.batch_record import Header, Outcome, PlannedWrite
+from vaultmem.vault.batches import Batches
 
 
 class Kept:

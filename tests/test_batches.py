@@ -10,7 +10,7 @@ from tests.batch_place import AFTER, BEFORE, Place, edit, everything, keep, make
 from vaultmem.errors import NoteChangedError, StateError, VaultmemError
 from vaultmem.vault import batches as batches_module
 from vaultmem.vault import write as write_module
-from vaultmem.vault.batches import PlannedWrite
+from vaultmem.vault.batch_record import PlannedWrite
 
 
 @pytest.fixture

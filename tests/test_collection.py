@@ -12,7 +12,7 @@ import pytest
 from tests.collected import OLD, ONE, TEA, TWO, Folder, folder, style
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.collection import Collection
-from vaultmem.memories.memory_file import provisional
+from vaultmem.memories.model import provisional
 from vaultmem.text.similarity import content_hash, opening, sketch
 
 __all__ = ["folder"]  # fixtures

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.kept_history import Kept, tree, true
 from vaultmem.errors import VaultmemError
 from vaultmem.history.commits import Commit, FileChange, format_message, parse_message
-from vaultmem.vault.batches import PlannedWrite
+from vaultmem.vault.batch_record import PlannedWrite
 
 ODD = ["memories/pl ain.md", "memories/\"q\"/'\\.md", "memories/a\nb\tc.md", "memories/\u8ba1\u5212 \U0001f642.md",
        "memories/\udcff\udc80.md", "memories/:(top)*.md", "memories/-x.md", "memories/caf\xe9.md"]  # fmt: skip

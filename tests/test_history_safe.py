@@ -15,7 +15,7 @@ from tests.laws import points
 from vaultmem.errors import StateError, VaultmemError
 from vaultmem.history import history as history_module
 from vaultmem.history import repository
-from vaultmem.vault.batches import Header, PlannedWrite
+from vaultmem.vault.batch_record import Header, PlannedWrite
 
 ROOT = Path(__file__).parents[1]
 
@@ -227,7 +227,7 @@ HOSTILE = """
 import pathlib, sys
 from tests.kept_history import Kept
 from vaultmem.history import repository
-from vaultmem.vault.batches import PlannedWrite
+from vaultmem.vault.batch_record import PlannedWrite
 kept = Kept(pathlib.Path(sys.argv[1]))
 first = kept.make("memories/a.md", b"1\\n2\\n3\\n4\\n5\\n")
 second = kept.edit("memories/a.md", b"1\\n2\\n3\\n4\\nfive\\n")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.kept_history import Kept
 from tests.kill_points import kill_everywhere
-from vaultmem.vault.batches import PlannedWrite
+from vaultmem.vault.batch_record import PlannedWrite
 
 LINES = b"".join(b"line %d\r\n" % number for number in range(12))
 

@@ -25,7 +25,7 @@ from vaultmem.text import secrets
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import fine_stamp, seconds, stamp
 from vaultmem.text.titles import conversation_problem, free_path
-from vaultmem.vault.batches import Header
+from vaultmem.vault.batch_record import Header
 
 LONGEST_WHY = 200  # characters of an entry of the history
 _NAME = re.compile(r"(?:L[1-3]/)?[a-z][a-z0-9_-]{0,59}")

@@ -191,7 +191,7 @@ VERBS = {
     "read": Verb(
         "show one memory", REMEMBER,
         _READ,
-        run="operations.filing:read", writes=False, agent=True,
+        run="operations.reading:read", writes=False, agent=True,
         first=True, gives="MemoryRecord", show="memory_views:show_memory",
         returns=f"{_RECORD}; being read is remembered, unless `counts` is False. With `provenance` also \"drawn_from\", "
         '"replaced", "replaced_by" and "recalled"',
@@ -213,7 +213,7 @@ VERBS = {
             Param("offset", "how many of the newest to pass over", kind="int", default=0, least=0, most=1_000_000),
             flag("facets", **_JSON_ONLY),
         ),
-        run="operations.filing:list_memories", writes=False, agent=True, first=True, method="memories", gives="memories: list[MemoryRecord]",
+        run="operations.reading:list_memories", writes=False, agent=True, first=True, method="memories", gives="memories: list[MemoryRecord]",
         show="memory_views:show_memories", returns='memories, the newest first; being listed does not count as being read. Over other doors also "total", and with '
         '`facets` the categories, agents and tags with their numbers',
         tool=Exposed("Memories, newest first.", {

@@ -24,8 +24,6 @@ from vaultmem.index.catalog_read import LinkView
 from vaultmem.index.state import State
 from vaultmem.memories.access import Viewer, hidden, is_trusted, origin, viewer
 from vaultmem.notes.places import named
-from vaultmem.search import query as language
-from vaultmem.search.query import Answer, Ask, Filter, Hit, filters_of
 from vaultmem.settings import OFF
 from vaultmem.text.values import TYPE_CHECKING, value
 
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     from vaultmem.adapter import Note
     from vaultmem.index.compare import Report
     from vaultmem.progress import Progress
+    from vaultmem.search.query import Answer, Ask, Filter, Hit
     from vaultmem.search.related import Mention, Related, Why
     from vaultmem.search.search import Searcher
     from vaultmem.service.health import AgentStatus
@@ -210,6 +209,7 @@ class Vault(MemoryVault):
         """
         from vaultmem.api.params import check_options
         from vaultmem.memories.arguments import Arguments
+        from vaultmem.search.query import Ask, filters_of
 
         checked = check_options("search", {"limit": limit, "group": group, **options})
         own = Arguments(checked)
@@ -231,7 +231,9 @@ class Vault(MemoryVault):
 
     def has_meaning(self, ask: Ask) -> bool:
         """Whether a search by meaning could find more: there are words to compare, and a model is set."""
-        return self.config.text("embedding.model") != OFF and bool(language.parse(ask.text).words)
+        from vaultmem.search.query import parse
+
+        return self.config.text("embedding.model") != OFF and bool(parse(ask.text).words)
 
     def why(self, text: str, note: str, *, semantic: bool | None = None, by: str = "") -> Why:
         """Explain the place of one note in the results of a query, for the assistant `by` where one is named."""

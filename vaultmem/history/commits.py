@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from vaultmem.history.repository import BRANCH, SHORT, blob_id
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.vault.recovery import Answered, Batch, Step
+from vaultmem.vault.batch_record import Answered, Batch, Step
 
 if TYPE_CHECKING:
     from typing import IO

@@ -17,7 +17,8 @@ from vaultmem.errors import StateError, VaultmemError
 from vaultmem.history import commits
 from vaultmem.history.commits import Commit, Difference, Files, Intake, Read, Stream
 from vaultmem.history.repository import BRANCH, NO_GIT, Repository, is_there
-from vaultmem.vault.batches import Batch, Batches
+from vaultmem.vault.batch_record import Batch
+from vaultmem.vault.batches import Batches
 
 log = logging.getLogger("vaultmem.memories")
 

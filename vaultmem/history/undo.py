@@ -10,7 +10,7 @@ from vaultmem.errors import NoteChangedError
 from vaultmem.history.commits import Difference
 from vaultmem.light import NamedTuple
 from vaultmem.notes.places import ARCHIVE, is_our_page
-from vaultmem.vault.batches import PlannedWrite
+from vaultmem.vault.batch_record import PlannedWrite
 
 Refused = tuple[str, str]  # path and reason
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from vaultmem.adapter import Properties, Value
 from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol
 from vaultmem.memories.access import is_private
-from vaultmem.notes.blocks import telling_words
 from vaultmem.notes.places import ENTRIES, INBOX, RECORDS, entry_parts
 from vaultmem.text.titles import conversation_problem
 from vaultmem.text.values import lazy
@@ -219,6 +218,10 @@ def to_evict(entries: Iterable[Entry], most: int) -> list[Entry]:
 def _worth(one: Entry) -> tuple[bool, int, float, str]:
     if one.role == MEMORY:
         return False, 0, one.created, one.path
+    from vaultmem.notes.blocks import (
+        telling_words,  # only a conversation that is summed up needs it
+    )
+
     words = min(telling_words(one.content), MOST_WORTH)
     words -= ASKING if one.content.rstrip().endswith(("?", "？")) else 0
     return one.properties.get("compressed") is not True, words, one.created, one.path

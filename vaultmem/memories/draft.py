@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from vaultmem.adapter import Properties, Value
+from vaultmem.errors import NoteChangedError
 from vaultmem.light import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict
 from vaultmem.memories.access import DREAM
+from vaultmem.memories.memory_file import compact
 from vaultmem.memories.model import ARCHIVE as ARCHIVE_FOLDER
 from vaultmem.memories.model import REMINDERS, Memory, category_of, link_targets
+from vaultmem.notes import pages
 from vaultmem.notes.places import phase_of
 from vaultmem.text.similarity import content_hash, opening, sketch
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_path
+from vaultmem.vault.files import decode, digest
 
 if TYPE_CHECKING:
     from vaultmem.memories.view import View
@@ -331,3 +335,38 @@ def restored(view: View, memory: Memory, why: str, **sets: Value) -> Change:
 def is_own(memory: Memory) -> bool:
     """Whether dream made this memory out of another one."""
     return memory.category == REMINDERS and memory.text("source") == DREAM
+
+
+# From changes to files: each is made on the newest bytes of its file, all of a plan as one batch.
+
+Style = Callable[[str], str]  # how a page at a path is written, see adapter.Rules.page_style
+
+
+def rendering(change: Change, style: Style) -> Callable[[bytes | None], bytes]:
+    """What makes the new bytes of a file out of its newest ones. Raises NoteChangedError where the plan is stale."""
+    form = style(change.target)
+
+    def render(now: bytes | None) -> bytes:
+        if change.raw is not None:
+            if now is not None and digest(now) != change.expected:
+                raise NoteChangedError(f"{change.path} was changed meanwhile")
+            return change.raw
+        if now is None:
+            return pages.compose(form, change.properties, change.content or "")
+        if not _is_as_seen(change, pages.read(form, decode(now)[0])):
+            raise NoteChangedError(f"{change.path} was changed meanwhile")
+        return pages.edit(form, now, change.properties, change.content)
+
+    return render
+
+
+def _is_as_seen(change: Change, page: pages.Page) -> bool:
+    """Whether the content is what the plan saw, where all of it counts, and the properties to be set are as it saw
+    them, or as it wants them: a list of tags made longer from an older one would take back what was added since."""
+    whole = change.content is not None or change.action == TO_ARCHIVE
+    if whole and change.expected and change.expected != content_hash(page.content):
+        return False
+    properties = compact(page.properties)
+    return all(
+        properties.get(key) in (seen, change.properties[key]) for key, seen in change.seen.items()
+    )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vaultmem.memories.draft import FindingRow
     from vaultmem.memories.reports import Skipped
     from vaultmem.memories.store import Session
-    from vaultmem.vault.batches import Answered, Header
+    from vaultmem.vault.batch_record import Answered, Header
 
 OPEN, DONE, DROPPED, SNOOZED = "open", "done", "dropped", "snoozed"
 YOU = "you"
@@ -170,7 +170,7 @@ MOST = 1_000  # entries in which the last answer is searched
 
 def history_answers(known: Answers, answers: Iterable[Answer]) -> tuple[Answered, ...]:
     """New answers as the history has them, by what is known so far."""
-    from vaultmem.vault.batches import Answered  # most only read answers
+    from vaultmem.vault.batch_record import Answered  # most only read answers
 
     results = []
     for one in answers:

@@ -15,7 +15,7 @@ from zlib import crc32
 from vaultmem.adapter import Properties, Value
 from vaultmem.errors import StateError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.memories.model import DEFAULT_SCOPE, Memory, link_targets
+from vaultmem.memories.model import DEFAULT_SCOPE, Memory, link_targets, provisional
 from vaultmem.notes import pages, places
 from vaultmem.notes.places import phase_of
 from vaultmem.paths import keep_private, make_private
@@ -28,7 +28,6 @@ from vaultmem.vault.walk import Entry, nfc
 if TYPE_CHECKING:
     from typing import Any
 
-NAMESPACE = "6c1f5c0e-7e0c-5d3b-9a55-0f7d5a3f4b21"  # of ids that follow from a path
 _CHUNK = 1 << 20
 _BETWEEN_TAGS = lazy(r"[,，\s]+")
 _LONGEST_ID = 200
@@ -115,13 +114,6 @@ class Reader:
             adopted=value is not None, links=link_targets(page.content) if "[[" in page.content else (),
             mtime=mtime,
         )  # fmt: skip
-
-
-def provisional(path: str, number: int = 1) -> str:
-    """The id that a file without one will get; another number, another id."""
-    import uuid  # memories have ids of their own
-
-    return str(uuid.uuid5(uuid.UUID(NAMESPACE), path if number == 1 else f"{path}#{number}"))
 
 
 def compact(properties: Properties) -> dict[str, Value]:

@@ -37,6 +37,7 @@ PHASES = ("inbox", "organized")
 TYPES = ("episodic", "semantic", "procedural", "working")
 PASSING = ("episodic", "working")  # what memories of these types state ends some day
 DEFAULT_SCOPE = EVERYBODY
+_NAMESPACE = "6c1f5c0e-7e0c-5d3b-9a55-0f7d5a3f4b21"  # of ids that follow from a path
 
 
 class Memory(NamedTuple):
@@ -129,6 +130,13 @@ def sessions(properties: Properties) -> frozenset[str]:
     return frozenset(
         str(value) for key, value in properties.items() if value and key_of(key) in named
     )
+
+
+def provisional(path: str, number: int = 1) -> str:
+    """The id that a file without one will get; another number, another id."""
+    import uuid  # memories have ids of their own
+
+    return str(uuid.uuid5(uuid.UUID(_NAMESPACE), path if number == 1 else f"{path}#{number}"))
 
 
 def new_id() -> str:

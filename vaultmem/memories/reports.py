@@ -7,9 +7,9 @@ from collections import Counter
 from vaultmem.errors import VaultmemError
 from vaultmem.light import NotRequired, TypedDict
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.draft import Change, Finding, FindingRow, Plan
-from vaultmem.memories.store import YOU, Session, rendering
-from vaultmem.vault.batches import Header, Outcome
+from vaultmem.memories.draft import Change, Finding, FindingRow, Plan, rendering
+from vaultmem.memories.store import YOU, Session
+from vaultmem.vault.batch_record import Header, Outcome
 from vaultmem.vault.files import decode
 
 MOST_DIFFS = 200  # of a dry run; what comes after is listed without its text

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from operator import attrgetter
 
-from vaultmem.memories.memory_file import Stored, fold, provisional, title_of
-from vaultmem.memories.model import Memory
+from vaultmem.memories.memory_file import Stored, fold, title_of
+from vaultmem.memories.model import Memory, provisional
 from vaultmem.text.similarity import SIZE, resemblance
 from vaultmem.text.values import lazy
 from vaultmem.vault.conflicts import Places, conflicts, doubtful

@@ -17,21 +17,15 @@ from vaultmem.ledger import reads
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.ledger.reads import Content, Left, ReadCount
 from vaultmem.light import TYPE_CHECKING, RLock
-from vaultmem.memories import access, item_answers, records
+from vaultmem.memories import access, records
 from vaultmem.memories.access import is_private
-from vaultmem.memories.collection import Collection
-from vaultmem.memories.conversation import is_talk
-from vaultmem.memories.draft import CREATE, TO_ARCHIVE, Change, Draft, Plan
-from vaultmem.memories.memory_file import compact
 from vaultmem.memories.model import Memory, MemoryRecord, new_id
 from vaultmem.memories.records import Known
-from vaultmem.notes import pages
 from vaultmem.notes.dialects import Rulebook, open_rulebook
 from vaultmem.notes.places import file_name, is_recorded
-from vaultmem.text.similarity import content_hash
 from vaultmem.vault import identity
-from vaultmem.vault.batches import DOING, Batches, Header, Outcome, PlannedWrite
-from vaultmem.vault.files import Root, content, decode, digest
+from vaultmem.vault.batch_record import DOING, PlannedWrite
+from vaultmem.vault.files import Root, content
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,45 +33,14 @@ if TYPE_CHECKING:
 
     from vaultmem.api.rpc import Reader
     from vaultmem.history.history import History
+    from vaultmem.memories.collection import Collection
+    from vaultmem.memories.draft import Change, Draft, Plan
     from vaultmem.memories.entries import ConversationFiles
     from vaultmem.memories.item_answers import Answer
     from vaultmem.memories.view import Examples, View
     from vaultmem.pending.pending import Pending
-
-
-# From changes to files: each is made on the newest bytes of its file, all of a plan as one batch.
-
-Style = Callable[[str], str]  # how a page at a path is written, see adapter.Rules.page_style
-
-
-def rendering(change: Change, style: Style) -> Callable[[bytes | None], bytes]:
-    """What makes the new bytes of a file out of its newest ones. Raises NoteChangedError where the plan is stale."""
-    form = style(change.target)
-
-    def render(now: bytes | None) -> bytes:
-        if change.raw is not None:
-            if now is not None and digest(now) != change.expected:
-                raise NoteChangedError(f"{change.path} was changed meanwhile")
-            return change.raw
-        if now is None:
-            return pages.compose(form, change.properties, change.content or "")
-        if not _is_as_seen(change, pages.read(form, decode(now)[0])):
-            raise NoteChangedError(f"{change.path} was changed meanwhile")
-        return pages.edit(form, now, change.properties, change.content)
-
-    return render
-
-
-def _is_as_seen(change: Change, page: pages.Page) -> bool:
-    """Whether the content is what the plan saw, where all of it counts, and the properties to be set are as it saw
-    them, or as it wants them: a list of tags made longer from an older one would take back what was added since."""
-    whole = change.content is not None or change.action == TO_ARCHIVE
-    if whole and change.expected and change.expected != content_hash(page.content):
-        return False
-    properties = compact(page.properties)
-    return all(
-        properties.get(key) in (seen, change.properties[key]) for key, seen in change.seen.items()
-    )
+    from vaultmem.vault.batch_record import Header, Outcome
+    from vaultmem.vault.batches import Batches
 
 
 YOU = "you"
@@ -111,7 +74,6 @@ class MemoryStore:
         # For what nobody waits for.
         self.later: Callable[[Callable[[], None]], None] = lambda work: work()
         self.ledger = Ledger(state.path("ledger.db"))
-        self.batches = Batches(state.path("batches"), self.vault, self.folder)
         # When it was made, and it.
         self.centroid: tuple[float, NDArray[np.float32] | None] | None = None
         self.examples: Examples | None = None  # of the categories, embedded
@@ -132,6 +94,13 @@ class MemoryStore:
         return open_rulebook(Root(self.vault), self.config.text("dialect"))
 
     @cached_property
+    def batches(self) -> Batches:
+        """What writes into the memory folder."""
+        from vaultmem.vault.batches import Batches
+
+        return Batches(self.state.path("batches"), self.vault, self.folder)
+
+    @cached_property
     def history(self) -> History:
         """What was done, in a repository of Git."""
         from vaultmem.history.history import History
@@ -142,6 +111,8 @@ class MemoryStore:
     @cached_property
     def collection(self) -> Collection:
         """The files of the memory folder."""
+        from vaultmem.memories.collection import Collection
+
         cache = self.state.path("memories.db")
         return Collection(self.vault, self.folder, self.rules.page_style, cache)
 
@@ -279,6 +250,7 @@ class MemoryStore:
     def _note_written(self) -> None:
         """Let other machines tell what vaultmem wrote here from what a person did; turns of chats are too many."""
         from vaultmem.history.repository import short_id
+        from vaultmem.memories.conversation import is_talk
 
         contents = (
             Content(short_id(step.new), batch.header.at, batch.header.by)
@@ -328,6 +300,8 @@ class Session:
 
     def is_approved(self, memory: Memory) -> bool:
         """Whether the person has approved it."""
+        from vaultmem.memories import item_answers
+
         return item_answers.is_approved(memory.id, self.answers)
 
     @property
@@ -344,6 +318,8 @@ class Session:
 
     def draft(self, limit: int = 1_000_000_000) -> Draft:
         """An empty plan."""
+        from vaultmem.memories.draft import Draft
+
         return Draft(self.view, limit)
 
     def find(self, text: str, *, archived: bool = False) -> Memory:
@@ -370,6 +346,8 @@ class Session:
 
     def carry_out(self, plan: Plan, who: Header) -> Outcome:
         """Do what was planned, as far as it can still be done."""
+        from vaultmem.memories.draft import rendering
+
         style = self.desk.rules.page_style
         writes = [
             PlannedWrite(change.path, change.target, rendering(change, style), change.why)
@@ -383,6 +361,8 @@ class Session:
 
     def _called(self, change: Change) -> Change:
         """A new memory says its title where its editor would read another one out of the file's name."""
+        from vaultmem.memories.draft import CREATE
+
         if change.action != CREATE or change.raw is not None:
             return change
         title = file_name(change.target)

@@ -14,14 +14,14 @@ from vaultmem import paths, plugins
 from vaultmem.adapter import Dialect, Folder, Link, Note, Rules, Views
 from vaultmem.errors import ConfigError
 from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
-from vaultmem.notes import blocks as blocking
-from vaultmem.notes import compact_line, frontmatter
 from vaultmem.notes.places import named
 from vaultmem.vault import files
 from vaultmem.vault.walk import without_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from vaultmem.notes.blocks import Block
 
 
 # Unlinked mentions: where a text has a note's name or alias without linking to it.
@@ -258,11 +258,14 @@ class NoteRead(NamedTuple):
 
     read: files.Read
     note: Note
-    blocks: list[blocking.Block]  # never empty: an empty note has one empty block
+    blocks: list[Block]  # never empty: an empty note has one empty block
 
 
-def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[blocking.Block]]:
+def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[Block]]:
     """What a dialect sees in a text, and its blocks."""
+    from vaultmem.notes import blocks as blocking  # who only needs the rules does without
+    from vaultmem.notes import compact_line, frontmatter
+
     front = frontmatter.split(text)
     note = rules.at(path).parse(path, text, front)
     if (whole := compact_line.expanded(note.properties)) is not note.properties:

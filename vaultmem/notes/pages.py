@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from vaultmem.adapter import Properties, Value
 from vaultmem.errors import FrontMatterError
 from vaultmem.light import NamedTuple
-from vaultmem.notes import compact_line, frontmatter, frontmatter_edit, logseq_properties
+from vaultmem.notes import compact_line, frontmatter, logseq_properties
 from vaultmem.notes.logseq_properties import from_outline, to_outline
 from vaultmem.notes.places import KEYS, key_of
 from vaultmem.notes.yaml_lines import newline_of
@@ -138,6 +138,8 @@ def _with_property(style: str, text: str, key: str, value: Value) -> str:
         spelled = next((name for name in there if _our(name) == key), None)
         if spelled is not None or block is None:
             return logseq_properties.set_property(text, spelled or _logseq(key), value, start)
+    from vaultmem.notes import frontmatter_edit  # most only read
+
     name = _spelling(text, key)
     if value is None:
         return frontmatter_edit.remove_property(text, name)

@@ -7,7 +7,6 @@ import unicodedata
 
 from vaultmem.text import values
 from vaultmem.text.values import TYPE_CHECKING, lazy
-from vaultmem.vault.conflicts import conflict_original
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,8 +93,14 @@ def is_our_page(inner: str) -> bool:
 
 def _is_copy(inner: str) -> bool:
     """Whether a sync program made it of a page of ours that takes in what its copies say."""
-    original = conflict_original(inner)
+    original = _conflict_original(inner)
     return original in GENERATED and original not in _EDITED
+
+
+def _conflict_original(inner: str) -> str | None:
+    from vaultmem.vault.conflicts import conflict_original  # who searches does without
+
+    return conflict_original(inner)
 
 
 def is_recorded(inner: str) -> bool:
@@ -132,7 +137,7 @@ def is_generated(inner: str) -> bool:
     answers, and only a person gives them."""
     if is_in(inner, SYNC):
         return True
-    return _fold(inner) in _GENERATED or _fold(conflict_original(inner) or "") in _GENERATED
+    return _fold(inner) in _GENERATED or _fold(_conflict_original(inner) or "") in _GENERATED
 
 
 def is_kept_free(inner: str) -> bool:

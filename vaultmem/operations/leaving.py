@@ -16,7 +16,7 @@ from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, is_asleep, lea
 from vaultmem.memories.model import INBOX, Memory
 from vaultmem.memories.reports import ChangeReport, PlanReport, report_planned
 from vaultmem.memories.store import YOU, Session
-from vaultmem.vault.batches import Header
+from vaultmem.vault.batch_record import Header
 
 _NOT_NOW = "9999-12-31"
 

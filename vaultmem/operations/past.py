@@ -34,7 +34,7 @@ from vaultmem.memories.store import Session
 from vaultmem.notes import pages
 from vaultmem.notes.places import ARCHIVE
 from vaultmem.text.times import stamp
-from vaultmem.vault.batches import Answered, Header, Outcome, PlannedWrite
+from vaultmem.vault.batch_record import Answered, Header, Outcome, PlannedWrite
 from vaultmem.vault.files import decode
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from vaultmem.text.sanitize import quote_text
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import fine_stamp, seconds, stamp
 from vaultmem.text.values import json_object
-from vaultmem.vault.batches import Header
+from vaultmem.vault.batch_record import Header
 
 MOST = 1_000  # turns on a page, the newest
 MOST_CHARACTERS = 1_000_000

@@ -32,7 +32,7 @@ from vaultmem.review import review
 from vaultmem.schedule import next_time
 from vaultmem.text.times import duration_seconds
 from vaultmem.text.values import plural
-from vaultmem.vault.batches import Header
+from vaultmem.vault.batch_record import Header
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject

@@ -32,7 +32,7 @@ from vaultmem.reminders.items import Item, days_later, may_be_shown, words_of
 from vaultmem.schedule import LocalZone
 from vaultmem.text.sanitize import words
 from vaultmem.text.times import stamp
-from vaultmem.vault.batches import Header
+from vaultmem.vault.batch_record import Header
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject

@@ -22,7 +22,7 @@ from vaultmem.pending.person_facts import Learned
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
 from vaultmem.text.values import plural
-from vaultmem.vault.batches import Header
+from vaultmem.vault.batch_record import Header
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject, Properties

@@ -38,7 +38,7 @@ from vaultmem.review.proposals import Proposal
 from vaultmem.text.recurrence import resumed
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
-from vaultmem.vault.batches import Answered, Header
+from vaultmem.vault.batch_record import Answered, Header
 
 if TYPE_CHECKING:
     from typing import Any, TypeVar

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from vaultmem.notes.dialects import Rulebook
     from vaultmem.pending.listing import Fact
     from vaultmem.pending.ticks import Ack
-    from vaultmem.vault.batches import Answered
+    from vaultmem.vault.batch_record import Answered
 
 FORGET_EVERY = 3600.0  # seconds
 ROUNDS = 3  # what is answered on the page can bring something else onto it

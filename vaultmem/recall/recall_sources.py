@@ -23,9 +23,7 @@ from vaultmem.memories.conversation import (
     scope_of,
 )
 from vaultmem.memories.item_answers import is_approved, is_foreign
-from vaultmem.memories.memory_file import provisional
-from vaultmem.memories.model import TYPES
-from vaultmem.notes import pages
+from vaultmem.memories.model import TYPES, provisional
 from vaultmem.notes.places import (
     ARCHIVE,
     ARCHIVED_NOTES,
@@ -225,6 +223,8 @@ class Sources:
         return None if read is None else self._now(look, read)
 
     def _parse(self, path: str, text: str) -> _Read | None:
+        from vaultmem.notes import pages  # where no memory answers it is not needed
+
         page = pages.read(self._style(path), text)
         if page.error:
             return None

@@ -22,7 +22,7 @@ from vaultmem.review.advice import Opinion
 from vaultmem.review.proposals import DUPLICATE, Proposal, edit
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
-from vaultmem.vault.batches import Header
+from vaultmem.vault.batch_record import Header
 from vaultmem.vault.files import digest
 
 if TYPE_CHECKING:

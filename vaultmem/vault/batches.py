@@ -8,50 +8,31 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, VaultmemError
-from vaultmem.light import NamedTuple
 from vaultmem.progress import counted
 from vaultmem.text.values import OnError
-from vaultmem.vault.files import on_disk
-from vaultmem.vault.moves import fsync_folder, move, refuse_links, write_all
-from vaultmem.vault.recovery import (
-    KEPT,
-    Answered,
+from vaultmem.vault.batch_record import (
+    DOING,
     Batch,
     Header,
-    Healing,
+    Outcome,
+    PlannedWrite,
     Step,
     mark_left,
     pack_batch,
     unpack_batch,
 )
+from vaultmem.vault.files import on_disk
+from vaultmem.vault.moves import fsync_folder, move, refuse_links, write_all
+from vaultmem.vault.recovery import Healing
 from vaultmem.vault.walk import identity
 from vaultmem.vault.write import change, create, newest, own_temps, sweep
 
-__all__ = ["Answered", "Batch", "Batches", "Header", "Outcome", "PlannedWrite", "Step"]
-
-DOING, DONE, PART = ".doing", ".done", ".part"
+DONE, PART, KEPT = ".done", ".part", ".kept"
 # After these the next file would fare no better.
 _STOPS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
-
-
-class PlannedWrite(NamedTuple):
-    """One file that is to become another."""
-
-    path: str | None  # None: it is to be created
-    target: str
-    render: Callable[[bytes | None], bytes]  # newest bytes to new ones; NoteChangedError declines
-    why: str
-
-
-class Outcome(NamedTuple):
-    """What became of the writes."""
-
-    number: int | None  # of the batch; None when there was nothing to do
-    done: tuple[Step, ...]
-    skipped: tuple[tuple[str, str], ...]  # path and reason
 
 
 class Batches:
