@@ -171,6 +171,25 @@ def test_metrics_count_requests_and_know_the_agents(door: Door) -> None:
     )
 
 
+def test_metrics_name_what_the_token_opens_and_nothing_that_a_client_made_up(door: Door) -> None:
+    for path in ("/mcp/work", "/mcp/made-up", "/made/up", "/api/v1/made-up"):
+        door.send("POST", path, {}, "me")
+    text = door.send("GET", "/metrics", token="home").body.decode()
+    assert 'vaultmem_up{vault="home"} 1' in text
+    assert "work" not in text
+    assert "made" not in text
+
+
+def test_the_text_of_a_memory_is_the_same_by_every_door(door: Door) -> None:
+    """A sign that some programs take for the end of a line is a letter like any other."""
+    content = "The boiler's valves:\u2028left,\x85right."
+    arguments = {"content": content, "category": "knowledge"}
+    message = request("tools/call", 7, name="memory_write", arguments=arguments)
+    assert door.mcp(message, session=door.session()).status == 200
+    found = door.ask("list", "me", words="valves").data["memories"]
+    assert [one["content"].strip() for one in found] == [content]
+
+
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_the_official_client_gets_along(door: Door, mode: str) -> None:
     async def talk() -> tuple[list[str], str]:

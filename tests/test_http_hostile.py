@@ -66,6 +66,33 @@ def test_odd_bodies_end_in_one_line(door: Door) -> None:
         assert door.send("POST", path, {}, "me").status in (404, 405), path
 
 
+@pytest.mark.parametrize("vaults", [[["home"]], [{}], [], "home", [1]])
+def test_a_list_of_vaults_is_one_of_names(door: Door, vaults: object) -> None:
+    body = {"query": "boiler", "vaults": vaults}
+    assert door.send("POST", "/api/v1/search", body, "claude").status == 400
+
+
+def test_an_event_that_was_never_sent_is_none(door: Door) -> None:
+    session = door.session()
+    for last in ("9" * 5_000 + "-1", "1-" + "9" * 5_000, "\xb2-1", "-", "1-"):
+        again = {"Last_Event_ID": last, "Mcp_Session_Id": session}
+        assert door.send("GET", "/mcp/home", None, "claude", **again).status == 405, last[:9]
+
+
+def test_behind_a_web_server_there_is_no_page_and_no_name_passes_for_an_address(
+    vault: Path,
+) -> None:
+    """What other machines reach does not serve the page, on whatever address it listens; and where it listens at all of
+    them, a page of another machine can have a name of hexadecimal digits."""
+    for words in (["--http", "127.0.0.1:0", "--behind-proxy"], ["--http", "0.0.0.0:0", "--behind-proxy"]):  # fmt: skip
+        with serving([*words, "--vault", str(vault)]) as port:
+            there = Door("", port, {}, vault)
+            assert there.send("GET", "/ui/enter", Host=f"127.0.0.1:{port}").status == 401
+            assert there.send("GET", "/health", Host=f"facade.de:{port}").status == 403
+            is_any = "0.0.0.0:0" in words
+            assert there.send("GET", "/health", Host="10.1.2.3").status == (200 if is_any else 403)
+
+
 def raw(door: Door, *parts: bytes) -> bytes:
     """All that comes back for these bytes, until the door closes the connection or says no more."""
     received = b""

@@ -155,7 +155,7 @@ class _Door:
             else:
                 await self._app(scope, _limit(receive, _most(scope["path"], self._door)), counted)
         finally:
-            self._door.metrics.count(_route(scope), status, time.perf_counter() - began)
+            self._door.metrics.count(_route(scope, status), status, time.perf_counter() - began)
 
     def _odd(self, request: Request, most: int) -> Response | None:
         """The refusal of what was sent to somebody else, or has a length in doubt or too large."""
@@ -190,21 +190,21 @@ class _Door:
         return None
 
 
-def _route(scope: Scope) -> str:
-    """The address as it is counted: without what a client made up."""
-    parts = scope["path"].split("/")[1:3]
-    is_known = "vaultmem.caller" in scope or parts[:1] == ["health"]
-    return f"/{'/'.join(parts)}" if is_known else "refused"
+def _route(scope: Scope, status: int) -> str:
+    """The address as it is counted: without what a client made up, and without names of vaults."""
+    first, *more = scope["path"].split("/")[1:3]
+    if status == 404 or not ("vaultmem.caller" in scope or first == "health"):
+        return "refused"
+    return f"/{first}" if first == "mcp" else "/".join(["", first, *more])
 
 
 def _foreign(request: Request, door: Door) -> str:
     """What of a request shows that a web page made it, or that it was sent to somebody else: a page in a browser can
     send requests here, but not hide where it comes from."""
     host = request.headers.get("host", "").lower()
-    name, _, port = host.rpartition(":")
-    name = (name if port.isdecimal() else host).strip("[]")
-    is_address = bool(name) and set(name) <= set("0123456789abcdef.:")
-    if name not in door.names and not (door.names & guard.WILDCARDS and is_address):
+    name, _ = guard.split_host(host)
+    is_any = bool(door.names & guard.WILDCARDS)
+    if name not in door.names and not (is_any and guard.is_address(name)):
         return "Host"
     origin = request.headers.get("origin")
     if origin is not None and origin.lower().partition("://")[2] != host:

@@ -83,7 +83,8 @@ def serve(args: Namespace, output: Output) -> int:
     shown = f"[{host}]" if ":" in host else host
     names = {*(name.lower() for name in args.name or ()), host.lower(), *guard.LOOPBACK}
     idle = seconds_of(args.idle, "--idle")
-    door = Door(vaults, f"{scheme}://{shown}:{port}", names, guard.is_loopback(host))
+    is_private = guard.is_loopback(host) and not (args.behind_proxy or args.name)
+    door = Door(vaults, f"{scheme}://{shown}:{port}", names, is_private)
     door.has_chats, door.until_stop = args.proxy, args.until_stop
     server = serving.server(app.build(door, _lifespan(door)), tls)
     if door.has_chats and not door.guarded:

@@ -31,10 +31,13 @@ def header(headers: Headers, name: bytes) -> str:
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches who listens there."""
-    if host in LOOPBACK:
-        return True
+    return host in LOOPBACK or (is_address(host) and ip_address(host).is_loopback)
+
+
+def is_address(host: str) -> bool:
+    """Whether it is an address, and no name: some names are made of hexadecimal digits."""
     with contextlib.suppress(ValueError):
-        return ip_address(host).is_loopback
+        return bool(ip_address(host))
     return False
 
 
@@ -111,15 +114,10 @@ class Guard:
     def _is_ours(self, raw: str) -> bool:
         """Whether a Host means us. Where we listen at all addresses every address does, but not every name: a page
         can have a name that leads here, and no address that is not its own."""
-        name, port = _split(raw.lower())
+        name, port = split_host(raw.lower())
         if port != str(self._port):
             return False
-        if name in self._names:
-            return True
-        with contextlib.suppress(ValueError):
-            address = ip_address(name)
-            return self._any_address or address.is_loopback
-        return False
+        return name in self._names or is_loopback(name) or (self._any_address and is_address(name))
 
 
 def _bare(value: str) -> str:
@@ -127,7 +125,7 @@ def _bare(value: str) -> str:
     return value[len(BEARER) :] if value[: len(BEARER)].lower() == BEARER else value
 
 
-def _split(raw: str) -> tuple[str, str]:
+def split_host(raw: str) -> tuple[str, str]:
     """Name and port; the brackets of an IPv6 address are not part of its name."""
     if raw.startswith("["):
         name, _, rest = raw[1:].partition("]")

@@ -116,8 +116,9 @@ def routes(door: Door) -> list[BaseRoute]:
         own = {"vaults": allowed_vaults(door, caller), "scope": caller.token.scope}
         return JSONResponse({**own, "client": caller.client or "you"})
 
-    async def metrics(_: Request) -> Response:
-        return Response(door.metrics.render(await _gauges(door)), media_type=CONTENT_TYPE)
+    async def metrics(request: Request) -> Response:
+        gauges = await _gauges(door, allowed_vaults(door, current_caller(request)))
+        return Response(door.metrics.render(gauges), media_type=CONTENT_TYPE)
 
     return [
         Route(f"{API}/openapi.json", openapi),
@@ -164,10 +165,11 @@ async def _search_several(door: Door, caller: Caller, params: JsonObject) -> Jso
     return await merged_search(ask, names, params)
 
 
-async def _gauges(door: Door) -> dict[str, tuple[str, dict[str, float]]]:
-    """What the agents say of themselves."""
+async def _gauges(door: Door, vaults: Sequence[str]) -> dict[str, tuple[str, dict[str, float]]]:
+    """What the agents of these vaults say of themselves."""
     facts: dict[str, dict[str, float]] = {}
-    for name, link in door.links.items():
+    for name in vaults:
+        link = door.links[name]
         try:
             status = await door.call(name, "agent")
             fresh = await door.call(name, "freshness")
@@ -268,9 +270,9 @@ def chosen_vaults(named: object, mine: Sequence[str]) -> list[str]:
     """The vaults that a request names, out of those that the token opens: a list of names, or "*" for all of them."""
     if named == ALL_VAULTS:
         return list(mine)
-    names = list(dict.fromkeys(named)) if isinstance(named, list) else []
-    if not names or not all(isinstance(name, str) for name in names):
+    if not (named and isinstance(named, list) and all(isinstance(name, str) for name in named)):
         raise HTTPException(400, f'"{NAMES}" must be a list of names of vaults, or "{ALL_VAULTS}"')
+    names = list(dict.fromkeys(named))
     if unknown := [name for name in names if name not in mine]:
         raise HTTPException(404, f"no vault {str(unknown[0])[:40]!r} for this token")
     return names

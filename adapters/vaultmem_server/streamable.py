@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import secrets
 import time
 from collections import OrderedDict
@@ -39,6 +40,7 @@ IDLE = 3_600.0  # seconds after which a session is forgotten
 _STREAM = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
 _CANCELLED, _PROGRESS = "notifications/cancelled", "notifications/progress"
 _ENVELOPE = "io.modelcontextprotocol/protocolVersion"
+_EVENT = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")  # the id of an event: its stream, and its place there
 _INTERNAL = -32603
 _WRITERS = {name.replace("-", "_") for name, one in every().items() if one.tool and one.writes}
 
@@ -196,7 +198,7 @@ class _Endpoint:
         if isinstance(message, dict) and ("method" not in message or "id" not in message):
             return Response(status_code=202)
         stream = session.stream(message.get("id") if isinstance(message, dict) else None)
-        work = self._carry_out(session, stream, caller, " ".join(line.splitlines()), message)
+        work = self._carry_out(session, stream, caller, line, message)
         stream.task = asyncio.create_task(work)
         with contextlib.suppress(TimeoutError):
             if "text/event-stream" in accepted:
@@ -259,16 +261,16 @@ class _Endpoint:
 
     def _resume(self, request: Request, session: Session) -> Response:
         """The rest of a stream. Without Last-Event-ID there is nothing that we would send unasked."""
-        last = request.headers.get(LAST, "")
-        number, _, seen = last.partition("-")
-        if not (number.isdecimal() and seen.isdecimal()):
+        last = _EVENT.fullmatch(request.headers.get(LAST, ""))
+        if last is None:
             advice = "Last-Event-ID takes up a stream that broke off"
             raise HTTPException(405, f"nothing is sent unasked; {advice}")
-        stream = session.streams.get(int(number))
+        number, seen = map(int, last.groups())
+        stream = session.streams.get(number)
         if stream is None:
             raise HTTPException(404, "that stream is over and forgotten")
         return StreamingResponse(
-            stream.after(int(seen)), media_type="text/event-stream", headers=_STREAM
+            stream.after(seen), media_type="text/event-stream", headers=_STREAM
         )
 
 
