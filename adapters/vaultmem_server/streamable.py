@@ -40,7 +40,7 @@ IDLE = 3_600.0  # seconds after which a session is forgotten
 _STREAM = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
 _CANCELLED, _PROGRESS = "notifications/cancelled", "notifications/progress"
 _ENVELOPE = "io.modelcontextprotocol/protocolVersion"
-_EVENT = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")  # the id of an event: its stream, and its place there
+_EVENT = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")  # the id of an event: stream and place
 _INTERNAL = -32603
 _WRITERS = {name.replace("-", "_") for name, one in every().items() if one.tool and one.writes}
 
