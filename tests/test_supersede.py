@@ -118,7 +118,16 @@ def test_on_pairs_that_nothing_was_fitted_on_it_is_right_nearly_always() -> None
             taken += each.kind == REPLACES
             right += label == each.kind == REPLACES
     assert right / taken >= 0.94
-    assert right / of >= 0.56  # what only shares its subject is kept: what is true must not go
+    assert right / of >= 0.6  # what only shares its subject is kept: what is true must not go
+
+
+def test_changes_are_understood_in_german_too() -> None:
+    """By the words of words.toml alone: no weight was fitted on German."""
+    rows = [row.split("\t") for row in (pairs.HERE / "german.tsv").read_text("utf-8").splitlines()]
+    kinds = [(label, relations(new, [old])[0].kind) for label, old, new in rows]
+    right = kinds.count((REPLACES, REPLACES))
+    assert right / sum(kind == REPLACES for _, kind in kinds) >= 0.93
+    assert right / sum(label == REPLACES for label, _ in kinds) >= 0.75
 
 
 @given(st.lists(st.text(max_size=60), max_size=8), st.text(max_size=60))
@@ -285,6 +294,7 @@ def test_who_is_called_so_has_that_name_and_of_several_it_is_true_of_each() -> N
         ("Mara's stand-up at Kite is daily at 9:30.", "Stand-up at Kite moved to 10:15."),
         ("Nils is allergic to cashews.", "Nils is no longer allergic to cashews."),
         ("The orchestra has 25 members.", "The orchestra has 31 members now."),
+        ("Paul smokes", "Paul does not smoke any more"),
     ],
 )  # fmt: skip
 def test_what_tells_another_value_of_the_same_takes_its_place(old: str, new: str) -> None:

@@ -41,6 +41,7 @@ _SEVERAL = form("several")  # of these one can have several at a time
 _BY_USER, _IS, _GOVERNED = map(form, ("by_user", "is", "governed"))
 _CLAUSE, _CHANGED = lazy(r"[,;，；。]|\.\s"), "\0"
 _OTHER_TIME, _WHEN = form("other_time"), form("when")
+_CAPITAL_NOUNS = form("capital_nouns")  # of a text in German, where each noun has a capital
 _CORRECTS, _NEXT_CLAUSE, _STATES = map(form, ("corrects", "next_clause", "states"))
 _WHICH = lazy(r"([^\W\d_]{2,}) (\d{1,3})(?![.,:%/-]?[\w%])(?: ([^\W\d_]+))?")
 _ENDINGS = ("ing", "ies", "ied", "es", "ed", "s")
@@ -143,23 +144,28 @@ def facts_of_both(one: str, other: str) -> tuple[tuple[Statement, ...], tuple[St
 
 def tokens_of(text: str) -> list[Token]:
     """The words that carry meaning."""
-    every = enumerate((_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text))
-    results = (_token(word, is_first=number == 0) for number, word in every)
+    words = (_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text)
+    is_name = _CAPITAL_NOUNS.search(text) is None  # what has a capital within the sentence
+    results = (
+        _token(word, may_be_name=is_name and number > 0) for number, word in enumerate(words)
+    )
     return [token for token in results if token is not None]
 
 
 @lru_cache(16_384)
-def _token(word: str, *, is_first: bool) -> Token | None:
+def _token(word: str, *, may_be_name: bool) -> Token | None:
     plain = word.lower().removesuffix("'s").removesuffix("’s")
-    return None if plain in words("stop") else Token(stem(plain), _kind(word, is_first=is_first))
+    return (
+        None if plain in words("stop") else Token(stem(plain), _kind(word, may_be_name=may_be_name))
+    )
 
 
-def _kind(word: str, *, is_first: bool) -> str:
+def _kind(word: str, *, may_be_name: bool) -> str:
     if word[0].isdigit():
         return NUMBER
     if len(word) > 1 and word[0] in "小老阿":
         return NAME
-    inner = word[1:] if is_first else word
+    inner = word if may_be_name else word[1:]
     return WORD if inner == inner.lower() else NAME
 
 

@@ -13,22 +13,19 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 
 from vaultmem.adapter import Properties
-from vaultmem.dreams import paraphrase
+from vaultmem.dreams import paraphrase, short_texts
 from vaultmem.dreams.short_texts import (
     CAP,
     WORD,
     Reading,
     Token,
-    clauses,
     facts,
-    facts_of_both,
-    form,
     is_event,
     plain,
     read,
     subject,
     words_of,
-)
+)  # fmt: skip
 from vaultmem.light import NamedTuple
 from vaultmem.memories import access
 from vaultmem.memories.draft import Draft
@@ -40,7 +37,7 @@ from vaultmem.text.values import lazy
 
 LONGEST_VALUE = 5  # tokens
 _WORD, _UNIT = lazy(r"\w+"), lazy(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+")  # or signs
-_EXCHANGED = form("exchanged")
+_EXCHANGED = short_texts.form("exchanged")
 REPLACES, SAME, APART = "replaces", "same", "apart"
 
 _NEVER, _FAR = -5.0, 5.0
@@ -138,7 +135,7 @@ def relations(
 
 def states_more(old: str, new: str) -> bool:
     """Whether the older text makes several statements that are not in the newer one: it cannot end all of them."""
-    return sum(not stems(part) <= stems(new) for part in clauses(old[:CAP])) > 1
+    return sum(not stems(part) <= stems(new) for part in short_texts.clauses(old[:CAP])) > 1
 
 
 def _are_two(old: str, new: str) -> bool:
@@ -163,12 +160,16 @@ def _shares_only_its_subject(old: str, new: str) -> bool:
     a, b = (read(text[:CAP]).tokens for text in (old, new))
     mine, theirs = ([token.stem for token in each] for each in (a, b))
     head = paraphrase.difference(mine, theirs).head
-    if _EXCHANGED.search(new) or not head or set(mine) & set(theirs) != set(mine[:head]):
+    is_headed = 0 < head < len(mine) and set(mine) & set(theirs) == set(mine[:head])
+    if not is_headed or _EXCHANGED.search(new):
         return False
     unit = _WORD if (old + new).isascii() else _UNIT
-    first, second = (unit.findall(text[:CAP].lower()) for text in (old, new))
-    if not read(first[max(0, paraphrase.difference(first, second).head - 1)]).tokens:
-        return False
+    plain_texts = (short_texts.CUES.sub(" ", text[:CAP]).lower() for text in (old, new))
+    first, second = map(unit.findall, plain_texts)
+    shared = first[: paraphrase.difference(first, second).head]
+    told = [bool(read(word).tokens) for word in shared]
+    if True not in told or not all(told[told.index(True) :]):
+        return False  # behind the subject stands a verb or a preposition
     values = ({token.kind for token in rest if token.kind != WORD} for rest in (a[head:], b[head:]))
     return set.isdisjoint(*values)
 
@@ -274,7 +275,7 @@ def features(
         [each.stem for each in a.tokens], [each.stem for each in b.tokens]
     )
     is_value = place.head > 0 and all(0 < n <= LONGEST_VALUE for n in (place.mine, place.theirs))
-    news, stated = facts_of_both(new[:CAP], old[:CAP])
+    news, stated = short_texts.facts_of_both(new[:CAP], old[:CAP])
     topics, others = ({fact.subject for fact in results} for results in (news, stated))
     several, elsewhen = a.several and b.several, a.other_time or b.other_time
     results: dict[str, float] = {
