@@ -101,9 +101,17 @@ def test_a_form_of_another_page_does_nothing(me: Browser) -> None:
     assert Browser(me.door).enter(sessions.make_link("x"), X_Vaultmem="").status == 403
 
 
+def test_an_address_that_says_nothing_we_know_is_a_page_all_the_same(me: Browser) -> None:
+    for address in ("memories?view=a+b", "memories?view=%23x", "search?q=a&how=limit", "search?q=a&how=query"):  # fmt: skip
+        assert "class=\"problem\"" not in me.get(f"/ui/{address}").partition('id="content"')[2]
+    many = "&".join(f"x{at}=1" for at in range(6_000)).encode()
+    assert me.send("POST", "/ui/act/delete", many).status == 413
+
+
 @pytest.mark.parametrize(
     "back",
     [
+        "//[", "http://[/ui/",
         "http://evil.example/", "//evil.example/ui/", "/api", "javascript:alert(1)", "\\\\evil",
         "/ui/\r\nX: y",
     ],

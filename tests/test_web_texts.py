@@ -50,6 +50,8 @@ def test_texts_of_memories_come_as_text(me: Browser) -> None:
             ), path
             assert not re.search(r"href=\"(javascript|data|vbscript)", text), path
             assert not re.search(r"<[^>]+\son\w+=", text), path
+            shown = re.sub(r"<textarea.*?</textarea>|<[^>]+>", "", text, flags=re.DOTALL)
+            assert "\u202e" not in shown, path
     for path in ("../../../etc/passwd", "/etc/passwd", "<script>", "\0", "a" * 3_000):
         answer = me.send("GET", f"/ui/note?path={_quoted(path)}")
         assert answer.status in (200, 400, 404, 422)

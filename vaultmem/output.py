@@ -237,14 +237,14 @@ def _plain(value: object) -> object:
 
 # A note may hold escape sequences that would steer the terminal that prints it.
 # Nor may it turn the line around (bidirectional controls).
-_TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_CONTROL = dict.fromkeys([0, *range(3, 9), *range(11, 32), *range(127, 160), *_TURNING], "\ufffd")
+TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_CONTROL = dict.fromkeys([0, *range(3, 9), *range(11, 32), *range(127, 160), *TURNING], "\ufffd")
 _MARK = os.urandom(4).hex()  # no note can hold what paint() writes
 _STYLE = lazy(f"\x01{_MARK};([0-9;]{{1,8}})\x02")
 _LINK = lazy(f"\x01{_MARK}\\|([!-~]*)\x02")
 _URI = lazy(r"[a-z][a-z+.-]*:[!-~]+")
 # JSON may hold these as they are, but a terminal must not get them and a program must not lose them.
-_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_TURNING)}
+_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(127, 160), *TURNING)}
 
 _TO_ESCAPE = lazy(f"[{''.join(map(chr, _ESCAPED))}]")
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from vaultmem.errors import VaultmemError
 from vaultmem_server import app as http
@@ -196,7 +195,10 @@ class _Site:
 
     async def _checked(self, request: http.Request) -> dict[str, str]:
         """The fields of a form of our own page; several values of one field are joined by blanks."""
-        form = views.fields_of((await request.body()).decode("utf-8", "replace"))
+        try:
+            form = views.fields_of((await request.body()).decode("utf-8", "replace"))
+        except ValueError as error:
+            raise http.HTTPException(413, f"a form has {views.MOST_FIELDS:,} fields at most") from error
         if not _session(request).vouches(form.get("csrf", "")):
             raise http.HTTPException(403, "this form is not of this session; open the page again")
         return form
@@ -229,10 +231,8 @@ def _below(request: http.Request) -> str:
 
 def _back(form: dict[str, str]) -> str:
     """Where to go then: an address of ours, whatever the form says."""
-    address = urlsplit(form.get("back", ""))
-    if address.scheme or address.netloc or not address.path.startswith(f"{ROOT}/"):
-        return f"{ROOT}/"
-    return f"{address.path}?{address.query}" if address.query else address.path
+    address = form.get("back", "")
+    return address if address.startswith(f"{ROOT}/") else f"{ROOT}/"
 
 
 def _script(request: http.Request) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -115,6 +115,10 @@ class Visit:
     def text(self, name: str) -> str:
         """A field of the address."""
         return self.query.get(name, [""])[-1].strip()
+
+    def one_of(self, name: str, known: Collection[str], usual: str = "") -> str:
+        """A field of the address that is a choice; the usual one where it is none."""
+        return text if (text := self.text(name)) in known else usual
 
     def number(self, name: str, otherwise: float, least: float, most: float) -> float:
         """A number of the address, within bounds."""

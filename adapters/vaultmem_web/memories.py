@@ -35,7 +35,9 @@ async def memories(visit: Visit) -> Page:
 
 
 async def _chosen(visit: Visit) -> h.Node:
-    t, view, deleted = visit.t, visit.text("view") or "cards", bool(visit.text("deleted"))
+    t, deleted = visit.t, bool(visit.text("deleted"))
+    ways = {"cards": t("cards"), "table": t("table"), "days": t("by day")}
+    view = visit.one_of("view", ways, "cards")
     query = {name: visit.text(name) for name in ("words", *views.FACETS, "deleted", "view")}
     listed = await _listed(visit, limit=FIRST_ROWS, facets=not visit.is_part)
     shown = h.div("#list")[
@@ -45,7 +47,6 @@ async def _chosen(visit: Visit) -> h.Node:
             data_total=str(listed["total"]), data_rows=url("/memories/rows", **query),
         )[_articles(visit, listed, 0)],
     ]  # fmt: skip
-    ways = {"cards": t("cards"), "table": t("table"), "days": t("by day")}
     return shown if visit.is_part else [
         h.form("#narrow", action="/ui/memories", data_typed="#list")[
             views.field("words", t("words"), query["words"], type="search"),

@@ -99,16 +99,17 @@ async def search(visit: Visit) -> Page:
     t, query = visit.t, visit.text("q")
     wanted = {name: visit.text(name) for name in views.FACETS}
     ways = {"": t("words and meaning"), "keyword": t("words"), "semantic": t("meaning")}
+    how = visit.one_of("how", ways)
     return Page(
         t("Search"),
         [
             not visit.is_part and h.form("#search", action="/ui/search", role="search", data_typed="#results")[
                 h.label(".wide")[h.span[t("Words or a question")], h.input(type="search", name="q", value=query, autofocus=True)],
                 views.later(_facets(visit)),
-                views.select("how", t("how"), ways, visit.text("how")),
+                views.select("how", t("how"), ways, how),
                 h.button[t("Search")],
             ],
-            h.div("#results", aria_live="polite")[views.later(_results(visit, query, wanted))],
+            h.div("#results", aria_live="polite")[views.later(_results(visit, query, wanted, how))],
         ],
         "/search", is_part=visit.is_part,
     )  # fmt: skip
@@ -118,12 +119,12 @@ async def _facets(visit: Visit) -> h.Node:
     return views.facets(visit, (await visit.reader.list(limit=1, facets=True))["facets"])
 
 
-async def _results(visit: Visit, query: str, wanted: dict[str, str]) -> h.Node:
+async def _results(visit: Visit, query: str, wanted: dict[str, str], how: str) -> h.Node:
     t = visit.t
     if not query:
         return h.p(".empty")[t("Type a word, a name or a question.")]
     params: dict[str, object] = {name: value for name, value in wanted.items() if value}
-    if how := visit.text("how"):
+    if how:
         params[how] = True
     results = (await visit.reader.call("search", query=query, limit=30, **params))["results"]
     return [

@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
+from vaultmem.output import TURNING
 from vaultmem.text.values import table
 
 LANGUAGES = {"en": "English", "zh": "中文"}
@@ -42,6 +43,7 @@ class Translator:
 
 _SCHEMES = {"http", "https", "mailto", "obsidian", "logseq"}
 _TAGS = nh3.ALLOWED_TAGS - {"img", "map", "area", "center"}  # no image is loaded from anywhere
+_TURNS = re.compile(f"[{''.join(map(chr, TURNING))}]")
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|#]+)(?:#[^\[\]|]*)?(?:\|([^\[\]]*))?\]\]")
 
 
@@ -58,7 +60,13 @@ class Clean:
 def prose(text: str) -> Clean:
     """A text as HTML that can do nothing."""
     made = _markdown.render(text)
-    return Clean(nh3.clean(made, tags=_TAGS, url_schemes=_SCHEMES, link_rel="noopener noreferrer"))
+    clean = nh3.clean(made, tags=_TAGS, url_schemes=_SCHEMES, link_rel="noopener noreferrer")
+    return Clean(in_order(clean))
+
+
+def in_order(text: str) -> str:
+    """A text in which nothing turns a line around: a person approves what an assistant is going to read."""
+    return _TURNS.sub("\ufffd", text)
 
 
 def _link_notes(state: StateCore) -> None:

@@ -14,7 +14,7 @@ import htpy as h
 
 from vaultmem.errors import VaultmemError
 from vaultmem_web.sessions import Notice
-from vaultmem_web.texts import LANGUAGES, Translator
+from vaultmem_web.texts import LANGUAGES, Translator, in_order
 
 if TYPE_CHECKING:
     from vaultmem_web.data import Record, Visit
@@ -24,6 +24,7 @@ _SECTIONS = (
     ("/tell", "What would you tell?"), ("/conversations", "Conversations"), ("/health", "Health"),
 )  # fmt: skip
 FACETS = ("category", "agent", "tags", "from", "to")  # as the verbs list and search call them
+MOST_FIELDS = 5_000  # of a form
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _LATER = str(h.comment("later"))
 
@@ -40,8 +41,9 @@ class Page:
 
 
 def fields_of(body: str) -> dict[str, str]:
-    """The fields of a form; several values of one are joined by line breaks. Browsers send CRLF."""
-    form = parse_qs(body, keep_blank_values=True, max_num_fields=5_000)
+    """The fields of a form; several values of one are joined by line breaks. Browsers send CRLF. Raises ValueError for
+    too many of them."""
+    form = parse_qs(body, keep_blank_values=True, max_num_fields=MOST_FIELDS)
     return {name: "\n".join(values).replace("\r\n", "\n") for name, values in form.items()}
 
 
@@ -136,7 +138,9 @@ async def _document(t: Translator, title: str, *body: h.Node) -> AsyncIterator[s
         if piece == _LATER:
             yield "".join(pieces)
             pieces.clear()
-        pieces.append(piece)
+        # Attributes, and a text that goes back from its field, have every letter as it is.
+        is_shown = not (piece.startswith("<") or pieces[-1].startswith("<textarea"))
+        pieces.append(in_order(piece) if is_shown else piece)
     yield "".join(pieces)
 
 
