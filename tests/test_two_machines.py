@@ -119,6 +119,17 @@ def test_what_is_read_on_both_is_counted_once(pair: Pair) -> None:
         assert (synced_reads, vault.read(memory)["access_count"]) == (3, 4)
 
 
+def test_a_page_half_written_when_its_writer_was_killed_is_removed(pair: Pair) -> None:
+    left = pair.laptop.page.parent / ".vaultmem-1-dead-1.tmp"
+    left.write_text("half a page")
+    os.utime(left, (0, 0))
+    with pair.laptop.record() as record:
+        record.add([Answer("vm-aaaaaa", DONE, "2026-11-22T11:00:00Z")], [], time.time())
+    pair.agree()
+    assert "vm-aaaaaa" in pair.laptop.page.read_text()
+    assert not left.exists()
+
+
 def test_what_was_approved_rejected_and_reinforced_on_one_is_so_on_the_other(pair: Pair) -> None:
     with pair.laptop.opened() as vault:
         memory = vault.write("Bills are due on Mondays", source="https://x.test")["id"]

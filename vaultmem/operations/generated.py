@@ -80,6 +80,7 @@ def keep(desk: MemoryStore, texts: Mapping[str, str]) -> int:
 def _write(desk: MemoryStore, path: str, data: bytes) -> bool:
     refuse_links(desk.vault, path)
     full = f"{desk.vault}/{path}"
+    write.sweep(os.path.dirname(full))
     if not os.path.lexists(full):
         write.create(desk.vault, path, data)
         return True

@@ -95,6 +95,7 @@ class Page:
             refuse_links(self.vault, self.path)
             if os.path.lexists(full) and not os.path.isfile(full):
                 raise VaultmemError(f"{self.path} is no file; move it away")
+            write.sweep(os.path.dirname(full))
             with contextlib.suppress(NoteChangedError, NoteNotFoundError):  # since we looked
                 if os.path.lexists(full):
                     return self._change(turn, before)

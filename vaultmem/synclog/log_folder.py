@@ -165,6 +165,7 @@ class LogFolder:
     def _write(self, compose: Callable[[Page], Page]) -> None:
         refuse_links(self._vault, self.path)
         full = f"{self._vault}/{self.path}"
+        write.sweep(os.path.dirname(full))
         if os.path.lexists(f"{os.path.dirname(full)}/.{os.path.basename(full)}.icloud"):
             raise VaultmemError(
                 f"{self.path} is in iCloud and not on this machine; download it, and answers go to your other machines"
