@@ -1,14 +1,19 @@
 """Syncs as commands: interrupted, two at once, dry, and the first one."""
 
+import errno
+import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.cli_run import on, one_line, ran, tree_hash
 from tests.index_dump import other_state, synced
 from vaultmem.index.state import State
+from vaultmem.vault import write
 
 
 def big_vault(folder: Path, count: int) -> Path:
@@ -45,6 +50,7 @@ def test_interrupted_sync(tmp_path: Path) -> None:
 HOLD = """
 import sys, time
 from vaultmem.index.state import State
+from vaultmem.vault import write
 from vaultmem.output import JSON_VERSION
 with State(sys.argv[1]).lock():
     print("held", flush=True)
@@ -113,6 +119,21 @@ def test_dry_runs_write_nothing(tmp_path: Path) -> None:
         assert (tree_hash(vault), tree_hash(tmp_path / "state", times=False)) == before
         done = on(vault, "sync --no-embed", "--format", "json").data
         assert (done["added"], done["changed"], done["removed"]) == (1, 1, 1)
+
+
+def test_settings_are_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = big_vault(tmp_path / "vault", 3)
+
+    def write_until_full(path: str, data: bytes, *_: int) -> None:
+        Path(path).write_bytes(data[:9])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(write, "_write_new", write_until_full)
+    ended = ran("init", str(vault), "--write-config")
+    assert (ended.code, "config.yaml cannot be written: No space" in ended.err) == (1, True)
+    assert not any((vault / ".vaultmem").iterdir())
 
 
 def test_init_writes_only_what_was_asked_for(tmp_path: Path) -> None:

@@ -329,7 +329,9 @@ class Kept(Machine):
         return self._file.read_text().split() if self._file.exists() else []
 
 
-def test_what_a_killed_writer_left_beside_the_page_is_removed(vault: Path, machine: Machine) -> None:
+def test_what_a_killed_writer_left_beside_the_page_is_removed(
+    vault: Path, machine: Machine
+) -> None:
     """The page may be anywhere in the vault: what is left beside it is cleared away by who writes it next."""
     left = (vault / PATH).parent / ".vaultmem-1-dead-1.tmp"
     left.parent.mkdir(exist_ok=True)

@@ -103,7 +103,7 @@ def test_a_form_of_another_page_does_nothing(me: Browser) -> None:
 
 def test_an_address_that_says_nothing_we_know_is_a_page_all_the_same(me: Browser) -> None:
     for address in ("memories?view=a+b", "memories?view=%23x", "search?q=a&how=limit", "search?q=a&how=query"):  # fmt: skip
-        assert "class=\"problem\"" not in me.get(f"/ui/{address}").partition('id="content"')[2]
+        assert 'class="problem"' not in me.get(f"/ui/{address}").partition('id="content"')[2]
     many = "&".join(f"x{at}=1" for at in range(6_000)).encode()
     assert me.send("POST", "/ui/act/delete", many).status == 413
 

@@ -198,7 +198,9 @@ class _Site:
         try:
             form = views.fields_of((await request.body()).decode("utf-8", "replace"))
         except ValueError as error:
-            raise http.HTTPException(413, f"a form has {views.MOST_FIELDS:,} fields at most") from error
+            raise http.HTTPException(
+                413, f"a form has {views.MOST_FIELDS:,} fields at most"
+            ) from error
         if not _session(request).vouches(form.get("csrf", "")):
             raise http.HTTPException(403, "this form is not of this session; open the page again")
         return form

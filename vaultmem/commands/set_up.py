@@ -10,11 +10,13 @@ from vaultmem import config, paths
 from vaultmem.api.vault import Embedded, Vault
 from vaultmem.commands.rendering import run_embed, run_sync, show_sync, warn
 from vaultmem.embedding import models, multilingual
-from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.errors import UsageError
 from vaultmem.index import catalog_read
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.output import Output
 from vaultmem.text.values import plural
+from vaultmem.vault.moves import refuse_links
+from vaultmem.vault.write import create
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -29,7 +31,7 @@ TEMPLATE = """\
 def init(args: Namespace, output: Output) -> int:
     """Index the vault and report what is in it. Writes nothing into it unless asked."""
     with Vault(args.path or args.vault or _here()) as vault:
-        own = os.path.join(vault.path, ".vaultmem", "config.yaml")
+        own = f"{vault.path}/{config.VAULT_FILE}"
         state = vault.state.folder
         if args.dry_run:
             written = [own] if args.write_config and not os.path.exists(own) else []
@@ -43,7 +45,7 @@ def init(args: Namespace, output: Output) -> int:
 
         seconds = run_sync(vault, output).seconds
         counts = vault.counts()
-        is_written = args.write_config and _write_config(own, output)
+        is_written = args.write_config and _write_config(vault.path, output)
         output.answer({"vault": vault.path, "state": state, **counts, "seconds": seconds})
         output.line(output.paint(vault.path, "bold"))
         for line in _count_lines(counts, seconds):
@@ -65,16 +67,13 @@ def _here() -> str | None:
     return here if any(name.lower().endswith(".md") for name in os.listdir(here)) else None
 
 
-def _write_config(path: str, output: Output) -> bool:
+def _write_config(vault: str, output: Output) -> bool:
+    path = f"{vault}/{config.VAULT_FILE}"
     if os.path.exists(path) and not os.path.islink(path):
         output.remark(f"{path} is there already, left as it is")
         return False
-    if os.path.islink(os.path.dirname(path)) or os.path.islink(path):
-        why = "nothing was written, since it may lead out of the vault"
-        raise VaultmemError(f"{path} is behind a link; {why}")
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "x", encoding="utf-8") as file:
-        file.write(TEMPLATE)
+    refuse_links(vault, config.VAULT_FILE)
+    create(vault, config.VAULT_FILE, TEMPLATE.encode())
     output.remark(f"wrote {path}")
     return True
 

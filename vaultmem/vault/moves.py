@@ -112,7 +112,7 @@ def refuse_links(root: str, path: str) -> None:
         part = "/".join(path.split("/")[: at + 1])
         if os.path.islink(f"{root}/{part}"):
             raise VaultmemError(
-                f"{part} is a link, and memories are only written to real folders and files; nothing was written"
+                f"{part} is a link, and vaultmem only writes to real folders and files; nothing was written"
             )
 
 
