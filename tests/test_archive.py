@@ -27,7 +27,7 @@ def kept(vault: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(f"{NOTE}.md", "Saffron and rice\n")
     away: dict[str, dict[str, object]] = {
         FADED: {"by": "decay", "deleted_at": "2026-08-01T10:00:00Z", "tags": ["spice/red"], "project": "food"},
-        OLD: {"by": "claude", "deleted_at": "2026-08-02T10:00:00Z", "replaced_by": "0d741456-94bd-4f4c"},
+        OLD: {"by": "claude", "agent": "Claude Code", "deleted_at": "2026-08-02T10:00:00Z", "replaced_by": "0d741456-94bd-4f4c"},
         "Saffron deleted": {"by": "you", "deleted_at": "2026-08-03T10:00:00Z"},
         "Saffron of codex": {"by": "decay", "scope": "agent:codex"},
         "Saffron of mine": {"by": "decay", "private": True},
@@ -76,6 +76,8 @@ def test_the_archive_comes_last_and_only_where_there_is_room(kept: Path) -> None
         ("pantry -tag:spice", [], {OLD}),
         ("pant* tag:spices", [], set()),
         ("pantry", [Filter("project", "Food")], {FADED}),
+        ("pantry", [Filter("agent", "claude")], {OLD}),
+        ("pantry", [Filter("source", "none")], set()),
         ("pantry title:faded", [], {FADED}),
         ("pantry path:Projects/", [], set()),
         ("pantry before:2026-07", [], set()),

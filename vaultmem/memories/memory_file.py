@@ -107,7 +107,7 @@ class Reader:
         created, updated = (seconds(properties.get(key)) for key in ("created_at", "updated_at"))
         return Memory(
             path=path, id=value or provisional(path), title=title_of(path), category=sys.intern(category),
-            phase=phase_of(category), scope=sys.intern(_scope(properties)), tags=_tags(properties.get("tags")),
+            phase=phase_of(category), scope=sys.intern(_scope(properties)), tags=tags_in(properties.get("tags")),
             created=mtime if created is None else created, updated=mtime if updated is None else updated,
             properties=properties, hash=content_hash(page.content), opening=opening(page.content),
             sketch=sketch(page.content), size=len(page.content), archived=top == places.ARCHIVE,
@@ -177,7 +177,8 @@ def _scope(properties: Properties) -> str:
     return value.strip() or DEFAULT_SCOPE if isinstance(value, str) else DEFAULT_SCOPE
 
 
-def _tags(value: Value) -> tuple[str, ...]:
+def tags_in(value: Value) -> tuple[str, ...]:
+    """The tags in a property, each once and without "#"."""
     listed = _BETWEEN_TAGS.split(value) if isinstance(value, str) else value
     if not isinstance(listed, list):
         return ()

@@ -12,15 +12,15 @@ from vaultmem.memories import access, model
 from vaultmem.notes.places import category_of, file_name
 from vaultmem.search import query as language
 from vaultmem.search import snippet
+from vaultmem.search.cache import filter_notes
 from vaultmem.search.query import Ask, Hit
-from vaultmem.text.times import day_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from vaultmem.adapter import Properties
     from vaultmem.notes.dialects import Rulebook
-    from vaultmem.search.query import Filter, Query, Term
+    from vaultmem.search.query import Query, Term
     from vaultmem.search.search import Searcher
 
 MOST = 300  # files that are looked at, the newest of them
@@ -75,9 +75,10 @@ def search_archive(searcher: Searcher, ask: Ask) -> list[Hit]:
         hit = _hit(searcher, ask, path, text, question.words)
         if hit is None or access.hidden(hit.properties, ask.viewer, memory=True):
             continue
-        if all(_passes(each, hit) is not each.negated for each in filters):
-            results.append((-share, path, hit))
-    return [hit for _, _, hit in sorted(results, key=lambda one: one[:2])]
+        results.append((-share, path, hit))
+    hits = [hit for _, _, hit in sorted(results, key=lambda one: one[:2])]
+    fits = filter_notes(searcher.catalog, filters, hits) if filters else range(len(hits))
+    return [hit for number, hit in enumerate(hits) if number in fits]
 
 
 def newest(searcher: Searcher) -> list[str]:
@@ -132,27 +133,6 @@ def _mark(own: Properties) -> str:
     if own.get("by") in model.FORGETTING:
         return f"archived {str(own.get('deleted_at') or '')[:10]}".rstrip()
     return ""
-
-
-def _passes(one: Filter, hit: Hit) -> bool:
-    """Whether a memory passes a filter as it would in the index (search.cache), before it is turned round."""
-    wanted = one.value.lower()
-    own = hit.properties
-    if one.field == "tag":
-        tags = own.get("tags")
-        each = tags if isinstance(tags, list) else [tags]
-        return any(f"{tag}/".lower().startswith(f"{wanted.rstrip('/')}/") for tag in each)
-    if one.field in ("path", "title"):
-        return wanted in (hit.path if one.field == "path" else hit.title).lower()
-    if one.field == "category":
-        return hit.category == wanted
-    span, day = day_range(one.value), hit.day or ""
-    if span and one.field in ("before", "after", "from", "to"):
-        first, last = span
-        held = {"before": day < first, "after": day > last, "from": day >= first, "to": day <= last}
-        return held[one.field]
-    value = own.get(one.field)
-    return str(int(value) if isinstance(value, bool) else value).lower() == wanted
 
 
 @lru_cache(maxsize=8)

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 # Which notes pass the filters of a query.
 
 
-def filter_notes(catalog: Catalog, filters: Iterable[language.Filter]) -> set[int]:
-    """The notes that pass all filters, at least one."""
+def filter_notes(
+    catalog: Catalog, filters: Iterable[language.Filter], hits: Iterable[language.Hit] | None = None
+) -> set[int]:
+    """The notes that pass all filters, at least one; or of hits that are in no index the numbers of those that do."""
     conditions: list[str] = []
     values: list[str | int] = []
     joined = ""
@@ -45,7 +47,25 @@ def filter_notes(catalog: Catalog, filters: Iterable[language.Filter]) -> set[in
         conditions.append(f"({condition}) IS NOT TRUE" if one.negated else f"({condition})")
         values += arguments
     where = " AND ".join(conditions)
-    return ids(catalog, f"SELECT n.id FROM notes n {joined} WHERE {where}", values)  # noqa: S608 - own text
+    if hits is not None:
+        values.insert(0, json.dumps([_row(hit) for hit in hits]))
+    instead = "" if hits is None else _INSTEAD
+    return ids(catalog, f"{instead}SELECT n.id FROM notes n {joined} WHERE {where}", values)  # noqa: S608 - own text
+
+
+_COLUMNS = ("path", "title", "day", "category", "properties", "tags")
+_EACH = ", ".join(f"json_extract(value, '$[{at}]') AS {name}" for at, name in enumerate(_COLUMNS))
+# Hits in the place of the tables that conditions speak of.
+_INSTEAD = f"""WITH hits AS (SELECT key AS id, 0 AS mtime_ns, {_EACH} FROM json_each(?)),
+    files AS (SELECT * FROM hits), notes AS (SELECT * FROM hits),
+    tags AS (SELECT hits.id AS note, each.value AS folded FROM hits, json_each(hits.tags) each) """  # noqa: S608 - own text
+
+
+def _row(hit: language.Hit) -> list[object]:
+    from vaultmem.memories.memory_file import tags_in  # few get here
+
+    tags = [tag.lower() for tag in tags_in(hit.properties.get("tags"))]
+    return [*(getattr(hit, name) for name in _COLUMNS[:-1]), tags]
 
 
 def _assistant(name: str | None) -> str | None:
