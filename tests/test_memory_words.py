@@ -256,7 +256,7 @@ NOT_THERE = {
     "diff zzzz": "zzzz",
     "undo zzzz": "zzzz",
     "upgrade x --category inbox": "another category",
-    "review zzzz --accept": "no proposal has the id",
+    "review zzzz --accept": "no open proposal has the id",
 }
 
 

@@ -20,7 +20,7 @@ from vaultmem.commands.rendering import (
     vault_of,
     would_be,
 )
-from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
+from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.notes.places import ARCHIVE
 from vaultmem.output import Output
 from vaultmem.reminders.items import WORDS
@@ -118,12 +118,16 @@ def review(args: Namespace, output: Output) -> int:
         if made:
             _rule(vault, made, args, output)
             return 0
-        answer = vault.ask("proposals")
+        is_decided = args.accept or args.reject
+        if is_decided and not args.dry_run:
+            _decide(vault, args, output)
+            return 0
+        answer = vault.ask("proposals", id=args.id)
         proposals, rules = answer["proposals"], answer["rules"]
-        if args.id is not None:
-            proposals = [_find(proposals, args.id)]
-        if args.accept or args.reject:
-            _decide(vault, proposals[0], args, output)
+        if is_decided:
+            output.answer({**proposals[0], "dry_run": True})
+            if not output.as_json:
+                _show_proposal(proposals[0], output)
             return 0
         chores = [] if args.id is not None or not vault.is_indexed() else vault.chores()
         if output.as_json:
@@ -152,23 +156,9 @@ def _rule(vault: Vault, made: dict[str, str], args: Namespace, output: Output) -
         output.result({**report, "dry_run": args.dry_run}, f"{would}{says}: {kind}")
 
 
-def _find(proposals: list[ShownProposal], id_: str) -> ShownProposal:
-    fitting = [one for one in proposals if one["id"].startswith(id_.lower())]
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        raise NoteNotFoundError(f"{id_!r} could mean {len(fitting)} proposals; give more of the id")
-    raise NoteNotFoundError(f"no proposal has the id {id_!r}; vaultmem review --list shows them")
-
-
-def _decide(vault: Vault, one: ShownProposal, args: Namespace, output: Output) -> None:
-    if not args.dry_run:
-        report = (vault.accept if args.accept else vault.reject)(one["id"], by=args.by)
-        output.result(report, f"{'accepted' if args.accept else 'rejected'}: {one['said']}")
-    elif output.as_json:
-        output.data({**one, "dry_run": True})
-    else:
-        _show_proposal(one, output)
+def _decide(vault: Vault, args: Namespace, output: Output) -> None:
+    report = (vault.accept if args.accept else vault.reject)(args.id, by=args.by)
+    output.result(report, f"{'accepted' if args.accept else 'rejected'}: {report['said']}")
 
 
 def _proposal_line(one: ShownProposal, output: Output) -> str:

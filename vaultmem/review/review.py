@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+from collections.abc import Iterable
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.ledger import reads
@@ -42,16 +43,21 @@ class ShownProposal(ProposalRow):
 
 def propose(session: Session) -> int:
     """Look for proposals, and store them for review; the number of those that are open now."""
-    made = {each.id: to_row(each) for each in finder.collect(session) if _to_json(session, each)}
+    every = finder.collect(session)
+    doable = {row["id"] for row in _doable_as_json(session, every)}
+    made = {each.id: to_row(each) for each in every if each.id in doable}
     reads.replace_open(session.desk.ledger, made, session.now)
     advice.forget_stale(session)
     _follow_rules(session)
-    return len(_open_as_json(session))
+    return len(_doable_as_json(session, _open(session)))
 
 
-def proposals(session: Session, _: Arguments) -> JsonObject:
-    """The open proposals, each with what it would change; and the rules for kinds of them."""
-    rows = _open_as_json(session)
+def proposals(session: Session, params: Arguments) -> JsonObject:
+    """The open proposals, or the one with an id, each with what it would change; and the rules for kinds of them."""
+    if params.text("id"):
+        rows = [_to_json(session, _find(session, params))]
+    else:
+        rows = _doable_as_json(session, _open(session))
     rules = reads.rules(session.desk.ledger)
     return {"proposals": rows, "count": len(rows), "rules": rules, "kinds": list(finder.KINDS)}
 
@@ -135,27 +141,29 @@ def to_row(one: Proposal) -> ProposalRow:
     return cast("ProposalRow", one._asdict())
 
 
-def _open_as_json(session: Session) -> list[ShownProposal]:
-    """What is open, without what cannot be done because a note has changed, until the next dream looks again."""
-    return [row for one in _open(session) if (row := _to_json(session, one))]
+def _doable_as_json(session: Session, every: Iterable[Proposal | Opinion]) -> list[ShownProposal]:
+    """Those that can be done: where a note has changed, the next dream looks again."""
+    rows: list[ShownProposal] = []
+    for one in every:
+        with contextlib.suppress(VaultmemError):
+            rows.append(_to_json(session, one))
+    return rows
 
 
-def _to_json(session: Session, proposal: Proposal | Opinion) -> ShownProposal | None:
-    with contextlib.suppress(VaultmemError):
-        changes = _plan(session, proposal).changes[:MOST_DIFFS]
-        row = (
-            advice.to_row(session, proposal, changes[0].target)
-            if isinstance(proposal, Opinion)
-            else to_row(proposal)
-        )
-        diffs = ((one, diff(session, one)) for one in changes)
-        texts = (text if text.strip() else f"{one.path} -> {one.target}\n" for one, text in diffs)
-        return {**row, "diff": "".join(texts)}
-    return None
+def _to_json(session: Session, proposal: Proposal | Opinion) -> ShownProposal:
+    changes = _plan(session, proposal).changes[:MOST_DIFFS]
+    row = (
+        advice.to_row(session, proposal, changes[0].target)
+        if isinstance(proposal, Opinion)
+        else to_row(proposal)
+    )
+    diffs = ((one, diff(session, one)) for one in changes)
+    texts = (text if text.strip() else f"{one.path} -> {one.target}\n" for one, text in diffs)
+    return {**row, "diff": "".join(texts)}
 
 
 def _find(session: Session, params: Arguments) -> Proposal | Opinion:
-    id_ = params.needed("id")
+    id_ = params.needed("id").lower()
     if params.text("by"):
         raise UsageError("only you can decide on what is proposed; leave --by out")
     matching = [each for each in _open(session) if each.id.startswith(id_)]
