@@ -21,7 +21,7 @@ from vaultmem.search.query import Ask
 from vaultmem.search.search import Searcher
 from vaultmem.text import times
 from vaultmem.text.times import Planned, Waits
-from vaultmem.text.values import plural
+from vaultmem.text.values import did_you_mean, plural
 
 if TYPE_CHECKING:
     from vaultmem.agent.scheduler import Scheduler
@@ -222,11 +222,8 @@ def find_job(name: str) -> Job:
     """The job of that name. Raises UsageError that names the nearest."""
     if name in JOBS:
         return JOBS[name]
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, JOBS, 1)
-    advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(JOBS)}"
-    raise UsageError(f"no job is called {name!r}; {advice}")
+    meant = did_you_mean(name, JOBS) or f"; there are {', '.join(JOBS)}"
+    raise UsageError(f"no job is called {name!r}{meant}")
 
 
 def plan_jobs(config: Config) -> list[Planned]:

@@ -19,7 +19,7 @@ from vaultmem import config as settings
 from vaultmem.api.memory_vault import MemoryVault
 from vaultmem.errors import DamagedError, ModelError, NoteNotFoundError, VaultmemError
 from vaultmem.index import LOCAL, catalog_read
-from vaultmem.index.catalog import as_state_error
+from vaultmem.index.catalog import as_state_error, below, like
 from vaultmem.index.catalog_read import LinkView
 from vaultmem.index.state import State
 from vaultmem.memories.access import Viewer, hidden, is_trusted, origin, viewer
@@ -290,12 +290,11 @@ class Vault(MemoryVault):
         """The paths of memories whose id begins like this."""
         if len(start) < SHORTEST_ID:
             return []
-        beginning = start.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
         folder = self.config.text("memory_folder")
         rows = self.searcher().catalog.db.execute(
             "SELECT f.path FROM files f JOIN notes n ON n.id = f.id WHERE f.path >= ? AND f.path < ?"
             " AND n.properties IS NOT NULL AND json_extract(n.properties, '$.id') LIKE ? ESCAPE '\\' ORDER BY f.path",
-            (folder + "/", folder + "0", beginning),
+            (*below(folder), f"{like(start)}%"),
         )
         return [str(row[0]) for row in rows]
 

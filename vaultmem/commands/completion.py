@@ -14,7 +14,7 @@ from vaultmem import config, paths
 from vaultmem.api.verbs import COMMAND, GROUPS, Param, Verb, commands, resolve, verb
 from vaultmem.commands.parsing import shared_options
 from vaultmem.errors import UsageError, VaultmemError
-from vaultmem.index.catalog import Catalog, below, spoken
+from vaultmem.index.catalog import Catalog, below, like, spoken
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.memories.access import ASSISTANTS
@@ -184,19 +184,19 @@ _SHORT_ID = 8
 _LONGEST = 60  # characters of what a value means
 _ITEM = re.compile(r"^- \[.\] (.+?) \^(vm-[0-9a-z]+)\s*$", re.MULTILINE)
 _NOTES = """SELECT n.title, f.path FROM files f JOIN notes n ON n.id = f.id WHERE n.excluded = 0
-    AND NOT (f.path >= ? AND f.path < ?) AND (n.title LIKE ? ESCAPE '!' OR f.path LIKE ? ESCAPE '!')
+    AND NOT (f.path >= ? AND f.path < ?) AND (n.title LIKE ? ESCAPE '\\' OR f.path LIKE ? ESCAPE '\\')
     ORDER BY n.title LIMIT ?"""
 _MEMORIES = """SELECT json_extract(n.properties, '$.id'), n.title FROM files f JOIN notes n ON n.id = f.id
     WHERE f.path >= ? AND f.path < ? AND NOT (f.path >= ? AND f.path < ?)
-    AND (n.title LIKE ? ESCAPE '!' OR json_extract(n.properties, '$.id') LIKE ? ESCAPE '!')
+    AND (n.title LIKE ? ESCAPE '\\' OR json_extract(n.properties, '$.id') LIKE ? ESCAPE '\\')
     ORDER BY f.mtime_ns DESC LIMIT ?"""
 _AGENTS = "SELECT DISTINCT json_extract(properties, '$.agent') FROM notes WHERE properties LIKE '%\"agent\"%'"
-_TAGS = "SELECT DISTINCT tag FROM tags WHERE folded LIKE ? ESCAPE '!' ORDER BY folded LIMIT ?"
+_TAGS = "SELECT DISTINCT tag FROM tags WHERE folded LIKE ? ESCAPE '\\' ORDER BY folded LIMIT ?"
 
 
 def notes(word: str, vault: str | None) -> Iterator[Candidate]:
     """Notes by their titles, or by their paths where these are typed."""
-    start = _like(word)
+    start = f"{like(word)}%"
     rows = _rows(vault, _NOTES, lambda folder: (*below(f"{folder}/{ENTRIES}"), start, start, _MOST))
     seen: set[str] = set()
     for title, path in rows:
@@ -209,7 +209,7 @@ def notes(word: str, vault: str | None) -> Iterator[Candidate]:
 
 def memories(word: str, vault: str | None) -> Iterator[Candidate]:
     """Memories by id, with their titles, the newest first; by their titles where one is typed."""
-    start = _like(word)
+    start = f"{like(word)}%"
     own = (start, start, _MOST)
     rows = _rows(vault, _MEMORIES, lambda at: (*below(at), *below(f"{at}/{ENTRIES}"), *own))
     for id_, title in rows:
@@ -249,7 +249,9 @@ def assistants(word: str, vault: str | None) -> Iterator[Candidate]:
 
 def tags(word: str, vault: str | None) -> Iterator[Candidate]:
     """Tags of notes and memories."""
-    return ((row[0], "") for row in _rows(vault, _TAGS, lambda _: (_like(word.lower()), _MOST)))
+    return (
+        (row[0], "") for row in _rows(vault, _TAGS, lambda _: (f"{like(word.lower())}%", _MOST))
+    )
 
 
 def files(word: str, *, folders: bool) -> Iterator[Candidate]:
@@ -260,11 +262,6 @@ def files(word: str, *, folders: bool) -> Iterator[Candidate]:
             is_shown = name.startswith(".") or not each.name.startswith(".")
             if is_shown and each.name.startswith(name) and (each.is_dir() or not folders):
                 yield os.path.join(head, each.name) + ("/" if each.is_dir() else ""), ""
-
-
-def _like(word: str) -> str:
-    """What begins so, in SQL."""
-    return re.sub("([!%_])", r"!\1", word) + "%"
 
 
 def _rows(

@@ -118,17 +118,11 @@ def review(args: Namespace, output: Output) -> int:
         if made:
             _rule(vault, made, args, output)
             return 0
-        is_decided = args.accept or args.reject
-        if is_decided and not args.dry_run:
+        if args.accept or args.reject:
             _decide(vault, args, output)
             return 0
         answer = vault.ask("proposals", id=args.id)
         proposals, rules = answer["proposals"], answer["rules"]
-        if is_decided:
-            output.answer({**proposals[0], "dry_run": True})
-            if not output.as_json:
-                _show_proposal(proposals[0], output)
-            return 0
         chores = [] if args.id is not None or not vault.is_indexed() else vault.chores()
         if output.as_json:
             count = len(proposals) + len(chores)
@@ -157,8 +151,14 @@ def _rule(vault: Vault, made: dict[str, str], args: Namespace, output: Output) -
 
 
 def _decide(vault: Vault, args: Namespace, output: Output) -> None:
-    report = (vault.accept if args.accept else vault.reject)(args.id, by=args.by)
-    output.result(report, f"{'accepted' if args.accept else 'rejected'}: {report['said']}")
+    if not args.dry_run:
+        report = (vault.accept if args.accept else vault.reject)(args.id, by=args.by)
+        output.result(report, f"{'accepted' if args.accept else 'rejected'}: {report['said']}")
+        return
+    (one,) = vault.ask("proposals", id=args.id)["proposals"]
+    output.answer({**one, "dry_run": True})
+    if not output.as_json:
+        _show_proposal(one, output)
 
 
 def _proposal_line(one: ShownProposal, output: Output) -> str:

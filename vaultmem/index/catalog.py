@@ -71,6 +71,11 @@ def below(folder: str) -> tuple[str, str]:
     return f"{folder}/", f"{folder}0"
 
 
+def like(text: str) -> str:
+    """A text as it stands in a pattern for LIKE … ESCAPE '\\'."""
+    return "".join(f"\\{c}" if c in "%_\\" else c for c in text)
+
+
 def among(column: str, numbers: Iterable[int] | None) -> tuple[str, list[str]]:
     """One more condition of a statement, that a column holds one of these numbers, and its value; none for None."""
     if numbers is None:

@@ -167,11 +167,7 @@ def _copy(source: str, target: str) -> None:
 
 def _write(path: str, data: bytes) -> None:
     paths.make_private(os.path.dirname(path))
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with open(handle, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    paths.replace_private(path, data, sync=True)
 
 
 # --- what is put back

@@ -139,11 +139,10 @@ def _stats(files: Iterable[str]) -> dict[str, list[int]]:
     for path in files:
         stats[path] = []
         try:
-            status = os.stat(path)
+            stamp = paths.stamp(path)
         except (OSError, ValueError):
             continue
-        if status.st_size:
-            stats[path] = [status.st_ino, status.st_size, status.st_mtime_ns]
+        stats[path] = [*stamp] if stamp[1] else []
     return stats
 
 

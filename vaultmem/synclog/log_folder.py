@@ -23,6 +23,7 @@ from vaultmem.ledger.ledger import Ledger
 from vaultmem.ledger.reads import ACCEPTED, EARLIER, HERE, MOST_WRITTEN, REJECTED, REOPENED, Share
 from vaultmem.memories.item_answers import Answer
 from vaultmem.notes.places import GENERATED, SYNC
+from vaultmem.paths import stamp as stamp_of
 from vaultmem.synclog import log_entries
 from vaultmem.synclog.log_entries import Entries, Entry, Key, Notified, Page, Reads, Written
 from vaultmem.text.times import seconds, stamp
@@ -36,7 +37,6 @@ ALONE, TOGETHER = 86_400.0, 300.0  # seconds between two writes for nothing but 
 _MOST_PAGES = 200
 _MOST_READS = 2_000  # memories on a page, those that were read last
 _LONGEST = 4_000_000  # bytes of a page that are read
-_Stat = tuple[int, int, int]
 
 
 class LogFolder:
@@ -45,7 +45,7 @@ class LogFolder:
     def __init__(self, vault: str, folder: str, style: str, name: Callable[[], str]) -> None:
         self.folder = f"{folder}/{SYNC}"
         self._vault, self._memories, self._style, self._name = vault, folder, style, name
-        self._read_at: dict[str, tuple[_Stat, Page | None]] = {}  # by path, those that stand still
+        self._read_at: dict[str, tuple[object, Page | None]] = {}  # by path, those that stand still
         self._pages: dict[str, Page] = {}
         self._about_items: Entries = {}
 
@@ -63,14 +63,13 @@ class LogFolder:
 
     def pages(self) -> dict[str, Page]:
         """All pages by path, also copies that sync programs made; those are read again that have changed."""
-        stats = {path: _stat(f"{self._vault}/{path}") for path in self._paths()}
-        there = {path: stat for path, stat in stats.items() if stat is not None}
+        there = {path: at for path in self._paths() if (at := self._stamp(path))}
         if there != {path: stat for path, (stat, _) in self._read_at.items()}:
             latest, recent = stamp(clock.seconds() + BELIEVED), time.time_ns() - files.TICK_NS
             pages = {path: self._page(path, stat, latest) for path, stat in there.items()}
             self._pages = {path: page for path, page in pages.items() if page is not None}
             self._read_at = {
-                path: (stat, pages[path]) for path, stat in there.items() if stat[1] < recent
+                path: (stat, pages[path]) for path, stat in there.items() if stat[2] < recent
             }
             every = (one for page in self._pages.values() for one in page.entries.values())
             self._about_items = log_entries.collect(
@@ -78,7 +77,12 @@ class LogFolder:
             )
         return self._pages
 
-    def _page(self, path: str, stat: _Stat, latest: str) -> Page | None:
+    def _stamp(self, path: str) -> tuple[int, int, int] | None:
+        with contextlib.suppress(OSError):
+            return stamp_of(f"{self._vault}/{path}", os.lstat)
+        return None
+
+    def _page(self, path: str, stat: object, latest: str) -> Page | None:
         known = self._read_at.get(path)
         return known[1] if known and known[0] == stat else self._read(path, latest)
 
@@ -157,10 +161,10 @@ class LogFolder:
             return not (not there.machine and {one.id for one in changed} <= {log_entries.BASELINE})
         if not is_alone and any(isinstance(one, Written) for one in changed):
             return True
-        now, stat = clock.seconds(), _stat(f"{self._vault}/{self.path}")
+        now, stat = clock.seconds(), self._stamp(self.path)
         if stat is None:
             return any(one.at < stamp(now - ALONE) for one in changed)
-        return bool(changed) and abs(now - stat[1] / 1e9) >= (ALONE if is_alone else TOGETHER)
+        return bool(changed) and abs(now - stat[2] / 1e9) >= (ALONE if is_alone else TOGETHER)
 
     def _write(self, compose: Callable[[Page], Page]) -> None:
         refuse_links(self._vault, self.path)
@@ -217,14 +221,6 @@ def _newest(entries: Entries) -> Entries:
         )
         dropped |= {log_entries.key_of_entry(one) for one in some[:-most]}
     return {key: one for key, one in entries.items() if key not in dropped}
-
-
-def _stat(full: str) -> _Stat | None:
-    try:
-        stat = os.lstat(full)
-    except OSError:
-        return None
-    return stat.st_size, stat.st_mtime_ns, stat.st_ino
 
 
 # The same entries in the ledger, where a machine keeps what it knows whatever becomes of the pages.
