@@ -80,6 +80,26 @@ def test_a_merger_is_proposed_and_keeps_every_word(
     assert tree(vault) == before
 
 
+def test_what_cannot_be_followed_any_more_is_not_counted(
+    vault: Path, model: ScriptedLlm, opened: Vault, near: dict[frozenset[str], float]
+) -> None:
+    ids = two(opened, TRAIN, RAIL)
+    near[frozenset((TRAIN, RAIL))] = 0.85
+    model.otherwise = advice(pair="same")
+    opened.dream(3)
+
+    def count() -> int:
+        opened.sync()
+        return int(opened.ask("pending")["review"])
+
+    assert len(of_model(opened)) == 1
+    before = count()
+    path = vault / opened.read(ids[0])["path"]
+    path.write_text(path.read_text().replace("---\n", "---\nproject: trips\n", 1))
+    assert of_model(opened) == []
+    assert count() == before - 1
+
+
 MORE = " It was a long evening." * 20  # a text that states more than one thing replaces nothing
 BERLIN, PARIS = f"Anne lives in Berlin.{MORE}", f"Anne lives in Paris.{MORE}"  # rules know that
 

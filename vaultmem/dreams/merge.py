@@ -42,7 +42,7 @@ def _pass(draft: Draft, tried: Tried, trust: str) -> bool:
     linkers: Linkers | None = None
     merged = False
     for memory in counted("comparing", _rank(draft, filter(may_join, draft.memories()))):
-        likes = groups.setdefault(kin(draft.view, memory), Likes(draft, tried, trust))
+        likes = groups.setdefault(kin(memory, draft.view.is_approved), Likes(draft, tried, trust))
         match = likes.match(memory)
         if match is not None:
             linkers = linkers or Linkers(draft.memories())

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from vaultmem.dreams import paraphrase
 from vaultmem.dreams.short_texts import CAP, DENIAL, HAN, WORD, stem, tokens_of
-from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.light import NamedTuple
 from vaultmem.memories import access
 from vaultmem.memories.access import is_private
 from vaultmem.memories.draft import Draft
@@ -17,9 +17,6 @@ from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.plugins import language
 from vaultmem.text.similarity import bands, jaccard, resemblance
 from vaultmem.text.values import lazy
-
-if TYPE_CHECKING:
-    from vaultmem.memories.view import View
 
 ALIKE_AFTER_OPENING = 0.5  # what the texts must share when their first 100 characters are the same
 ALIKE = 0.8  # share of common shingles
@@ -137,7 +134,7 @@ def may_join(memory: Memory) -> bool:
     return not any(memory.properties.get(key) for key in _SUMMARIES)
 
 
-def kin(view: View, memory: Memory) -> tuple[str, ...]:
+def kin(memory: Memory, is_approved: Callable[[Memory], bool]) -> tuple[str, ...]:
     """Memories may only be merged when these are the same: nothing gets into another one's sight, and what is to be
     remembered on two days is two things. What a person has approved takes in nothing: they approved these words. Who
     wrote them is another matter, see Likes."""
@@ -145,7 +142,7 @@ def kin(view: View, memory: Memory) -> tuple[str, ...]:
     return (
         memory.scope,
         "reminds" if memory.category == REMINDERS else "",
-        memory.id if view.is_approved(memory) else "",
+        memory.id if is_approved(memory) else "",
         str(is_private(memory.properties)),
         *("" if each is None else repr(each) for each in apart),
     )

@@ -341,7 +341,7 @@ def may_merge(session: Session, one: Memory, other: Memory) -> bool:
     """Whether a dream may make one of two memories that state the same."""
     trust = session.desk.config.text("recall.trust")
     first, second = access.origin(one.properties), access.origin(other.properties)
-    return kin(session.view, one) == kin(session.view, other) and (
+    return kin(one, session.is_approved) == kin(other, session.is_approved) and (
         access.may_stand_for(first, second, trust) or access.may_stand_for(second, first, trust)
     )
 

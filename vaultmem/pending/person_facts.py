@@ -86,10 +86,14 @@ def notes(
     return [Note(*(*row, folder)) for row in rows.fetchall()]
 
 
+def style_of(dialect: str, path: str = "") -> str:  # noqa: ARG001 - as readers ask
+    """How the notes of a dialect are written."""
+    return pages.OUTLINE if dialect == "logseq" else "frontmatter"
+
+
 def content(root: str, path: str, dialect: str) -> str:
     """What a note of the memory folder says, without its properties."""
-    style = pages.OUTLINE if dialect == "logseq" else "frontmatter"
-    return pages.read(style, files.read(root, path, _READ).text).content.strip()
+    return pages.read(style_of(dialect), files.read(root, path, _READ).text).content.strip()
 
 
 @lru_cache(4096)

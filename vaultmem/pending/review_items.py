@@ -299,7 +299,7 @@ class Review:
     @cached_property
     def _advice(self) -> list[Item]:
         """What a model proposes, for the count: vaultmem review shows it with its reasons."""
-        ids = review_sources.open_advice(self.context)
+        ids = review_sources.open_advice(self.context, self._answers)
         return [_item("advice", proposal_id(id_), "") for id_ in ids]
 
     def _file_problems(self) -> dict[str, list[Item]]:

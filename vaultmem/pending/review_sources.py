@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 
-from vaultmem.errors import NoteChangedError, VaultmemError
+from vaultmem.errors import NoteChangedError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import NOTES_BELOW, Catalog, below
 from vaultmem.ledger import reads
@@ -21,18 +22,21 @@ from vaultmem.memories.item_answers import (
     DONE,
     DROPPED,
     Answer,
+    Answers,
     carried_out_id,
+    is_approved,
     item_id,
     proposal_id,
     state_of,
 )
+from vaultmem.memories.memory_file import Reader
+from vaultmem.memories.model import Memory
 from vaultmem.notes.frontmatter import PLACEHOLDER
-from vaultmem.notes.places import ARCHIVE, GENERATED, SYNC
+from vaultmem.notes.places import GENERATED, SYNC
 from vaultmem.pending import person_facts
 from vaultmem.review import advice, proposals, review
 from vaultmem.review.proposals import BROKEN, DUPLICATE, MENTION, Note, Proposal
 from vaultmem.text.sanitize import quote_text
-from vaultmem.text.similarity import content_hash
 from vaultmem.vault import files
 from vaultmem.vault.conflicts import conflict_original
 
@@ -71,25 +75,27 @@ def questions(
             yield proposal_id(proposal.id), _in_words(proposal, text), proposal.path, row[1]
 
 
-def open_advice(context: Context) -> list[str]:
-    """Ids of what a model proposes about memories that still are as they were when it was asked."""
+def open_advice(context: Context, answers: Answers) -> list[str]:
+    """Ids of what a model proposes about memories and can still be followed."""
     rows = [one for one in reads.open_proposals(context.ledger) if one.is_of_model]
     wanted = {id_ for one in rows for id_ in one.fields["memories"]}
-    known = dict(_memories(context, wanted)) if wanted else {}
-    return [
-        one.id
-        for one in rows
-        if advice.is_as_asked(one, [known.get(id_, ("", "")) for id_ in one.fields["memories"]])
-    ]
+    by_id = {one.id: one for one in _memories(context, wanted)} if wanted else {}
+
+    def is_meant(memory: Memory) -> bool:
+        return is_approved(memory.id, answers)
+
+    return [one.id for one in rows if advice.opinion(one, by_id, is_meant)]
 
 
-def _memories(context: Context, wanted: Collection[str]) -> Iterator[tuple[str, tuple[str, str]]]:
-    """The hash and the category of each of some memories, by its id."""
+def _memories(context: Context, wanted: Collection[str]) -> Iterator[Memory]:
+    """Some memories as they are now, by their ids."""
     for note in person_facts.notes(context.catalog, context.folder):
-        if note.id in wanted and not note.inner.startswith(f"{ARCHIVE}/"):
-            with contextlib.suppress(VaultmemError, OSError):  # it has just gone
-                text = person_facts.content(context.vault, note.path, note.dialect)
-                yield note.id, (content_hash(text), note.category)
+        if note.id in wanted:
+            style = partial(person_facts.style_of, note.dialect)
+            data = files.read(context.vault, note.path).text.encode()
+            memory = Reader(context.folder, style).parsed(note.path, data, 0.0)
+            if memory and advice.may_be_sent(memory):
+                yield memory
 
 
 def _in_words(proposal: Proposal, text: str) -> str:

@@ -7,7 +7,7 @@ contradict each other. The answers become proposals to a person; see model_help 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import combinations
 
@@ -84,10 +84,11 @@ def doubt_id(group: Group) -> str:
 
 
 def _by_id(session: Session) -> dict[str, Memory]:
-    return {one.id: one for one in session.view.memories() if _may_be_sent(one)}
+    return {one.id: one for one in session.view.memories() if may_be_sent(one)}
 
 
-def _may_be_sent(memory: Memory) -> bool:
+def may_be_sent(memory: Memory) -> bool:
+    """Whether a model may be asked about it."""
     is_apart = is_private(memory.properties) or memory.archived or is_own(memory)
     return memory.adopted and not is_apart and may_join(memory)
 
@@ -205,7 +206,7 @@ def _reason(reason: object) -> str:
 
 
 def _is_usable(session: Session, kind: str, choice: str, group: Group) -> bool:
-    if not _can_be_done(session, kind, group):
+    if not _can_be_done(kind, group, session.is_approved):
         return False
     if kind == CLASSIFY:
         return choice in FILES and choice != group[0].category
@@ -215,7 +216,7 @@ def _is_usable(session: Session, kind: str, choice: str, group: Group) -> bool:
     return not paraphrase.features(one, other)["numbers differ"]  # other numbers make another fact
 
 
-def _can_be_done(session: Session, kind: str, group: Group) -> bool:
+def _can_be_done(kind: str, group: Group, is_approved: Callable[[Memory], bool]) -> bool:
     """Whether advice of this kind can still be followed for these."""
     if kind == CLASSIFY or len(group) != 2:
         return kind == CLASSIFY and len(group) == 1
@@ -224,39 +225,36 @@ def _can_be_done(session: Session, kind: str, group: Group) -> bool:
         return False
     if kind == CONTRADICTION:
         return _side(one) == _side(other)
-    view = session.view
-    return kind == MERGE and kin(view, one) == kin(view, other) and is_of_one_writer(one, other)
+    are_kin = kin(one, is_approved) == kin(other, is_approved)
+    return kind == MERGE and are_kin and is_of_one_writer(one, other)
 
 
 def opinions(session: Session) -> list[Opinion]:
     """All that are open and can be followed still, in the order of paths."""
     by_id, rows = _by_id(session), reads.open_proposals(session.desk.ledger)
-    every = (_opinion(session, one, by_id) for one in rows if one.is_of_model)
+    every = (opinion(one, by_id, session.is_approved) for one in rows if one.is_of_model)
     usable = [one for one in every if one is not None]
     return sorted(usable, key=lambda each: (each.path, each.kind, each.id))
 
 
-def _opinion(session: Session, row: reads.Kept, by_id: dict[str, Memory]) -> Opinion | None:
+def opinion(
+    row: reads.Kept, by_id: Mapping[str, Memory], is_approved: Callable[[Memory], bool]
+) -> Opinion | None:
+    """What a row proposes about memories that may be sent; None where it cannot be followed any more."""
     group, (kind, choice) = _as_asked(row, by_id), (row.fields["kind"], row.fields["choice"])
-    if not group or not _can_be_done(session, kind, group):
+    if not group or not _can_be_done(kind, group, is_approved):
         return None
     if kind == CONTRADICTION:
         group = tuple(sorted(group, key=lambda one: one.id == choice))
     return Opinion(row.id, kind, group, choice, row.fields["reason"], row.fields["model"])
 
 
-def _as_asked(row: reads.Kept, by_id: dict[str, Memory]) -> Group:
-    """The memories of a proposal; () when they have changed since the question."""
-    group = _group(by_id, row.fields["memories"])
-    now = [(one.hash, one.category) for one in group]
-    return group if group and is_as_asked(row, now) else ()
-
-
-def is_as_asked(row: reads.Kept, now: Sequence[tuple[str, str]]) -> bool:
-    """Whether the memories of a proposal, each by its hash and category `now`, say what they said when a model was
-    asked, and one that it would file elsewhere is where it was."""
-    is_filed = row.fields["kind"] != CLASSIFY or now[0][1] == row.fields["category"]
-    return is_filed and [hash_ for hash_, _ in now] == row.fields["hashes"]
+def _as_asked(row: reads.Kept, by_id: Mapping[str, Memory]) -> Group:
+    """The memories of a proposal; () when they say something else than when a model was asked, or one that it would
+    file elsewhere is where it was no more."""
+    group, fields = _group(by_id, row.fields["memories"]), row.fields
+    is_filed = fields["kind"] != CLASSIFY or [one.category for one in group] == [fields["category"]]
+    return group if is_filed and [one.hash for one in group] == fields["hashes"] else ()
 
 
 def forget_stale(session: Session) -> None:
@@ -264,7 +262,9 @@ def forget_stale(session: Session) -> None:
     by_id, ledger = _by_id(session), session.desk.ledger
     rows = [one for one in reads.kept_proposals(ledger) if one.is_of_model]
     gone = [one.id for one in rows if one.state == ASKED and not _as_asked(one, by_id)]
-    gone += [one.id for one in rows if one.state == OPEN and not _opinion(session, one, by_id)]
+    gone += [
+        one.id for one in rows if one.state == OPEN and not opinion(one, by_id, session.is_approved)
+    ]
     reads.forget(ledger, gone, session.now)
 
 
