@@ -180,13 +180,7 @@ LONGEST = 120  # characters
 
 def quote_text(text: str, longest: int = LONGEST) -> str:
     """The text as it may be quoted."""
-    # Joiners hold emoji together.
-    line = "".join(
-        " " if each.isspace() else each
-        for each in text[: 8 * longest]
-        if each.isspace() or each == JOINER or unicodedata.category(each) not in _UNSHOWN
-    )
-    line = " ".join(line.split())
+    line = " ".join(visible(text[: 8 * longest]).split())
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
 
 
