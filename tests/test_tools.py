@@ -15,11 +15,11 @@ from tests.tool_run import OURS, box, call, opened
 from vaultmem import Vault
 from vaultmem.api import memory_tools, params, rpc
 from vaultmem.api.params import nearest
-from vaultmem.api.tool import UnknownToolError
+from vaultmem.api.tool import Call, UnknownToolError
 from vaultmem.api.toolbox import Toolbox, for_tools
-from vaultmem.api.verbs import own
+from vaultmem.api.verbs import every
 from vaultmem.embedding.wordpieces import count
-from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 
 __all__ = ["box", "opened"]  # fixtures
 
@@ -27,8 +27,18 @@ pytestmark = pytest.mark.usefixtures("without_a_model")
 
 
 def test_every_tool_of_the_table_is_there(box: Toolbox) -> None:
-    exposed = {f"memory_{name.replace('-', '_')}" for name, one in own().items() if one.tool}
+    exposed = {f"memory_{name.replace('-', '_')}" for name, one in every().items() if one.tool}
     assert exposed == {tool.name for tool in box.tools()}
+
+
+def test_a_tool_without_a_text_of_its_own_answers_as_its_client_may_see(opened: Vault) -> None:
+    run = memory_tools.answer_of("read")
+    mine, private = opened.write("the spare key is here"), opened.write("the code of the safe")
+    opened.set(private["path"], "private", True)
+    outcome = run(opened, Call("memory_read", {"id": mine["id"]}, "tester"))
+    assert json.loads(outcome.text.split("```")[1])["content"] == "the spare key is here"
+    with pytest.raises(NoteNotFoundError):
+        run(opened, Call("memory_read", {"id": private["id"]}, "tester"))
 
 
 def test_the_list_is_worth_its_tokens(box: Toolbox) -> None:

@@ -6,6 +6,7 @@ as an assistant's until a person approves it, whatever the assistant says of its
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import threading
@@ -28,7 +29,7 @@ from vaultmem.api.tool import (
     short_id,
     to_data,
 )
-from vaultmem.api.verbs import find_verb
+from vaultmem.api.verbs import Verb, every
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.access import Viewer, hidden
 from vaultmem.memories.conversation import is_talk
@@ -353,14 +354,26 @@ _RUN: dict[str, Run] = {
 }  # fmt: skip
 
 
-def _tool(name: str, run: Run) -> Tool:
+def answer_of(name: str) -> Run:
+    """What a tool runs whose verb has no text of its own here: the answer, as JSON between fences. The verb has to take
+    `by`, and answers only what that assistant may see."""
+
+    def run(vault: Vault, call: Call) -> Outcome:
+        answer = vault.ask(name, **call.arguments, by=call.client)
+        return Outcome(fence(json.dumps(answer, ensure_ascii=False, indent=1, default=str)), {})
+
+    return run
+
+
+def _tool(name: str, verb: Verb) -> Tool:
     """A verb of the table as a tool."""
-    verb = find_verb(name)
     exposed = verb.tool
     assert exposed is not None
     marks = Annotations(not verb.writes, exposed.removes, idempotent=True)
     own, schema = f"memory_{name.replace('-', '_')}", of_tool(verb, exposed)
+    run = _RUN.get(name) or answer_of(name)
     return Tool(own, "", exposed.about, schema, marks, run, tuple(exposed.quiet))
 
 
-TOOLS = tuple(_tool(name, run) for name, run in _RUN.items())
+_VERBS = {name: verb for name, verb in every().items() if verb.tool}
+TOOLS = tuple(_tool(name, _VERBS[name]) for name in dict.fromkeys((*_RUN, *_VERBS)))
