@@ -22,6 +22,7 @@ from tests.cases import each_case
 from tests.cli_run import process
 from tests.doors_run import _WORDS, made
 from tests.laws import examples
+from tests.tool_run import OURS
 from vaultmem import client, paths
 from vaultmem.api import rpc as codes
 from vaultmem.api.toolbox import Limiter
@@ -73,7 +74,7 @@ def test_the_socket_lists_calls_and_stays_open(running: Agent) -> None:
     with Line(running.vault) as line:
         tools = line.ask("tools/list", "a")
         assert tools["id"] == "a"
-        assert len(tools["result"]["tools"]) == 12
+        assert len(tools["result"]["tools"]) == len(OURS)
         found = line.ask(
             "tools/call", 7, name="memory_search", arguments={"query": "oolong", "notes": True}
         )

@@ -18,6 +18,7 @@ from tests.doors_run import _WORDS, made
 from tests.laws import examples, some
 from tests.mcp_run import served
 from tests.stand_in_agent import agent_for
+from tests.tool_run import OURS
 from vaultmem import Vault
 from vaultmem.agent.connection import Limits
 from vaultmem.api import rpc as codes
@@ -46,7 +47,7 @@ def lines(ended: Ran) -> list[Any]:
 
 def test_the_tools_are_listed(served: Path) -> None:
     tools = agent(served, b"", "--list-tools").data["tools"]
-    assert len(tools) == 12
+    assert len(tools) == len(OURS)
     assert {"name", "description", "inputSchema", "annotations"} <= tools[0].keys()
     text = ran("agent", "--list-tools", "--vault", str(served), "--format", "text")
     assert text.out.startswith("memory_write(content, category")

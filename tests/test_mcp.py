@@ -16,6 +16,7 @@ from tests.cases import each_case
 from tests.laws import examples
 from tests.lazy import Lazy
 from tests.mcp_run import CLOSED_BY_NOTE, indexed, line, served
+from tests.tool_run import OURS
 from vaultmem import Vault
 from vaultmem.api.mcp import ENVELOPES, HANDSHAKES, Protocol, Settled
 from vaultmem.api.toolbox import Toolbox, ToolService
@@ -83,7 +84,7 @@ def test_the_client_of_the_sdk_gets_along(
     monkeypatch.setattr("mcp.client.session.LATEST_HANDSHAKE_VERSION", version)
     found = talk(served, "auto" if version in ENVELOPES else "legacy", everything)
     assert found["version"] == version
-    assert len(found["tools"]) == len(set(found["tools"])) == 12
+    assert len(found["tools"]) == len(set(found["tools"])) == len(OURS)
     assert found["written"].is_error is False
     told = found["written"].content[0].text
     assert f"Ann likes {version}" in told

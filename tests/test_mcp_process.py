@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from tests.agent_run import PATCHED, agent_on, until
 from tests.laws import examples
 from tests.mcp_run import indexed, line, made, served
+from tests.tool_run import OURS
 from vaultmem.commands.mcp_server import AT_ONCE, MOST, Lines, Out, Service
 
 __all__ = ["indexed", "served"]  # fixtures
@@ -329,7 +330,7 @@ def test_where_an_agent_answers_little_is_loaded(tmp_path: Path) -> None:
             [sys.executable, "-S", "-c", code, "mcp", "--vault", str(indexed)], input=line("tools/list").encode(),
             capture_output=True, timeout=60, check=False, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
         )  # fmt: skip
-    assert len(replies(ended)[0]["result"]["tools"]) == 12
+    assert len(replies(ended)[0]["result"]["tools"]) == len(OURS)
     assert ended.stderr == b""
 
 

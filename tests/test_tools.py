@@ -44,7 +44,9 @@ def test_a_tool_without_a_text_of_its_own_answers_as_its_client_may_see(opened: 
 def test_the_list_is_worth_its_tokens(box: Toolbox) -> None:
     """The tokenizer that is shipped counts every bracket and quote as one; those of language models take half of it."""
     text = json.dumps({"tools": box.listed()}, separators=(",", ":"))
-    assert len(text) < 3_600
+    assert len(text) < 3_600, (
+        "each session pays for it: a tool more has to be worth another one's words"
+    )
     assert count(text) <= 1_600
     words = text.translate(str.maketrans(dict.fromkeys('{}[]":,', " ")))
     assert count(words) < 650

@@ -8,13 +8,11 @@ import pytest
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
+from vaultmem.api.memory_tools import TOOLS
 from vaultmem.api.tool import Call, Outcome
 from vaultmem.api.toolbox import Toolbox
 
-OURS = [
-    "memory_write", "memory_read", "memory_delete", "memory_list", "memory_search", "memory_tag", "memory_smart_search",
-    "memory_recall", "memory_remind", "memory_pending", "memory_done", "memory_related",
-]  # fmt: skip
+OURS = [tool.name for tool in TOOLS]
 
 
 @pytest.fixture
