@@ -33,6 +33,7 @@ from vaultmem.commands import option_parser
 from vaultmem.commands.option_parser import parser
 from vaultmem.commands.parsing import options_first, read_plain, shared_options
 from vaultmem.errors import UsageError
+from vaultmem.text.values import TEXT_PROPERTIES
 
 ROOT = Path(__file__).parents[1]
 TYPES = {
@@ -182,6 +183,12 @@ def test_nothing_is_declared_that_means_nothing() -> None:
             assert verb.show or verb.command, (name, "has no function that prints its answer")
         names = [one.outside for one in verb.of(JSON)]
         assert len(names) == len(set(names)), name
+
+
+@pytest.mark.parametrize("name", ["write", "list", "search"])
+def test_a_text_property_of_memories_is_written_listed_and_searched(name: str) -> None:
+    missing = set(TEXT_PROPERTIES) - {one.name for one in every()[name].params}
+    assert not missing, f"vaultmem {name} has no parameter for it"
 
 
 def test_the_first_screen_has_twelve_commands() -> None:

@@ -134,7 +134,7 @@ VERBS = {
             flag("batch", "many queries from stdin, see below", doors=COMMAND),
             *(one.but(section=_NARROW) for one in (
                 TAGS.but(help="notes that have all these tags"), Param("path", "notes with this text in their path"), FROM, TO,
-                *_narrow("agent", "personality", "project", "type", "scope", "phase", "category"), GLOBAL,
+                *_narrow("source", "agent", "personality", "project", "type", "scope", "phase", "category"), GLOBAL,
                 Param("min_confidence", "leave out faded memories (default 0.3, a setting)", kind="float", least=0, most=1),
                 flag("conversations", "also what was said in conversations"),
                 COMPRESSED.but(help="also memories that a summary stands for"), VIEWER,

@@ -20,6 +20,7 @@ from vaultmem.light import TYPE_CHECKING
 from vaultmem.output import Output, json_text, table
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.titles import safe, title_of
+from vaultmem.text.values import TEXT_PROPERTIES
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from vaultmem.commands.rendering import Answer
 
 _FIELDS = (
-    "id", "path", "remind", "repeat", "category", "scope", "tags", "source", "agent", "personality", "project", "type",
+    "id", "path", "remind", "repeat", "category", "scope", "tags", *TEXT_PROPERTIES,
     "memory_type", "importance", "links", "created_at", "updated_at", "last_reinforced_at", "expires_at",
 )  # fmt: skip
 

@@ -16,7 +16,7 @@ from vaultmem.memories.model import policy
 from vaultmem.output import Output
 from vaultmem.search.query import Answer, Ask, Hit, filters_of
 from vaultmem.settings import OFF
-from vaultmem.text.values import RECORDS, TYPE_CHECKING, did_you_mean, lazy
+from vaultmem.text.values import RECORDS, TEXT_PROPERTIES, TYPE_CHECKING, did_you_mean, lazy
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -43,7 +43,7 @@ _FIELD_WORDS = {
 MOST_SNIPPET = 3  # lines
 LONG_WORD = 48  # columns of an address
 _RULE = lazy(r"\|?(?::?-{2,}:?\|?)+|\|{1,2}")  # of a table, and its bars
-_OWN = ("agent", "personality", "project", "type", "global", "created_at")
+_OWN = (*TEXT_PROPERTIES, "global", "created_at")
 # What a line of a batch of recall may have -> what recall calls it.
 _RECALL_KEYS = {"id": "", "query": "query", "top_k": "top_k", "limit": "top_k", "budget": "budget"}
 

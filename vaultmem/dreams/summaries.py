@@ -23,7 +23,7 @@ from vaultmem.text import secrets
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_title
-from vaultmem.text.values import plural
+from vaultmem.text.values import TEXT_PROPERTIES, plural
 from vaultmem.vault.walk import without_records
 
 _OPEN, _CLOSE = "<<<", ">>>"
@@ -217,7 +217,7 @@ MOST_SENT = 24_000  # and of a session
 FILED = "knowledge"
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 # A summary says whose words it sums up, so that it is not trusted more than them: they are never mixed.
-_COPIED = ("agent", "source", "url", "personality", "project", "type", "global", "conversation_id")
+_COPIED = (*TEXT_PROPERTIES, "url", "global", "conversation_id")
 _NO_EVENTS = ("preferences", REMINDERS)  # whatever session they come from
 
 

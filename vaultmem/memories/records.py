@@ -12,7 +12,7 @@ from vaultmem.memories import model
 from vaultmem.memories.access import canonical_name
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory, MemoryRecord
 from vaultmem.text.times import stamp
-from vaultmem.text.values import lazy
+from vaultmem.text.values import TEXT_PROPERTIES, lazy
 
 
 class Known(NamedTuple):
@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
     words: tuple[str, ...] = ()  # in the title or the opening, in any case of letters
 
 
-FILTERS = "phase category scope source agent personality project type".split()
+FILTERS = ("phase", "category", "scope", *TEXT_PROPERTIES)
 _FIELDS = ("phase", "category", "scope")
 _LINE = lazy(r":\d+$")
 

@@ -188,7 +188,7 @@ COMPACT = (
     "source_hash", "access_count", "created_at", "updated_at", "last_reinforced_at", "version",
 )  # fmt: skip
 KEYS = (
-    "category", "scope", "tags", "aliases", "source", "agent", "personality", "project", "type", "global", "links",
+    "category", "scope", "tags", "aliases", *values.TEXT_PROPERTIES, "global", "links",
     "due", "remind", "repeat", "expires_at", "until", "source_path", "deleted_at", "by", *COMPACT, LINE,
 )  # fmt: skip
 

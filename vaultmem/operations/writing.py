@@ -24,6 +24,7 @@ from vaultmem.notes.places import phase_of
 from vaultmem.text import secrets, similarity, titles
 from vaultmem.text.sanitize import quote_text
 from vaultmem.text.times import stamp
+from vaultmem.text.values import TEXT_PROPERTIES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +38,7 @@ CENTROID_LIFE = 600.0  # seconds
 SAMPLE = 1_000  # memories whose centroid is near enough to that of all, and fast enough to compute
 WEIGHED = 500  # characters of a text that are embedded, for the same reason
 TRIES = 3
-_TEXTS = ("source", "agent", "personality", "project", "type", "session_id")
+_TEXTS = (*TEXT_PROPERTIES, "session_id")
 
 
 class Existing(NamedTuple):

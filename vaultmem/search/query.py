@@ -12,7 +12,7 @@ import re
 from vaultmem.light import cast
 from vaultmem.memories.access import PERSON, Viewer
 from vaultmem.text.times import day_range
-from vaultmem.text.values import TYPE_CHECKING, encodable, lazy, value
+from vaultmem.text.values import TEXT_PROPERTIES, TYPE_CHECKING, encodable, lazy, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -194,7 +194,7 @@ def _filter(match: re.Match[str]) -> Filter | None:
     return Filter(field, value, bool(match["not"]))
 
 
-_NARROW = ("agent", "personality", "project", "type", "scope", "phase", "category", "path")
+_NARROW = (*TEXT_PROPERTIES, "scope", "phase", "category", "path")
 
 
 def filters_of(options: JsonObject) -> tuple[Filter, ...]:

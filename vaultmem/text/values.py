@@ -157,6 +157,8 @@ CATEGORIES = {
     "reminders": "what is to be remembered at a time",
 }
 INBOX, REMINDERS = "inbox", "reminders"
+# Properties of a memory that are a short text: each is written, listed and searched by its name.
+TEXT_PROPERTIES = ("source", "agent", "personality", "project", "type")
 EVERYBODY = "global"  # the scope of what has no other
 ARCHIVE, ENTRIES, SYNC = "archive", "entries", "sync"  # folders beside those of the categories
 RECORDS = ".records"  # in the folder of a conversation: what editors pass over
