@@ -115,7 +115,7 @@ def test_a_text_is_the_same_from_stdin_and_from_a_file(
 
 
 def test_an_assistant_cannot_write_a_secret_and_a_person_is_told(
-    vault: Path, opened: Vault
+    vault: Path, opened: Vault, tmp_path: Path
 ) -> None:
     secret = "The router's password: Tr0mbone-77"
     theirs = opened.write(secret, by="claude", title="password: Tr0mbone-77")
@@ -126,6 +126,16 @@ def test_an_assistant_cannot_write_a_secret_and_a_person_is_told(
     assert "Tr0mbone" not in "".join(map(str, memories(vault).items()))
     theirs = opened.remind(f"{secret} tomorrow at 9", agent="codex")
     assert "Tr0mbone" not in theirs["content"]
+    labels = dict.fromkeys(("source", "project", "personality", "type"), "ghp_" + "aB3d" * 9)
+    label = labels["source"]
+    theirs = opened.write("The guest network", by="claude", tags=["wifi", label], **labels)
+    assert theirs["tags"] == ["wifi"]
+    assert opened.tag(theirs["id"], label, "guests", by="claude")["tags"] == ["wifi", "guests"]
+    line = tmp_path / "line.jsonl"
+    line.write_text(json.dumps({"properties": {"source": label}, "content": "One more"}))
+    refused = ran("import", str(line), "--by", "claude", "--vault", str(vault))
+    assert (refused.code, "what looks like a secret (GitHub token)" in refused.err) == (1, True)
+    assert label not in "".join(map(str, memories(vault).items()))
     mine = opened.write(secret)
     assert (mine["content"], mine["redacted"], mine["secrets"]) == (secret, [], ["password"])
     ended = ran(

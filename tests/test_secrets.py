@@ -22,6 +22,16 @@ def test_a_secret_is_replaced_by_a_visible_mark(text: str, gone: str) -> None:
     assert gone not in found.text
 
 
+@pytest.mark.parametrize("sign", ["\u200b", "\u2060", "\xad", "\u202e"])
+def test_a_sign_that_nobody_sees_hides_no_secret(sign: str) -> None:
+    """As web pages leave them in what is copied; who shows the text leaves them out."""
+    for text, gone in SECRETS:
+        if text.isascii():
+            found = redact(sign.join(text)).text
+            assert gone not in found.replace(sign, ""), text
+            assert redact(found) == (found, ())
+
+
 @pytest.mark.parametrize("text", PLAIN)
 def test_what_is_no_secret_stays_to_the_letter(text: str) -> None:
     assert redact(text) == (text, ())
@@ -35,7 +45,7 @@ def test_what_stands_around_it_stays(text: str, _gone: str) -> None:
 
 
 words = st.sampled_from([text for text, _ in SECRETS] + PLAIN)
-pieces = st.one_of(words, st.text(max_size=30), st.sampled_from(["-----BEGIN PRIVATE KEY-----", "password", ": ", "=", "\n"]))  # fmt: skip
+pieces = st.one_of(words, st.text(max_size=30), st.sampled_from(["-----BEGIN PRIVATE KEY-----", "password", ": ", "=", "\n", "\u200b"]))  # fmt: skip
 
 
 @settings(max_examples=examples(300))

@@ -156,6 +156,8 @@ def carry_out(desk: MemoryStore, reader: Reader, name: str, params: JsonObject) 
                 f"{arguments.spelled(param)} names an assistant, and none is called {who!r}; for what you do yourself, "
                 "leave it out"
             )
+        if who:
+            arguments = arguments.without_secrets()
     run: Callable[..., object] = resolve(one.run)
     if one.apart:
         return run(desk, reader, arguments)

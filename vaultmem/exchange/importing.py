@@ -22,6 +22,7 @@ from vaultmem.notes import pages
 from vaultmem.notes.places import file_name
 from vaultmem.pending.approving import take_back
 from vaultmem.progress import Silent, heard_by, listener
+from vaultmem.text.secrets import redact
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_path, safe, title_of
@@ -133,6 +134,10 @@ def arrival(session: Session, memory: Exchanged, by: str) -> Arrival:
     style = session.desk.rules.page_style(f"{session.desk.folder}/{path}")
     data = _bytes(session, memory._replace(id=own), style)
     page = _read(style, data)
+    if by and (kinds := redact(decode(data)[0]).kinds):
+        raise VaultmemError(
+            f"no assistant brings what looks like a secret ({kinds[0]}); take it out first"
+        )
     claimed = _text(page.properties.get("id"))
     # A file may claim the id of another one, as copies do, but not what a person has approved of that.
     if claimed not in ("", own) and (by or _is_approved(session, claimed)):

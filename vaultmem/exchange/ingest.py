@@ -90,7 +90,12 @@ def ingest_text(session: Session, params: Arguments) -> TextReport:
         outcome = session.carry_out(plan, header(params, why, session.now))
         report = report_done(plan, outcome)
     return cast(
-        "TextReport", {**report, "parts": [*map(_part_report, parts)], "redacted": [*clean.kinds]}
+        "TextReport",
+        {
+            **report,
+            "parts": [*map(_part_report, parts)],
+            "redacted": [*params.redacted, *clean.kinds],
+        },
     )
 
 

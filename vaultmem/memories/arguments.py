@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -20,6 +21,7 @@ MAX_CONTENT = 262_144  # bytes
 MAX_TEXT = 160_000  # bytes; as JSON, each may become six
 MAX_FIELD = 200  # characters
 CONTROL = lazy(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_NAMES = ("by", "agent")  # who writes
 _BLANKS = {9: " ", 10: " "}
 _SHOWN = 40  # characters of what is not understood
 _AHEAD = lazy(r"next|coming|下")  # no Friday of the past
@@ -39,13 +41,37 @@ def _quote(name: str) -> str:
 class Arguments:
     """The parameters of one request. Every method raises VaultmemError or UsageError in one clear line."""
 
-    def __init__(self, params: JsonObject, spelled: Callable[[str], str] = _quote) -> None:
+    def __init__(
+        self, params: JsonObject, spelled: Callable[[str], str] = _quote, redacted: tuple[str, ...] = ()
+    ) -> None:  # fmt: skip
         self.spelled = spelled  # how a parameter is called at the door where it came in
+        self.redacted = redacted  # the kinds of secrets that were taken out
         self._params = {name: value for name, value in params.items() if value is not None}
 
     def but(self, **changes: object) -> Arguments:
         """The same with other values of some."""
-        return Arguments({**self._params, **changes}, self.spelled)
+        return Arguments({**self._params, **changes}, self.spelled, self.redacted)
+
+    def without_secrets(self) -> Arguments:
+        """The same as an assistant may have it written down; of what is a list, the texts that hold none."""
+        from vaultmem.text.secrets import redact
+
+        kinds: Counter[str] = (
+            Counter()
+        )  # a title repeats the text as often as not: a secret in both is one
+
+        def clean(value: object) -> object:
+            nonlocal kinds
+            if isinstance(value, list):
+                return [one for one in value if not isinstance(one, str) or clean(one) == one]
+            if not isinstance(value, str):
+                return value
+            text, found = redact(value)
+            kinds |= Counter(found)
+            return text
+
+        own = {name: one if name in _NAMES else clean(one) for name, one in self._params.items()}
+        return Arguments(own, self.spelled, (*kinds.elements(),))
 
     def text(self, name: str, default: str = "") -> str:
         """A short text of one line."""

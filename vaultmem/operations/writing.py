@@ -60,7 +60,11 @@ class Against(NamedTuple):
 
 def write(session: Session, params: Arguments, times: Properties | None = None) -> JsonObject:
     """Write a memory, unless the very same text is there in that scope; `times` are the properties of a reminder."""
-    content, secret_kinds = _without_secrets(params)
+    content = params.content()
+    kinds = secrets.redact(
+        content
+    ).kinds  # none where an assistant writes: there they are taken out
+    secret_kinds = {"redacted": [*params.redacted], "secrets": [*kinds]}
     scope = params.scope() or DEFAULT_SCOPE
     existing = look(session, content, scope, times=times)
     if existing.same is not None:
@@ -142,19 +146,6 @@ def _find(session: Session, text: str) -> Memory:
         return session.find(text, archived=True)
 
 
-def _without_secrets(params: Arguments) -> tuple[str, dict[str, list[str]]]:
-    """The content, without secrets where an assistant writes it ("redacted"), else with a warning ("secrets")."""
-    content = params.content()
-    redacted = secrets.redact(content)
-    if _is_assistant(params):
-        return redacted.text, {"redacted": list(redacted.kinds), "secrets": []}
-    return content, {"redacted": [], "secrets": list(redacted.kinds)}
-
-
-def _is_assistant(params: Arguments) -> bool:
-    return bool(params.text("by") or params.text("agent"))
-
-
 def new_memory(
     session: Session, params: Arguments, content: str, existing: Existing, times: Properties | None = None
 ) -> New:  # fmt: skip
@@ -188,9 +179,7 @@ def new_memory(
     if params.text("expires"):
         properties["expires_at"] = stamp(_end(session, params))
     properties.update({"created_at": now, "updated_at": now})
-    value = params.text("title")
-    if _is_assistant(params):
-        value = secrets.title_without_marks(secrets.redact(value).text)
+    value = secrets.title_without_marks(params.text("title"))
     value = titles.safe(value) if value else ""
     return New(str(properties["id"]), value, category, content, properties)
 

@@ -131,6 +131,10 @@ def _says_something(line: str) -> bool:
     )
 
 
+# What nobody sees between two letters of a key, as a web page leaves it there: who shows the text leaves it out.
+_UNSEEN = lazy(
+    r"(?<=[\n -~])[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]+(?=[\n -~])"
+)
 _STEPS = (private_keys, redact_known_forms, redact_in_places, redact_assigned)
 
 
@@ -146,6 +150,14 @@ def redact(text: str) -> Redacted:
 
     Pure, in time linear to the text; redacting again changes nothing. The text as a whole has to be given: what lies
     between two lines that enclose it is not seen in a piece of it."""
+    found = _redact(text)
+    bare = found.text if text.isascii() else _UNSEEN.sub("", found.text)
+    if bare != found.text and (hidden := _redact(bare)).kinds:
+        return Redacted(hidden.text, found.kinds + hidden.kinds)
+    return found
+
+
+def _redact(text: str) -> Redacted:
     result: list[str] = []
     for step in _STEPS:
         text = step(text, result)
