@@ -54,7 +54,35 @@ def read(text: str, now: datetime) -> Phrase:
         clocks = [(each.start, each.end) for each in every if each.sense.clock is not None]
         spans += [span for span in clocks if span not in used]
     rest = _words(text, _join(text, sorted(spans)))
-    return Phrase(moment, " ".join(_words(text, used)), rest)
+    return Phrase(moment, " ".join(_words(text, used)), rest, (), _task(text, low, used, now))
+
+
+def _task(text: str, low: str, used: Sequence[Span], now: datetime) -> str:
+    """The words without the time, where that opens or ends them: on that day, "tomorrow" is wrong. Behind any other
+    time stands the day that it means."""
+    head, body, tail, spans = "", 0, len(low), [span for span in used if not _is_noun(low, *span)]
+    while spans and _FOLLOWS.fullmatch(low, spans[-1][1], tail):
+        before = _before(low, spans[-1][0])
+        if _BOUND.search(low, max(0, before - _NEAR), before):
+            break
+        tail = before
+        spans.pop()
+    while spans and (follows := _FOLLOWS.match(low, spans[0][1])):
+        before = _before(low, spans[0][0])
+        if before > body and (body or not _CALL.fullmatch(low, 0, before)):
+            break
+        if not body and before:
+            head = text[:before] + " " * low[:before].isascii()
+        body = follows.end()
+        spans.pop(0)
+    task = (head + text[body:tail]).strip()
+    return when.absolute(text, now) if spans or not task else task
+
+
+def _before(low: str, place: int) -> int:
+    """Where the small words begin that lead to a time."""
+    match = _LEADS.search(low, max(0, place - _NEAR), place)
+    return match.start() if match else place
 
 
 def _with_small_names(text: str, low: str, now: datetime) -> list[Reading]:
@@ -142,6 +170,7 @@ def _main(low: str, readings: Sequence[Reading], now: datetime) -> Reading | Non
     if rules:
         return rules[0]
     coming = [each for each in strong if _is_to_come(each, now)]
+    coming = [each for each in coming if not _is_noun(low, each.start, each.end)] or coming
     weak = [each for each in readings if each.sense.repeat and not each.sense.repeat.weekdays]
     apart = next((each for each in weak if _stands_apart(low, each)), None)
     if apart and all(map(_is_clock, coming)):
@@ -257,6 +286,7 @@ _BEHIND, _BEHIND_RULE = _pattern("behind"), _pattern("behind_rule")  # where the
 _BEFORE, _BEFORE_RULE = _pattern("before"), _pattern("before_rule")
 _NOUN = _pattern("noun")
 _OFTEN = _pattern("often")
+_CALL, _LEADS, _FOLLOWS, _BOUND = map(_pattern, ("call", "leads", "follows", "bound"))
 _BETWEEN = _pattern("between")  # two parts of one time
 _OTHER_DAYS = _pattern("other_days")  # in languages whose times nobody here understands
 _GOES_ON = lazy(r" [a-z\x80-\U0010ffff]")

@@ -218,6 +218,7 @@ class Phrase(NamedTuple):
     words: str  # that say when, as they stand there
     rest: tuple[str, ...]  # words of time that are not understood
     either: tuple[str, ...] = ()  # the days that the words may mean, where nothing says which
+    task: str = ""  # what is to be done, without the time where it reads well without
 
 
 class DaySpan(NamedTuple):

@@ -342,14 +342,14 @@ def remind(session: Session, params: Arguments) -> JsonObject:
     if repeat or moment.repeat:
         times["repeat"] = repeat or moment.repeat
     # One that is there already has times of its own.
-    return {**times, "understood": phrase.words, **write(session, _to_the_person(params), times)}
+    task = _to_the_person(params.content() if at else phrase.task)
+    return {**times, "understood": phrase.words, **write(session, params.but(content=task), times)}
 
 
-def _to_the_person(params: Arguments) -> Arguments:
-    """Without "remind me to", which is said to us."""
-    opening, text = language().table("reminders")["opening"], params.content()
-    rest = re.sub(rf"\A\s*(?:{opening})", "", text, count=1, flags=re.IGNORECASE)
-    return params.but(content=rest) if rest.strip() else params
+def _to_the_person(text: str) -> str:
+    """Without "remind me to", which is meant for us."""
+    opening = language().table("reminders")["opening"]
+    return re.sub(rf"\A\s*(?:{opening})", "", text, count=1, flags=re.IGNORECASE).strip() or text
 
 
 def _phrase_in_words(params: Arguments, now: datetime) -> Phrase:
