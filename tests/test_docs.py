@@ -22,6 +22,7 @@ from vaultmem.api.verbs import commands, memory_verbs
 from vaultmem.cli import usage
 from vaultmem.commands import demo
 from vaultmem.config import SETTINGS
+from vaultmem_assistants.programs import HARNESSES
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -111,6 +112,13 @@ def test_every_command_is_in_the_guide_and_in_the_help() -> None:
     assert all(
         f"  {name} " in usage(everything=True) for name, one in commands().items() if not one.upkeep
     )
+
+
+def test_every_assistant_that_can_be_connected_is_in_the_guide() -> None:
+    guide = text_of(GUIDE / "assistants.md")
+    for one in HARNESSES.values():
+        assert f"{one.name}`" in guide, "docs/guide/assistants.md, above the table"
+        assert f"| {one.title} |" in guide, "docs/guide/assistants.md, in the table"
 
 
 def test_commands_that_pages_show_exist() -> None:
