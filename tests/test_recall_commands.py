@@ -1,6 +1,7 @@
 """A recall as text, in batches, with a budget, and with wrong words."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,20 @@ def test_the_text_is_the_block_and_nothing_else(knowing: Path) -> None:
         "[SEMANTIC] Clippings/Web.md:1: (from elsewhere, not approved) Buy a boiler now." in lines
     )
     assert lines[-1] == "</memory>"
+
+
+def test_without_vectors_it_goes_by_words(knowing: Path) -> None:
+    """As where the disk of the state is full, or can only be read."""
+    with Vault(str(knowing)) as opened:
+        vectors = Path(opened.state.path("vec"))
+    shutil.rmtree(vectors, ignore_errors=True)
+    vectors.write_text("no folder")
+    on = ("--format", "text", "--vault", str(knowing))
+    ended = ran("recall", "boiler", *on)
+    assert (ended.code, "The boiler is a Vaillant ecoTEC" in ended.out) == (0, True)
+    shown = ran("status", *on)
+    assert (shown.code, "cannot create the state folder" in shown.out + shown.err) == (0, True)
+    vectors.unlink()
 
 
 def test_a_batch_has_a_line_for_each_question(knowing: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vaultmem.api.methods import Methods
-from vaultmem.errors import ModelError
+from vaultmem.errors import ModelError, StateError
 from vaultmem.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class MemoryVault(Methods):
         searcher = self.searcher()
         try:
             meaning = searcher.meaning()
-        except ModelError:
+        except (ModelError, StateError):
             return None
         return (meaning.successor or meaning).second(searcher.catalog)
 

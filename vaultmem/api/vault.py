@@ -17,7 +17,13 @@ from contextlib import suppress
 from vaultmem import client
 from vaultmem import config as settings
 from vaultmem.api.memory_vault import MemoryVault
-from vaultmem.errors import DamagedError, ModelError, NoteNotFoundError, VaultmemError
+from vaultmem.errors import (
+    DamagedError,
+    ModelError,
+    NoteNotFoundError,
+    StateError,
+    VaultmemError,
+)
 from vaultmem.index import LOCAL, catalog_read
 from vaultmem.index.catalog import as_state_error, below, like
 from vaultmem.index.catalog_read import LinkView
@@ -366,7 +372,7 @@ class Vault(MemoryVault):
         try:
             meaning = searcher.meaning()
             missing = (meaning.successor or meaning).missing(blocks)
-        except ModelError as error:
+        except (ModelError, StateError) as error:
             return 0, len(blocks), str(error)
         return len(blocks) - len(missing), len(blocks), None
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from vaultmem import now, screen
 from vaultmem.api.verbs import COMMAND, JSON, find_verb, resolve_command
 from vaultmem.client import is_terminal
-from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.errors import StateError, UsageError, VaultmemError
 from vaultmem.output import Output
 from vaultmem.text.values import TYPE_CHECKING, plural
 
@@ -172,7 +172,10 @@ def embed_first(vault: Vault, output: Output) -> None:
         far = f"{missing:,} of {total:,} blocks are not embedded yet"
         output.remark(f"{far}; run vaultmem sync")
         return
-    run_embed(vault, output)
+    try:
+        run_embed(vault, output)
+    except StateError as error:  # as on a full disk: what is there is found all the same
+        output.remark(str(error))
 
 
 def show_sync(report: Report, output: Output) -> None:
