@@ -14,6 +14,7 @@ from tests.exchanged import KINDS, VALUES, exported, line, made, memories_of, no
 from tests.laws import examples
 from vaultmem import Vault
 from vaultmem.exchange import importing
+from vaultmem.vault.walk import DEEPEST
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
 
@@ -57,6 +58,16 @@ def test_a_path_becomes_one_that_any_system_can_have(tmp_path: Path, path: str) 
     assert took(vault, line(path=path, archived=archived))["new"] == 1
     assert [*notes(vault)] == [SAFE[path]]
     assert took(vault, line(path=path, archived=archived))["known"] == 1
+
+
+def test_a_path_that_no_walk_reaches_is_refused(tmp_path: Path) -> None:
+    vault = made(tmp_path / "v")
+    deepest, deeper = "a/" * (DEEPEST - 1) + "x.md", "a/" * DEEPEST + "x.md"
+    report = took(vault, line("deep", path=deeper), code=1)
+    assert (report["new"], report["failures"]) == (0, 1)
+    assert took(vault, line("deep", path=deepest))["new"] == 1
+    with Vault(str(vault)) as opened:
+        assert [one["id"] for one in opened.memories()] == ["deep"]
 
 
 def test_what_just_fits_is_taken(tmp_path: Path) -> None:

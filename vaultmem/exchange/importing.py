@@ -28,6 +28,7 @@ from vaultmem.text.times import seconds, stamp
 from vaultmem.text.titles import free_path, safe, title_of
 from vaultmem.text.values import in_batches
 from vaultmem.vault.files import CAP, decode, digest
+from vaultmem.vault.walk import DEEPEST
 
 if TYPE_CHECKING:
     from vaultmem.api.rpc import Reader
@@ -132,6 +133,8 @@ def arrival(session: Session, memory: Exchanged, by: str) -> Arrival:
     if f"{session.desk.folder}/{path}".casefold() == session.desk.pending.path.casefold():
         raise VaultmemError(f"its path {path[:60]!r} is that of the page of pending items")
     style = session.desk.rules.page_style(f"{session.desk.folder}/{path}")
+    if f"{session.desk.folder}/{path}".count("/") > DEEPEST:
+        raise VaultmemError(f"its path has more than {DEEPEST} folders; nothing so deep is read")
     data = _bytes(session, memory._replace(id=own), style)
     page = _read(style, data)
     if by and (kinds := redact(decode(data)[0]).kinds):
