@@ -11,6 +11,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import htpy as h
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -184,3 +186,24 @@ def test_a_plugin_of_somebody_else_is_left_alone(vault: Path, tmp_path: Path) ->
     folder.symlink_to(tmp_path)
     assert "leads out of the vault" in ran(*words).err
     assert not list(tmp_path.glob("*.js"))
+
+
+MATCHES = {
+    ("damp in the houses", "I think the damp house is leaning in"): ["damp", "house"],
+    ("in", "I think it is in"): ["in"],
+    ("准考证在哪里", "打印准考证。"): ["准考证"],
+    ("fast (slow", "a faster way, FAST"): ["faster", "FAST"],
+    ("", "nothing"): [],
+}
+
+
+@pytest.mark.parametrize(("asked", "marked"), MATCHES.items())
+def test_whole_words_of_a_query_are_marked(asked: tuple[str, str], marked: list[str]) -> None:
+    shown = str(h.p[views.with_matches(asked[1], asked[0])])
+    assert re.findall("<mark>(.*?)</mark>", shown) == marked
+
+
+@given(st.text(), st.text())
+def test_marks_change_no_text(query: str, text: str) -> None:
+    shown = str(h.p[views.with_matches(text, query)])
+    assert shown.replace("<mark>", "").replace("</mark>", "") == str(h.p[text])

@@ -83,7 +83,7 @@ def _articles(visit: Visit, listed: Record, start: int) -> Iterator[h.Element]:
         )[
             h.input(type="checkbox", name="id", value=row["id"], form="several", aria_label=t("choose")),
             h.div[
-                views.memory_link(row), h.p[text if (text := views.excerpt(row)).rstrip(".") != row["title"] else None],
+                views.memory_link(row), views.excerpt(row),
                 views.labels(row),
             ],
             views.bar(row["confidence"], t("confidence")),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, timedelta
 
 import htpy as h
@@ -12,7 +11,7 @@ from vaultmem_web.data import Record, Visit
 from vaultmem_web.views import Page, button, form, url
 
 _DUE = (
-    ("overdue", "Overdue"), ("today", "Today"), ("soon", "Soon"), ("upcoming", "Upcoming"), ("review", "To decide"),
+    ("overdue", "Overdue"), ("today", "Due today"), ("soon", "Soon"), ("upcoming", "Upcoming"), ("review", "To decide"),
     ("older", "Overdue for more than two weeks"),
 )  # fmt: skip
 
@@ -73,7 +72,7 @@ def _item(visit: Visit, item: Record) -> h.Element:
 def _held_back(visit: Visit, row: Record) -> h.Element:
     t = visit.t
     return views.row(
-        f"held-{row['id']}", [views.memory_link(row), h.p[views.excerpt(row)], views.labels(row)],
+        f"held-{row['id']}", [views.memory_link(row), views.excerpt(row), views.labels(row)],
         button(visit, "approve", t("Approve"), "a", id=row["id"]), button(visit, "delete", t("Refuse"), "r", id=row["id"]),
     )  # fmt: skip
 
@@ -143,7 +142,7 @@ def _result(visit: Visit, query: str, one: Record) -> h.Element:
         f"r{abs(hash(place))}",
         [
             h.a(href=address)[one["title"]],
-            h.p[views.marked(snippet, re.findall(r"\w{2,}", query))],
+            h.p[views.with_matches(snippet, query)],
             h.p(".labels")[labels, h.span[place]],
             h.details(data_part=url("/why", q=query, note=path))[h.summary[t("Why is this here?")]],
         ],

@@ -25,6 +25,7 @@ _SECTIONS = (
 )  # fmt: skip
 FACETS = ("category", "agent", "tags", "from", "to")  # as the verbs list and search call them
 MOST_FIELDS = 5_000  # of a form
+_CJK = "\u3040"  # from here on, words have no blanks between them
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _LATER = str(h.comment("later"))
 
@@ -279,9 +280,10 @@ def memory_link(row: Record) -> h.Element:
     return h.a(href=url("/memory", id=row["id"]))[row["title"]]
 
 
-def excerpt(row: Record) -> str:
-    """How its text begins, on one line."""
-    return " ".join(str(row["content"])[:480].split())[:240]
+def excerpt(row: Record) -> h.Node:
+    """How its text begins, on one line; nothing where its title says it all."""
+    text = " ".join(str(row["content"])[:480].split())[:240]
+    return text.rstrip(".") != row["title"] and h.p[text]
 
 
 def labels(row: Record) -> h.Node:
@@ -303,10 +305,25 @@ def bar(value: float, label: str) -> h.Element:
 
 def marked(text: str, parts: Iterable[str]) -> h.Node:
     """A text in which some parts are marked."""
-    terms = sorted({part.lower() for part in parts}, key=len, reverse=True)
-    if not terms:
-        return text
-    pieces = re.split(f"({'|'.join(map(re.escape, terms))})", text, flags=re.IGNORECASE)
+    return _marked(text, map(re.escape, sorted(parts, key=len, reverse=True)))
+
+
+def with_matches(text: str, query: str) -> h.Node:
+    """A text in which the words of a query are marked, also with other endings; short ones where it has no others."""
+    words = re.findall(r"\w+", query)
+    telling = [word for word in words if len(word) > 3 or max(word) >= _CJK]
+    return _marked(text, map(_form, telling or words))
+
+
+def _form(word: str) -> str:
+    if max(word) >= _CJK:
+        return f"[{re.escape(word)}]{{{min(2, len(word))},}}"
+    return rf"\b{re.escape(word[: max(4, len(word) - 2)])}\w{{0,4}}\b"
+
+
+def _marked(text: str, patterns: Iterable[str]) -> h.Node:
+    either = "|".join(patterns)
+    pieces = re.split(f"({either})", text, flags=re.IGNORECASE) if either else [text]
     return [h.mark[piece] if at % 2 else piece for at, piece in enumerate(pieces)]
 
 
