@@ -23,7 +23,7 @@ from vaultmem.notes.places import ARCHIVE as ARCHIVE_FOLDER
 from vaultmem.notes.places import GENERATED, file_name
 from vaultmem.operations import generated, transcript
 from vaultmem.operations.past import is_said
-from vaultmem.text.sanitize import LONGEST, one_line, quote_text
+from vaultmem.text.sanitize import one_line, quote_text
 from vaultmem.text.times import stamp
 from vaultmem.text.values import plural
 from vaultmem.vault import write
@@ -133,13 +133,8 @@ def _item(records: Sequence[Record], titles: Mapping[str, str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which nothing is a link, a tag or markup; cut between words where that costs little."""
-    text = text.replace("[[", "“").replace("]]", "”").translate(_PLAIN)
-    whole = quote_text(text, 8 * LONGEST)
-    if len(whole) <= LONGEST:
-        return whole
-    cut = whole[:LONGEST].rpartition(" ")[0].rstrip(" ,;:–-")
-    return f"{cut}…" if len(cut) > LONGEST // 2 else quote_text(text)
+    """Text in which nothing is a link, a tag or markup."""
+    return quote_text(text.replace("[[", "“").replace("]]", "”").translate(_PLAIN))
 
 
 def keep_changes(session: Session) -> bool:

@@ -180,8 +180,7 @@ LONGEST = 120  # characters
 
 def quote_text(text: str, longest: int = LONGEST) -> str:
     """The text as it may be quoted."""
-    line = " ".join(visible(text[: 8 * longest]).split())
-    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+    return _cut(" ".join(visible(text[: 8 * longest]).split()), longest)
 
 
 # Links that open a note in its editor.
