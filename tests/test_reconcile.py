@@ -278,6 +278,8 @@ def law(found: Decisions, new: list[str], existing: list[Existing]) -> None:
         ("用户喜欢喝茶和咖啡", "用户喜欢喝茶", True),
         ("用户喜欢咖啡", "用户喜欢茶", False),
         ("The user likes tea", "The user likes 茶", False),
+        ("The user has three cats", "The user has 3 cats", True),
+        ("Anne wohnt nicht mehr in Berlin", "Anne wohnt in Berlin", False),
     ],
 )
 def test_when_a_text_says_what_a_fact_says(text: str, fact: str, same: bool) -> None:

@@ -26,6 +26,7 @@ _FEW = 24  # words, of which it is worth asking in which order they stand
 # Characters, and share of the shorter word, that two forms of one word begin with.
 _PREFIX, _PART = 4, 0.6
 _STRETCH = 3  # words that stand in the place of others
+COVERED = 0.8  # of the words of a text, above which another one says it, too
 _USUAL = 0.8  # the cosine of two statements that may be the same
 _HANS = lazy(f"[{HAN}]+")
 _COUNTED = lazy("[零一二两三四五六七八九十]{1,3}(?=[点号个岁小时次天月年元位人名遍层行件台分条周])")
@@ -105,10 +106,28 @@ def says_more(one: str, other: str) -> int:
     return len(_missing(_plain(one[:LONGEST]), _plain(other[:LONGEST])))
 
 
+def says(text: str, other: str) -> bool:
+    """Whether a text says what the other one says, and perhaps more: nearly all of its words, and all names in it."""
+    wanted, there = _plain(other[:LONGEST]), _plain(text[:LONGEST])
+    lost = _missing(wanted, there)
+    is_covered = bool(wanted.words) and _coverage(wanted, lost) > COVERED
+    return is_covered and wanted.names.isdisjoint(lost) and may_say(text, other)
+
+
+def may_say(text: str, other: str) -> bool:
+    """Whether a text that shares words with the other one may say the same: all its numbers, and neither denies what
+    the other one says."""
+    wanted, there = _plain(other[:LONGEST]), _plain(text[:LONGEST])
+    is_alike = wanted.numbers <= there.numbers and wanted.denied == there.denied
+    return is_alike and language().contradiction(text, other) is None
+
+
 def keys(text: str) -> frozenset[str]:
     """What two texts that state the same have in common: words that carry meaning, pairs of Chinese characters."""
     plain = _plain(text[:LONGEST])
-    return plain.pairs | {word[: _PREFIX + 1] for word in plain.known if not _is_han(word)}
+    return (plain.pairs or plain.signs) | {
+        word[: _PREFIX + 1] for word in plain.known if not _is_han(word)
+    }
 
 
 def features(one: str, other: str, similarity: float | None = None) -> dict[str, float]:

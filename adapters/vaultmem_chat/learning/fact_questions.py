@@ -10,10 +10,10 @@ from contextlib import suppress
 from datetime import datetime
 
 from vaultmem.adapter.services import Message, Question, Schema, object_schema
+from vaultmem.dreams.paraphrase import keys
 from vaultmem.text.scripts import typed_part
 from vaultmem.text.similarity import normal
 from vaultmem.text.values import lazy, table
-from vaultmem_chat.learning.reconcile import about_words
 from vaultmem_chat.llm.replies import parse_json, shape
 
 MOST = 3  # facts of one message
@@ -27,7 +27,6 @@ _EXAMPLES: tuple[tuple[str, list[str]], ...] = (
     ("我在乌有镇修钟表，帮我起个店名", ["用户在乌有镇修钟表"]),
 )  # fmt: skip
 _EXAMPLE_FACTS = frozenset(fact.casefold() for _, facts in _EXAMPLES for fact in facts)
-_STEM = 4  # letters that words with other endings share
 # Says something of something.
 _STATEMENT = lazy(r"\S\s+\S|[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{4}")
 _QUESTION = lazy(
@@ -81,13 +80,9 @@ def read(answer: object) -> list[str]:
 
 def plausible(facts: list[str], message: str) -> list[str]:
     """Those that can be from the message: small models repeat their prompt, or tell what they know."""
-    there = _stems(message)
-    about = [one for one in facts if _stems(one) & there]
+    there = keys(message)
+    about = [one for one in facts if keys(one) & there]
     return [one for one in about if _STATEMENT.search(one) and not _QUESTION.search(one)]
-
-
-def _stems(text: str) -> set[str]:
-    return {word[:_STEM] for word in about_words(text)}
 
 
 def _strings(answer: object) -> list[str]:

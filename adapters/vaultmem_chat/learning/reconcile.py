@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from functools import cache
 from typing import NamedTuple
 
 from vaultmem.adapter.services import Message, Question, Schema, json_lines, list_schema, short_id
+from vaultmem.dreams import paraphrase
 from vaultmem.memories.conversation import Entry
 from vaultmem.plugins import language
 from vaultmem.text.similarity import normal, topic_words
@@ -22,21 +23,6 @@ from vaultmem_chat.llm.replies import records
 EVENTS = ("ADD", "UPDATE", "DELETE", "NONE")
 MOST = 100  # decisions that are looked at
 LONGEST = 300  # characters of an updated fact
-COVERED = 0.8  # share of a fact's words that another text must have to say it, too
-_WORD = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+(?:[.,:/-][^\W_\u3400-\u9fff]+)*")
-_SMALL = frozenset(
-    "the a an user users user's s is are am was were be been has have had do does did of to in on at and or for with "
-    "that this not no their they them it its i m my me we our us you your he she named called "
-    "用 户 我 的 了 是 在 有".split()
-)
-_VERBS = frozenset(  # as about_words has them
-    "like love hate prefer live work use own drink eat play speak drive want need know enjoy dislike smoke studie"
-    " 喜欢 讨厌 住在 使用 养了".split()
-)
-_NO = re.compile(
-    r"\b(?:no|not|never|no longer|without|cannot|used to|\w+n['’]t)\b|[不没无]|以前|曾",
-    re.IGNORECASE,
-)
 # A sentence that states more than one thing is not replaced as a whole.
 _HAN_CLAUSES = re.compile(r"[\u4e00-\u9fff][，；][\u4e00-\u9fff]")
 STRATEGIES = ("subset", "enumerate")
@@ -181,7 +167,9 @@ def _updates(
             continue
         text, old = " ".join(one.text.split()), existing[one.place].text
         is_known = any(same(text, other.text) for other in existing)
-        is_about = any(about_words(text) & about_words(fact) or same(text, fact) for fact in new)
+        is_about = any(
+            paraphrase.keys(text) & paraphrase.keys(fact) or same(text, fact) for fact in new
+        )
         loses_new = any(same(old, fact) for fact in new) and not says(text, old)
         if key(text) and len(text) <= LONGEST and is_about and not is_known and not loses_new:
             result[one.place] = text
@@ -225,37 +213,22 @@ def same(one: str, other: str) -> bool:
 
 
 def says(text: str, fact: str) -> bool:
-    """Whether a text says what a fact says: the same, or most of its words with all its numbers and denials."""
-    wanted = about_words(fact)
-    is_covered = len(wanted & about_words(text)) >= COVERED * len(wanted) > 0
-    return same(text, fact) or (is_covered and _agrees(text, fact))
+    """Whether a text says what a fact says: the same, or nearly all of its words, and perhaps more."""
+    return same(text, fact) or paraphrase.says(text, fact)
 
 
 def _may_say(text: str, fact: str) -> bool:
     """Whether a text may say a fact in other words. Two things that are liked have only the liking in common."""
-    return bool((about_words(fact) & about_words(text)) - _VERBS) and _agrees(text, fact)
+    shared = paraphrase.keys(fact) & paraphrase.keys(text)
+    return bool(shared - _verbs()) and paraphrase.may_say(text, fact)
 
 
-def _agrees(text: str, fact: str) -> bool:
-    """Whether a text has all numbers of a fact, and neither denies what the other says."""
-    numbers = {word for word in about_words(fact) if any(sign.isdigit() for sign in word)}
-    denies = bool(_NO.search(text)) != bool(_NO.search(fact))
-    return numbers <= about_words(text) and not denies and not language().contradiction(text, fact)
-
-
-def about_words(text: str) -> set[str]:
-    """What a text is about: its words without endings and small words; Chinese mostly in pairs of characters."""
-    result = [word for word in _WORD.findall(language().fold(text)) if word not in _SMALL]
-    pairs = {a + b for a, b in pairwise(result) if _is_han(a)}
-    around = zip(["", *result], result, [*result[1:], ""], strict=False)
-    alone = (b for a, b, c in around if not (_is_han(b) and (_is_han(a) or _is_han(c))))
-    return pairs | {
-        word if len(word) < 4 else word.removesuffix("'s").removesuffix("s") for word in alone
-    }
-
-
-def _is_han(word: str) -> bool:
-    return "\u3400" <= word[:1] <= "\u9fff"
+@cache
+def _verbs() -> frozenset[str]:
+    """What is stated of things of all kinds: that somebody likes, uses or has them."""
+    tables = (language().table(name) for name in ("english_verbs", "chinese_verbs"))
+    written = (verb for table in tables for verbs in table.values() for verb in verbs.split(","))
+    return frozenset[str]().union(*map(paraphrase.keys, written))
 
 
 def _unique(facts: Sequence[str]) -> list[str]:
