@@ -36,6 +36,10 @@ _NUMERAL = lazy(
 _HOUR = lazy(r"\b(\d{1,2})(?::(\d\d))? ?([ap])\.?m\b\.?|\b(\d{1,2}):00\b", re.IGNORECASE)
 _PASSIVE = lazy(r"\bby\b|[由被]", re.IGNORECASE)
 _REFUSAL = lazy(r"\b(?:dislike|hate)s?\b|讨厌|禁止|无", re.IGNORECASE)
+_DAYS = frozenset(
+    map(short_texts.stem, "today tomorrow yesterday tonight morning afternoon evening noon".split())
+)
+_PARTICLES = frozenset("了很吧呢啊吗地得")
 _ALIASES = {"prefers": "likes"}  # and what is liked better is liked
 _COMPARED = frozenset(short_texts.stem(word) for word in ("better", "best", "more", "most", "更"))
 
@@ -48,7 +52,9 @@ class _Fact(NamedTuple):
     where: str
 
 
-class _Plain(NamedTuple):
+class Plain(NamedTuple):
+    """A text as it compares with another one."""
+
     words: tuple[str, ...]  # stems and single Chinese characters, in their order
     known: Mapping[str, float]  # what each word weighs: a Chinese character is half a word
     weight: float  # of all of them, at least that of one character
@@ -57,10 +63,22 @@ class _Plain(NamedTuple):
     pairs: frozenset[str]  # of them, side by side
     numbers: frozenset[str]
     names: frozenset[str]
-    denied: bool
+    denials: int
     passive: bool
     event: bool
     cue: bool
+
+    @property
+    def denied(self) -> bool:
+        """Whether it denies something."""
+        return self.denials > 0
+
+    @property
+    def particulars(self) -> frozenset[str]:
+        """What two texts may not differ in if one is to stand for both: numbers, names, days; Chinese characters, which
+        may be a name."""
+        days = _DAYS.intersection(self.words)
+        return (self.numbers | self.names | self.signs | days) - _PARTICLES
 
 
 class Place(NamedTuple):
@@ -74,7 +92,7 @@ class Place(NamedTuple):
 
 def is_same(one: str, other: str, similarity: float | None = None) -> bool:
     """Whether they state the same. Most texts share so few words that nothing else could make up for it."""
-    a, b = _plain(one[:LONGEST]), _plain(other[:LONGEST])
+    a, b = plain(one), plain(other)
     if not (a.words and b.words):
         return False
     begun = _shared(a, b, similarity)
@@ -85,7 +103,7 @@ def is_same(one: str, other: str, similarity: float | None = None) -> bool:
 
 def score(one: str, other: str, similarity: float | None = None) -> float:
     """The log odds that they state the same. `similarity`: their cosine, where a model knows it."""
-    if not (_plain(one[:LONGEST]).words and _plain(other[:LONGEST]).words):  # signs state nothing
+    if not (plain(one).words and plain(other).words):  # signs state nothing
         return -math.inf
     return weighted_sum(WEIGHTS, features(one, other, similarity))
 
@@ -103,12 +121,12 @@ def _at_most(known: tuple[str, ...]) -> float:
 
 def says_more(one: str, other: str) -> int:
     """How many words of meaning one has that the other lacks."""
-    return len(_missing(_plain(one[:LONGEST]), _plain(other[:LONGEST])))
+    return len(_missing(plain(one), plain(other)))
 
 
 def says(text: str, other: str) -> bool:
     """Whether a text says what the other one says, and perhaps more: nearly all of its words, and all names in it."""
-    wanted, there = _plain(other[:LONGEST]), _plain(text[:LONGEST])
+    wanted, there = plain(other), plain(text)
     lost = _missing(wanted, there)
     is_covered = bool(wanted.words) and _coverage(wanted, lost) > COVERED
     return is_covered and wanted.names.isdisjoint(lost) and may_say(text, other)
@@ -117,26 +135,26 @@ def says(text: str, other: str) -> bool:
 def may_say(text: str, other: str) -> bool:
     """Whether a text that shares words with the other one may say the same: all its numbers, and neither denies what
     the other one says."""
-    wanted, there = _plain(other[:LONGEST]), _plain(text[:LONGEST])
+    wanted, there = plain(other), plain(text)
     is_alike = wanted.numbers <= there.numbers and wanted.denied == there.denied
     return is_alike and language().contradiction(text, other) is None
 
 
 def keys(text: str) -> frozenset[str]:
     """What two texts that state the same have in common: words that carry meaning, pairs of Chinese characters."""
-    plain = _plain(text[:LONGEST])
-    return (plain.pairs or plain.signs) | {
-        word[: _PREFIX + 1] for word in plain.known if not _is_han(word)
+    one = plain(text)
+    return (one.pairs or one.signs) | {
+        word[: _PREFIX + 1] for word in one.known if not _is_han(word)
     }
 
 
 def features(one: str, other: str, similarity: float | None = None) -> dict[str, float]:
     """What the model looks at; it is the same in both directions."""
-    a, b = _plain(one[:LONGEST]), _plain(other[:LONGEST])
+    a, b = plain(one), plain(other)
     return _shared(a, b, similarity) | _ordered(one, other, a, b)
 
 
-def _shared(a: _Plain, b: _Plain, similarity: float | None) -> dict[str, float]:
+def _shared(a: Plain, b: Plain, similarity: float | None) -> dict[str, float]:
     lost, gained = _missing(a, b), _missing(b, a)
     covered = sorted((_coverage(a, lost), _coverage(b, gained)))
     results = {
@@ -155,12 +173,12 @@ def _shared(a: _Plain, b: _Plain, similarity: float | None) -> dict[str, float]:
     return results
 
 
-def _ordered(one: str, other: str, a: _Plain, b: _Plain) -> dict[str, float]:
+def _ordered(one: str, other: str, a: Plain, b: Plain) -> dict[str, float]:
     alone = {*_missing(a, b), *_missing(b, a)}
     return {**_places(a, b, alone), **_state_features(one, other, is_change=a.cue != b.cue)}
 
 
-def _particulars(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
+def _particulars(a: Plain, b: Plain, alone: set[str]) -> dict[str, float]:
     numbers = bool(a.numbers - b.numbers), bool(b.numbers - a.numbers)
     names = bool(a.names & alone), bool(b.names & alone)
     return {
@@ -170,7 +188,7 @@ def _particulars(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
     }  # fmt: skip
 
 
-def _places(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
+def _places(a: Plain, b: Plain, alone: set[str]) -> dict[str, float]:
     at = difference(a.words, b.words)
     swapped = 0 < at.mine <= _STRETCH and 0 < at.theirs <= _STRETCH
     longer = not at.mine or not at.theirs
@@ -189,7 +207,7 @@ def _places(a: _Plain, b: _Plain, alone: set[str]) -> dict[str, float]:
     }  # fmt: skip
 
 
-def _signs(a: _Plain, b: _Plain) -> dict[str, float]:
+def _signs(a: Plain, b: Plain) -> dict[str, float]:
     gained = max(len(a.signs - b.signs), len(b.signs - a.signs))
     return {
         "Chinese": bool(a.signs or b.signs),
@@ -208,8 +226,13 @@ def _state_features(one: str, other: str, *, is_change: bool) -> dict[str, float
     }
 
 
+def plain(text: str) -> Plain:
+    """Read it."""
+    return _plain(text[:LONGEST])
+
+
 @lru_cache(4096)
-def _plain(text: str) -> _Plain:
+def _plain(text: str) -> Plain:
     spelled = language().fold(
         _HOUR.sub(
             _hour, _NUMERAL.sub(_figures, text if text.isascii() else _COUNTED.sub(_figures, text))
@@ -223,13 +246,13 @@ def _plain(text: str) -> _Plain:
     runs = () if spelled.isascii() else _HANS.findall(spelled)
     signs = [sign for run in runs for sign in run if sign not in short_texts.words("stop")]
     known = {word: 0.5 if _is_han(word) else 1.0 for word in stems}
-    return _Plain(
+    return Plain(
         stems, known, max(0.5, sum(known.values())),
         {key: tuple(item) for key, item in prefixes.items() if len(key) == _PREFIX}, frozenset(signs),
         frozenset(map("".join, pairwise(signs))),
         frozenset(word for word in stems if any(map(str.isdigit, word))),
         frozenset(token.stem for token in tokens_of(text) if token.kind == NAME),
-        (short_texts.DENIAL.search(text) or _REFUSAL.search(text)) is not None, _PASSIVE.search(text) is not None,
+        len(short_texts.DENIAL.findall(text)) + len(_REFUSAL.findall(text)), _PASSIVE.search(text) is not None,
         short_texts.is_event(text), short_texts.CUES.search(text) is not None,
     )  # fmt: skip
 
@@ -256,7 +279,7 @@ def _hour(match: re.Match[str]) -> str:
     return f"{hour}:{match[2]}" if match[2] and match[2] != "00" else str(hour)
 
 
-def _missing(one: _Plain, other: _Plain) -> list[str]:
+def _missing(one: Plain, other: Plain) -> list[str]:
     alone = [word for word in one.known if word not in other.known]
     forms = other.prefixes
     return [
@@ -273,7 +296,7 @@ def _is_form(word: str, other: str) -> bool:
     return word[:alike] == other[:alike]
 
 
-def _coverage(text: _Plain, missing: Sequence[str]) -> float:
+def _coverage(text: Plain, missing: Sequence[str]) -> float:
     lacking = sum(text.known[word] for word in missing)
     return 1 - lacking / text.weight
 
@@ -287,7 +310,7 @@ def difference(a: Sequence[str], b: Sequence[str]) -> Place:
     return Place(head, foot, len(a) - head - foot, len(b) - head - foot)
 
 
-def _order(a: _Plain, b: _Plain) -> tuple[float, bool]:
+def _order(a: Plain, b: Plain) -> tuple[float, bool]:
     """The share of pairs of words that are inverted, and whether two changed places around a third."""
     place = {word: at for at, word in enumerate(b.known)}
     shared = [place[word] for word in a.known if word in place][:_FEW]

@@ -8,7 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 from vaultmem.dreams import paraphrase
-from vaultmem.dreams.short_texts import CAP, DENIAL, HAN, WORD, stem, tokens_of
+from vaultmem.dreams.paraphrase import Plain
+from vaultmem.dreams.short_texts import CAP
 from vaultmem.light import NamedTuple
 from vaultmem.memories import access
 from vaultmem.memories.access import is_private
@@ -74,43 +75,8 @@ def _fold(unit: re.Match[str]) -> str:
     return " ".join(unit[0].split()).casefold().rstrip(".。!！")
 
 
-# What two texts may not differ in if one is to stand for both: numbers, names, days, denials.
-
-MOST_CHARACTERS = 20_000  # characters that are looked at
-_DAYS = frozenset(
-    map(stem, "today tomorrow yesterday tonight morning afternoon evening noon".split())
-)
-_PARTICLES = frozenset("了很吧呢啊吗地得")
-_HAN = lazy(f"[{HAN}]")
-
-
-class Particulars(NamedTuple):
-    """What a text names."""
-
-    # Numbers, words with a capital or a digit, days; Chinese characters, which may be a name.
-    names: frozenset[str]
-    words: frozenset[str]
-    denials: int
-
-
-def particulars(text: str) -> Particulars:
-    """Read them out of a text."""
-    text = text[:MOST_CHARACTERS]
-    tokens = tokens_of(text)
-    names = {
-        token.stem
-        for token in tokens
-        if token.kind != WORD
-        or token.stem in _DAYS
-        or any(map(str.isdigit, token.stem))
-        or _HAN.match(token.stem)
-    }
-    words = frozenset(token.stem for token in tokens)
-    return Particulars(frozenset(names - _PARTICLES), words, len(DENIAL.findall(text)))
-
-
 def _agree(one: str, other: str) -> bool:
-    mine, theirs = particulars(one), particulars(other)
+    mine, theirs = paraphrase.plain(one), paraphrase.plain(other)
     if not (_is_covered(mine, theirs) or _is_covered(theirs, mine)):
         return False
     if mine.denials != theirs.denials and not (_contains(one, other) or _contains(other, one)):
@@ -122,8 +88,9 @@ def _contains(whole: str, part: str) -> bool:
     return unite_texts(whole, part) == whole
 
 
-def _is_covered(one: Particulars, other: Particulars) -> bool:
-    return one.names <= other.words and one.denials <= other.denials
+def _is_covered(one: Plain, other: Plain) -> bool:
+    named = one.particulars - other.particulars
+    return named <= other.known.keys() and one.denials <= other.denials
 
 
 # Who may be merged with whom

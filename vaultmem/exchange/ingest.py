@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from vaultmem.dreams import short_texts
-from vaultmem.dreams.same import particulars
+from vaultmem.dreams.paraphrase import plain
 from vaultmem.exchange import items
 from vaultmem.exchange.items import Item, item_of, without_editor_markup
 from vaultmem.ledger.ledger import take, taken_hashes
@@ -195,8 +195,8 @@ def is_same(text: str, other: str, resemblance: float) -> bool:
     """Whether two texts that resemble each other so much say the same."""
     if resemblance < _SIMILAR:
         return False
-    mine = particulars(text)
-    return particulars(other)._replace(words=mine.words) == mine
+    mine, theirs = plain(text), plain(other)
+    return mine.particulars == theirs.particulars and mine.denials == theirs.denials
 
 
 def _is_empty_talk(text: str) -> bool:
