@@ -224,6 +224,13 @@ def test_no_job_makes_half_a_rule_of_a_reminder(opened: Vault) -> None:
     )
 
 
+def test_reminders_of_the_same_words_are_called_by_their_days(opened: Vault) -> None:
+    titles = [
+        opened.remind("call Anne", at=day)["title"] for day in ("2090-01-02", "2090-01-05 09:00")
+    ]
+    assert titles == ["call Anne", "call Anne, 2090-01-05"]
+
+
 RULES = [
     ("every month", "2090-01-01 09:00", "2090-03-01 09:00", "2090-01-15 09:00"),
     ("every week", "2090-01-02 18:00", "2090-01-16 18:00", "2090-01-05 18:00"),

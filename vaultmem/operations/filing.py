@@ -92,7 +92,7 @@ def _title_after(draft: Draft, memory: Memory, before: str, content: str) -> str
 
     before, content = secrets.named_by(before), secrets.named_by(content)
     old, new = (fold(safe(title_of(each))) for each in (before, content))
-    day = draft.written_at(memory).date().isoformat()
+    day = (memory.text("remind") or draft.written_at(memory).date().isoformat())[:10]
     if new == old or fold(memory.title) not in (old, f"{old}, {day}"):
         return ""
     if draft.view.is_linked(memory.path) or Linkers(draft.memories()).of(memory.title):

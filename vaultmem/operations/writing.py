@@ -103,7 +103,7 @@ def write(session: Session, params: Arguments, times: Properties | None = None) 
 def create(draft: Draft, new: New, why: str) -> str:
     """Write a memory under a title that is free, its own or else one from its text; that title."""
     wanted = new.title or secrets.named_by(secrets.redact(new.content).text)
-    day = stamp(draft.view.now.timestamp())[:10]
+    day = str(new.properties.get("remind") or stamp(draft.view.now.timestamp()))[:10]
     title = titles.free_title(wanted, day, new.id, draft.is_taken)
     draft.create(new._replace(title=title), why)
     return title
