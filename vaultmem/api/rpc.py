@@ -159,11 +159,12 @@ def carry_out(desk: MemoryStore, reader: Reader, name: str, params: JsonObject) 
         if who:
             arguments = arguments.without_secrets()
     run: Callable[..., object] = resolve(one.run)
-    if one.apart:
-        return run(desk, reader, arguments)
-    with desk.session(reader, writes=one.writes) as session:
-        session.viewer = access.viewer(arguments.text("by"), arguments.texts("scope"))
-        return run(session, arguments)
+    with desk.ledger.held():
+        if one.apart:
+            return run(desk, reader, arguments)
+        with desk.session(reader, writes=one.writes) as session:
+            session.viewer = access.viewer(arguments.text("by"), arguments.texts("scope"))
+            return run(session, arguments)
 
 
 def only_reads(name: str) -> bool:
