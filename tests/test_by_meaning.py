@@ -6,7 +6,6 @@ import pytest
 
 from tests.agent_run import agent_on, until
 from tests.cli_run import ran
-from tests.conftest import Write
 from vaultmem import Filter, Vault
 from vaultmem.search import at_once
 
@@ -14,19 +13,19 @@ QUESTION = "python CLI preferences"
 OF_FOO = {"Deploys wait for Thursday after lunch", "The user likes Typer more than Click"}
 
 
-@pytest.fixture
-def projects(vault: Path, write: Write) -> Path:
-    """Two memories of foo that share no word with the question, and many of others that do."""
+@pytest.fixture(scope="module")
+def projects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two memories of foo that share no word with the question, and many of others that do; only to be read."""
+    vault = tmp_path_factory.mktemp("projects") / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
     with Vault(str(vault)) as opened:
         for text in sorted(OF_FOO):
             opened.write(text, project="foo", category="knowledge")
         for number in range(30):
             opened.write(f"Python CLI preferences of team {number}", project="bar")
-    write(
-        "Long.md", "\n\n".join(f"## {n}\n\nA preference for python, part {n}." for n in range(300))
-    )
-    write("Home.md", "A red bicycle stands in the cellar.\n")
-    with Vault(str(vault)) as opened:
+        parts = (f"## {n}\n\nA preference for python, part {n}." for n in range(300))
+        (vault / "Long.md").write_text("\n\n".join(parts))
+        (vault / "Home.md").write_text("A red bicycle stands in the cellar.\n")
         opened.sync()
         opened.embed()
     return vault
@@ -72,23 +71,22 @@ def test_without_an_agent_it_is_by_words_and_says_so_once(projects: Path) -> Non
 
 
 def test_what_was_just_written_comes_before_what_resembles_it(
-    projects: Path, monkeypatch: pytest.MonkeyPatch
+    opened: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Though it has no vector yet, and all of them have: also where a search has no time to give it one."""
     monkeypatch.setattr(at_once, "MOST", 0)
-    with Vault(str(projects)) as opened:
-        for name in ("brovix", "calumet", "dorvane", "estrilo", "fandrel", "gwimbo"):
-            opened.write(f"The {name} valve is in the cellar")
-        opened.sync()
-        opened.embed()
-        opened.write("The zolpane valve is in the cellar")
-        asked = "where is the zolpane valve"
-        (first, *_) = opened.search(asked, semantic=True)
-        assert first.title == "The zolpane valve is in the cellar"
-        assert first.similarity is None
-        assert "meaning, not embedded yet" in first.parts
-        told = opened.recall(asked, top_k=1)["memories"]
-        assert [one["title"] for one in told] == [first.title]
+    for name in ("brovix", "calumet", "dorvane", "estrilo", "fandrel", "gwimbo"):
+        opened.write(f"The {name} valve is in the cellar")
+    opened.sync()
+    opened.embed()
+    opened.write("The zolpane valve is in the cellar")
+    asked = "where is the zolpane valve"
+    (first, *_) = opened.search(asked, semantic=True)
+    assert first.title == "The zolpane valve is in the cellar"
+    assert first.similarity is None
+    assert "meaning, not embedded yet" in first.parts
+    told = opened.recall(asked, top_k=1)["memories"]
+    assert [one["title"] for one in told] == [first.title]
 
 
 def test_a_vault_without_a_model_has_nothing_to_say(

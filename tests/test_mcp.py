@@ -1,5 +1,7 @@
 """The Model Context Protocol, spoken with the client of its official SDK, and with hands where that one is too polite."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import os
