@@ -69,6 +69,7 @@ class Life:
 def life(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Life]:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
+    monkeypatch.setenv("VAULTMEM_MEMORIES_HISTORY", "off")  # no test of it
     with other_state(tmp_path / "state"):
         yield Life(vault, monkeypatch)
 
@@ -125,7 +126,10 @@ def test_a_computer_that_was_off_and_a_new_index_do_not_cut_the_notice_short(lif
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["ticked", "ticked and off until it is over"])
-def test_a_tick_keeps_it_and_can_be_undone(life: Life, late: bool) -> None:
+def test_a_tick_keeps_it_and_can_be_undone(
+    life: Life, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    monkeypatch.delenv("VAULTMEM_MEMORIES_HISTORY")
     fact = life.write(FACT, expires="9d")
     assert len(life.night(3, ARCHIVING)) == 1
     life.tick()
