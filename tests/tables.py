@@ -5,6 +5,7 @@ import inspect
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +17,18 @@ Row = dict[str, object]
 _PARAM = type(pytest.param())
 
 
+def each_case(names: str, rows: Iterable[Any], **given: Any) -> Callable[[Test], Test]:
+    """Like pytest.mark.parametrize, for rows that share the fixtures of one test; only a `tmp_path` is a folder of each."""
+
+    def decorate(test: Test) -> Test:
+        test.shares_fixtures = True  # type: ignore[attr-defined]
+        return pytest.mark.parametrize(names, [*rows], **given)(test)
+
+    return decorate
+
+
 class Module(pytest.Module):
-    """The tests of a file, of which those that need nothing but a row of their table go through all of it."""
+    """The tests of a file, of which those that need nothing new for a row of their table go through all of it."""
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """Every item of the file."""
@@ -40,6 +51,8 @@ def _tables(test: Test) -> list[pytest.Mark]:
 def _is_table(test: Test) -> bool:
     """Whether each call gets a row, and nothing that has to be new each time."""
     tables = _tables(test)
+    if hasattr(test, "shares_fixtures"):
+        return True
     if not tables or hasattr(test, "hypothesis") or not all(map(_is_plain, tables)):
         return False
     named = {name for table in tables for name in _names(table)}
@@ -74,14 +87,19 @@ def _rows(table: pytest.Mark) -> list[Row]:
 
 def _folded(test: Test) -> Test:
     tables = [_rows(table) for table in _tables(test)]
+    named = {name for table in _tables(test) for name in _names(table)}
 
     @functools.wraps(test)
-    def whole(*itself: object) -> None:
+    def whole(*itself: object, **fixtures: object) -> None:
         failed = []
-        for parts in itertools.product(*tables):
+        folder = fixtures.get("tmp_path")
+        for number, parts in enumerate(itertools.product(*tables)):
             row: Row = functools.reduce(lambda one, other: one | other, parts)
+            if isinstance(folder, Path):
+                fixtures["tmp_path"] = own = folder / f"row {number}"
+                own.mkdir()
             try:
-                test(*itself, **row)
+                test(*itself, **fixtures, **row)
             except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - shown below
                 error.add_note(f"in the row {row!r:.500}")
                 failed.append(error)
@@ -89,8 +107,8 @@ def _folded(test: Test) -> Test:
             said = f"{len(failed)} rows fail; with --rows each is a test of its own"
             raise BaseExceptionGroup(said, failed)
 
-    kept = [one for one in inspect.signature(test).parameters.values() if one.name == "self"]
-    whole.__signature__ = inspect.Signature(kept)  # type: ignore[attr-defined]
+    others = [one for name, one in inspect.signature(test).parameters.items() if name not in named]
+    whole.__signature__ = inspect.Signature(others)  # type: ignore[attr-defined]
     whole.pytestmark = [one for one in test.pytestmark if one.name != "parametrize"]  # type: ignore[attr-defined]
     return whole
 

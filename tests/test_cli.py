@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.cases import each_case
 from tests.cli_run import Ran, at_terminal, on, one_line, process, ran
 from tests.conftest import Write
 from tests.index_dump import synced
+from tests.tables import each_case
 from vaultmem.api.verbs import commands
 from vaultmem.output import JSON_VERSION
 

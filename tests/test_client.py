@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cases import each_case
 from tests.cli_run import ran
 from tests.client_run import STRANGE, indexed, says, strange_agent
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
+from tests.tables import each_case
 from vaultmem import client, paths
 from vaultmem.client import NOBODY, AgentError, call
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import each_case
 from tests.cli_run import Ran, at_terminal, one_line, process, ran
 from tests.client_run import STRANGE, indexed, says, strange_agent
 from tests.conftest import Write
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
+from tests.tables import each_case
 from vaultmem import client, paths
 from vaultmem.index.state import State
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import each_case
 from tests.cli_run import one_line, ran
+from tests.tables import each_case
 from vaultmem import config
 from vaultmem.errors import ConfigError
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cases import each_case
 from tests.cli_run import process
 from tests.connected import ALL, FILES, connect, home, put
+from tests.tables import each_case
 from vaultmem.text.json_text import parse
 from vaultmem_assistants import hooks
 from vaultmem_assistants.programs import HARNESSES, Harness

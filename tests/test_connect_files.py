@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import each_case
 from tests.cli_run import ran
 from tests.connected import ALL, FILES, connect, home, put
+from tests.tables import each_case
 from vaultmem_assistants import context, hooks
 from vaultmem_assistants.programs import Harness
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import each_case
 from tests.cli_run import Ran, one_line, ran
+from tests.tables import each_case
 from vaultmem import Vault
 from vaultmem_chat.learning.turn_queue import FOLDER, Turns
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.cases import each_case
 from tests.cli_run import one_line, process, ran
 from tests.conftest import Write
 from tests.index_dump import synced
 from tests.stand_in_agent import StandIn, agent_for, logged_by
+from tests.tables import each_case
 from tests.test_cli import USAGE
 from vaultmem import __version__, client
 from vaultmem.api import rpc as codes

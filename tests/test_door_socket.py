@@ -18,10 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agent_run import PATIENCE, Agent, agent_on, until
-from tests.cases import each_case
 from tests.cli_run import process
 from tests.doors_run import _WORDS, made
 from tests.laws import examples
+from tests.tables import each_case
 from tests.tool_run import OURS
 from vaultmem import client, paths
 from vaultmem.api import rpc as codes

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agent_run import until
-from tests.cases import each_case
 from tests.cli_run import Ran, one_line, process, ran
 from tests.doors_run import _WORDS, made
 from tests.laws import examples, some
 from tests.mcp_run import served
 from tests.stand_in_agent import agent_for
+from tests.tables import each_case
 from tests.tool_run import OURS
 from vaultmem import Vault
 from vaultmem.agent.connection import Limits

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.cases import each_case
 from tests.exchanged import KINDS, VALUES, exported, line, made, memories_of, notes, on, put, took
 from tests.laws import examples
+from tests.tables import each_case
 from vaultmem import Vault
 from vaultmem.exchange import importing
 from vaultmem.vault.walk import DEEPEST

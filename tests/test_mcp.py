@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cases import each_case
 from tests.laws import examples
 from tests.lazy import Lazy
 from tests.mcp_run import CLOSED_BY_NOTE, indexed, line, served
+from tests.tables import each_case
 from tests.tool_run import OURS
 from vaultmem import Vault
 from vaultmem.api.mcp import ENVELOPES, HANDSHAKES, Protocol, Settled

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import each_case
 from tests.cli_run import at_terminal, process
+from tests.tables import each_case
 from vaultmem import screen
 from vaultmem.commands import upkeep_views
 from vaultmem.commands.rendering import show_diff

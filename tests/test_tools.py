@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cases import each_case
 from tests.laws import examples
+from tests.tables import each_case
 from tests.tool_run import OURS, box, call, opened
 from vaultmem import Vault
 from vaultmem.api import memory_tools, params, rpc
