@@ -14,8 +14,9 @@ from tests.effort import is_linear
 from tests.laws import examples
 from vaultmem.adapter import Moment
 from vaultmem.text.recurrence import read_rule
-from vaultmem_languages import reminder_phrase
+from vaultmem_languages import intentions, reminder_phrase
 from vaultmem_languages.when import absolute, find, reminder
+from vaultmem_languages.when_german import in_english
 
 PROMISED = json.loads(
     Path(__file__).with_name("data").joinpath("time_phrases.json").read_text("utf-8")
@@ -245,3 +246,36 @@ def test_a_long_reminder_takes_linear_time(part: str) -> None:
         return reminder_phrase.read(part * (length // len(part)), NOW)
 
     assert is_linear(read, 2_000, 16_000)
+
+
+GERMAN = "morgen heute um halb neun uhr am 20. 3.5. jeden ersten Freitag Freitagabend im Monat Mai bis zum in zwei Wochen x ß ,".split()  # fmt: skip
+
+
+@given(st.lists(st.sampled_from([*GERMAN, *map(chr, range(32, 256))]), max_size=12))
+def test_each_character_of_a_german_time_in_english_has_its_place(parts: list[str]) -> None:
+    text = " ".join(parts)
+    english, places = in_english(text)
+    assert len(english) == len(places)
+    assert list(places) == sorted(places)
+    assert all(0 <= at < len(text) for at in places)
+    for moment in find(text, NOW):
+        assert 0 <= moment.start < moment.end <= len(text)
+    reminder_phrase.read(text, NOW)
+
+
+def test_german_text_is_read_in_time() -> None:
+    assert is_linear(lambda size: in_english("am 3. um halb bis zum jeden " * size), 100, 800)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "when"),
+    [
+        ("Erinnere mich morgen daran, die Rechnung zu bezahlen.", "2026-11-22"),
+        ("Die Rechnung ist spätestens am 3. Dezember zu zahlen.", "2026-12-03"),
+        ("Ich erinnere mich, dass wir am Freitag gelacht haben.", None),
+        ("Am 31. Dezember war es heiß.", None),
+    ],
+)
+def test_sentences_in_german_that_want_something_done(sentence: str, when: str | None) -> None:
+    found = intentions.moment(sentence, NOW)
+    assert (found and found.iso()) == when

@@ -1,4 +1,4 @@
-"""English, Chinese and Japanese: times, reminders, statements and facts in plain words. The words are data."""
+"""English, Chinese, Japanese and German: times, reminders, statements and facts in plain words. The words are data."""
 
 from __future__ import annotations
 

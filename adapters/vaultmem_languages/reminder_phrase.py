@@ -12,7 +12,7 @@ from datetime import date, datetime
 
 from vaultmem.adapter import Phrase
 from vaultmem.text.values import lazy
-from vaultmem_languages import pattern, when
+from vaultmem_languages import intentions, pattern, when, when_german
 from vaultmem_languages.when_english_dates import IN_FIGURES, days_in_figures
 from vaultmem_languages.when_parts import Reading, Sense, day_of, merge
 from vaultmem_languages.when_words import DAY_NAME, MONTH_NAME, ORDINAL_WORDS, normalize
@@ -28,6 +28,12 @@ Span = tuple[int, int]
 
 def read(text: str, now: datetime) -> Phrase:
     """When the words of a reminder want it to speak."""
+    written = text
+    text, stood = when_german.in_english(written)
+
+    def quote(spans: Iterable[Span]) -> tuple[str, ...]:
+        return _words(written, ((stood[start], stood[end - 1] + 1) for start, end in spans))
+
     low = normalize(text)
     every = _with_bare_days(low, _with_small_names(text, low, now))
     result = [each for each in every if when.moment_of(each, now)]
@@ -36,12 +42,12 @@ def read(text: str, now: datetime) -> Phrase:
     if main is None or _is_clock(main):
         unread += [match.span() for match in _OTHER_DAYS.finditer(low)]
     if main is None:
-        return Phrase(None, "", _words(text, _join(text, sorted([*_left(low, [], ""), *unread]))))
+        return Phrase(None, "", quote(_join(text, sorted([*_left(low, [], ""), *unread]))))
     main = _with_day(low, _with_clock(low, main, result), result)
     moment = when.moment_of(main, now)
     used = sorted([(main.start, main.end), *main.others])
     if either := _either(low, used, now.date()):
-        return Phrase(None, " ".join(_words(text, used)), (), either)
+        return Phrase(None, " ".join(quote(used)), (), either)
     repeats = (moment and moment.repeat) or ""
     spans = [*_left(low, used, repeats), *unread]
     if main.sense.through is not None and not repeats:  # Mon-Fri at 9 is hardly once
@@ -53,13 +59,13 @@ def read(text: str, now: datetime) -> Phrase:
     if main.sense.weak:  # 15:00 bis 16:00
         clocks = [(each.start, each.end) for each in every if each.sense.clock is not None]
         spans += [span for span in clocks if span not in used]
-    rest = _words(text, _join(text, sorted(spans)))
-    return Phrase(moment, " ".join(_words(text, used)), rest, (), _task(text, low, used, now))
+    rest = quote(_join(text, sorted(spans)))
+    task = _task(written, [*stood, len(written)], low, used)
+    return Phrase(moment, " ".join(quote(used)), rest, (), task or when.absolute(written, now))
 
 
-def _task(text: str, low: str, used: Sequence[Span], now: datetime) -> str:
-    """The words without the time, where that opens or ends them: on that day, "tomorrow" is wrong. Behind any other
-    time stands the day that it means."""
+def _task(text: str, stood: Sequence[int], low: str, used: Sequence[Span]) -> str:
+    """The words without the time, where that opens or ends them: on that day, "tomorrow" is wrong; else ""."""
     head, body, tail, spans = "", 0, len(low), [span for span in used if not _is_noun(low, *span)]
     while spans and _FOLLOWS.fullmatch(low, spans[-1][1], tail):
         before = _before(low, spans[-1][0])
@@ -72,11 +78,10 @@ def _task(text: str, low: str, used: Sequence[Span], now: datetime) -> str:
         if before > body and (body or not _CALL.fullmatch(low, 0, before)):
             break
         if not body and before:
-            head = text[:before] + " " * low[:before].isascii()
+            head = text[: stood[before]] + " " * low[:before].isascii()
         body = follows.end()
         spans.pop(0)
-    task = (head + text[body:tail]).strip()
-    return when.absolute(text, now) if spans or not task else task
+    return "" if spans else (head + text[stood[body] : stood[tail]]).strip()
 
 
 def _before(low: str, place: int) -> int:
@@ -122,7 +127,8 @@ def _with_bare_days(low: str, readings: Sequence[Reading]) -> list[Reading]:
         if match["mark"] == "/"
     ]
     if (match := _NTH_FIRST.match(low)) and 1 <= int(match["number"]) <= 31:
-        bare.append(Reading(0, match.end() - 1, Sense(number=int(match["number"]), weak=True)))
+        weak = not intentions.is_order(low[match.end() :])  # the 20th floor
+        bare.append(Reading(0, match.end() - 1, Sense(number=int(match["number"]), weak=weak)))
     if (match := _HOUR_LAST.search(low)) and any(r.end == match.start() for r in readings):
         clock = Sense(clock=60 * int(match["hour"]), dial="bare", weak=True)
         bare += [Reading(*match.span("hour"), clock)] if int(match["hour"]) < 24 else []
@@ -310,7 +316,7 @@ def _left(low: str, used: list[Span], repeats: str) -> Iterator[Span]:
     for start, end in used:
         hidden = hidden[:start] + "\0" * (end - start) + hidden[end:]
     for match in _ANYWHERE.finditer(low):  # every single Monday, of which Monday was understood
-        if not any(start <= match.start() < end for start, end in used):
+        if not any(start <= match.start() and match.end() <= end for start, end in used):
             yield match.span()
     if repeats:
         yield from (match.span() for match in _OF_A_RULE.finditer(hidden))

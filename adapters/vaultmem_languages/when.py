@@ -13,7 +13,13 @@ from datetime import UTC, date, datetime, time, timedelta
 from vaultmem.adapter import Moment
 from vaultmem.text.times import calendar_day, day_after
 from vaultmem.text.values import lazy
-from vaultmem_languages import intentions, when_chinese, when_english, when_english_repeat
+from vaultmem_languages import (
+    intentions,
+    when_chinese,
+    when_english,
+    when_english_repeat,
+    when_german,
+)
 from vaultmem_languages.when_parts import (
     PARTS,
     Reading,
@@ -122,7 +128,9 @@ def _render_moment(moment: Moment, sense: Sense) -> str:
 
 def readings(text: str, now: datetime) -> Iterator[Reading]:
     """The pieces, joined; also weak ones, which say nothing alone."""
-    compact, places = _without_gaps(text)
+    english, stood = when_german.in_english(text)
+    compact, gaps = _without_gaps(english)
+    places = [stood[at] for at in gaps]
     for each in when_english_repeat.with_bounds(
         normalize(compact), list(_read(compact, now)), now.date()
     ):
