@@ -44,7 +44,7 @@ def _day(german: str, english: str, *_: object) -> list[tuple[str, str]]:
 
 def _month(german: str, english: str, at: int, _: str) -> list[tuple[str, str]]:
     """Mai; am 3.5., where the year is not written."""
-    return [(rf"<led>(\d{{1,2}})\. ?0?{at + 1}\.(?! ?\d)", rf"\1 {english}"), (f"{german}<end>", english)]  # fmt: skip
+    return [(rf"<led>(\d{{1,2}})\.\s?0?{at + 1}\.(?! ?\d)", rf"\1 {english}"), (f"{german}<end>", english)]  # fmt: skip
 
 
 def _number(german: str, english: str, _: int, before: str) -> list[tuple[str, str]]:
