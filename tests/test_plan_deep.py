@@ -6,7 +6,7 @@ import pytest
 
 from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
-from vaultmem.dreams.dated import found_reminders, stale_days
+from vaultmem.dreams.dated import make_reminders, stale_days
 from vaultmem.dreams.dream import Options, dream
 from vaultmem.dreams.findings import contradictions, fading
 from vaultmem.memories.draft import CREATE, Plan
@@ -64,7 +64,7 @@ def test_tomorrow_gets_its_date_when_it_is_no_longer_tomorrow() -> None:
 
 def test_a_hidden_reminder_gets_a_memory_of_its_own_once() -> None:
     view = StandInView(dict([memory_file("project/Boat", MEETING, 2, scope="user:anne")]))
-    plan, after = view.run(found_reminders)
+    plan, after = view.run(make_reminders)
     (made,) = [change for change in plan.changes if change.action == CREATE]
     assert made.target == "vaultmem/reminders/Remind me to call Bob on 5 December 2026.md"
     assert made.properties["remind"] == "2026-12-05"
@@ -74,11 +74,11 @@ def test_a_hidden_reminder_gets_a_memory_of_its_own_once() -> None:
     assert source.properties["links"] == [
         f"[[{made.target.rpartition('/')[2].removesuffix('.md')}]]"
     ]
-    assert after.run(found_reminders)[0].changes == ()
+    assert after.run(make_reminders)[0].changes == ()
     file = after.files.pop(made.target)
     reworded = file._replace(content="Bob was called")
     put_away = StandInView({**after.files, "vaultmem/archive/Gone.md": reworded})
-    assert put_away.run(found_reminders)[0].changes == ()
+    assert put_away.run(make_reminders)[0].changes == ()
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_hidden_reminder_gets_a_memory_of_its_own_once() -> None:
 def test_what_makes_no_reminder(content: str, properties: dict[str, Value]) -> None:
     assert (
         StandInView(dict([memory_file("project/A", content, 2, **properties)]))
-        .run(found_reminders)[0]
+        .run(make_reminders)[0]
         .changes
         == ()
     )
@@ -111,11 +111,11 @@ def test_what_makes_no_reminder(content: str, properties: dict[str, Value]) -> N
 def test_what_says_until_when_it_holds_ends_then_and_reminds_of_nothing(
     content: str, end: str
 ) -> None:
-    plan, after = StandInView(dict([memory_file("date/A", content, 2)])).run(found_reminders)
+    plan, after = StandInView(dict([memory_file("date/A", content, 2)])).run(make_reminders)
     (change,) = plan.changes
     assert change.properties["expires_at"] == end
     assert "remind" not in change.properties
-    assert after.run(found_reminders)[0].changes == ()
+    assert after.run(make_reminders)[0].changes == ()
 
 
 @pytest.mark.parametrize(
@@ -131,12 +131,12 @@ def test_what_says_more_or_was_kept_does_not_end(
     content: str, properties: dict[str, Value]
 ) -> None:
     view = StandInView(dict([memory_file("date/A", content, 2, **properties)]))
-    assert not any("expires_at" in one.properties for one in view.run(found_reminders)[0].changes)
+    assert not any("expires_at" in one.properties for one in view.run(make_reminders)[0].changes)
 
 
 def test_what_is_to_be_done_until_a_day_is_a_reminder() -> None:
     view = StandInView(dict([memory_file("date/A", "Finish the report until 4 December.", 2)]))
-    (change,) = view.run(found_reminders)[0].changes
+    (change,) = view.run(make_reminders)[0].changes
     assert change.properties["remind"] == "2026-12-04"
 
 
@@ -178,7 +178,7 @@ def test_deep_is_the_same_in_any_order() -> None:
         memory_file("knowledge/A", "The deploy branch is main.", 9),
         memory_file("knowledge/B", "The deploy branch is release.", 8),
     ])  # fmt: skip
-    steps = found_reminders, stale_days, contradictions, fading
+    steps = make_reminders, stale_days, contradictions, fading
     plan, _ = StandInView(files).run(*steps)
     assert StandInView(dict(reversed(files.items()))).run(*steps)[0] == plan
     assert len(plan.changes) == 3
@@ -201,11 +201,11 @@ def test_quoted_words_are_one_harmless_line(text: str, shown: str) -> None:
 def test_a_repeated_reminder_is_found_also_when_its_first_day_is_over() -> None:
     content = "The plants are in the yard. Remind me to water the plants every Monday."
     view = StandInView(dict([memory_file("habits/Plants", content, 20)]))
-    plan, after = view.run(found_reminders)
+    plan, after = view.run(make_reminders)
     (made,) = [change for change in plan.changes if change.action == CREATE]
     assert str(made.properties["remind"]).startswith("2026-11-23")
     assert made.properties["repeat"]
-    assert after.run(found_reminders)[0].changes == ()
+    assert after.run(make_reminders)[0].changes == ()
 
 
 @pytest.mark.parametrize(
@@ -230,6 +230,6 @@ def test_a_sentence_is_no_second_reminder_where_another_memory_reminds_of_it(pla
         memory_file("date/B", "The hull is dry.\nRemind me to call Bob on 5 December 2026.", 0.01),
         memory_file(place, "Remind me to call Bob on 5 December 2026.", 0.01),
     ])  # fmt: skip
-    plan, after = StandInView(files).run(found_reminders)
+    plan, after = StandInView(files).run(make_reminders)
     assert [change.action for change in plan.changes] == ["edit"]
-    assert after.run(found_reminders)[0].changes == ()
+    assert after.run(make_reminders)[0].changes == ()

@@ -109,7 +109,7 @@ class _Batch:
     @cached_property
     def _who(self) -> Header:
         """Who asks, and why."""
-        why = self._params.told("why") or f"turn of conversation {self._conversation}"
+        why = self._params.line("why") or f"turn of conversation {self._conversation}"
         return header(self._params, why[:LONGEST_WHY], self._session.now)
 
     def _own(self, id_: str) -> Entry:

@@ -147,7 +147,7 @@ class _Round:
         if before is not None and not summaries.is_ours(before):
             return
         visible = [*self._sums.values(), *self._sources]
-        if before is not None and (is_renewed or summaries.is_told_on(before, visible)):
+        if before is not None and (is_renewed or summaries.reveals_removed(before, visible)):
             self._retire.append({"id": before.id})  # unless it is rewritten
             before = None
         facts = [

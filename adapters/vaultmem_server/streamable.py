@@ -245,7 +245,7 @@ class _Endpoint:
             link = self._door.links[session.vault]
             reply = await link.call("mcp", request, on_progress if wants_progress else None)
             assert isinstance(reply, dict)
-            for one in reply["said"]:
+            for one in reply["lines"]:
                 stream.send(str(one))
             if isinstance(message, dict) and message.get("method") == "initialize":
                 session.settled = reply["settled"]

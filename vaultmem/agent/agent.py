@@ -1,4 +1,4 @@
-"""The sync agent as a whole: its parts, their beginning and their end. Knows everyone."""
+"""The sync agent as a whole: starts, connects and stops its parts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Answer = Callable[[Request], object]
 
 
 class Settings(NamedTuple):
-    """The settings in force, and by what it is seen that they have changed."""
+    """The settings in force, and what shows that they have changed."""
 
     signature: object
     config: Config
@@ -94,11 +94,11 @@ class Agent:
         self._started = time.time()
         self._environ = client.settings()
         self._complete = False
-        self._refused: object = None  # the settings that were changed to, and are wrong
+        self._refused: object = None  # changed settings that are wrong
         self.wakeups = Wakeups()
 
     def run(self, answer: Answer) -> bool:
-        """Work until stop(), and answer from the first moment on; whether the agent shall restart."""
+        """Answer requests until stop(). Returns whether to restart."""
         self._server = Server(paths.socket_path(self.folder), self._guard(answer))
         self._server.start()
         log.info("answering at %s", self._server.path)
@@ -110,7 +110,7 @@ class Agent:
         return restart
 
     def _is_over(self) -> bool | None:
-        """Wait a while; False when it is time to end, True when it is time to restart."""
+        """Wait a while. Returns False to end, True to restart, None to go on."""
         order = self.wakeups.wait(CHECK_EVERY)
         if order == END:
             return False
@@ -122,7 +122,7 @@ class Agent:
         return None
 
     def _trouble(self) -> str | None:
-        """What only a restart can mend."""
+        """A failure that only a restart can repair; None where there is none."""
         if not self._state.holds_lock():
             return "the state folder was removed"
         if self._server and not self._server.is_in_place():
@@ -132,7 +132,7 @@ class Agent:
         return f"the thread for {dead[0]} has died" if dead else None
 
     def _start_the_rest(self) -> None:
-        """What takes a while to load, and is needed a moment later than answers are."""
+        """Load what takes a while and is not needed for the first answers."""
         from vaultmem.agent import jobs
         from vaultmem.agent.scheduler import Scheduler
         from vaultmem.agent.watching import Watching
@@ -153,14 +153,14 @@ class Agent:
         self._is_scheduled.set()
 
     def stop(self) -> None:
-        """End the agent, soon; returns at once."""
+        """Ask the agent to end; returns at once."""
         self.wakeups.send(END)
 
     def _settings_changed(self) -> bool:
         return settings.signature(self.folder) != self._settings.signature
 
     def _wants_new_settings(self, *, must: bool) -> bool:
-        """Whether to restart with the settings of now: not when wrong, nor, unless it `must` be, when the same."""
+        """Whether to restart with the present settings: not if they are wrong, and without `must` only if changed."""
         now = settings.signature(self.folder)
         if now == self._refused and not must:
             return False
@@ -219,7 +219,7 @@ class Agent:
             self._reminders.changed()
 
     def _is_whole(self) -> bool:
-        """Whether the index has once known all of the vault; before, what is due would be half of it."""
+        """Whether the whole vault was indexed once; before that, only some due items are known."""
         self._complete = self._complete or self._state.is_complete()
         looked = self.reconciler.has_looked or self.reconciler.vanished is not None
         return self._complete and looked
@@ -244,7 +244,7 @@ class Agent:
             vault.release()
 
     def settings_signature(self) -> dict[str, str]:
-        """What in its environment makes the agent answer as it does."""
+        """The environment variables on which the answers of the agent depend."""
         return self._environ
 
     def sync(
@@ -262,7 +262,7 @@ class Agent:
         answer = self._memories.ask(vault, verb, params)
         if not only_reads(verb):
             self.changes.count("memories")
-            self._reminders.changed()  # not every verb writes a note: a decision or a rule is in the ledger
+            self._reminders.changed()  # some verbs change only the ledger: decisions, rules
         return answer
 
     def run_job(self, name: str) -> JobState:
@@ -321,7 +321,7 @@ class Agent:
         return time.monotonic() - max(self.reconciler.last_edit, self._throttle.last_request)
 
     def index_writes(self, within: float = WRITES_WITHIN) -> bool:
-        """Have what was written through the agent indexed; whether it is, within so many seconds."""
+        """Index what was written through the agent. Returns whether that was done in time."""
         is_short = self.reconciler.stage.total <= FIRST_BATCH
         return self.reconciler.writes.wait(within if is_short else BUSY_WITHIN)
 
@@ -345,11 +345,11 @@ class Agent:
         if self.embedding.trouble or self.embedding.is_done() or (opened and opened.count()):
             return
         if self.embedding.waiting() <= SOON_EMBEDDED:
-            with self._throttle.stepping_out():  # it must not step aside for who waits for it
+            with self._throttle.stepping_out():  # no yielding to the request that waits
                 self.embedding.wait(FIRST_VECTORS)
 
     def remarks(self, *, semantic: bool) -> list[str]:
-        """How far the index is behind, as far as a search could suffer from it."""
+        """Remarks on what searches may miss because the index is behind."""
         remarks = []
         if self.reconciler.writes.is_behind():
             what = "what was written just now is still being indexed"
@@ -368,7 +368,7 @@ class Agent:
         return remarks
 
     def _woke(self) -> None:
-        """The computer has slept: anything may have changed."""
+        """Compare the whole vault after the computer has slept."""
         log.info("awake again; comparing the whole vault")
         self.reconciler.look_at_all()
         self._reminders.woke()

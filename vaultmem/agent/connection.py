@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("vaultmem.server")
 
 _PART = 65_536
-_LEAVE = 1.0  # seconds for a client that is sent away to read why
+_LEAVE = 1.0  # seconds for a rejected client to read the reason
 
 
 @value
@@ -38,10 +38,10 @@ class Limits:
 
     line_bytes: int = 1_000_000
     connections: int = 110
-    half_sent: float = 10.0  # a request that has begun must be complete by then
-    unread: float = 10.0  # a client that reads nothing for so long is cut off
-    answer: float = 30.0  # a request may take so long
-    # But these take any time.
+    half_sent: float = 10.0  # limit for receiving the rest of a request
+    unread: float = 10.0  # a client that does not read for this long is disconnected
+    answer: float = 30.0  # limit for answering a request
+    # These have no such limit.
     slow_methods: tuple[str, ...] = ("sync", "jobs.run", "memory.job", "changes")
     progress_gap: float = 0.1
 
@@ -62,7 +62,7 @@ class Connection:
         _set_timeout(link, socket.SO_SNDTIMEO, desk.limits.unread)
 
     def run(self) -> None:
-        """Serve until the client leaves, or has to."""
+        """Serve until the client disconnects or is disconnected."""
         try:
             for line in self._lines():
                 if line.strip():
@@ -70,7 +70,7 @@ class Connection:
         except RequestError as error:
             self._dismiss(error)
         except OSError:
-            pass  # the client has gone, or was cut off
+            pass  # the client is gone
         finally:
             with self._sending:
                 self._over = True
@@ -94,7 +94,7 @@ class Connection:
             seen = len(held)
 
     def _receive(self, begun: float | None) -> bytes:
-        """What comes next, b"" at the end. A request that has begun must not take for ever."""
+        """The next bytes; b"" at the end. Raises where the rest of a request takes too long."""
         if begun is None:
             return self._link.recv(_PART)
         left = begun + self._limits.half_sent - time.monotonic()
@@ -116,10 +116,10 @@ class Connection:
             self._desk.ended()
         if self._wants_reply:
             self._send(reply)
-        self.idle_since = time.monotonic()  # only now: who is idle may be sent away
+        self.idle_since = time.monotonic()  # only now: idle connections may be closed
 
     def _reply(self, line: bytes) -> str:
-        """The line to send; what goes wrong with one request is reported in it and hurts no other."""
+        """The reply as a line; an error of one request is reported in it and affects no other."""
         try:
             request = self._request(line)
             if request.method not in self._limits.slow_methods:
@@ -146,14 +146,14 @@ class Connection:
         return Request(method, params, self._progress() if wanted else Silent(), self._peer)
 
     def _head(self) -> JsonObject:
-        """What every reply begins with."""
+        """The fields that every reply begins with."""
         return {**self._marks, "id": self._id}
 
     def _progress(self) -> Progress:
         id_ = self._id
 
         def tell(state: Stage) -> None:
-            with contextlib.suppress(OSError):  # a long job goes on without its listener
+            with contextlib.suppress(OSError):  # a long job goes on without its client
                 self._send(json_text({"id": id_, "progress": state}))
 
         return LineProgress(tell, self._limits.progress_gap)
@@ -191,7 +191,7 @@ class Connection:
             self._sending.release()
 
     def _dismiss(self, error: RequestError) -> None:
-        """Say why, then let the client read that before the connection ends."""
+        """Send the reason, and give the client time to read it before the connection is closed."""
         self._id, self._marks = None, {}
         with contextlib.suppress(OSError):
             self._send(self._error(error.code, str(error)))
@@ -208,7 +208,7 @@ class Connection:
 
 
 class LineProgress(StageProgress):
-    """Tells how far it is in lines, not too many of them."""
+    """Sends progress as lines, at most one every `progress_gap` seconds."""
 
     def __init__(self, tell: Callable[[Stage], None], gap: float) -> None:
         super().__init__()
@@ -230,7 +230,7 @@ class LineProgress(StageProgress):
 
 
 def refuse(link: socket.socket, code: int, message: str) -> None:
-    """Answer a connection that is not served with one line, without waiting, and end it."""
+    """Reject a connection with one line, without waiting, and close it."""
     line = json_text({"id": None, "error": {"code": code, "message": message}})
     with contextlib.suppress(OSError):
         link.send(_encode(line), socket.MSG_DONTWAIT)
@@ -267,7 +267,7 @@ _PID_OF_MACOS = (0, 2)  # SOL_LOCAL and LOCAL_PEERPID
 
 
 def _process_of(connection: socket.socket) -> str:
-    """The process at the other end, as far as the system tells; else one name for all."""
+    """The process at the other end where the system tells it; else one name for all."""
     try:
         has_one = hasattr(socket, "SO_PEERCRED")
         level, option = (socket.SOL_SOCKET, socket.SO_PEERCRED) if has_one else _PID_OF_MACOS

@@ -55,7 +55,7 @@ class Touch(NamedTuple):
 
 
 class Debounce:
-    """The touched paths that are to be looked at, for the first time or again."""
+    """Touched paths that still have to be compared, for the first time or again."""
 
     def __init__(self) -> None:
         self._touches: dict[str, Touch] = {}
@@ -64,7 +64,7 @@ class Debounce:
         return len(self._touches)
 
     def touch(self, path: str, now: float, *, folder: bool = False) -> float:
-        """Something happened at `path`; when it is due."""
+        """Note that something happened at `path`. Returns when it is due."""
         known = self._touches.get(path)
         first = min(known.first, now) if known else now
         whole = folder or (known is not None and known.folder)
@@ -78,7 +78,7 @@ class Debounce:
             self._touches[touch.path] = touch._replace(first=due, due=due, known=known)
 
     def behind(self) -> int:
-        """How many paths may be other than is known: not those that are looked at again to be sure."""
+        """How many paths may differ from the index, without those that are only checked again."""
         return sum(not touch.known for touch in self._touches.values())
 
     def due(self) -> float | None:
@@ -86,14 +86,14 @@ class Debounce:
         return min((touch.due for touch in self._touches.values()), default=None)
 
     def take(self, now: float) -> list[Touch]:
-        """Take what is due."""
+        """Remove and return what is due."""
         taken = [touch for touch in self._touches.values() if touch.due <= now]
         for touch in taken:
             del self._touches[touch.path]
         return taken
 
     def clear(self, before: float) -> None:
-        """Forget what happened before a moment since which the whole vault has been looked at."""
+        """Drop touches from before a comparison of the whole vault."""
         self._touches = {p: touch for p, touch in self._touches.items() if touch.last >= before}
 
 
@@ -133,7 +133,7 @@ def too_early(diff: Diff, touches: list[Touch], now: float) -> tuple[set[str], d
 
 
 def _waits(diff: Diff) -> dict[str, float]:
-    """How long what has gone or changed has to stay so."""
+    """How long a deletion or change must last before it is believed."""
     elsewhere = find_moved(diff)
     waits = {path: settle_time(None, None, moved=path in elsewhere) for path in diff.gone.values()}
     for entry in diff.put:
@@ -184,7 +184,7 @@ class Writes:
         self._waiting = 0  # how many searches
 
     def add(self, paths: Iterable[str]) -> None:
-        """These were written just now."""
+        """Note paths that were just written."""
         now = time.monotonic()
         with self._changed:
             if not self.is_behind():
@@ -195,7 +195,7 @@ class Writes:
         self._wake()
 
     def wait(self, within: float) -> bool:
-        """Have all that was written until now indexed; whether it was, within so many seconds."""
+        """Index all that was written so far. Returns whether that was done in time."""
         with self._changed:
             wanted = self._written
             if self._indexed >= wanted:
@@ -220,20 +220,20 @@ class Writes:
     # For the thread that indexes them
 
     def due(self, *, now: bool = False) -> float | None:
-        """When they are to be taken; None when there are none."""
+        """When they are due; None when there are none."""
         with self._changed:
             is_awaited = len(self._debounce) and (now or self._waiting)
             return LONG_AGO if is_awaited else self._debounce.due()
 
     def take(self) -> list[Touch]:
-        """Take all of them."""
+        """Remove and return all of them."""
         with self._changed:
             self._taken = self._written
             taken = self._debounce.take(math.inf)
         return [touch._replace(doubted=LONG_AGO) for touch in taken]
 
     def done(self) -> None:
-        """What was taken is in the index, or cannot be."""
+        """Note that the paths taken are indexed, or cannot be."""
         with self._changed:
             self._indexed = self._taken
             if not self.is_behind():
@@ -241,7 +241,7 @@ class Writes:
             self._changed.notify_all()
 
 
-# Orders to the reconciler, and who hears what it did.
+# Requests to the reconciler, and its listeners.
 
 
 class Stopped(BaseException):
@@ -249,7 +249,7 @@ class Stopped(BaseException):
 
 
 class Order(NamedTuple):
-    """A look at the whole vault that somebody waits for."""
+    """A comparison of the whole vault that a caller waits for."""
 
     done: Future[Report]
     progress: Progress
@@ -257,7 +257,7 @@ class Order(NamedTuple):
     confirmed: bool
 
     def obey(self, work: Callable[[], Report]) -> None:
-        """Do it, unless nobody waits any more."""
+        """Run it, unless the caller has given up."""
         if not self.done.set_running_or_notify_cancel():
             return
         try:
@@ -268,7 +268,7 @@ class Order(NamedTuple):
         self.done.set_result(report)
 
     def refuse(self) -> None:
-        """It is too late for it."""
+        """Fail it: the agent is ending."""
         if self.done.set_running_or_notify_cancel():
             self.done.set_exception(_ending())
 
@@ -278,7 +278,7 @@ def _ending() -> VaultmemError:
 
 
 class Listeners(NamedTuple):
-    """Who hears what the reconciler did."""
+    """Listeners to what the reconciler did."""
 
     committed: Callable[[Iterable[int]], None]  # these notes are searchable as they are now
     replaced: Callable[[], None]  # another index is in force
@@ -301,20 +301,20 @@ class VanishGuard:
     def __init__(self, folder: str) -> None:
         self.vanished: str | None = None  # why the index keeps what is not there
         self._folder = folder
-        # What we have moved away ourselves, and the index has not heard of yet.
+        # Paths that we moved away ourselves and that are still in the index.
         self._ours: set[str] = set()
         self._lately: deque[tuple[float, int]] = deque()
         self._unconfirmed: set[str] | None = None  # None: nobody knows which they are
         self._going = 0
 
     def hold(self, why: str) -> None:
-        """From now on, nothing that has gone is believed to be gone."""
+        """From now on, believe no deletion."""
         if why != self.vanished:
             log.error("%s", why)
         self.vanished = why
 
     def expect(self, paths: Iterable[str]) -> None:
-        """What is gone from these paths was moved away by us, and is no loss."""
+        """Note paths that we moved away ourselves: they do not count as losses."""
         self._ours.update(paths)
 
     def missing(self, diff: Diff) -> list[str]:
@@ -351,7 +351,7 @@ class VanishGuard:
         return None if len(self._unconfirmed) == before else not self._unconfirmed
 
     def count(self, number: int, now: float, diff: Diff | None = None) -> None:
-        """So many have been removed from the index, of what differed."""
+        """Note how many files were removed from the index."""
         if diff is not None:
             self._ours.difference_update(diff.gone.values())
         if number:
@@ -360,7 +360,7 @@ class VanishGuard:
     # A look at everything
 
     def begin(self) -> None:
-        """Everything is going to be looked at."""
+        """A comparison of the whole vault begins."""
         self._unconfirmed, self._going = None, 0
 
     def check(self, diff: Diff, now: float) -> None:

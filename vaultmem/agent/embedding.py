@@ -1,4 +1,4 @@
-"""Gives changed blocks their vectors, behind the index: newest first, and aside while searches run."""
+"""Embeds changed blocks in the background: newest first, and yielding to searches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from vaultmem.text.values import plural
 
 log = logging.getLogger("vaultmem.search.semantic")
 
-QUIET = 1.0  # seconds after the last change; who is writing does not search by meaning for it yet
+QUIET = 1.0  # seconds after the last change: who is still writing does not search for it
 LONGEST = 20.0  # seconds after the first change, however much is written
 RETRY_AFTER = 60.0
 SHORTEST_PAUSE = 1.0
@@ -37,7 +37,7 @@ EmbedState = TypedDict("EmbedState", {"waiting": int, "done": int, "running": bo
 
 
 class EmbeddingQueue(threading.Thread):
-    """Embeds what has no vector yet. What is waiting is worked out from the index, so a kill loses nothing."""
+    """Embeds blocks without a vector. The queue is computed from the index, so a kill loses nothing."""
 
     def __init__(
         self, state: State, pool: Pool, gate: Throttle, rules: Callable[[], Rulebook]
@@ -58,12 +58,12 @@ class EmbeddingQueue(threading.Thread):
         self._wanted = False  # whether somebody searches who would search by meaning
         # Of the vectors, when everything was looked at last.
         self._generation: list[int] | None = None
-        self._said: str | None = None  # the trouble that stands in the log
+        self._logged: str | None = None  # the failure that was logged last
         self._again: float | None = None  # when the shared index is tried again
         self._something = threading.Condition()
 
     def add(self, notes: Iterable[int]) -> None:
-        """These notes have changed."""
+        """Queue notes that have changed."""
         changed = set(notes)
         if not changed:
             return
@@ -76,19 +76,19 @@ class EmbeddingQueue(threading.Thread):
             self._something.notify_all()
 
     def add_all(self) -> None:
-        """Look through all notes."""
+        """Queue all notes."""
         with self._something:
             self._everything = self._cold = True
             self._due = min(self._due, time.monotonic())
             self._something.notify_all()
 
     def is_warm(self) -> bool:
-        """Whether a search by meaning has nothing to wait for."""
+        """Whether a search by meaning can start at once."""
         meaning = self._pool.shared.loaded()
         return not (self._cold or self._looking) and bool(meaning and meaning.count())
 
     def warm(self) -> str:
-        """Get ready soon for the next search by meaning, unless that has failed; what keeps this one from it."""
+        """Prepare the next search by meaning, unless that has failed. Returns why this one goes without."""
         with self._something:
             if self.trouble is not None:
                 return self.trouble
@@ -113,7 +113,7 @@ class EmbeddingQueue(threading.Thread):
         return not (self._is_behind() or self._working)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until all is done, or a round has failed (see `trouble`)."""
+        """Wait until the queue is empty or a round has failed (see `trouble`)."""
         with self._something:
             if not self.is_done():
                 self.trouble = None  # of an earlier round: what is behind is tried again now
@@ -124,7 +124,7 @@ class EmbeddingQueue(threading.Thread):
             )
 
     def wait_heard(self, progress: Progress, seconds: float) -> None:
-        """The same, with somebody who hears how far it is."""
+        """The same, reporting progress."""
         ends, before = time.monotonic() + seconds, self.embedded
         progress.stage("embedding", self.waiting())
         while not self.wait(_TELLS_EVERY) and time.monotonic() < ends:
@@ -162,7 +162,7 @@ class EmbeddingQueue(threading.Thread):
             return None
 
     def _take(self) -> frozenset[int]:
-        """What was saved last comes before what has waited for long."""
+        """Order notes so that those saved last come first."""
         self._working = True
         self.trouble = None
         if not self._notes and self._everything:
@@ -196,13 +196,13 @@ class EmbeddingQueue(threading.Thread):
             meaning.unload()
 
     def _try_round(self, notes: frozenset[int]) -> None:
-        """A round; when it fails, its notes wait for the next one."""
+        """Embed one round; when it fails, its notes stay queued."""
         try:
             self._round(notes)
         except (EmbeddingServiceError, StateError) as error:
             self._fail(str(error))
             self._put_back(notes)
-        except ModelError as error:  # when it is there one day, all that was passed over is behind
+        except ModelError as error:  # a model that appears later has all notes to embed
             self._fail(str(error))
             self._generation = None
         except (KeyboardInterrupt, SystemExit):
@@ -240,7 +240,7 @@ class EmbeddingQueue(threading.Thread):
                 is_behind = meaning.pending(catalog) if serving.successor else notes
                 is_complete = not (done.left or is_behind)
         self._again = None if is_shared else time.monotonic() + RETRY_AFTER
-        self._said = None
+        self._logged = None
         self.embedded += done.blocks
         self._make_ready()
         self._wanted = False
@@ -274,7 +274,7 @@ class EmbeddingQueue(threading.Thread):
         return not (self._stopping or newer)
 
     def _make_ready(self) -> None:
-        """For who searches meanwhile: load the model, and look at the vectors that there are already."""
+        """Load the model and the existing vectors for searches that come meanwhile."""
         serving = self._pool.shared.opened()
         if not (self._wanted and serving and serving.count()):
             return
@@ -304,12 +304,12 @@ class EmbeddingQueue(threading.Thread):
         machine.give_back()
 
     def _fail(self, why: str) -> None:
-        if why != self._said:
+        if why != self._logged:
             log.warning("%s", why)
-        self.trouble = self._said = why
+        self.trouble = self._logged = why
 
     def _put_back(self, notes: frozenset[int]) -> None:
-        """To be tried again in a minute, or with the next note that is saved."""
+        """Schedule another try in a minute, or with the next saved note."""
         with self._something:
             if notes:
                 self._left |= notes

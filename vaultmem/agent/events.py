@@ -32,11 +32,11 @@ class Wakeups:
         os.set_blocking(self._in, False)
 
     def send(self, order: int) -> None:
-        """From any thread."""
+        """Send a message, from any thread."""
         os.write(self._in, bytes([order]))
 
     def wait(self, seconds: float) -> int | None:
-        """Wait so long; the message that came. An END counts more than what came with it."""
+        """Wait for a message, and return it. END wins over what came with it."""
         if not select.select([self._out], [], [], seconds)[0]:
             return None
         orders = os.read(self._out, _MOST)
@@ -60,7 +60,7 @@ class Wakeups:
 
 
 class Changes:
-    """Counts what has changed, by kind, for those who wait to show it."""
+    """Counts changes by kind, for clients that wait for news."""
 
     KINDS = ("notes", "memories", "jobs")
 
@@ -70,25 +70,25 @@ class Changes:
         self._is_over = False
 
     def count(self, kind: str) -> None:
-        """One more change of a kind."""
+        """Count one more change of a kind."""
         with self._changed:
             self._counts[kind] += 1
             self._changed.notify_all()
 
     def wait(self, seen: Mapping[str, int], seconds: float) -> dict[str, int]:
-        """The counts, as soon as they are others than `seen`, and after so many seconds at the latest."""
+        """The counts, as soon as they differ from `seen`, or after the timeout."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_over or self._counts != seen, seconds)
             return dict(self._counts)
 
     def close(self) -> None:
-        """Let nobody wait any more."""
+        """Release all waiting threads."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
 
 
-# What the agent is doing now, for status and for those who wait.
+# What the agent is doing now, for status and progress.
 
 
 Stage = TypedDict("Stage", {"stage": str, "done": int, "total": int})
@@ -96,7 +96,7 @@ Stage = TypedDict("Stage", {"stage": str, "done": int, "total": int})
 
 
 class StageProgress:
-    """A Progress that remembers; read from other threads."""
+    """A Progress whose state other threads can read."""
 
     def __init__(self) -> None:
         self.name, self.total, self.done = "", 0, 0
@@ -120,7 +120,7 @@ class StageProgress:
 
 
 class Both:
-    """A Progress that tells two others."""
+    """A Progress that forwards to two others."""
 
     def __init__(self, one: Progress, other: Progress) -> None:
         self._both = one, other
@@ -136,7 +136,7 @@ class Both:
             each.advance(count)
 
 
-# Background work steps aside while a request is answered: a person waits for the one, nobody for the other.
+# Background work yields while a request is answered: a person waits for the request.
 
 LONGEST_REST = 0.02  # seconds
 SHORTEST_WORK = 0.005  # seconds of work before the next rest: a note takes a fifth of a millisecond

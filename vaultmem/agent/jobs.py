@@ -1,4 +1,4 @@
-"""The table of jobs: what the agent does by itself, when, and how it keeps out of a person's way."""
+"""The table of jobs: what the agent does on a schedule, and under which conditions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LOOKS = 10  # at an index that changes all the time, before it is believed
 LOOK_AGAIN = 0.5  # seconds
-SAMPLES = 5  # notes that are searched for and read when the index is looked over
+SAMPLES = 5  # notes that a check of the index searches for and reads
 _WORD = re.compile(r"\w{2,40}")
 
 
@@ -109,7 +109,7 @@ def _summarize_report(report: PlanReport) -> str:
 
 
 def _expect(vault: Vault) -> str:
-    """Not where nothing has changed since: a dream, an edit, another model, another version."""
+    """Check expectations, unless nothing has changed since the last check (edits, dreams, model, version)."""
     known = vault.ask("expectations")
     count = len(known["expectations"])
     if not count or not vault.is_indexed():
@@ -143,7 +143,7 @@ def _check(vault: Vault) -> str:
 
 
 def _damage(vault: Vault) -> str | None:
-    """What is wrong with the index; None when nothing is. What is seen while somebody writes proves nothing."""
+    """The damage of the index; None for none. Differences seen during a write do not count."""
     for _ in range(LOOKS):
         searcher = vault.searcher()
         with spoken():
@@ -171,7 +171,7 @@ def _first_damage(searcher: Searcher) -> str | None:
 
 
 def _lost_note(searcher: Searcher) -> str | None:
-    """A note that a search for a word of its title does not find, of a few that are tried."""
+    """Of a few sampled notes, one that a search for a word of its title does not find."""
     notes = searcher.catalog.db.execute(
         "SELECT id, title FROM notes n WHERE excluded = 0"
         " AND EXISTS (SELECT 1 FROM blocks b WHERE b.note = n.id) ORDER BY id"
@@ -269,7 +269,7 @@ class Surroundings:
         return machine.on_battery() is True
 
     def load(self) -> float:
-        """The part of all processors in use in the last minute."""
+        """The share of all processors in use in the last minute."""
         return machine.load()
 
 

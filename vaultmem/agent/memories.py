@@ -65,19 +65,19 @@ class Memories(threading.Thread):
                 self._written.set()
 
     def touched(self, path: str) -> None:
-        """Something happened at a path of the vault; "" when it could be anywhere."""
+        """Note a change at a path of the vault; "" for anywhere."""
         if path:
             self.desk.touched(path)
         else:
             self.desk.touched_all()
 
     def stop(self) -> None:
-        """End, soon. What is not in the history yet is in the log of batches, for the next one."""
+        """Ask the thread to end. Batches not yet in the history stay in the log for the next agent."""
         self._stopping = True
         self._written.set()
 
     def run(self) -> None:
-        """Finish what a kill has cut off, then write the history whenever writers pause."""
+        """Finish interrupted batches, then write the history whenever writers pause."""
         try:
             self.desk.heal()
         except (VaultmemError, OSError) as error:
@@ -100,7 +100,7 @@ class Memories(threading.Thread):
 
     def _remember(self) -> None:
         trouble = self.desk.history.trouble()
-        if trouble and self.desk.history.is_kept:
+        if trouble and self.desk.history.is_on:
             if trouble != self._trouble:
                 log.warning("%s", trouble)
             self._trouble = trouble
@@ -110,12 +110,12 @@ class Memories(threading.Thread):
                 self.remembered()
         except VaultmemError as error:
             log.error("the history could not be written: %s", error)
-        except Exception:  # the border of the thread: history is worth less than memories
+        except Exception:  # the border of the thread: a failing history must not stop writes
             log.exception("the history could not be written")
 
 
 def _soon(work: Callable[[], None]) -> None:
-    """Do what nobody waits for, with what else comes in a moment."""
+    """Run deferred work in a moment, together with what else is deferred until then."""
     timer = threading.Timer(SOON, work)
     timer.daemon = True
     timer.start()
@@ -130,15 +130,15 @@ PAGE_QUIET = (
 PAGE_AT_LATEST = 10.0
 RETRY = 1.0  # after a failure; after another one twice as long
 RETRY_AT_MOST = 60.0
-EXCHANGE = 300.0  # seconds until other machines are told of reads, and heard, though nothing else has happened
+EXCHANGE = 300.0  # seconds between exchanges of reads with other machines when nothing else happens
 TELL_WITHIN = 2.0  # until those that there are know what was done here
-UNREACHED = 600.0  # until what could not be done or shown is tried again
+UNREACHED = 600.0  # until failed work is tried again
 
 Lend = Callable[[], AbstractContextManager[Vault]]
 
 
 ReminderState = TypedDict("ReminderState", {"next": "str | None", "troubles": list[str]})
-"""How reminding goes."""
+"""The state of the reminder thread."""
 
 
 class Reminders(threading.Thread):
@@ -158,7 +158,7 @@ class Reminders(threading.Thread):
         self._first_change: float | None = 0.0  # of those not worked through yet (monotonic)
         self._last_change = 0.0
         self._day: date | None = None
-        self._is_awake = False  # and has said so
+        self._is_awake = False  # and was reported
         self._exchanged = time.monotonic()  # with other machines, last
         self._next: datetime | None = None
         self._skipped = False  # what an answer asks for could not be done, and may be possible now
@@ -168,7 +168,7 @@ class Reminders(threading.Thread):
         self._problems: list[str] = []
 
     def changed(self) -> None:
-        """Something is other than it was: a note, the page, a memory. What settling does itself, it knows."""
+        """Note a change of a note, the page or a memory that the thread did not make itself."""
         if threading.current_thread() is not self._settling:
             self._note_change()
 
@@ -180,14 +180,14 @@ class Reminders(threading.Thread):
                 self._wake.notify()
 
     def tell_soon(self) -> None:
-        """Something was done that other machines, if there are any, should not take for the person's doing."""
+        """Tell other machines soon what was done here, so that they do not take it for a person's edit."""
         if self._pending().record.has_others():
             with self._wake:
                 self._exchanged = min(self._exchanged, time.monotonic() - EXCHANGE + TELL_WITHIN)
                 self._wake.notify()
 
     def woke(self) -> None:
-        """The clock has jumped."""
+        """Start over after a jump of the clock."""
         with self._wake:
             self._day, self._is_awake = None, False
             self._wake.notify()
@@ -199,7 +199,7 @@ class Reminders(threading.Thread):
             self._wake.notify()
 
     def status(self) -> ReminderState:
-        """How reminding goes, as data."""
+        """The state of the thread, as data."""
         coming = self._next
         following = coming.astimezone(LocalZone()).isoformat(timespec="minutes") if coming else None
         return {"next": following, "troubles": self._problems}
@@ -234,7 +234,7 @@ class Reminders(threading.Thread):
         self._retry = min(2 * self._retry, RETRY_AT_MOST)
 
     def _wait(self) -> bool:
-        """Until there is something to do; False when it is time to end."""
+        """Wait until there is work. Returns False to end."""
         with self._wake:
             while not self._stopping:
                 pause = self._pause()
@@ -281,7 +281,7 @@ class Reminders(threading.Thread):
         self._problems = [*refreshed.problems, *([unshown] if unshown else [])]
         self._day, self._next, self._retry = now.date(), planned.next, RETRY
         if not (self._settling and self._settling.is_alive()):
-            # In a thread of its own: at the desk there may be a dream, and what is due does not wait for it.
+            # In a thread of its own: a dream may hold the store for long, and notifications must not wait for it.
             self._settling = threading.Thread(target=self._settle, name="settling", daemon=True)
             self._settling.start()
         if self._next is not None and self._next <= now:
@@ -291,7 +291,7 @@ class Reminders(threading.Thread):
             self._next = again if self._next is None else min(self._next, again)
 
     def _settle(self) -> None:
-        """Carry out what was answered, work once more, then list the memories as they are now."""
+        """Carry out answers, refresh once more, then list the memories as they are now."""
         try:
             with self._lend() as vault:
                 settled = vault.ask("settle") if self._pending().unsettled else None

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class SharedMeaning:
-    """The vectors and the embedding model, opened once, on first use."""
+    """The vectors and the embedding model, opened on first use."""
 
     def __init__(self, state: State, config: Config) -> None:
         self._state, self._config = state, config
@@ -55,16 +55,16 @@ class SharedMeaning:
             return self._meaning
 
     def opened(self) -> Meaning | None:
-        """Them, if they were opened."""
+        """The vectors, if they are open."""
         return self._meaning
 
     def loaded(self) -> Meaning | None:
-        """Them, if the model is in memory."""
+        """The vectors, if the model is loaded."""
         meaning = self._meaning
         return meaning if meaning and meaning.is_loaded() else None
 
     def succeed(self) -> None:
-        """Use those of the model that is set, now that they are complete."""
+        """Switch to the vectors of the configured model, now that they are complete."""
         with self._lock:
             if self._meaning and self._meaning.successor:
                 older, self._meaning = self._meaning, self._meaning.successor
@@ -72,7 +72,7 @@ class SharedMeaning:
                 older.embedder.unload()
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         with self._lock:
             meaning, self._meaning = self._meaning, None
         if meaning:
@@ -96,8 +96,8 @@ class WarmSearcher(Searcher):
 
 log = logging.getLogger("vaultmem.agent")
 
-MOST = 8  # searches at once; more of them would only share two processors
-KEPT = 3  # searchers that stay open for the next requests; each remembers some megabytes
+MOST = 8  # concurrent searches; more would only share two processors
+MOST_IDLE = 3  # searchers that stay open for the next requests; each remembers some megabytes
 FIRST_INDEX = 5.0  # seconds in which a vault that was never indexed gets its first, empty index
 PAUSE = 0.02
 
@@ -109,14 +109,14 @@ class Pool:
         self.shared = SharedMeaning(State(folder), config)
         self._folder, self._config = folder, config
         self.state = State(folder)
-        self.texts = NoteTexts(folder, KEPT, threading.Lock())
+        self.texts = NoteTexts(folder, MOST_IDLE, threading.Lock())
         self._slots = threading.BoundedSemaphore(MOST)
         self._by_meaning = threading.Lock()
         self._lock = threading.Lock()
         self._idle: list[WarmSearcher] = []
         self._for_meaning: WarmSearcher | None = None
-        self._change = 0  # counts what the writer has done
-        self._index = 0  # counts the indexes that were in force
+        self._change = 0  # number of writes
+        self._index = 0  # number of replaced indexes
         self.last_by_meaning = time.monotonic()
 
     @contextmanager
@@ -133,7 +133,7 @@ class Pool:
 
     @contextmanager
     def by_meaning(self) -> Iterator[WarmSearcher]:
-        """The one searcher that also knows meaning: what it remembers of all vectors is large."""
+        """The one searcher with vectors: its cache of them is large."""
         try:
             with self._by_meaning:
                 self.last_by_meaning = time.monotonic()
@@ -149,7 +149,7 @@ class Pool:
         self._change += 1
 
     def replaced(self) -> None:
-        """Another index is in force."""
+        """Note that another index is in force."""
         with self._lock:
             self._index += 1
             old, self._idle = self._idle, []
@@ -158,7 +158,7 @@ class Pool:
         self._try_to_close_outdated()
 
     def close(self) -> None:
-        """Let go of all that is not in use."""
+        """Close all searchers that are not in use."""
         self.replaced()
         if self._by_meaning.acquire(timeout=0.5):
             try:
@@ -207,7 +207,7 @@ class Pool:
 
     def _give(self, searcher: WarmSearcher) -> None:
         with self._lock:
-            if searcher.index == self._index and len(self._idle) < KEPT:
+            if searcher.index == self._index and len(self._idle) < MOST_IDLE:
                 self._idle.append(searcher)
                 return
         searcher.close()
@@ -218,7 +218,7 @@ class Pool:
             if time.monotonic() > deadline:
                 raise VaultmemError("the agent has not begun to index yet; try again in a moment")
             time.sleep(PAUSE)
-        index, change = self._index, self._change  # of before: what comes meanwhile is not seen
+        index, change = self._index, self._change  # read before: later writes are not seen
         searcher = WarmSearcher(self, self._folder, self._config)
         searcher.index, searcher.change = index, change
         return searcher
@@ -244,7 +244,7 @@ class AgentVault(Vault):
         self._is_writing = False
 
     def close(self) -> None:
-        """Nothing: the index stays open."""
+        """Do nothing: the index stays open."""
 
     def release(self) -> None:
         """Give back what was borrowed for the request."""
@@ -261,7 +261,7 @@ class AgentVault(Vault):
         self._agent.index_writes()
 
     def is_indexed(self) -> bool:
-        """The agent answers from what there is, from the first note on."""
+        """Always true: the agent answers from the first indexed note on."""
         return True
 
     def meaning_searcher(self) -> Searcher:
@@ -301,7 +301,7 @@ class AgentVault(Vault):
             self._is_writing = False
 
     def settled(self) -> Vault:
-        """The vault, with what was edited just now, as far as that is known soon."""
+        """The vault, after waiting a moment for the latest edits to be indexed."""
         self._agent.reconciler.wait_until_current(SETTLED_WITHIN)
         return self
 

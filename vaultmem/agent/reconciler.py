@@ -70,7 +70,7 @@ class Reconciler(threading.Thread):
     # Called from other threads
 
     def touched(self, path: str, *, folder: bool = False) -> None:
-        """Something happened at a path of the vault, as the disk spells it."""
+        """Note a change at a path of the vault, spelled as on the disk."""
         self._listeners.touched(path)
         now = time.monotonic()
         with self._something:
@@ -80,7 +80,7 @@ class Reconciler(threading.Thread):
         self.last_edit = now
 
     def wrote(self, paths: Iterable[str]) -> None:
-        """These were written or moved away by us."""
+        """Note paths that we wrote or moved away."""
         written = list(paths)
         folder = self._state.vault
         self._guard.expect(path for path in written if not os.path.lexists(f"{folder}/{path}"))
@@ -90,7 +90,7 @@ class Reconciler(threading.Thread):
 
     @property
     def vanished(self) -> str | None:
-        """Why the index keeps what is not in the vault."""
+        """Why notes that are gone from the vault stay in the index; None where none do."""
         return self._guard.vanished
 
     def look_at_all(self, within: float = 0.0, *, only_sure: bool = False) -> None:
@@ -115,18 +115,18 @@ class Reconciler(threading.Thread):
             self._something.notify()
 
     def stop(self) -> None:
-        """End after the note that is being read; what is half done is rolled back."""
+        """Ask the thread to end after the current note; unfinished work is rolled back."""
         with self._something:
             self._stopping = True
             self._something.notify()
 
     def waiting(self) -> int:
-        """How many touched paths have not been looked at, or not been believed."""
+        """How many touched paths have not been compared, or not been believed."""
         with self._something:
             return self._debounce.behind()
 
     def is_current(self) -> bool:
-        """Whether nothing is known to be behind."""
+        """Whether the index is up to date as far as is known."""
         with self._something:
             full = self._full_due is not None and not self._only_sure
             waiting = self._orders or self._debounce.behind() or self.writes.is_behind()
@@ -182,7 +182,7 @@ class Reconciler(threading.Thread):
             self.writes.done()
 
     def _again(self) -> None:
-        """After a failure: what was half done is forgotten, and all is looked at again."""
+        """After a failure: drop unfinished work and compare everything again."""
         self._close()
         self.look_at_all(RETRY_AFTER)
 
@@ -218,7 +218,7 @@ class Reconciler(threading.Thread):
                 self._orders.pop().refuse()
 
     def _whole(self, work: Work) -> Report:
-        """Compare everything, by the rules of now."""
+        """Compare everything, by the present rules."""
         started = time.monotonic()
         self.stage.stage("comparing", 0)
         self._guard.begin()
@@ -249,7 +249,7 @@ class Reconciler(threading.Thread):
         return report
 
     def _after_look(self, started: float, work: Work) -> None:
-        """After a look at everything that went well."""
+        """Record a successful comparison of everything."""
         self.has_looked = True
         self._guard.end(time.monotonic(), confirmed=work.confirmed)
         identity.remember(self._state.vault, self._config.text("memory_folder"))
@@ -259,7 +259,7 @@ class Reconciler(threading.Thread):
         self._later()
 
     def _opened(self) -> Indexer:
-        """The index in force, by the rules of now."""
+        """The index in force, opened with the present rules."""
         rules = sync.rules_of(self._state.vault, self._config)
         held = self._indexer
         if held and held.is_in_place():
@@ -285,7 +285,7 @@ class Reconciler(threading.Thread):
         return indexer
 
     def _share_with_readers(self, indexer: Indexer) -> Indexer:
-        """From now on, others look on while it is written."""
+        """Let searches see the index while it is written."""
         indexer.batch_notes = FIRST_BATCH
         indexer.committed = self._listeners.committed
         return indexer
@@ -297,7 +297,7 @@ class Reconciler(threading.Thread):
             self._throttle.rest()
 
     def _close(self) -> None:
-        """Let go of the index; for handlers of errors, so nothing that goes wrong here is raised."""
+        """Close the index. For error handlers: raises nothing."""
         held, self._indexer = self._indexer, None
         try:
             if held:
@@ -306,14 +306,14 @@ class Reconciler(threading.Thread):
             log.debug("the index could not be closed", exc_info=True)
 
     def _look(self, touches: list[Touch]) -> None:
-        """Look at what was touched."""
+        """Compare the touched paths."""
         place = debounce.place_of(touches)
         indexer = self._indexer
         if indexer is None or indexer.reread or not indexer.is_in_place() or "" in place.folders:
             self._whole(Work(confirmed=False, progress=self.stage))
             return
         if self._state.generation() != indexer.generation:
-            self.look_at_all()  # which sees to that, while what was touched is taken over
+            self.look_at_all()  # the full comparison does that; the touched paths are taken over now
         try:
             with spoken():
                 self._take_over(indexer, place, touches)
@@ -342,7 +342,7 @@ class Reconciler(threading.Thread):
         self._later()
 
     def _too_early(self, diff: Diff, touches: list[Touch]) -> set[str]:
-        """What is looked at again before it is believed."""
+        """Queue what has to be checked again before it is believed."""
         paths, again = debounce.too_early(diff, touches, time.monotonic())
         with self._something:
             for touch, due in again.items():
@@ -350,7 +350,7 @@ class Reconciler(threading.Thread):
         return paths
 
     def _keep_suspicious(self, indexer: Indexer, diff: Diff) -> list[str]:
-        """What has gone stays in the index when too much has gone in a short time."""
+        """Keep deleted notes in the index when too many were deleted in a short time."""
         if not diff.gone:
             return []
         known = indexer.catalog.db.execute("SELECT count(*) FROM files").fetchone()[0]
@@ -360,7 +360,7 @@ class Reconciler(threading.Thread):
         return disbelieved
 
     def _later(self) -> None:
-        """What has to be done when it is quiet again."""
+        """Do the work that waits until the vault is quiet."""
         now = time.monotonic()
         self._rest_due = now + REST_AFTER
         fresh = self._indexer.fresh_paths if self._indexer else set()

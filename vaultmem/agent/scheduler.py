@@ -38,7 +38,7 @@ JUMP = 60.0
 
 
 class Timing(NamedTuple):
-    """The clocks, and how patient the scheduler is; tests have their own."""
+    """Clocks and tolerances of the scheduler; tests have their own."""
 
     now: Callable[[], float] = now.seconds
     monotonic: Callable[[], float] = time.monotonic
@@ -71,7 +71,7 @@ class _Schedule(BaseTrigger):  # type: ignore[misc] # APScheduler has no types
 
 
 class _OneAtATime(BaseExecutor):  # type: ignore[misc] # APScheduler has no types
-    """Runs jobs in one thread that no process waits for at its end, as it would for a pool's."""
+    """Runs jobs in one daemon thread: unlike a pool's, it does not keep the process from ending."""
 
     def start(self, scheduler: BackgroundScheduler, alias: str) -> None:
         """Called when the scheduler starts."""
@@ -140,7 +140,7 @@ class Scheduler:
         threading.Thread(target=self._beat, name="jobs heartbeat", daemon=True).start()
 
     def stop(self) -> None:
-        """Start nothing any more. A job that runs is left to itself, and to the end of the process."""
+        """Start no more jobs. A running one goes on until it or the process ends."""
         if self._stopped.is_set():
             return
         self._stopped.set()
@@ -153,7 +153,7 @@ class Scheduler:
             self._requested.clear()
 
     def status(self, name: str) -> Status:
-        """How a job stands."""
+        """The status of a job."""
         with self._lock:
             return Status(self._due.get(name), self._waiting.get(name), self._running == name)
 
@@ -241,7 +241,7 @@ class Scheduler:
         try:
             reason = reason_to_wait(self._jobs[name].waits, self._conditions)
         except Exception:
-            LOG.exception("what %s waits for cannot be found out", name)
+            LOG.exception("cannot determine what %s waits for", name)
             return None
         if reason is None:
             return None

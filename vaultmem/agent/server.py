@@ -126,17 +126,17 @@ class Server:
         with selectors.DefaultSelector() as ready:
             ready.register(self._listener, selectors.EVENT_READ)
             ready.register(self._bell[1], selectors.EVENT_READ)
-            was_said = False
+            was_logged = False
             while ready.select() and not self._stopping:
                 try:
                     link, _ = self._listener.accept()
                 except OSError as error:
-                    if not was_said:
-                        log.warning("clients cannot be let in: %s", error)
-                    was_said = True
+                    if not was_logged:
+                        log.warning("cannot accept clients: %s", error)
+                    was_logged = True
                     time.sleep(0.1)  # out of files, most likely; some will be closed soon
                     continue
-                was_said = False
+                was_logged = False
                 self._let_in(link)
 
     def _let_in(self, link: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""Carries what the watcher hears to the reconciler, and keeps the watcher alive."""
+"""Forwards file events to the reconciler, and restarts the watcher when it dies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GONE_EVERY = 5.0  # and between looks whether a vault that went has come back
 
 
 WatchState = TypedDict("WatchState", {"alive": bool, "whole": bool, "trouble": "str | None"})
-"""How watching goes."""
+"""The state of the watcher."""
 
 
 class Watching(threading.Thread):
@@ -48,12 +48,12 @@ class Watching(threading.Thread):
         self._watcher.stop()
 
     def stop(self) -> None:
-        """End, soon."""
+        """Ask the thread to end."""
         self._stopping = True
         self._news.set()
 
     def as_dict(self) -> WatchState:
-        """How watching goes, as data."""
+        """The state of the watcher, as data."""
         return {"alive": self._alive, "whole": self._whole, "trouble": self.trouble}
 
     def _pause(self) -> float:

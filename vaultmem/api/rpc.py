@@ -227,7 +227,7 @@ def _here(vault: MemoryVault, name: str, params: JsonObject) -> object:
         desk.settle()
         if desk.batches.count() > MOST_BATCHES:
             history = desk.history
-            if not (history.is_kept and history.trouble()):
+            if not (history.is_on and history.trouble()):
                 desk.remember()
         return answer
 

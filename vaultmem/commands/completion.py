@@ -259,8 +259,8 @@ def files(word: str, *, folders: bool) -> Iterator[Candidate]:
     head, name = os.path.split(word)
     with suppress(OSError):
         for each in sorted(os.scandir(os.path.expanduser(head) or "."), key=lambda one: one.name):
-            is_shown = name.startswith(".") or not each.name.startswith(".")
-            if is_shown and each.name.startswith(name) and (each.is_dir() or not folders):
+            is_offered = name.startswith(".") or not each.name.startswith(".")
+            if is_offered and each.name.startswith(name) and (each.is_dir() or not folders):
                 yield os.path.join(head, each.name) + ("/" if each.is_dir() else ""), ""
 
 

@@ -191,8 +191,8 @@ def _run_step(stage: Stage, step: Step, show: Show) -> dict[str, str | float]:
         if any(re.search(step.mark, line) for line in lines):
             break
         if time.monotonic() > give_up:
-            said = [*lines, *remarks, f"nothing, and exit code {ended.returncode}"][0]
-            raise VaultmemError(f"{typed} did not show {step.mark!r}, but: {said}")
+            first = [*lines, *remarks, f"nothing, and exit code {ended.returncode}"][0]
+            raise VaultmemError(f"{typed} did not show {step.mark!r}, but: {first}")
         time.sleep(min(0.5, max(0.05, seconds)))  # what is waited for needs the processor, too
     show.answer(lines, step, seconds)
     out = "\n".join(lines)

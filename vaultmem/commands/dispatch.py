@@ -141,7 +141,7 @@ class _Dispatcher:
             # Of another door, which knows who it is.
             service = service.of_client(client, reads_only=params.get("reads_only") is True)
         lines, settled = Protocol(service).answer(line, settled)
-        return {"said": lines, "settled": settled.as_json()}
+        return {"lines": lines, "settled": settled.as_json()}
 
     # --- commands
 

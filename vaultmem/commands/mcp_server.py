@@ -325,10 +325,10 @@ class _Relay:
         """The agent's reply; None where there is none, or one of another version."""
         params = {"line": line, "settled": self._settled}
         reply = client.ask(self._vault, "mcp", params, timeout=PATIENCE)
-        said = reply and reply.get("said")
-        if not reply or not isinstance(said, list):
+        lines = reply and reply.get("lines")
+        if not reply or not isinstance(lines, list):
             return None
-        return [str(each) for each in said], reply.get("settled")
+        return [str(each) for each in lines], reply.get("settled")
 
     def _by_us(self, line: str) -> tuple[list[str], object]:
         from vaultmem.api.mcp import Settled

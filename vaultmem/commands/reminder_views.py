@@ -117,10 +117,10 @@ def pending(args: Namespace, output: Output) -> int:
 def _load_listing(args: Namespace, output: Output, now: float) -> Listed:
     """From the listing, if nothing has changed since; else from the index."""
     is_own = args.vault is None or isinstance(args.vault, str)  # in the agent the vault is open
-    if is_own and args.days <= listing.DAYS and (kept := listing.read(args.vault, now)):
-        for warning in kept.warnings:
+    if is_own and args.days <= listing.DAYS and (listed := listing.read(args.vault, now)):
+        for warning in listed.warnings:
             output.remark(warning)
-        return kept
+        return listed
 
     with open_vault(args, output) as vault:
         return listing.gather(vault.settled(), now, max(args.days, listing.DAYS), keep=is_own)

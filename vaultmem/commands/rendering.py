@@ -40,7 +40,7 @@ def run(name: str, args: Namespace, output: Output) -> int:
     for param in verb.params:
         if param.kind == "long" and param.place and param.name in arguments:
             arguments[param.name] = text_or_stdin(arguments[param.name], output)
-    with vault_of(args, output) as vault, shown_progress(output):
+    with vault_of(args, output) as vault, progress_bar(output):
         answer = vault.ask(name, **arguments)
     if output.as_json:
         output.data(answer)
@@ -142,7 +142,7 @@ def warn(vault: Vault, output: Output) -> None:
 
 
 @contextmanager
-def shown_progress(output: Output) -> Iterator[None]:
+def progress_bar(output: Output) -> Iterator[None]:
     """Show how far the work in the block is, on a terminal."""
     from vaultmem.progress import Silent, heard_by
 
@@ -237,7 +237,7 @@ def show_report(report: PlanReport, output: Output) -> None:
 
 
 def would_be(*, dry_run: bool) -> str:
-    """What stands before what is done, where it is only said."""
+    """What precedes a verb in the report of a dry run."""
     return "would be " if dry_run else ""
 
 

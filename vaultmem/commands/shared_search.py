@@ -68,10 +68,10 @@ def _to_json(one: Near) -> JsonObject:
     return {**places, "text": (one.record.text or "").strip(), "score": round(one.cosine, 3)}
 
 
-def _show(found: list[JsonObject], output: Output) -> None:
-    if not found:
+def _show(results: list[JsonObject], output: Output) -> None:
+    if not results:
         output.note("nothing found")
-    for one in found:
+    for one in results:
         lines = f"{one['line']}-{one['end_line']}"
         output.line(f"{output.place(str(one['path']), lines)}  score {one['score']}")
         if one["text"]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Facts = dict[str, Any]
 
 UNHEALTHY = "unhealthy"
-SHOWN = 20  # places of a finding
+MOST_PLACES = 20  # places of a finding
 ANSWER = 5.0  # seconds; an agent that is silent for longer is as good as none
 _NO_MEMORIES: Overview = {
     "memory_count": 0, "archived": 0, "phases": {}, "categories": {}, "scopes": {}, "history": None,
@@ -214,7 +214,7 @@ def doctor(args: Namespace, output: Output) -> int:
     if not findings:
         output.line("all is well")
     for one in findings:
-        most = len(one.places) if args.all else SHOWN
+        most = len(one.places) if args.all else MOST_PLACES
         output.line(f"{output.paint(one.severity, _STYLES[one.severity])}  {one.what}")
         for place in one.places[:most]:
             output.line(output.paint(f"    {place}", "dim"))

@@ -13,10 +13,10 @@ from vaultmem.commands.rendering import (
     local_time,
     open_vault,
     params_of,
+    progress_bar,
     short,
     show_diff,
     show_report,
-    shown_progress,
     vault_of,
     would_be,
 )
@@ -45,7 +45,7 @@ def maintain(args: Namespace, output: Output) -> int:
     with opened(args, output) as vault:
         if name == "consolidate" or getattr(args, "level", 1) > 1:  # they compare by meaning
             embed_first(vault, output)
-        with shown_progress(output):
+        with progress_bar(output):
             report = getattr(vault, name)(**params_of(name, args))
         show_report(report, output)
         if name == "dream" and not output.as_json:

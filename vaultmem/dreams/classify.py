@@ -42,7 +42,7 @@ CLOSENESS_WEIGHT = 8.0  # of one whole cosine above the mean
 IMPERSONAL = 1.6  # for knowledge: a text that speaks of nobody
 SOMEBODY = 1.6  # for people: a text that states of somebody what is true of people alone
 _OF_PEOPLE = ("lives in", "works at", "married to", "born in")  # statements
-_MOST_SHOWN = 6
+_MOST_REASONS = 6
 
 _DENIAL = form("denied")
 _DENIAL_REACH = 32
@@ -107,9 +107,9 @@ def scores(text: str) -> Scored:
     sums: dict[str, float] = defaultdict(float)
     for hit in hits:
         sums[hit.category] = round(sums[hit.category] + hit.weight, 4)
-    if "people" not in sums and (told := _of_somebody(text)):
+    if "people" not in sums and (predicate := _of_somebody(text)):
         sums["people"] = SOMEBODY
-        why.append(f"people: says what somebody {told} +{SOMEBODY:g}")
+        why.append(f"people: says what somebody {predicate} +{SOMEBODY:g}")
     head = text[:CAP]
     is_long = len(head.split()) + len(HANS.findall(head)) > 3
     if "people" not in sums and is_long and not _PERSON.search(head.lower()):
@@ -126,7 +126,7 @@ def classify(text: str, closeness: Mapping[str, float] | None = None) -> Verdict
         sums[category] += extra
     best = max(sums, key=sums.__getitem__)
     confidence = round(_share(sums, best), 4)
-    why = [line for line in scored.why if line.startswith(f"{best}: ")][:_MOST_SHOWN]
+    why = [line for line in scored.why if line.startswith(f"{best}: ")][:_MOST_REASONS]
     if closeness and best in closeness:
         why.append(f"{best}: close in meaning ({closeness[best]:.2f})")
     rounded = {category: round(total, 4) for category, total in sums.items()}

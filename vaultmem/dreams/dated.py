@@ -67,10 +67,10 @@ class _Sentence(NamedTuple):
     moment: Moment
 
 
-def found_reminders(draft: Draft) -> None:
+def make_reminders(draft: Draft) -> None:
     """Make reminders of future times that memories name, each once."""
     everything = [*draft.memories(), *draft.view.archived()]
-    work = _Found(draft)
+    work = _ReminderMaker(draft)
     work.known |= {
         _what(memory, memory.properties, memory.hash)
         for memory in everything
@@ -98,7 +98,7 @@ def found_reminders(draft: Draft) -> None:
         work.make(memory, sentences)
 
 
-class _Found:
+class _ReminderMaker:
     def __init__(self, draft: Draft) -> None:
         self.known: set[_What] = set()
         self._draft = draft

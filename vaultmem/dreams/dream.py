@@ -8,7 +8,7 @@ from functools import partial
 
 from vaultmem.adapter import Value
 from vaultmem.dreams.classify import READS, UNSURE, file_all, file_inbox, upgrade
-from vaultmem.dreams.dated import found_reminders, stale_days
+from vaultmem.dreams.dated import make_reminders, stale_days
 from vaultmem.dreams.findings import contradictions, fading
 from vaultmem.dreams.links import resolve
 from vaultmem.dreams.merge import MERGED, merge
@@ -59,7 +59,7 @@ def dream(draft: Draft, level: int, options: Options) -> None:
     _until_settled(draft, steps)
     if level >= DEEP:
         # Reminders before relative days get their date, in the words as they were written.
-        found_reminders(draft)
+        make_reminders(draft)
         stale_days(draft)
         _until_settled(draft, steps)  # what has the same days now may say the same
         if options.sessions is not None:

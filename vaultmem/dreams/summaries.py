@@ -158,7 +158,7 @@ def is_other(summary: Entry, entries: Iterable[Entry]) -> bool:
     return isinstance(value, str) and value != covers(entries)
 
 
-def is_told_on(final: Entry, entries: Iterable[Entry]) -> bool:
+def reveals_removed(final: Entry, entries: Iterable[Entry]) -> bool:
     """Whether the summary of all reveals what is private or deleted by now."""
     visible = [one for one in entries if not one.is_private]
     turns = sources(visible)
@@ -173,7 +173,7 @@ def is_outdated(final: Entry, entries: Iterable[Entry]) -> bool:
     if not is_ours(final):
         return False
     then = [_as_it_was(one, final.updated) for one in entries]
-    return is_told_on(final, [one for one in then if one is not None])
+    return reveals_removed(final, [one for one in then if one is not None])
 
 
 def _as_it_was(one: Entry, at: float) -> Entry | None:

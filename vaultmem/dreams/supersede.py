@@ -167,8 +167,8 @@ def _shares_only_its_subject(old: str, new: str) -> bool:
     plain_texts = (short_texts.CUES.sub(" ", text[:CAP]).lower() for text in (old, new))
     first, second = map(unit.findall, plain_texts)
     shared = first[: paraphrase.difference(first, second).head]
-    told = [bool(read(word).tokens) for word in shared]
-    if True not in told or not all(told[told.index(True) :]):
+    has_meaning = [bool(read(word).tokens) for word in shared]
+    if True not in has_meaning or not all(has_meaning[has_meaning.index(True) :]):
         return False  # behind the subject stands a verb or a preposition
     values = ({token.kind for token in rest if token.kind != WORD} for rest in (a[head:], b[head:]))
     return set.isdisjoint(*values)
@@ -357,12 +357,12 @@ def supersede(draft: Draft) -> None:
             continue
         olds = _older(draft, new, [having[stem] for stem in stems(texts[new.path])])
         close = dict(draft.view.alike(new, NEAR))
-        said = relations(
+        compared = relations(
             texts[new.path],
             [texts[old.path] for old in olds],
             [close.get(old.path) for old in olds],
         )
-        for old, each in zip(olds, said, strict=True):
+        for old, each in zip(olds, compared, strict=True):
             if each.kind == REPLACES and not draft.see(old).archived and draft.may(old, new):
                 replace(draft, old, new.id, f"“{new.title}” is newer")
 
@@ -386,8 +386,8 @@ def _older(draft: Draft, new: Memory, groups: list[list[Memory]]) -> list[Memory
 def may_replace(old: Memory, new: Properties, trust: str = access.CONNECTED) -> bool:
     """Whether one with these properties may replace an older one: the same scope, no two projects, told to all."""
     projects = {old.text("project"), str(new.get("project") or "")} - {""}
-    is_told = access.is_trusted(access.origin(new), access.ANYBODY, trust)
-    return old.scope == new.get("scope", DEFAULT_SCOPE) and len(projects) < 2 and is_told
+    is_readable = access.is_trusted(access.origin(new), access.ANYBODY, trust)
+    return old.scope == new.get("scope", DEFAULT_SCOPE) and len(projects) < 2 and is_readable
 
 
 def replace(draft: Draft, old: Memory, new: str, why: str) -> None:

@@ -33,10 +33,8 @@ _DIFF = ("--no-renames", "--no-ext-diff", "--no-textconv")
 class History:
     """The history of a vault. The caller of take_in() or tidy() holds the lock of the state folder."""
 
-    def __init__(
-        self, folder: str, vault: str, memory_folder: str, *, is_kept: bool = True
-    ) -> None:
-        self.is_kept = is_kept
+    def __init__(self, folder: str, vault: str, memory_folder: str, *, is_on: bool = True) -> None:
+        self.is_on = is_on
         self._repository = Repository(folder)
         self._vault = vault
         self._memories = memory_folder
@@ -44,7 +42,7 @@ class History:
 
     def trouble(self) -> str | None:
         """Why there is no history, and what to do."""
-        if not self.is_kept:
+        if not self.is_on:
             return _OFF
         return None if is_there() else NO_GIT
 
@@ -56,8 +54,8 @@ class History:
         `blobs`: paths and Git's blob ids of all files in the memory folder; `read` gives their bytes.
         """
         waiting = batches.waiting()
-        if not self.is_kept or not is_there():
-            for batch in waiting[: -_WITHOUT_GIT if self.is_kept else None]:
+        if not self.is_on or not is_there():
+            for batch in waiting[: -_WITHOUT_GIT if self.is_on else None]:
                 batches.forget(batch.number)
             return 0
         blobs = {path: held for path, held in blobs.items() if commits.is_storable(path)}

@@ -23,7 +23,7 @@ MAX_FIELD = 200  # characters
 CONTROL = lazy(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _NAMES = ("by", "agent")  # who writes
 _BLANKS = {9: " ", 10: " "}
-_SHOWN = 40  # characters of what is not understood
+_QUOTED = 40  # characters of what is not understood
 _AHEAD = lazy(r"next|coming|下")  # no Friday of the past
 _NO_TAG = lazy(r"[\s,#\[\]\"']")
 
@@ -89,7 +89,7 @@ class Arguments:
             raise UsageError(f"{self.spelled(name)} must be text")
         return value
 
-    def told(self, name: str) -> str:
+    def line(self, name: str) -> str:
         """Text from another part of vaultmem, in one line of any length."""
         return " ".join(self._string(name, "").split())
 
@@ -243,7 +243,7 @@ def days(
     if meant is None:
         raise UsageError(
             f"{spelled} must be a day, a month or a year, in digits (2026-11-22, 2026-11, 2026) or in words such as "
-            f"last week, not {text[:_SHOWN]!r}"
+            f"last week, not {text[:_QUOTED]!r}"
         )
     first = meant.when.date()
     last = first

@@ -105,8 +105,8 @@ class MemoryStore:
         """What was done, in a repository of Git."""
         from vaultmem.history.history import History
 
-        is_kept = self.config.text("memories.history") == "on"
-        return History(self.state.path("history.git"), self.vault, self.folder, is_kept=is_kept)
+        is_on = self.config.text("memories.history") == "on"
+        return History(self.state.path("history.git"), self.vault, self.folder, is_on=is_on)
 
     @cached_property
     def collection(self) -> Collection:

@@ -120,7 +120,7 @@ def keep_lost(desk: MemoryStore, _reader: Reader, arguments: Arguments) -> JsonO
         said = f"{quote_text(str(one['question']))} does not find {quote_text(str(one['answer']))}"
         at = known.get(said, desk.now())
         rows.append({"kind": LOST, "subject": said, "said": said, "at": at})
-    rows.append({"kind": CHECKED, "subject": arguments.told("checked"), "at": desk.now()})
+    rows.append({"kind": CHECKED, "subject": arguments.line("checked"), "at": desk.now()})
     with contextlib.suppress(StateError):  # to check is possible where nothing can be written
         reads.keep_findings(desk.ledger, (LOST, CHECKED), rows, desk.now())
     return {"lost": len(rows) - 1}

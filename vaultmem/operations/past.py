@@ -94,7 +94,7 @@ def undo(session: Session, params: Arguments) -> UndoReport:
         return report
     undoes = tuple(name for one in commits for name in _names(one, elsewhere))
     who = who._replace(why=taking.why, undoes=undoes, answers=taking.answers)
-    outcome = _carry_out(session, who, taking, params.told("vanished"))
+    outcome = _carry_out(session, who, taking, params.line("vanished"))
     report["changes"] = [{"path": one.path, "target": one.target, "why": one.why} for one in outcome.done]  # fmt: skip
     report["refused"] += [{"path": path, "reason": reason} for path, reason in outcome.skipped]
     if taking.writes and not outcome.done:

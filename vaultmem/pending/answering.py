@@ -51,7 +51,7 @@ _MOST_NAMED = 5
 
 def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     """All pending items, the chores that these only count, and on request the facts for an assistant that starts."""
-    catalog, now, vanished = _catalog(reader), _now(desk), params.told("vanished")
+    catalog, now, vanished = _catalog(reader), _now(desk), params.line("vanished")
     at, to = desk.pending.at(catalog, now, vanished), access.viewer(params.text("by"))
     items = [dict(item.__dict__) for item in at.items(params.whole("days"))]
     if to.name:
@@ -74,12 +74,14 @@ def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
 def notify(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     """Take the answers from the page, write it, and notify of what is due."""
     catalog, now, waiting = _catalog(reader), _now(desk), desk.pending
-    dry_run, vanished = params.flag("dry_run"), params.told("vanished")
+    dry_run, vanished = params.flag("dry_run"), params.line("vanished")
     refreshed = None if dry_run else waiting.refresh(catalog, now, vanished)
     planned = waiting.notify(catalog, now, vanished, dry_run=dry_run)
-    told = [{"title": one.title, "body": one.body, "urgent": one.urgent} for one in planned.alarms]
+    notified = [
+        {"title": one.title, "body": one.body, "urgent": one.urgent} for one in planned.alarms
+    ]
     method = waiting.config.text("notify.method")
-    report: JsonObject = {"told": told, "method": method, "dry_run": dry_run}
+    report: JsonObject = {"told": notified, "method": method, "dry_run": dry_run}
     if refreshed is None:
         return report
     problem = waiting.notifier.problem
@@ -112,7 +114,7 @@ class _Target(NamedTuple):
 
 def settle(session: Session, params: Arguments) -> JsonObject:
     """Carry out what the answers ask for, wherever they came from. Once more, it does nothing."""
-    session.desk.pending.check_vault(params.told("vanished"))
+    session.desk.pending.check_vault(params.line("vanished"))
     return dict(vars(carrying.settle(session, dry_run=params.flag("dry_run"))))
 
 
@@ -121,7 +123,7 @@ def answer(session: Session, params: Arguments) -> AnswerReport:
     state, name = params.needed("state"), params.needed("id")
     now = session.local_time
     record = session.desk.pending.record
-    session.desk.pending.check_vault(params.told("vanished"))
+    session.desk.pending.check_vault(params.line("vanished"))
     until = _until(params, now) if state == SNOOZED else ""
     place = own_notes.place(session, name)
     if place is not None and state == DONE and not params.text("by"):
@@ -193,7 +195,7 @@ def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) 
 
 def _undo(session: Session, params: Arguments, target: _Target, commit: str) -> JsonObject:
     """Take an answer back with all that it led to, as its entry of the history has it."""
-    by, dry_run, vanished = params.text("by"), params.flag("dry_run"), params.told("vanished")
+    by, dry_run, vanished = params.text("by"), params.flag("dry_run"), params.line("vanished")
     what = {"commit": commit, "by": by, "dry_run": dry_run, "vanished": vanished}
     undone = past.undo(session, Arguments(what))
     if undone["refused"]:
@@ -219,7 +221,7 @@ def _carry_out(session: Session, params: Arguments, target: _Target, who: Header
             "asks": _question(session, target) if state == DONE else None,
         }
     if searcher := session.reader.searcher():
-        session.desk.pending.refresh(searcher.catalog, session.local_time, params.told("vanished"))
+        session.desk.pending.refresh(searcher.catalog, session.local_time, params.line("vanished"))
     return more
 
 

@@ -229,7 +229,7 @@ def _write(folder: str, listing: object) -> None:
 # --- Which memories were used unasked, at the start of a session, on the page or by a notification: a file beside the
 # ledger
 
-TOLD = "told"
+USED = "told"
 MOST = 1_000_000  # bytes, if no job ever comes
 
 
@@ -240,7 +240,7 @@ def note(folder: str, ids: Iterable[str], now: float) -> None:
         return
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
     try:
-        handle = os.open(os.path.join(folder, TOLD), flags, 0o600)
+        handle = os.open(os.path.join(folder, USED), flags, 0o600)
         with open(handle, "ab", buffering=0) as file:
             if os.fstat(handle).st_size < MOST:
                 file.write(lines.encode())
@@ -250,7 +250,7 @@ def note(folder: str, ids: Iterable[str], now: float) -> None:
 
 def take(folder: str) -> dict[str, float]:
     """When each memory was used last, by id. It comes again until forget(): a kill loses none."""
-    path = os.path.join(folder, TOLD)
+    path = os.path.join(folder, USED)
     used: dict[str, float] = {}
     try:
         if not os.path.exists(f"{path}.taken"):
@@ -268,4 +268,4 @@ def take(folder: str) -> dict[str, float]:
 
 def forget(folder: str) -> None:
     """What was taken is in the ledger."""
-    os.unlink(os.path.join(folder, f"{TOLD}.taken"))
+    os.unlink(os.path.join(folder, f"{USED}.taken"))

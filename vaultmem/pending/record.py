@@ -185,5 +185,5 @@ def _outdated_keys(entries: log_entries.Entries, current: set[str], now: float) 
     """What all is old about items that nobody can answer any more."""
     oldest = stamp(max(now - KEEP_FOR, 0))
     about_items = [one for one in entries.values() if isinstance(one, (Answer, Notified))]
-    kept = {one.id for one in about_items if one.at >= oldest} | current
-    return {log_entries.key_of_entry(one) for one in about_items if one.id not in kept}
+    current_ids = {one.id for one in about_items if one.at >= oldest} | current
+    return {log_entries.key_of_entry(one) for one in about_items if one.id not in current_ids}

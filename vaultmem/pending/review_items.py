@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 
 MOST = 3  # single lines of a kind
 MOST_QUESTIONS = 2  # things from outside, from chats and of dreams that the page asks about at once
-_ASKED = ("approve", "remember", "proposals")  # kinds that only the person may answer
-PERSONAL = ("vanished", HALTED, LOST, "complete", "leaving", *_ASKED)  # the others are chores
+_QUESTIONS = ("approve", "remember", "proposals")  # kinds that only the person may answer
+PERSONAL = ("vanished", HALTED, LOST, "complete", "leaving", *_QUESTIONS)  # the others are chores
 MOST_PREFERENCES = 8
 _NOTICED = ("contradiction", "fading")  # findings for which a person may want to do something
 _KINDS = (*PERSONAL, *_NOTICED, "advice", *review_sources.KINDS, "inbox")
@@ -107,21 +107,21 @@ class Review:
     def items(self) -> list[Item]:
         """What only the person can say, a little at a time, and one line that counts all else."""
         kinds = self._kinds
-        questions = in_turns(*(kinds[kind] for kind in _ASKED), key=lambda one: one.id)
+        questions = in_turns(*(kinds[kind] for kind in _QUESTIONS), key=lambda one: one.id)
         # An answer brings up the next.
-        asked, rest = questions[:MOST_QUESTIONS], questions[MOST_QUESTIONS:]
+        first, rest = questions[:MOST_QUESTIONS], questions[MOST_QUESTIONS:]
         rest += [each for kind, some in kinds.items() if kind not in PERSONAL for each in some]
         lost = _summarize_many(kinds[LOST], _COUNTED[LOST])
         alone = ("vanished", HALTED, "complete", "leaving")
-        shown = [*(one for kind in alone for one in kinds[kind]), *lost, *asked]
+        listed = [*(one for kind in alone for one in kinds[kind]), *lost, *first]
         if rest:
             key = "\0".join(sorted(item.id for item in rest))
             text = CHORES.format(plural(self.count(), "thing"))
             rank = _RANK[_NOTICED[0]]
-            shown.append(
+            listed.append(
                 Item(item_id("chores", key), "review", text, rank=rank, counts_others=True)
             )
-        return self._drop_answered(shown)
+        return self._drop_answered(listed)
 
     def chores(self) -> list[Item]:
         """All that vaultmem review lists beside proposals, the most urgent kinds first; many of a kind are one line."""
@@ -160,8 +160,8 @@ class Review:
         used = sorted(
             known, key=lambda pair: -person_facts.uses_of(pair[0].own, pair[0].id, counts)
         )
-        shown = in_turns(known, used, key=lambda pair: pair[0].id)[:MOST_PREFERENCES]
-        known = [pair for pair in known if pair in shown]
+        listed = in_turns(known, used, key=lambda pair: pair[0].id)[:MOST_PREFERENCES]
+        known = [pair for pair in known if pair in listed]
         return [
             Item(
                 _preference_id(each), "preferences", self._content(each), rank=number, author=author, memory=each.id,
@@ -328,7 +328,7 @@ class Review:
 
 
 def _item(kind: str, id_: str, text: str, source: str = "", title: str = "") -> Item:
-    asks = kind in (*_ASKED, "leaving")
+    asks = kind in (*_QUESTIONS, "leaving")
     return Item(id_, "review", text, source=source, title=title, rank=_RANK[kind], asks=asks)
 
 

@@ -176,7 +176,7 @@ class Opinion(NamedTuple):
 def advise(session: Session, params: Arguments) -> JsonObject:
     """Store the answers of a model: "answers", each with "id", "memories", "choice", "reason". Changes no memory."""
     by_id = _by_id(session)
-    model = params.told("model") and one_line(params.told("model"), 80)
+    model = params.line("model") and one_line(params.line("model"), 80)
     rows: dict[str, tuple[str, ProposalRow]] = {}
     for answer in params.records("answers"):
         ids = [*map(str, cast("list[str]", answer.get("memories") or []))]

@@ -160,8 +160,8 @@ def _unread_lines(vault: Vault) -> Iterator[str]:
     rows = vault.searcher().catalog.db.execute(query, below(vault.config.text("memory_folder")))
     for path, text in rows.fetchall():
         lines = _beginning(vault, path).splitlines()
-        found = (number for number, line in enumerate(lines, 1) if line.startswith(f"{LINE}:"))
-        yield f"{path}:{next(found, 1)}: {LINE}: {text}"
+        numbers = (number for number, line in enumerate(lines, 1) if line.startswith(f"{LINE}:"))
+        yield f"{path}:{next(numbers, 1)}: {LINE}: {text}"
 
 
 def _history(vault: Vault) -> Iterator[Finding]:
@@ -237,5 +237,5 @@ def _vectors(vault: Vault) -> Iterator[Finding]:
         yield Finding("warning", trouble, "until then search works by keyword only")
     elif total > done and not trouble:
         what = f"{total - done} of {total} blocks have no vector yet"
-        kept = "; private notes get none (embedding.private)" if service else ""
-        yield Finding("note", what, f"run {SYNC}{kept}", [], SYNC)
+        exception = "; private notes get none (embedding.private)" if service else ""
+        yield Finding("note", what, f"run {SYNC}{exception}", [], SYNC)

@@ -24,7 +24,7 @@ from vaultmem.text.values import value
 
 PATIENCE = 10.0  # seconds in which an agent must answer, or be gone
 SYNC_PATIENCE = 60.0  # seconds that an agent waits itself for a sync that is running
-_ASKED = 2.0
+_STOP_TIMEOUT = 2.0  # seconds for the agent to answer the request to stop
 
 
 @value
@@ -52,7 +52,7 @@ def vault_of(named: str | None) -> str:
 def ping(vault: str) -> int | None:
     """The process number of the agent that answers for a vault."""
     try:
-        reply = client.call(vault, "ping", {}, timeout=_ASKED)
+        reply = client.call(vault, "ping", {}, timeout=_STOP_TIMEOUT)
     except client.AgentError:
         return None
     pid = reply.get("pid") if isinstance(reply, dict) else None
@@ -186,7 +186,7 @@ def stop(vault: str) -> Life:
 
 def _request_stop(vault: str) -> bool:
     try:
-        return client.call(vault, "stop", {}, timeout=_ASKED) is not client.NOBODY
+        return client.call(vault, "stop", {}, timeout=_STOP_TIMEOUT) is not client.NOBODY
     except client.AgentError as error:
         return error.code == 0  # it ended before it had answered
 

@@ -52,12 +52,12 @@ def agent_command(vault: str) -> list[str]:
 
 def service_environment(environ: dict[str, str]) -> dict[str, str]:
     """What a service must know of this shell: where the state is, and the settings made by variables."""
-    kept = ("VAULTMEM_STATE", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "TZ")
+    passed_on = ("VAULTMEM_STATE", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "TZ")
     left_out = (*NO_SETTINGS, "VAULTMEM_VAULT")
     variables = {
         name: text
         for name, text in sorted(environ.items())
-        if text and (name in kept or (name.startswith("VAULTMEM_") and name not in left_out))
+        if text and (name in passed_on or (name.startswith("VAULTMEM_") and name not in left_out))
     }
     if "VAULTMEM_STATE" in variables:
         variables["VAULTMEM_STATE"] = os.path.abspath(variables["VAULTMEM_STATE"])
