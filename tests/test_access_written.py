@@ -82,7 +82,7 @@ def test_what_an_assistant_edits_is_in_its_words_and_nothing_that_was_approved(
 
 def test_no_assistant_writes_under_the_name_of_the_person(vault: Vault) -> None:
     own = vault.write("The pump is blue")["id"]
-    for name in ("you", "You", "person"):
+    for name in ("you", "You", "person", "you\u200b", "\u2060", "per\xadson"):
         with pytest.raises(UsageError, match='"by" names an assistant, and none is called'):
             vault.tag(own, "x", by=name)
         with pytest.raises(UsageError, match='"agent" names an assistant'):

@@ -151,7 +151,8 @@ def carry_out(desk: MemoryStore, reader: Reader, name: str, params: JsonObject) 
     arguments = _check(name, params)
     one = declared_verb(name)
     for param in ("by", "agent") if one.writes else ():
-        if (who := arguments.text(param)).lower() in access.PERSON_NAMES:
+        who = arguments.text(param)
+        if who and access.names_person(who):
             raise UsageError(
                 f"{arguments.spelled(param)} names an assistant, and none is called {who!r}; for what you do yourself, "
                 "leave it out"

@@ -12,7 +12,7 @@ from vaultmem.api import params
 from vaultmem.api.rpc import BUSY
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
-from vaultmem.memories.access import PERSON_NAMES, Viewer, viewer
+from vaultmem.memories.access import Viewer, names_person, viewer
 from vaultmem.text.sanitize import one_line
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class TooManyCallsError(VaultmemError):
 def client_name(name: str) -> str:
     """The name of a client in one harmless line; never that of the person, nor of a conversation."""
     name = one_line(name, MOST_NAME)
-    is_other = name.lower() in ("", *PERSON_NAMES) or name.lower().startswith(_CONVERSATION)
+    is_other = names_person(name) or name.lower().startswith(_CONVERSATION)
     return ASSISTANT if is_other else name
 
 
