@@ -30,7 +30,7 @@ class OpenVault(Vault):
     def _index_writes(self) -> None:
         pass
 
-    def ask(self, verb: str, **params: object) -> Any:
+    def ask(self, verb: str, /, **params: object) -> Any:
         return carry_out(Desk(self.state, self.config), Reader(self), verb, params)
 
 

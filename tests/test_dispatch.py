@@ -265,6 +265,8 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("jobs.run", {}, '"name" is missing'),
     ("jobs.run", {"name": "compare", "x": 1}, "unknown"),
     ("stop", {"x": 1}, "unknown"),
+    ("memory", {"verb": "list", "params": {"verb": "list"}}, "unknown"),
+    ("memory", {"verb": "list", "params": {"self": 1}}, "unknown"),
 ]  # fmt: skip
 
 

@@ -85,7 +85,7 @@ def test_the_stub_of_the_methods_is_made_from_the_table() -> None:
     )
     body = (
         "\ndef method_name(name: str, verb: Verb) -> str: ...\n\n"
-        "class Methods:\n    def ask(self, verb: str, **params: object) -> Any: ...\n"
+        "class Methods:\n    def ask(self, verb: str, /, **params: object) -> Any: ...\n"
     )
     verbs = {name: verb for name, verb in memory_verbs().items() if method_name(name, verb)}
     text = "".join(stub(name, verb) for name, verb in verbs.items())

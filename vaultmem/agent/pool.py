@@ -289,7 +289,7 @@ class AgentVault(Vault):
         """Seconds since the last edit or request."""
         return self._agent.idle_seconds()
 
-    def ask(self, verb: str, **params: object) -> Any:
+    def ask(self, verb: str, /, **params: object) -> Any:
         """Carry out a verb of memories, at the one desk. Who waits for it holds no searcher."""
         self.release()
         if takes(verb, "vanished") and (vanished := self._agent.reconciler.vanished):

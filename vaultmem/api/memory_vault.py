@@ -75,7 +75,7 @@ class MemoryVault(Methods):
     def release(self) -> None:
         """Release what others may wait for; the next verb takes it again."""
 
-    def ask(self, verb: str, **params: object) -> Any:
+    def ask(self, verb: str, /, **params: object) -> Any:
         """The answer of a verb, carried out by the sync agent if one runs, else here."""
         from vaultmem.api.rpc import ask
 

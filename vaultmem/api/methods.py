@@ -11,7 +11,7 @@ from vaultmem.api.verbs import PYTHON, every, memory_verbs, own
 class Methods:
     """Each method takes what its verb takes: in order what has a place on the command line, all else by name."""
 
-    def ask(self, verb, **params):
+    def ask(self, verb, /, **params):
         """The answer of a verb."""
         raise NotImplementedError
 
