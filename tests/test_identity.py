@@ -1,5 +1,6 @@
 """While another folder is in the place of a vault, nothing is written there and nothing is taken to be removed."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -12,8 +13,8 @@ from tests.conftest import Write
 from tests.index_dump import other_state
 from tests.mounting import mounts, runs_with_mounts
 from tests.vault_sync import git_merge_markers
-from vaultmem.paths import state_folder
-from vaultmem.vault.identity import MARKER, RECORD
+from vaultmem.paths import state_folder, vault_id
+from vaultmem.vault.identity import MARKER, RECORD, shared_name
 
 CALL = b'{"name": "memory_write", "params": {"content": "The roof was mended"}}\n'
 WRITES = (
@@ -107,6 +108,24 @@ def test_a_person_may_say_that_it_is_the_vault(mounted: Path) -> None:
     assert ran("sync", "--vault", str(mounted)).code != 0
     done(mounted, "sync", "--confirm-removals")
     done(mounted, "write", "The roof was mended by Anne")
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link", "folder"])
+def test_a_marker_that_is_no_file_is_none(vault: Path, tmp_path: Path, kind: str) -> None:
+    """Nobody waits for a fifo, and nothing is read through a link that leads out of the vault."""
+    outside = tmp_path / "outside"
+    outside.write_text("a word of another file\n")
+    (vault / "vaultmem").mkdir()
+    marker = vault / "vaultmem" / MARKER
+    if kind == "fifo":
+        os.mkfifo(marker)
+    elif kind == "link":
+        marker.symlink_to(outside)
+    else:
+        marker.mkdir()
+    done(vault, "sync", "--no-embed")
+    assert shared_name(str(vault), "vaultmem") == vault_id(str(vault))
+    assert outside.read_text() == "a word of another file\n"
 
 
 def test_the_same_folder_stays_the_vault_whatever_becomes_of_the_marker(mounted: Path) -> None:

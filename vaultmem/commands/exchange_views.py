@@ -152,7 +152,10 @@ def import_lines(args: Namespace, output: Output) -> int:
             one["reason"] = f"{store.paths[one['line'] - 1]}: {one['reason']}"
     _show_imported(report, Output("json") if args.json else output)
     if store and store.settings:
-        lines = "\n  ".join(f"{key}: {value}" for key, value in store.settings.items())
+        from vaultmem.text.sanitize import quote_text
+
+        each = (f"{key}: {quote_text(str(value))}" for key, value in store.settings.items())
+        lines = "\n  ".join(each)
         output.remark(f"its settings, for {paths.config_file()}:\n  {lines}")
     return 1 if report["failures"] else 0
 

@@ -214,9 +214,8 @@ def store(folder: str) -> Store:
 def _config(root: str) -> JsonObject:
     """Its settings by their full names."""
     try:
-        with open(f"{root}/{_CONFIG}", encoding="utf-8", errors="replace") as file:
-            raw = frontmatter.read_yaml(file.read(65_536)).properties
-    except (OSError, frontmatter.UnreadableError):
+        raw = frontmatter.read_yaml(files.read(root, _CONFIG, 65_536).text).properties
+    except frontmatter.UnreadableError:
         return {}
     return {
         f"{part}.{key}": value

@@ -99,9 +99,8 @@ def _read_marker(vault: str) -> _Known | None:
 def id_in(vault: str, marker: str) -> str:
     """The ids in the marker at this path of a vault, mostly one, with spaces between; "" where there is none."""
     try:
-        with open(f"{vault}/{marker}", encoding="ascii") as file:
-            text = file.read(_LONGEST)
-    except (OSError, ValueError):
+        text = (Root(vault).read(marker) or b"")[:_LONGEST].decode("ascii")
+    except ValueError:
         return ""
     return " ".join(_ids(text) or text.split())
 
@@ -128,7 +127,8 @@ def _make_marker(vault: str, memory_folder: str) -> str:
         return ""
     new = os.urandom(16).hex()
     try:
-        handle = os.open(f"{folder}/{MARKER}", os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK  # a fifo is no marker
+        handle = os.open(f"{folder}/{MARKER}", flags, 0o644)
         with open(handle, "w", encoding="ascii") as file:
             file.write(f"{new}\n")
     except OSError:
