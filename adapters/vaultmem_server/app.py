@@ -153,7 +153,7 @@ class _Door:
             if refusal := await self._refusal(request):
                 await refusal(scope, receive, counted)
             else:
-                await self._app(scope, _limit(receive, _most(scope["path"], self._door)), counted)
+                await self._app(scope, limit(receive, _most(scope["path"], self._door)), counted)
         finally:
             self._door.metrics.count(_route(scope, status), status, time.perf_counter() - began)
 
@@ -222,7 +222,7 @@ def _most(path: str, door: Door) -> int:
     return door.guarded.get(_guarded(path, door), MOST_BODY)
 
 
-def _limit(receive: Receive, most: int) -> Receive:
+def limit(receive: Receive, most: int) -> Receive:
     """The body, up to a size: its length may be untold."""
     size = 0
 

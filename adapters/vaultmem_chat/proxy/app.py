@@ -21,6 +21,7 @@ from vaultmem import __version__
 from vaultmem_chat.proxy import upstream
 from vaultmem_chat.proxy.chats import Chats, Exchange
 from vaultmem_chat.proxy.upstream import Reply, Upstream, UpstreamError, for_upstream, leads_out
+from vaultmem_server.app import limit
 from vaultmem_server.guard import Guard
 
 log = logging.getLogger("vaultmem.proxy")
@@ -96,7 +97,7 @@ def chat_with(chats: Chats) -> Endpoint:
     """One of the two APIs of chats."""
 
     async def chat(request: Request) -> Response:
-        body = await _body(request)
+        body = await Request(request.scope, limit(request.receive, MOST_BODY)).body()
         exchange = Exchange(chats)
         try:
             sending = exchange.send(request.headers.raw, body, _query(request))
@@ -139,19 +140,6 @@ def _path(request: Request) -> str:
 def _query(request: Request) -> str:
     query = str(request.scope["query_string"], "ascii", "replace")
     return f"?{query}" if query else ""
-
-
-async def _body(request: Request) -> bytes:
-    """All of it. Raises HTTPException for one that is too large."""
-    too_large = HTTPException(413, f"a request may have {MOST_BODY:,} bytes")
-    if int(request.headers.get("content-length", "0")) > MOST_BODY:
-        raise too_large
-    held = bytearray()
-    async for piece in request.stream():
-        held += piece
-        if len(held) > MOST_BODY:
-            raise too_large
-    return bytes(held)
 
 
 async def _while_connected(request: Request, work: Coroutine[None, None, _T]) -> _T:
