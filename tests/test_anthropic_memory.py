@@ -10,8 +10,9 @@ import pytest
 from tests.tool_files_run import files, lib, said, sdk
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
+from vaultmem.memories.arguments import MAX_CONTENT
 from vaultmem.memories.item_answers import approval_id
-from vaultmem_assistants import anthropic_memory, memory_tool, tool_files
+from vaultmem_assistants import anthropic_memory, tool_files
 from vaultmem_assistants.anthropic_memory import MemoryFiles
 
 __all__ = ["files"]  # fixtures
@@ -147,7 +148,7 @@ def test_what_is_vaultmems_own_is_neither_seen_nor_made_in_any_spelling(
     assert not list(folder_of(files).rglob("*.md"))
 
 
-@pytest.mark.parametrize("text", ["x" * (memory_tool.MOST_BYTES + 1), "a\0b", "\ud800", "bell\x07"])
+@pytest.mark.parametrize("text", ["x" * (MAX_CONTENT + 1), "a\0b", "\ud800", "bell\x07"])
 def test_what_no_memory_can_hold_is_refused(files: MemoryFiles, text: str) -> None:
     with pytest.raises(VaultmemError):
         files.create("/memories/a.md", text)

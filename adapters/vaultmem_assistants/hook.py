@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from vaultmem import client, paths
@@ -11,7 +10,7 @@ from vaultmem.errors import StateError, VaultmemError, VaultNotFoundError
 from vaultmem.memories.access import viewer
 from vaultmem.output import Output, json_text
 from vaultmem.pending import listing
-from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.text.values import TYPE_CHECKING, json_object
 from vaultmem_assistants.context import DAYS, context, fact_line, holding, recall
 from vaultmem_assistants.programs import HARNESSES
 
@@ -137,12 +136,7 @@ def _by_agent_elsewhere(args: Namespace) -> int | None:
 
 def _folders_in(stdin: str) -> list[str]:
     """The folders that the harness names on stdin."""
-    try:
-        event = json.loads(stdin)
-    except (ValueError, RecursionError):
-        return []
-    if not isinstance(event, dict):
-        return []
+    event = json_object(stdin)
     roots = event.get("workspace_roots")
     named = [*(roots if isinstance(roots, list) else []), event.get("cwd")]
     return [one for one in named if isinstance(one, str) and os.path.isabs(one) and "\0" not in one]

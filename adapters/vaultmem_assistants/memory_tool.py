@@ -8,14 +8,13 @@ finds here what it was taught. An error is a VaultmemError with the message that
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 from collections.abc import Callable, Sequence
 
 from vaultmem.adapter import JsonObject, Value
 from vaultmem.errors import VaultmemError
-from vaultmem.memories.arguments import Arguments
+from vaultmem.memories.arguments import MAX_CONTENT, Arguments, find_control
 from vaultmem.memories.draft import CREATE, EDIT, MOVE, TO_ARCHIVE, Change, Plan
 from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, Memory
 from vaultmem.memories.reports import header
@@ -24,6 +23,7 @@ from vaultmem.notes.places import ARCHIVED_NOTES, phase_of
 from vaultmem.text import secrets
 from vaultmem.text.times import stamp
 from vaultmem.text.titles import free_path
+from vaultmem.text.values import json_object
 from vaultmem.vault.files import digest
 from vaultmem_assistants.tool_files import (
     FILENAME,
@@ -37,12 +37,10 @@ from vaultmem_assistants.tool_files import (
 
 ELSEWHERE = "knowledge"  # the category of files in no folder of a category: dreams leave them where they are
 LEVELS = 2
-MOST_BYTES = 262_144  # of a text, as of any memory
 MOST_LINES = 999_999
 MOST_LISTED = 1_000  # files and folders in the listing of a folder
 _WIDTH = len(str(MOST_LINES))
 _AROUND = 2  # lines before and behind a change in the answer
-_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 def view(session: Session, params: Arguments) -> JsonObject:
@@ -67,13 +65,9 @@ class _Tool:
     """One command, with what it works on."""
 
     def __init__(self, session: Session, params: Arguments) -> None:
-        try:
-            command = json.loads(params.needed("command"))
-        except (ValueError, RecursionError):
-            command = None
-        if not isinstance(command, dict):
+        self.command: dict[str, object] = json_object(params.needed("command"))
+        if not self.command:
             raise VaultmemError("a command of the memory tool is an object of JSON")
-        self.command: dict[str, object] = command
         self.session, self.params = session, params
         self.folder = Folder(session)
         self.by = session.viewer.name
@@ -295,12 +289,12 @@ def _filing_properties(category: str) -> dict[str, Value]:
 
 def _check(content: str) -> str:
     """A text that a memory can hold."""
-    odd = _NO_TEXT.search(content)
+    odd = find_control(content)
     if odd:
         raise VaultmemError(f"The text holds a control character (U+{ord(odd[0]):04X}).")
     size = len(content.encode())
-    if size > MOST_BYTES:
-        raise VaultmemError(f"The text has {size:,} bytes; a memory has at most {MOST_BYTES:,}.")
+    if size > MAX_CONTENT:
+        raise VaultmemError(f"The text has {size:,} bytes; a memory has at most {MAX_CONTENT:,}.")
     return content
 
 

@@ -20,7 +20,6 @@ from vaultmem.errors import LlmError
 from vaultmem.memories import conversation as talk
 from vaultmem.memories.conversation import ASSISTANT, MEMORY, SUMMARY, USER, Entry
 from vaultmem.notes.places import ENTRIES
-from vaultmem.text import times
 from vaultmem.text.times import fine_stamp, stamp
 from vaultmem_chat import levels
 from vaultmem_chat.conversations import entry_of
@@ -59,7 +58,7 @@ def update(vault: Vault, conversation: str, model: Model | None, until: float | 
     limits = Limits(
         config.number("conversations.max_entries"),
         config.number("conversations.compress_after"),
-        times.duration_seconds(config.text("conversations.session_gap")),
+        config.seconds("conversations.session_gap"),
         config.text("conversations.summaries") == "on",
     )
     every = [entry_of(one) for one in vault.entries(conversation, deleted=True)]

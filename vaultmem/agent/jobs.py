@@ -19,7 +19,6 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
 from vaultmem.schedule import next_time
 from vaultmem.search.query import Ask
 from vaultmem.search.search import Searcher
-from vaultmem.text import times
 from vaultmem.text.times import Planned, Waits
 from vaultmem.text.values import did_you_mean, plural
 
@@ -88,7 +87,7 @@ def _dream(vault: Vault) -> str:
 def _depth(vault: Vault) -> int:
     """How deep a dream goes depends on how long the vault has been left alone."""
     idle, settings = vault.idle_seconds(), ("dream.medium_after", "dream.deep_after")
-    return 1 + sum(idle >= times.duration_seconds(vault.config.text(one)) for one in settings)
+    return 1 + sum(idle >= vault.config.seconds(one) for one in settings)
 
 
 def _summarize_report(report: PlanReport) -> str:
@@ -252,8 +251,8 @@ class Surroundings:
         self, config: Config, last_edit: Callable[[], float], last_request: Callable[[], float],
         now: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        self._pause = times.duration_seconds(config.text("jobs.typing"))
-        self._idle = times.duration_seconds(config.text("agent.idle"))
+        self._pause = config.seconds("jobs.typing")
+        self._idle = config.seconds("agent.idle")
         self._last_edit, self._last_request, self._now = last_edit, last_request, now
 
     def typing(self) -> bool:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import argparse
     import typing
 
-    from vaultmem.adapter import JsonObject
     from vaultmem.api.mcp import Protocol
     from vaultmem.output import Output
 
@@ -165,7 +164,9 @@ class _Request:
     def has_id(self, wanted: object) -> bool:
         """Whether it is the request with that id."""
         if not self._id:
-            self._id = [_object(self.line).get("id", _object)]  # no line has that one
+            from vaultmem.text.values import json_object  # few requests are cancelled
+
+            self._id = [json_object(self.line).get("id", json_object)]  # no line has that one
         return self._id[0] == wanted
 
 
@@ -239,7 +240,9 @@ class Service:
 
     def _cancel(self, line: bytes) -> bool:
         """Leave unanswered what this line cancels, if it does. What was begun is carried out."""
-        message = _object(line)
+        from vaultmem.text.values import json_object
+
+        message = json_object(line)
         params = message.get("params")
         if message.get("method") != _CANCELLED.decode() or not isinstance(params, dict):
             return False
@@ -277,16 +280,6 @@ class Service:
             with self._lock:
                 self._running.remove(request)
                 os.write(self._answered[1], b"!")
-
-
-def _object(line: bytes) -> JsonObject:
-    import json
-
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 class _Relay:

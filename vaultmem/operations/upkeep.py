@@ -30,7 +30,6 @@ from vaultmem.memories.store import Session
 from vaultmem.operations import leaving, overviews
 from vaultmem.review import review
 from vaultmem.schedule import next_time
-from vaultmem.text.times import duration_seconds
 from vaultmem.text.values import plural
 from vaultmem.vault.batch_record import Header
 
@@ -153,8 +152,8 @@ def _means(session: Session, params: Arguments) -> summing.Means:
 def _options(session: Session, params: Arguments) -> Options:
     config = session.desk.config
     return Options(
-        session.desk.seen(), float(duration_seconds(config.text("memories.inbox_ttl"))),
-        float(duration_seconds(config.text("memories.decay_after"))), config.number("memories.upgrade_reads"),
+        session.desk.seen(), config.seconds("memories.inbox_ttl"),
+        config.seconds("memories.decay_after"), config.number("memories.upgrade_reads"),
         config.text("memories.forget") == "all", config.text("recall.trust"), _means(session, params),
     )  # fmt: skip
 

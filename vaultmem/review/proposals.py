@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 
-from vaultmem.adapter import Value
 from vaultmem.dreams.note_names import Name, Titles, names, names_in
 from vaultmem.errors import NoteChangedError
 from vaultmem.index import catalog_read
@@ -21,7 +20,7 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.store import Session
 from vaultmem.text.sanitize import quote_text
 from vaultmem.text.similarity import content_hash
-from vaultmem.text.values import plural
+from vaultmem.text.values import json_object, plural
 from vaultmem.vault import files
 
 if TYPE_CHECKING:
@@ -360,13 +359,7 @@ class Finder:
         return tuple(f"{folder}/" for each in settings if (folder := self._setting(*each)))
 
     def _setting(self, path: str, key: str) -> str:
-        try:
-            settings: Value = json.loads(
-                (self._session.desk.bytes_of(path) or b"").decode("utf-8-sig")
-            )
-        except (ValueError, RecursionError):
-            return ""
-        value = settings.get(key) if isinstance(settings, dict) else None
+        value = json_object(self._session.desk.bytes_of(path) or b"").get(key)
         return value.strip("/").removeprefix("./") if isinstance(value, str) else ""
 
 

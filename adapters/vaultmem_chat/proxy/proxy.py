@@ -17,7 +17,7 @@ from vaultmem.api import Vault
 from vaultmem.config import Config
 from vaultmem.errors import ConfigError, LlmError, UsageError, VaultmemError
 from vaultmem.memories.conversation import TURNS, USER
-from vaultmem.text import times, urls
+from vaultmem.text import urls
 from vaultmem.text.values import plural
 from vaultmem_chat.learning.learning import Learned
 from vaultmem_chat.learning.turn_queue import ChatCounts
@@ -101,7 +101,7 @@ class Chatting:
         self._learners = Learners(self._model, has_own=key is not None)
         self._learning = self._vault()
         self._unindexed = 0  # turns learned since the index was brought up to date
-        patience = times.duration_seconds(config.text("proxy.patience"))
+        patience = config.seconds("proxy.patience")
         self._memory = RecallPool(self._vault, limits_of(config), patience)
         self._worker = Worker(
             self._learning, self._learners.model, self._on_learned, self._memory.is_busy
