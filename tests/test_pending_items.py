@@ -200,7 +200,15 @@ def test_chores_are_one_line_of_the_page_that_comes_back_with_the_next(
 
     def advice(*paths: str) -> Any:
         ids = [known[path] for path in paths]
-        row = {"kind": "merge", "memories": ids, "hashes": [same, same], "category": "people"}
+        row = {
+            "kind": "merge",
+            "memories": ids,
+            "hashes": [same, same],
+            "category": "people",
+            "choice": "same",
+            "reason": "",
+            "model": "",
+        }
         return reads.OPEN, row
 
     reads.advise(sight.ledger, {"a": advice(*"ab"), "b": advice(*"ac")}, 1.0)

@@ -11,7 +11,7 @@ from vaultmem.errors import VaultmemError
 from vaultmem.memories.access import viewer
 from vaultmem.output import Output
 from vaultmem.pending import listing
-from vaultmem.text.values import TYPE_CHECKING, plural
+from vaultmem.text.values import LEAST_LISTED, TYPE_CHECKING, plural, with_room
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 20
 TWO_LINES = 48  # columns: with less room than that, text and place stand below each other
-# Lines at least, however much there is above them.
-ROOM = {"soon": 2, "overdue": 4, "review": 3, "preferences": 3}
 _STATES = {"done": "done", "drop": "dropped", "snooze": "snoozed"}
 
 
@@ -140,21 +138,16 @@ def _show_sections(sections: dict[str, list[Row]], days: int, output: Output, mo
     }  # fmt: skip
     every = [row for rows in sections.values() for row in rows]
     wide = max((len(_when(row["due"] or "")) for row in every), default=0)
-    room = {section: min(ROOM.get(section, 0), len(rows)) for section, rows in sections.items()}
-    left = most - sum(room.values())
-    hidden = 0
-    for section, rows in sections.items():
-        left += room[section]
-        visible = rows[:left]
-        if visible:
+    visible = with_room(sections, most, LEAST_LISTED)
+    for section, rows in visible.items():
+        if rows:
             title, *style = titles[section]
             output.line(output.paint(title, "bold", *style))
-        for row in visible:
+        for row in rows:
             _show_pending(row, wide, output)
-        left -= len(visible)
-        hidden += len(rows) - len(visible)
+    hidden = len(every) - sum(map(len, visible.values()))
     if hidden:
-        count = sum(map(len, sections.values()))
+        count = len(every)
         output.line(f"{count - hidden:,} of {count:,}; vaultmem pending --all shows the others")
 
 

@@ -25,7 +25,7 @@ from vaultmem.memories.item_answers import (
 from vaultmem.reminders.due import TASK, Due
 from vaultmem.text.sanitize import one_line, words
 from vaultmem.text.times import seconds
-from vaultmem.text.values import plural, value
+from vaultmem.text.values import LEAST_LISTED, plural, value, with_room
 
 HEADINGS = {
     "today": "Today", "soon": "Next 7 days", "overdue": "Overdue", "review": "To review",
@@ -244,8 +244,6 @@ VIEWS = SHOW_ALL, SHOW_LESS = "vm-showall", "vm-showless"
 WORDS = 300  # characters of the words of an item
 _SHORT = 40  # characters of a repetition, or of a name
 _LEAST_ROOM = 4  # our part has a quarter of the page, however long the notes of a person are
-# Items of 20 for which there is room, whatever stands before them.
-_LEAST = {"soon": 2, "overdue": 4, "review": 3, "preferences": 3}
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _NOT_IN_LINKS = frozenset("[]|#^\\\n\r\t`<>@")
 
@@ -267,8 +265,10 @@ def render(items: Iterable[Item], style: str, notes: str = "", extent: Extent = 
     single = [item for item in every if extent.shows_older or item.section != OLDER]
     older = len(every) - len(single)
     room = max(extent.characters - len(notes), extent.characters // _LEAST_ROOM)
+    sections = {name: [item for item in single if item.section == name] for name in LISTED}
     for count in range(min(extent.items, len(single)), -1, -1):
-        chosen = _most_urgent(single, count, extent.items)
+        least = {name: count * number // extent.items for name, number in LEAST_LISTED.items()}
+        chosen = [one for some in with_room(sections, count, least).values() for one in some]
         last = _last_line(chosen, len(single) - count, older, extent)
         text = _our_part(chosen, last, style)
         if len(text) <= room:
@@ -289,20 +289,6 @@ def _last_line(shown: Iterable[Item], more: int, older: int, extent: Extent) -> 
 def display_text(item: Item) -> str:
     """The words of an item as a page has them."""
     return words(item.text, WORDS)
-
-
-def _most_urgent(ordered: Sequence[Item], count: int, most: int) -> list[Item]:
-    """So many of them; each section leaves room for those after it."""
-    sections = {name: [item for item in ordered if item.section == name] for name in LISTED}
-    least = {
-        name: min(len(items), count * _LEAST.get(name, 0) // most)
-        for name, items in sections.items()
-    }
-    chosen: list[Item] = []
-    for name, items in sections.items():
-        del least[name]
-        chosen += items[: count - len(chosen) - sum(least.values())]
-    return chosen
 
 
 def _our_part(items: Sequence[Item], last: tuple[str, str], style: str) -> str:

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from dataclasses import dataclass as value
     from typing import Any, TypeVar
 
@@ -200,6 +200,23 @@ def in_turns(*rows: Iterable[T], key: Callable[[T], object]) -> list[T]:
 
     every = (one for turn in zip_longest(*rows) for one in turn if one is not None)
     return list({key(one): one for one in every}.values())
+
+
+# Of 20 pending items that are listed, those of a section for which there is room, whatever stands before them.
+LEAST_LISTED = {"soon": 2, "overdue": 4, "review": 3, "preferences": 3}
+
+
+def with_room(
+    sections: Mapping[str, list[T]], most: int, least: Mapping[str, int]
+) -> dict[str, list[T]]:
+    """The first of each section, at most so many of all; each leaves to those after it the room for the least."""
+    left, room = most, {name: min(len(rows), least.get(name, 0)) for name, rows in sections.items()}
+    result: dict[str, list[T]] = {}
+    for name, rows in sections.items():
+        del room[name]
+        result[name] = rows[: left - sum(room.values())]
+        left -= len(result[name])
+    return result
 
 
 def in_batches(
