@@ -99,6 +99,31 @@ def test_an_edit_by_hand_has_the_time_of_the_file() -> None:
     assert whys == ["edited by hand"]
 
 
+@pytest.mark.parametrize(
+    ("title", "written", "edited", "remind", "repeat"),
+    [
+        ("pay Katrin", "pay Katrin", "pay Tom on the 28th", "2026-11-28", None),
+        ("pay Katrin", "pay Katrin", "am 28. um 9 Tom bezahlen", "2026-11-28T09:00", None),
+        ("pay Katrin", "pay Katrin", "12月3日下午四点给王芳付款", "2026-12-03T16:00", None),
+        ("pay Katrin", "pay Katrin", "pay Tom every month on the 5th", "2026-12-05", "every month on the 5th"),
+        ("pay Katrin", "pay Katrin", "pay Tom", "2026-11-25", "every day"),
+        ("pay Katrin", "pay Katrin", "pay Tom Friday or so at 25:00", "2026-11-25", "every day"),
+        ("talk about Friday", "talk about Friday", "talk to Tom about Friday", "2026-11-25", "every day"),
+    ],
+)  # fmt: skip
+def test_a_reminder_whose_words_name_another_time_speaks_then(
+    title: str, written: str, edited: str, remind: str, repeat: str | None
+) -> None:
+    times: dict[str, Value] = {"remind": "2026-11-25", "repeat": "every day"}
+    path, file = memory_file(f"reminders/{title}", written, days=2, **times)
+    before = StandInView({path: file})
+    now = StandInView({path: file._replace(content=edited, mtime=NOW.timestamp() - DAY)})
+    after, _ = adopted(now, before.left())
+    given = after.files[path].properties
+    assert (given["remind"], given.get("repeat")) == (remind, repeat)
+    assert after.files[path].content == edited
+
+
 def test_what_was_taken_out_of_the_archive_lives_again_and_is_not_merged_again() -> None:
     gone: dict[str, Value] = {
         "deleted_at": ago(3),

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli_run import ran
 from vaultmem import Vault
-from vaultmem.errors import UsageError, VaultmemError
+from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.notes.frontmatter import split
 from vaultmem.text import recurrence
 from vaultmem_languages import reminder_phrase, when
@@ -287,3 +287,15 @@ def test_the_command_tells_for_when(vault: Path) -> None:
     last = plan.out.splitlines()[-1]
     assert re.fullmatch(r"would remind on [0-9-]{10} 09:00, every day \(“every day at 9”\)", last)
     assert not (vault / "vaultmem" / "reminders" / "call Bob.md").exists()
+
+
+def test_a_reminder_is_edited_by_the_id_of_what_is_pending(opened: Vault, vault: Path) -> None:
+    (vault / "Note.md").write_text("- [ ] Water the roses 📅 2031-05-02\n", encoding="utf-8")
+    made = opened.remind("call Anne", at="2031-05-01T07:30")
+    opened.sync()
+    ids = {one["text"]: one["id"] for one in opened.pending(days=20_000)}
+    edited = opened.edit(ids["call Anne"], "write to Anne on 2031-06-01 at 9:00")
+    assert (edited["id"], edited["content"]) == (made["id"], "write to Anne")
+    assert edited["remind"] == "2031-06-01T09:00"
+    with pytest.raises(NoteNotFoundError, match=r"is no memory but stands in Note\.md:1"):
+        opened.edit(ids["Water the roses"], "Water the tulips")

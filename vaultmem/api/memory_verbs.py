@@ -7,7 +7,7 @@ from vaultmem.api.verbs import (
     ASSISTANTS, COMMAND, FIND, LOOK_AFTER, NONE, REMEMBER, REMINDED, Exposed, Param, Verb,
 )
 
-WHICH = "its id, the beginning of one, its title or its path"
+WHICH = "its id, the beginning of one, its title, its path, or the id of what is pending of it"
 _WHO_SEES = "who sees it: global (the default), agent:NAME, conversation:ID or user:ID"
 _LIMITS, _MEMORY, _STEPS = "text.values:", "memories.model:", "recall.recall_candidate:STEPS"
 _TYPED = "commands.completion:"  # what a shell completes of what is there

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from vaultmem.adapter import Moment, Properties, Value
+from vaultmem.adapter import Moment, Phrase, Properties, Value
 from vaultmem.dreams.classify import due, is_plain, times_of
 from vaultmem.dreams.links import entries, link_to
 from vaultmem.light import NamedTuple
@@ -17,7 +17,7 @@ from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.plugins import language
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import stamp
-from vaultmem.text.titles import free_title
+from vaultmem.text.titles import free_title, safe
 from vaultmem.text.values import lazy
 
 # --- "Tomorrow" means nothing a week later: relative days get the date they meant
@@ -157,6 +157,13 @@ class _ReminderMaker:
             for memory in self._draft.memories()
             if memory.text("remind") and _what(memory, memory.properties, "")[1:] == what[1:]
         )
+
+
+def other_time(text: str, before: str, now: datetime) -> Phrase | None:
+    """What the words of a reminder say of when, where that is not in the words `before`; None where nothing is."""
+    phrase = language().phrase(text.strip(), now)
+    is_known = set(safe(phrase.words).split()) <= set(safe(before).split())
+    return None if is_known or phrase.rest else phrase
 
 
 def _what(memory: Memory, properties: Properties, own_hash: str) -> _What:

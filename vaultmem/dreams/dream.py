@@ -4,11 +4,12 @@ comes round more often: expire, decay, upgrade and merge."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 
 from vaultmem.adapter import Value
 from vaultmem.dreams.classify import READS, UNSURE, file_all, file_inbox, upgrade
-from vaultmem.dreams.dated import make_reminders, stale_days
+from vaultmem.dreams.dated import make_reminders, other_time, stale_days
 from vaultmem.dreams.findings import contradictions, fading
 from vaultmem.dreams.links import resolve
 from vaultmem.dreams.merge import MERGED, merge
@@ -19,7 +20,7 @@ from vaultmem.light import NamedTuple
 from vaultmem.memories.access import CONNECTED
 from vaultmem.memories.draft import Draft, undeleted
 from vaultmem.memories.model import CAN_BE_REINFORCED, CATEGORIES, INBOX, REMINDERS, Memory
-from vaultmem.notes.places import phase_of
+from vaultmem.notes.places import file_name, phase_of
 from vaultmem.text.times import format_duration, seconds, stamp
 from vaultmem.text.values import plural
 
@@ -212,6 +213,9 @@ def _follow(draft: Draft, memory: Memory, left: Left | None) -> None:
     in_inbox = memory.path.startswith(f"{draft.view.folder}/{INBOX}/")
     moves = category != memory.category or (in_inbox and category != INBOX)
     sets, whys = _changes(memory, left, category, draft.view.now.timestamp())
+    if times := _times(draft, memory, left):
+        sets |= times
+        whys = whys or ["edited by hand"]
     if not (sets or moves):
         return
     if not draft.may(memory):
@@ -261,6 +265,19 @@ def _changes(
     if sets and not whys:
         whys.append("it lacked " + ", ".join(sets))
     return sets, whys
+
+
+def _times(draft: Draft, memory: Memory, left: Left | None) -> dict[str, Value]:
+    """When a reminder speaks whose words name a time since they were edited; its title has those of before."""
+    if left is None or left.hash == memory.hash or not memory.text("remind") or memory.archived:
+        return {}
+    now = draft.view.now
+    edited = datetime.fromtimestamp(min(memory.mtime, now.timestamp()), now.tzinfo)
+    phrase = other_time(draft.content(memory), file_name(left.path), edited)
+    if phrase is None or phrase.moment is None:
+        return {}
+    times = {"remind": phrase.moment.iso(), "repeat": phrase.moment.repeat}
+    return {} if all(memory.properties.get(key) == at for key, at in times.items()) else {**times}
 
 
 def _is_newer(memory: Memory, now: float) -> bool:

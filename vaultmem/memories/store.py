@@ -261,6 +261,10 @@ class MemoryStore:
         if self.config.text("sync.log") == "on":
             reads.note_written(self.ledger, contents, self.now())
 
+    def named(self, session: Session, name: str) -> str:  # noqa: ARG002 - see Desk
+        """The name of a memory that another name stands for."""
+        return name
+
     def bytes_of(self, path: str, most: int = WHOLE) -> bytes | None:
         """A file of the vault as it is now, or its first bytes; None where there is none."""
         full = Root(self.vault).inside(path)
@@ -325,7 +329,8 @@ class Session:
     def find(self, text: str, *, archived: bool = False) -> Memory:
         """The memory that an id, the beginning of one, a title or a path means, among those that the viewer may see."""
         seen = self.sees if self.viewer.name else None
-        return self.desk.collection.find(text, archived=archived, seen=seen)
+        name = self.desk.named(self, text)
+        return self.desk.collection.find(name, archived=archived, seen=seen)
 
     def record(self, memory: Memory) -> MemoryRecord:
         """All of a memory."""

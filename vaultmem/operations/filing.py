@@ -71,16 +71,17 @@ def edit(session: Session, params: Arguments) -> JsonObject:
         raise NoteChangedError(f"{memory.title!r} was changed meanwhile; look at it again first")
     if by and session.is_approved(memory):
         raise VaultmemError(f"{memory.title!r} was approved by a person; write another memory")
-    content, before = params.needed("content"), session.view.content(memory)
+    before = session.view.content(memory)
+    content, times = _with_its_time(session, memory, before, params.needed("content"))
     draft = session.draft()
     draft.rewrite(memory, content, "text changed")
-    is_new = draft.see(memory).hash != memory.hash
+    is_new = draft.see(memory).hash != memory.hash or bool(times)
     if is_new and by and not access.is_same(memory.text("agent"), by):
         draft.set(memory, "text changed", agent=by)
     if is_new and (title := _title_after(draft, memory, before, content)):
         draft.retitle(memory, title, "text changed")
     if is_new:
-        draft.set(memory, "text changed", **_times_after(session, memory, before, content))
+        draft.set(memory, "text changed", **times)
     plan = draft.plan("edit") if is_new else Plan("edit")
     return _edit(session, params, plan, memory, f"edit {memory.title}")
 
@@ -100,18 +101,16 @@ def _title_after(draft: Draft, memory: Memory, before: str, content: str) -> str
     return free_title(content, day, memory.id, draft.is_taken)
 
 
-def _times_after(session: Session, memory: Memory, before: str, content: str) -> Properties:
-    """When a reminder speaks whose words name another time than before; {} where they name the same, or none."""
-    if not memory.text("remind"):
-        return {}
-    from vaultmem.plugins import language  # few edit reminders
+def _with_its_time(session: Session, memory: Memory, before: str, content: str) -> tuple[str, Properties]:  # fmt: skip
+    """The words of a reminder without another time than before, and when it speaks then."""
+    from vaultmem.dreams.dated import other_time  # few edit reminders
 
-    old, new = (language().phrase(text.strip(), session.local_time) for text in (before, content))
-    if new.either:
-        raise VaultmemError(f"when? {which_day(new)}")
-    if new.words == old.words or new.moment is None or new.rest:
-        return {}
-    return {"remind": new.moment.iso(), "repeat": new.moment.repeat}
+    phrase = other_time(content, before, session.local_time) if memory.text("remind") else None
+    if phrase and phrase.either:
+        raise VaultmemError(f"when? {which_day(phrase)}")
+    if phrase is None or phrase.moment is None:
+        return content, {}
+    return phrase.task, {"remind": phrase.moment.iso(), "repeat": phrase.moment.repeat}
 
 
 def tag(session: Session, params: Arguments) -> JsonObject:

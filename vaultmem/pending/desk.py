@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from vaultmem.errors import NoteNotFoundError
 from vaultmem.light import TYPE_CHECKING, allocate_lock
-from vaultmem.memories.store import MemoryStore
+from vaultmem.memories.store import MemoryStore, Session
 
 if TYPE_CHECKING:
     from vaultmem.config import Config
@@ -37,6 +38,19 @@ class Desk(MemoryStore):
             if self._pending is None:
                 self._pending = Pending(self.state, self.config, self.rules, self.ledger)
             return self._pending
+
+    def named(self, session: Session, name: str) -> str:
+        """The id of the memory that a pending item is of; any other name as it is."""
+        id_ = name.strip().removeprefix("^")
+        if not id_.startswith("vm-"):
+            return name
+        from vaultmem.pending.carrying import dues
+
+        due = next((each for each in dues(session) if id_ in (each.id, each.series)), None)
+        if due and not due.memory and not session.viewer.name:
+            place = f"{due.path}:{due.line}" if due.line else due.path
+            raise NoteNotFoundError(f"{id_} is no memory but stands in {place}; change it there")
+        return due.memory if due and due.memory else name
 
     def answers(self) -> Mapping[str, Answer]:
         """What the person has answered to pending items: cheaper than all that is pending."""
