@@ -1,7 +1,9 @@
 """vaultmem backup: what it copies is whole, private and enough; a restore replaces nothing for good."""
 
+import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,30 @@ def test_a_damaged_backup_is_refused(lived: Path, tmp_path: Path) -> None:
     file.symlink_to("/etc/hostname")
     assert ran("backup", str(saved), "--verify", "--vault", str(lived)).code == 1
     assert tree_hash(Path(paths.state_folder(str(lived)))) == state
+
+
+def test_a_backup_that_somebody_else_made_runs_nothing(lived: Path, tmp_path: Path) -> None:
+    """A repository in it would be taken for ours, and Git runs what the settings of a repository name."""
+    saved, ran_it = back_up(lived, tmp_path / "saved"), tmp_path / "ran"
+    planted, other = saved / "state" / "history.git", tmp_path / "other.git"
+    for one in (planted, other):
+        git("init", "-q", "--bare", "--template=", str(one))
+    git("-C", str(planted), "fetch", "-q", str(saved / "state/history.bundle"), "+refs/*:refs/*")
+    git("-C", str(planted), "config", "core.alternateRefsCommand", f"touch {ran_it}")
+    (planted / "objects/info").mkdir(exist_ok=True)
+    (planted / "objects/info/alternates").write_text(f"{other}/objects\n")
+    manifest = saved / backup.MANIFEST
+    said = {**json.loads(manifest.read_text()), "files": backup._hashes(str(saved))}
+    manifest.write_text(json.dumps(said))
+    for how in ("--verify", "--restore"):
+        ended = ran("backup", str(saved), how, "--vault", str(lived))
+        assert (ended.code, "which no backup of vaultmem has" in one_line(ended)) == (1, True)
+    assert not ran_it.exists()
+    assert len(history_of(lived)) == 2
+
+
+def git(*words: str) -> None:
+    subprocess.run(["git", *words], check=True, capture_output=True)
 
 
 def test_restoring_waits_for_no_agent_and_takes_no_other_vault(lived: Path, tmp_path: Path) -> None:

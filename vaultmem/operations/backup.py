@@ -33,6 +33,11 @@ MANIFEST, FORMAT = "vaultmem-backup.json", 1
 LEDGER, HISTORY, BUNDLE = "ledger.db", "history.git", "history.bundle"
 STATE_FILES = ("told", "pending.shown", "pending.dues", "batches/*.done", "turns/*.json")
 VAULT_FILES = (MARKER, "answers.md", "sync/*.md")
+SHARED_FILES = ("tokens.json", "config.yaml")
+_ALL_FILES = (
+    *(f"state/{name}" for name in (*STATE_FILES, LEDGER, BUNDLE)), *(f"vault/{name}" for name in VAULT_FILES),
+    *(f"shared/{name}" for name in SHARED_FILES),
+)  # fmt: skip
 
 
 class Backup(NamedTuple):
@@ -86,6 +91,11 @@ def read(folder: str, *, prove: bool = False) -> Backup:
         backup, found = Backup(folder, **head), _hashes(folder)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StateError(f"{folder} is no backup of vaultmem: {MANIFEST} cannot be read") from error
+    known = {name for pattern in _ALL_FILES for name in glob.glob(pattern, root_dir=folder)}
+    if odd := sorted(found.keys() - known):  # a repository in it could have git run anything
+        raise StateError(
+            f"{folder} holds {odd[0]}, which no backup of vaultmem has; use another one"
+        )
     damaged = sorted({*found.items()} ^ {*backup.files.items()})
     if damaged:
         raise StateError(f"{folder} is damaged: {damaged[0][0]} is not what was backed up")
@@ -147,7 +157,8 @@ def _collect(state: State, memory_folder: str, scratch: str) -> None:
 
 
 def _shared_files() -> dict[str, str]:
-    return {"tokens.json": f"{paths.state_root()}/tokens.json", "config.yaml": paths.config_file()}
+    places = f"{paths.state_root()}/tokens.json", paths.config_file()
+    return dict(zip(SHARED_FILES, places, strict=True))
 
 
 def _copy_all(source: str, patterns: tuple[str, ...], target: str) -> None:
