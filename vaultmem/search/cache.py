@@ -180,7 +180,7 @@ def block_hashes(
     return {(str(path), int(line)): bytes(digest) for path, line, digest in rows}
 
 
-MOST_PLACES = 2000
+MOST_PLACES = 500
 MOST_MADE = 16  # each may be a set of all notes
 
 Pair = tuple[int, int]  # a note and the ordinal of a block in it

@@ -175,7 +175,7 @@ def _best_start(flat: str, marks: list[tuple[int, int]], width: int) -> int:
 
 MAX_BYTES = 8_000_000
 MOST_NOTES = 2000  # remembered,
-MOST_LETTERS = 1_000_000  # and so many of all of them together
+MOST_LETTERS = 300_000  # and so many of all of them together
 
 _EDITOR_LINE = lazy(EDITOR_LINE, re.MULTILINE | re.IGNORECASE)
 
