@@ -118,7 +118,7 @@ def test_what_runs_for_somebody_else_is_written_for_them(monkeypatch: pytest.Mon
     monkeypatch.setattr(sys, "stderr", own)
     out, err = io.StringIO(), io.StringIO()
     plain = Output("json", Streams(out, err, terminal=False, colour=False))
-    assert not plain.bar().shown
+    assert not plain.bar().visible
     plain.data([1])
     plain.remark("so")
     assert (out.getvalue(), err.getvalue(), own.getvalue()) == ("[1]\n", "vaultmem: so\n", "")
@@ -126,7 +126,7 @@ def test_what_runs_for_somebody_else_is_written_for_them(monkeypatch: pytest.Mon
     theirs.line(theirs.paint("red", "red"))
     assert out.getvalue().endswith("\033[31mred\033[0m\n")
     assert own.getvalue() == ""
-    assert Output().bar().shown
+    assert Output().bar().visible
 
 
 def test_json_escapes_what_steers_a_terminal_and_nothing_else() -> None:

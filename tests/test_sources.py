@@ -10,7 +10,7 @@ from tests.cli_run import tree_hash
 from vaultmem import plugins
 from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.exchange import sources as installed
-from vaultmem.exchange.sources import Found, Passed
+from vaultmem.exchange.sources import Passed, SourceText
 
 Tree = Callable[[dict[str, str]], Path]
 
@@ -30,13 +30,13 @@ def tree(tmp_path: Path) -> Tree:
     return made
 
 
-def found(name: str, root: Path) -> dict[str, Found]:
-    read = installed.installed()[0][name].found(str(root))
-    return {each.path: each for each in read if isinstance(each, Found)}
+def found(name: str, root: Path) -> dict[str, SourceText]:
+    read = installed.installed()[0][name].read(str(root))
+    return {each.path: each for each in read if isinstance(each, SourceText)}
 
 
 def passed(name: str, root: Path) -> dict[str, str]:
-    read = installed.installed()[0][name].found(str(root))
+    read = installed.installed()[0][name].read(str(root))
     return {each.path: each.reason for each in read if isinstance(each, Passed)}
 
 

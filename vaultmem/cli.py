@@ -31,13 +31,13 @@ def usage(*, everything: bool) -> str:
         "usage: vaultmem COMMAND [...]", "",
         "The memory that people and their AI agents keep for life, in their own notes.",
     ]  # fmt: skip
-    shown = [
+    listed = [
         (name, one)
         for name, one in sorted(every().items(), key=lambda pair: not pair[1].first)
         if one.first or (everything and not one.upkeep)
     ]
     for group in GROUPS:
-        rows = {name: one.summary for name, one in shown if group and one.group == group}
+        rows = {name: one.summary for name, one in listed if group and one.group == group}
         lines += ["", f"{group}:", *_rows(rows)] if rows else []
         if group == LOOK_AFTER and everything:
             lines += _rows({_UPKEEP: f"run one step of the upkeep: {', '.join(upkeep())}"})

@@ -185,8 +185,10 @@ def ask_agent(command: str, words: list[str]) -> int | None:
 
 def run_in_agent(command: str, words: list[str], *, timeout: float, stdin: str | None) -> object:
     """The agent's reply to a command, for print_reply(). NOBODY when there is none. Raises AgentError."""
-    given = {} if stdin is None else {"given": stdin}
-    return call(vault_of(words), "run", {**_request(command, words), **given}, timeout=timeout)
+    stdin_param = {} if stdin is None else {"given": stdin}
+    return call(
+        vault_of(words), "run", {**_request(command, words), **stdin_param}, timeout=timeout
+    )
 
 
 def print_reply(reply: object) -> int | None:

@@ -183,10 +183,10 @@ def _vault_text(vault: str, warnings: list[str]) -> str:
         return ""
     from vaultmem.vault import files
 
-    found = files.read(vault, VAULT_FILE, MAX_BYTES)
-    if not found.hash:
+    file = files.read(vault, VAULT_FILE, MAX_BYTES)
+    if not file.hash:
         warnings.append(f"{os.path.join(vault, VAULT_FILE)} is no plain file, so it is not read")
-    return found.text
+    return file.text
 
 
 def _own_text(path: str) -> str:

@@ -181,7 +181,7 @@ class Output:
 
     def bar(self) -> Bar:
         """Progress for a person who waits here; what runs for somebody else prints none."""
-        return Bar(shown=self._is_own)
+        return Bar(visible=self._is_own)
 
 
 class Paged(Output):
@@ -275,8 +275,8 @@ class Bar:
 
     _marks = ((0.0, 0), (0.0, 0))  # seconds and items at the last two doublings of the time
 
-    def __init__(self, *, shown: bool = True) -> None:
-        self.shown = shown and is_terminal(sys.stderr)
+    def __init__(self, *, visible: bool = True) -> None:
+        self.visible = visible and is_terminal(sys.stderr)
         self._name, self._total, self._done = "", 0, 0
         self._started = self._last = 0.0
 
@@ -297,7 +297,7 @@ class Bar:
         """That many more are done."""
         self._done += count
         now = time.monotonic()
-        if self.shown and now - self._last > 0.1 and now - self._started > 0.3:
+        if self.visible and now - self._last > 0.1 and now - self._started > 0.3:
             self._last = now
             self._draw(now - self._started)
 
@@ -315,7 +315,7 @@ class Bar:
 
     def close(self) -> None:
         """Clear the line."""
-        if self.shown and self._last:
+        if self.visible and self._last:
             sys.stderr.write("\r\033[K")
             self._last = 0.0
 

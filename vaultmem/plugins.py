@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 _GROUPS = "vaultmem."
 _METADATA = (".dist-info", ".egg-info")
-_found: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}  # by the path that was searched
+_groups: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}  # by the path that was searched
 _first: dict[str, object] = {}  # by group
 
 
 def registered(group: str) -> dict[str, str]:
     """What is registered in a group: "module:attribute" by name, in the order of the names."""
     path = tuple(sys.path)
-    if path not in _found:
-        _found[path] = _search(path)
-    return _found[path].get(group, {})
+    if path not in _groups:
+        _groups[path] = _search(path)
+    return _groups[path].get(group, {})
 
 
 def _search(path: tuple[str, ...]) -> dict[str, dict[str, str]]:

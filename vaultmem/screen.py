@@ -71,13 +71,13 @@ def cut(text: str, most: int) -> str:
     """The beginning of a text, with … where more was there."""
     if columns(text) <= most:
         return text
-    kept, used = "", 1
+    head, used = "", 1
     for letter in text:
         used += _of_letter(letter)
         if used > most:
             break
-        kept += letter
-    return kept.rstrip() + "…"
+        head += letter
+    return head.rstrip() + "…"
 
 
 def cut_middle(text: str, most: int) -> str:
@@ -178,15 +178,15 @@ def page(text: str) -> bool:
         return False
     env = {**os.environ, "LESS": os.environ.get("LESS", "FRX"), "LV": os.environ.get("LV", "-c")}
     try:
-        shown = subprocess.Popen(words, stdin=subprocess.PIPE, env=env)
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, env=env)
     except OSError:
         return False
     # An old less prints such links as they are.
     plain = re.sub("\033]8;;[^\033]*\033\\\\", "", text)
     try:
-        shown.communicate(plain.encode("utf-8", "replace"))
+        process.communicate(plain.encode("utf-8", "replace"))
     except KeyboardInterrupt:
-        shown.wait()
+        process.wait()
     return True
 
 

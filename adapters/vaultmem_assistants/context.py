@@ -58,8 +58,8 @@ def context(
     program, named = shlex.join(paths.program()), shlex.join(["--vault", vault])
     advice = ADVICE.format(program=program, vault=named, name=name)
     half = (MOST - len(INTRODUCTION) - len(advice) - 64) // 2
-    shown = [*_block("memory", memories, half), *_block("pending", _waiting(result, review), half)]
-    return "\n".join([INTRODUCTION, *shown, advice])
+    lines = [*_block("memory", memories, half), *_block("pending", _waiting(result, review), half)]
+    return "\n".join([INTRODUCTION, *lines, advice])
 
 
 def holding(facts: Iterable[Fact], projects: Collection[str], to: Viewer, now: str) -> list[Fact]:

@@ -311,8 +311,8 @@ def _numbered_file(path: str, content: str, view_range: object) -> str:
     match view_range:
         case [int() as one, int() as other]:
             first, last = max(1, one) - 1, last if other == -1 else other
-    shown = _number_lines(lines[first:last], first + 1)
-    return f"Here's the content of {path} with line numbers:\n" + "\n".join(shown)
+    numbered = _number_lines(lines[first:last], first + 1)
+    return f"Here's the content of {path} with line numbers:\n" + "\n".join(numbered)
 
 
 def _number_lines(lines: Sequence[str], first: int) -> list[str]:

@@ -40,8 +40,8 @@ class Remote:
         kind, _, name = token.partition(":")
         if kind == "env" and self.by_name:
             return {**self.fields, self.url: url, self.by_name: name}
-        shown = self.variable % name if kind == "env" else token
-        return {**self.fields, self.url: url, self.headers: {"Authorization": f"Bearer {shown}"}}
+        value = self.variable % name if kind == "env" else token
+        return {**self.fields, self.url: url, self.headers: {"Authorization": f"Bearer {value}"}}
 
 
 @value

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from vaultmem.adapter import Value
-from vaultmem.exchange.sources import NOTHING, Apart, Found, Passed, Tree, beginning
+from vaultmem.exchange.sources import NOTHING, Apart, Passed, SourceText, Tree, beginning
 from vaultmem.exchange.vault_sources import marked
 
 _OTHERS = (  # what others wrote, and what is built of it
@@ -36,7 +36,7 @@ class Files:
         """Its folder in the home."""
         return (os.path.join(home, self._folder),)
 
-    def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
+    def read(self, root: str, apart: Apart = NOTHING) -> Iterator[SourceText | Passed]:
         """The wanted files."""
         tree = Tree(root, apart)
         below = self._below(tree.root)

@@ -13,7 +13,7 @@ from vaultmem.errors import VaultmemError
 from vaultmem.memories import access
 from vaultmem.memories.store import Session
 from vaultmem.notes import frontmatter, pages
-from vaultmem.notes.places import ARCHIVE, is_in, is_kept_free
+from vaultmem.notes.places import ARCHIVE, is_in, is_reserved
 from vaultmem.text.titles import free_path, safe
 from vaultmem.vault.files import CAP, decode, open_inside
 from vaultmem.vault.walk import nfc
@@ -47,7 +47,7 @@ def is_unportable(part: str) -> bool:
 
 def is_hidden(path: str) -> bool:
     """Whether it is not for the tool: the archive, conversations, pages of ours, what editors hide."""
-    return is_kept_free(path) or is_in(path, ARCHIVE)
+    return is_reserved(path) or is_in(path, ARCHIVE)
 
 
 class Place(NamedTuple):

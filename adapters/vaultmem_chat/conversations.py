@@ -161,8 +161,10 @@ def forget(session: Session, request: Arguments) -> JsonObject:
     draft = session.draft()
     for memory in memories:
         draft.archive(memory, who.by, f"made of what was said in {one.conversation}")
-    told = [each for entry in (one, *facts) for each in (entry, *_summaries_with(session, entry))]
-    gone = {each.id: each for each in told}
+    removed = [
+        each for entry in (one, *facts) for each in (entry, *_summaries_with(session, entry))
+    ]
+    gone = {each.id: each for each in removed}
     away = tuple(put_away(session, each, who.by) for each in gone.values())
     plan = Plan("forget", (*away, *draft.plan("forget").changes))
     if request.flag("dry_run"):

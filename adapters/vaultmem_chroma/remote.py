@@ -149,15 +149,15 @@ class Remote:
             "name": self.address.collection, "get_or_create": True,
             "metadata": {"vaultmem_model": self._model}, "configuration": {"hnsw": _GRAPH},
         }  # fmt: skip
-        found = self._wire.post("", body)
-        metadata = found.get("metadata")
+        reply = self._wire.post("", body)
+        metadata = reply.get("metadata")
         model = metadata.get("vaultmem_model") if isinstance(metadata, dict) else None
         if model != self._model:
             raise AwayError(
                 f"the collection {self.address.collection} has vectors of another model ({model}); "
                 "name another one: index.chroma.collection"
             )
-        return str(found["id"])
+        return str(reply["id"])
 
 
 class _Wire:

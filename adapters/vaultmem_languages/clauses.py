@@ -140,8 +140,8 @@ def _read(clause: str) -> list[Fact]:
     if not clause.isascii() and re.search(r"[\u4e00-\u9fff]", clause):
         return _chinese(clause)
     for result, read in ((_VERB_FACT.match(clause), _verb), (_COPULA_FACT.match(clause), _copula)):
-        if result and (facts_found := read(result)):
-            return facts_found
+        if result and (facts := read(result)):
+            return facts
     keyed = _KEYED.match(clause)
     return _slot_fact(keyed["subject"], keyed["value"]) if keyed else []
 

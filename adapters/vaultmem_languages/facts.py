@@ -67,7 +67,7 @@ _SENTENCE = lazy(
     r"[.!?](?=[^\s\"')\]\u3000-\u9fff])|[^.!?。！？；\n])+"
     r"[.!?。！？；]*"
 )
-_ASKED = lazy(r"[?？]|[吗呢]\s*[。！!.]*$")
+_QUESTION = lazy(r"[?？]|[吗呢]\s*[。！!.]*$")
 _WORD_OR_TWO = lazy(r"[\u4e00-\u9fff]{2}|[^\W\u4e00-\u9fff]+")
 _NO_SPEAKER = pattern("sentences", "no_speaker")
 _SALUTATION = pattern("sentences", "salutation")
@@ -204,7 +204,7 @@ def _of_line(line: str) -> list[_Sentence]:
         text = match[0].strip(" \t\r-*•+")
         if not text or "\0" in text or len(text) > _LONGEST:
             continue
-        is_question = _ASKED.search(text) is not None
+        is_question = _QUESTION.search(text) is not None
         lead = _REMEMBER.match(text)
         is_request = lead is not None and not is_question and lead.end() < len(text)
         rest = text[lead.end() :] if lead and is_request else text

@@ -48,7 +48,7 @@ def page(text: str) -> OrgPage:
     first = starts[0].start() if starts else len(text)
     body = _OrgBody(0)
     body.read(text[:first], shape[:first], 1, 0)
-    preface, lines = join_rows(body.kept, body.numbers)
+    preface, lines = join_rows(body.rows, body.numbers)
     blocks = []
     if first:
         end_line = text[:first].rstrip().count("\n") + 1
@@ -72,7 +72,7 @@ def _block(raw: str, shape: str, start: re.Match[str], line: int) -> Block:
     body = _OrgBody(len(start[1]) + 1)
     offset = len(first) + 1
     body.read(rest, shape[offset:], line + 1, start.start() + offset)
-    text, lines = join_rows([title, *body.kept], [line, *body.numbers])
+    text, lines = join_rows([title, *body.rows], [line, *body.numbers])
     return Block(
         1, text, line, line + raw.rstrip().count("\n"), start.start(), title,
         block_id(body.properties), start[2], start[3], 0, True, tuple(body.properties),
@@ -101,7 +101,7 @@ class _OrgBody(Body):
         elif not self.indent and (match := _KEYWORD.fullmatch(visible)):
             self._add(match, each, line, offset)
         else:
-            self.kept.append(self.unindented(each))
+            self.rows.append(self.unindented(each))
             self.numbers.append(line)
 
     def _in_drawer(self, each: str, name: str, line: int, offset: int) -> None:

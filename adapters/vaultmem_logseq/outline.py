@@ -134,7 +134,7 @@ def _long(raw: str, shape: str, match: re.Match[str], level: int, line: int) -> 
     else:
         head = _head(title, match)
     body.read(rest, shape[len(first) + 1 :], line + 1, match.end() + len(first) + 1)
-    text, lines = join_rows([head.title, *body.kept], [line, *body.numbers])
+    text, lines = join_rows([head.title, *body.rows], [line, *body.numbers])
     return Block(
         level, text, line, line + raw.rstrip().count("\n"), match.start(), head.title,
         block_id(body.properties), head.marker, head.priority, head.heading, match[2] is None,
@@ -145,7 +145,7 @@ def _long(raw: str, shape: str, match: re.Match[str], level: int, line: int) -> 
 def _preface(raw: str, shape: str, line: int, start: int) -> Block:
     body = Body(0)
     body.read(raw, shape, line, start)
-    text, lines = join_rows(body.kept, body.numbers)
+    text, lines = join_rows(body.rows, body.numbers)
     end_line = line + raw.rstrip().count("\n")
     return Block(
         0, text, line, end_line, start, id=block_id(body.properties),
@@ -169,7 +169,7 @@ class Body:
 
     def __init__(self, indent: int) -> None:
         self.indent = indent
-        self.kept: list[str] = []
+        self.rows: list[str] = []
         self.numbers: list[int] = []  # the line of each kept one
         self.properties: list[Property] = []
         self.scheduled: Stamp | None = None
@@ -180,8 +180,8 @@ class Body:
     def read(self, raw: str, shape: str, line: int, offset: int) -> None:
         """All lines after the first: as they stand, and with code and comments blanked out."""
         if not self.special.search(raw):
-            self.kept = [self.unindented(each) for each in raw.split("\n")]
-            self.numbers = list(range(line, line + len(self.kept)))
+            self.rows = [self.unindented(each) for each in raw.split("\n")]
+            self.numbers = list(range(line, line + len(self.rows)))
             return
         for each, visible in zip(raw.split("\n"), shape.split("\n"), strict=True):
             self.take(each, visible, line, offset)
@@ -200,7 +200,7 @@ class Body:
             self.properties.append(own)
             self.in_paragraph = False
         else:
-            self.kept.append(self.unindented(each))
+            self.rows.append(self.unindented(each))
             self.numbers.append(line)
             self.in_paragraph = not _STRUCTURE.match(visible)
 

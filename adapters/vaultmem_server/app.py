@@ -44,7 +44,7 @@ MOUNTS = "vaultmem.http"  # entry points: door -> routes, below /NAME, which let
 HEALTH = "/health"
 MOST_BODY = 1_200_000  # bytes
 CALLS = 6_000  # of one token, a minute
-_TRIES, _TRIES_KEPT, _SLOWEST = 5, 10_000, 4.0
+_TRIES, _MOST_TRIES, _SLOWEST = 5, 10_000, 4.0
 _PLAIN = {401: "a valid token is needed: Authorization: Bearer vmt_…", 404: "there is nothing at this address",
           405: "this address has no such method"}  # fmt: skip
 
@@ -252,7 +252,7 @@ class _Tries:
         count, since = self._failed.pop(address, (0, time.monotonic()))
         count = max(0, count - int((time.monotonic() - since) / 60)) + 1
         self._failed[address] = (count, time.monotonic())
-        while len(self._failed) > _TRIES_KEPT:
+        while len(self._failed) > _MOST_TRIES:
             self._failed.popitem(last=False)
         return 0.0 if count <= _TRIES else min(_SLOWEST, 0.1 * 2.0 ** (count - _TRIES))
 

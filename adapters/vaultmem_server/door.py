@@ -80,11 +80,11 @@ def serve(args: Namespace, output: Output) -> int:
     listening = serving.listen(host, port)
     port = listening.getsockname()[1]
     scheme = "https" if tls else "http"
-    shown = f"[{host}]" if ":" in host else host
+    literal = f"[{host}]" if ":" in host else host
     names = {*(name.lower() for name in args.name or ()), host.lower(), *guard.LOOPBACK}
     idle = seconds_of(args.idle, "--idle")
     is_private = guard.is_loopback(host) and not (args.behind_proxy or args.name)
-    door = Door(vaults, f"{scheme}://{shown}:{port}", names, is_private)
+    door = Door(vaults, f"{scheme}://{literal}:{port}", names, is_private)
     door.has_chats, door.until_stop = args.proxy, args.until_stop
     server = serving.server(app.build(door, _lifespan(door)), tls)
     if door.has_chats and not door.guarded:

@@ -134,8 +134,8 @@ class Link:
         self, method: str, params: JsonObject, on_progress: OnProgress | None = None
     ) -> bytes:
         """The JSON of a result, as the agent wrote it. Raises LinkError; a request that was sent is not sent again."""
-        asked = {"id": 1, "method": method, "params": params, "progress": on_progress is not None}
-        line = f"{to_json(asked)}\n".encode()
+        request = {"id": 1, "method": method, "params": params, "progress": on_progress is not None}
+        line = f"{to_json(request)}\n".encode()
         self.in_flight += 1
         try:
             if method == "search" and params.get("keyword") is True:

@@ -253,7 +253,7 @@ def _answer(about: str, schema: Schema) -> JsonObject:
 _LIMIT = 10  # as search has it
 
 
-class Found(NamedTuple):
+class Scored(NamedTuple):
     """One result of one vault."""
 
     share: float  # of the best score of its vault
@@ -290,42 +290,46 @@ async def merged_search(
     limit = named if isinstance(named, int) else _LIMIT
     few = 2 * -(-limit // len(vaults))
     few = few if 0 < 2 * few <= limit else limit
-    found: dict[str, list[Found]] = {}
+    by_vault: dict[str, list[Scored]] = {}
     missing: dict[str, LinkError] = {}
 
-    async def best_with(names: Sequence[str], own: JsonObject) -> list[Found]:
+    async def best_with(names: Sequence[str], own: JsonObject) -> list[Scored]:
         answers = await asyncio.gather(
             *(ask(vault, dict(own)) for vault in names), return_exceptions=True
         )
         for vault, answer in zip(names, answers, strict=True):
             if isinstance(answer, LinkError):
                 missing[vault] = answer
-                found.pop(vault, None)
+                by_vault.pop(vault, None)
             elif isinstance(answer, BaseException):
                 raise answer
             else:
-                found[vault] = _scale(vault, answer)
-        return sorted(itertools.chain(*found.values()), key=Found.rank)[:limit]
+                by_vault[vault] = _scale(vault, answer)
+        return sorted(itertools.chain(*by_vault.values()), key=Scored.rank)[:limit]
 
     best = await best_with(vaults, params if few == limit else {**params, "limit": few})
     if few < limit:
         last = best[-1].rank() if len(best) == limit else (math.inf,)
-        if more := [v for v, own in found.items() if len(own) == few and own[-1].rank() <= last]:
+        if more := [v for v, own in by_vault.items() if len(own) == few and own[-1].rank() <= last]:
             best = await best_with(more, params)
-    if missing and not found:
+    if missing and not by_vault:
         raise missing[vaults[0]]
     results = [{"vault": one.vault, **one.result} for one in best]
-    told = {vault: str(error) for vault, error in missing.items()}
-    return {"results": results, "count": len(results), **({"missing": told} if told else {})}
+    problems = {vault: str(error) for vault, error in missing.items()}
+    return {
+        "results": results,
+        "count": len(results),
+        **({"missing": problems} if problems else {}),
+    }
 
 
-def _scale(vault: str, answer: object) -> list[Found]:
+def _scale(vault: str, answer: object) -> list[Scored]:
     results = inside(answer, "results")
     rows = [one for one in results if isinstance(one, dict)] if isinstance(results, list) else []
     raw = (one.get("score") for one in rows)
     scores = [float(score) if isinstance(score, (int, float)) else 0.0 for score in raw]
     best = max(scores, default=0.0)
     return [
-        Found(score / best if best > 0 else 0.0, score, vault, row)
+        Scored(score / best if best > 0 else 0.0, score, vault, row)
         for score, row in zip(scores, rows, strict=True)
     ]

@@ -130,7 +130,7 @@ class _Site:
 
     async def nothing(self, request: http.Request) -> http.Response:
         """No such page."""
-        return self._shown(request, views.trouble(_texts(request), "there is no such page"), 404)
+        return self._page(request, views.trouble(_texts(request), "there is no such page"), 404)
 
     async def language(self, request: http.Request) -> http.Response:
         """Another language, until the next choice."""
@@ -175,8 +175,8 @@ class _Site:
             page = await show(visit)
         except VaultmemError as error:
             status = error.status if isinstance(error, LinkError) else 500
-            return self._shown(request, views.trouble(visit.t, str(error)), status)
-        return self._shown(request, page)
+            return self._page(request, views.trouble(visit.t, str(error)), status)
+        return self._page(request, page)
 
     def _visit(self, request: http.Request) -> Visit:
         session, fields = _session(request), request.query_params
@@ -184,7 +184,7 @@ class _Site:
         reader, is_part = Reader(self._door, session.vault), _script(request) == "part"
         return Visit(reader, query, _texts(request), session.csrf, _below(request), is_part)
 
-    def _shown(self, request: http.Request, page: views.Page, status: int = 200) -> http.Response:
+    def _page(self, request: http.Request, page: views.Page, status: int = 200) -> http.Response:
         session, visit = _session(request), self._visit(request)
         if page.is_part:
             return _html(views.part(page, visit.t), status)

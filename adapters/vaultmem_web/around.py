@@ -48,8 +48,8 @@ async def note(visit: Visit) -> Page:
     )  # fmt: skip
 
 
-def _places(heading: str, found: Iterable[Record], key: str) -> h.Node:
-    links = {f"{one[key]}:{one['line']}" if key != "target" else str(one[key]) for one in found}
+def _places(heading: str, rows: Iterable[Record], key: str) -> h.Node:
+    links = {f"{one[key]}:{one['line']}" if key != "target" else str(one[key]) for one in rows}
     return links and views.section(heading, h.ul[(h.li[note_link(one)] for one in sorted(links))])
 
 

@@ -30,8 +30,8 @@ def _category(visit: Visit, chosen: str = "inbox") -> h.Element:
 
 async def memories(visit: Visit) -> Page:
     """All memories, as cards, a table or by the day they were written, with what can be done to several."""
-    shown = views.later(_chosen(visit))
-    return Page(visit.t("Memories"), shown, "/memories", "memories", visit.is_part)
+    part = views.later(_chosen(visit))
+    return Page(visit.t("Memories"), part, "/memories", "memories", visit.is_part)
 
 
 async def _chosen(visit: Visit) -> h.Node:
@@ -40,14 +40,14 @@ async def _chosen(visit: Visit) -> h.Node:
     view = visit.one_of("view", ways, "cards")
     query = {name: visit.text(name) for name in ("words", *views.FACETS, "deleted", "view")}
     listed = await _listed(visit, limit=FIRST_ROWS, facets=not visit.is_part)
-    shown = h.div("#list")[
+    part = h.div("#list")[
         h.p(".count", role="status")[t("{count} memories", count=f"{listed['total']:,}")],
         h.div(
             f".list.{view}", role="list", tabindex="0", aria_label=t("Memories"),
             data_total=str(listed["total"]), data_rows=url("/memories/rows", **query),
         )[_articles(visit, listed, 0)],
     ]  # fmt: skip
-    return shown if visit.is_part else [
+    return part if visit.is_part else [
         h.form("#narrow", action="/ui/memories", data_typed="#list")[
             views.field("words", t("words"), query["words"], type="search"),
             views.facets(visit, listed.get("facets", {})),
@@ -58,7 +58,7 @@ async def _chosen(visit: Visit) -> h.Node:
         h.form("#several.act", method="post", action="/ui/act/delete")[
             views.hidden(csrf=visit.csrf, back=f"/ui{visit.address}"), _bulk(visit, deleted=deleted)
         ],
-        shown,
+        part,
     ]  # fmt: skip
 
 
@@ -156,14 +156,14 @@ def _deeds_for(visit: Visit, row: Record, *, archived: bool) -> h.Node:
 
 async def _forget_derived(visit: Visit, row: Record) -> h.Node:
     """To forget it with the memories whose source it is, and those whose source are these."""
-    found = {row["path"]: row["id"]}
+    known = {row["path"]: row["id"]}
     for path in (sources := [row["path"]]):
         for one in (await visit.reader.list(source=path, limit=MOST_ROWS))["memories"]:
-            if one["path"] not in found:
-                found[one["path"]] = one["id"]
+            if one["path"] not in known:
+                known[one["path"]] = one["id"]
                 sources.append(one["path"])
-    text = visit.t("Forget with what was derived from it: {count}", count=len(found) - 1)
-    return len(found) > 1 and button(visit, "delete", text, id="\n".join(found.values()))
+    text = visit.t("Forget with what was derived from it: {count}", count=len(known) - 1)
+    return len(known) > 1 and button(visit, "delete", text, id="\n".join(known.values()))
 
 
 def _provenance(visit: Visit, record: Record) -> h.Element:
@@ -190,15 +190,15 @@ def _provenance(visit: Visit, record: Record) -> h.Element:
     ])  # fmt: skip
 
 
-def _origin(found: Record | None) -> h.Node:
+def _origin(known: Record | None) -> h.Node:
     """The sentence, and what leads to the note or the turn in which it stands."""
-    if not found:
+    if not known:
         return None
-    talk = found.get("conversation")
-    place = f"{found['path']}:{found['line']}" if found["line"] else str(found["path"])
-    turn = f"{url('/conversation', id=talk)}#e{found['entry']}" if talk else ""
+    talk = known.get("conversation")
+    place = f"{known['path']}:{known['line']}" if known["line"] else str(known["path"])
+    turn = f"{url('/conversation', id=talk)}#e{known['entry']}" if talk else ""
     link = h.a(href=turn)[talk] if talk else note_link(place)
-    return [link, found["sentence"] and h.blockquote[found["sentence"]]]
+    return [link, known["sentence"] and h.blockquote[known["sentence"]]]
 
 
 async def _life(visit: Visit, path: str) -> h.Element:
@@ -208,8 +208,8 @@ async def _life(visit: Visit, path: str) -> h.Element:
 
 async def _change(visit: Visit, entry: Record) -> h.Element:
     diff = await visit.reader.ask("diff", commit=entry["commit"])
-    shown = h.details[h.summary[visit.t("What changed")], views.difference(diff["diff"], visit.t)]
-    return views.entry(visit, entry, None, shown)
+    part = h.details[h.summary[visit.t("What changed")], views.difference(diff["diff"], visit.t)]
+    return views.entry(visit, entry, None, part)
 
 
 async def merge(visit: Visit) -> Page:

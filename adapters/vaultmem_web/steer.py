@@ -98,7 +98,7 @@ async def tell(visit: Visit) -> Page:
     budget = int(visit.number("budget", 2_000, 50, 20_000))
     shares = {name: visit.number(name, usual, 0, 1) for name, (_, usual) in _SHARES.items()}
     without = [step for step in visit.query.get("without", []) if step in _SWITCHES]
-    shown: h.Node = h.p(".empty")[t("Type what an assistant would be asked.")]
+    part: h.Node = h.p(".empty")[t("Type what an assistant would be asked.")]
     if query:
         own: dict[str, object] = {"query": query, "budget": budget, "without": without}
         own |= {name: value for name, value in shares.items() if name in visit.query}
@@ -106,7 +106,7 @@ async def tell(visit: Visit) -> Page:
             del own["score_threshold"]  # none, which is not one of 0
         if visit.text("as"):
             own["by"] = visit.text("as")
-        shown = views.later(_told(visit, own, budget))
+        part = views.later(_recalled(visit, own, budget))
     return Page(
         t("What would you tell?"),
         [
@@ -124,7 +124,7 @@ async def tell(visit: Visit) -> Page:
                 ],
                 h.button[t("Show")],
             ],
-            h.div("#told", aria_live="polite")[shown],
+            h.div("#told", aria_live="polite")[part],
         ],
         "/tell", is_part=visit.is_part,
     )  # fmt: skip
@@ -143,9 +143,9 @@ def _slider(name: str, label: str, value: float, **bounds: str) -> h.Element:
     return h.label[h.span[label], slider, h.output[f"{value:g}"]]
 
 
-async def _told(visit: Visit, wanted: Record, budget: int) -> h.Node:
+async def _recalled(visit: Visit, wanted: Record, budget: int) -> h.Node:
     answer = await visit.reader.ask("recall", explain=True, counts=False, **wanted)
-    t, told = visit.t, answer["memories"]
+    t, memories = visit.t, answer["memories"]
     held_back = answer.get("held_back", ())
     left_out = ((why, count) for why, count in answer["left_out"].items() if count)
     reasons = [(why, t("{count} left out", count=count)) for why, count in left_out]
@@ -154,7 +154,7 @@ async def _told(visit: Visit, wanted: Record, budget: int) -> h.Node:
     return [
         h.p(".count")[t("{count} tokens of {budget}", count=answer["tokens"], budget=f"{budget:,}")],
         h.pre(tabindex="0", aria_label=t("the block"))[
-            block(map(entry, told)), held_back and f"\n{held_back_line(held_back, to_person=not visit.text('as'))}"
+            block(map(entry, memories)), held_back and f"\n{held_back_line(held_back, to_person=not visit.text('as'))}"
         ],
         (reasons or held_back)
         and views.section(
@@ -162,7 +162,7 @@ async def _told(visit: Visit, wanted: Record, budget: int) -> h.Node:
         ),
         views.section(
             t("Why these"),
-            views.table(map(t, ("what", "score", "tokens", "parts")), map(_share, told)),
+            views.table(map(t, ("what", "score", "tokens", "parts")), map(_share, memories)),
             h.ol[(h.li[h.strong[step["step"]], ": ", step["did"]] for step in answer.get("explain", ()))],
         ),
     ]  # fmt: skip

@@ -82,10 +82,10 @@ def _parted(token: Token) -> list[Token]:
     # after the first: a name, what is shown, and the text up to the next
     first, *pieces = _WIKILINK.split(token.content)
     parts = [_text(first)]
-    for name, shown, after in zip(*[iter(pieces)] * 3, strict=True):
+    for name, label, after in zip(*[iter(pieces)] * 3, strict=True):
         link = Token("link_open", "a", 1, attrs={"href": f"/ui/note?path={quote(name.strip())}"})
         end = Token("link_close", "a", -1)
-        parts += [link, _text((shown or name).strip()), end, _text(after)]
+        parts += [link, _text((label or name).strip()), end, _text(after)]
     return parts
 
 

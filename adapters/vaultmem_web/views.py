@@ -140,8 +140,8 @@ async def _document(t: Translator, title: str, *body: h.Node) -> AsyncIterator[s
             yield "".join(pieces)
             pieces.clear()
         # Attributes, and a text that goes back from its field, have every letter as it is.
-        is_shown = not (piece.startswith("<") or pieces[-1].startswith("<textarea"))
-        pieces.append(in_order(piece) if is_shown else piece)
+        is_visible = not (piece.startswith("<") or pieces[-1].startswith("<textarea"))
+        pieces.append(in_order(piece) if is_visible else piece)
     yield "".join(pieces)
 
 
@@ -226,8 +226,8 @@ def section(title: str, *content: h.Node) -> h.Element:
 
 def rows(listed: Iterable[h.Node], otherwise: str = "") -> h.Element:
     """A list that keys move in, or what to say where it is empty."""
-    found = list(listed)
-    return h.ul(".rows")[found] if found else h.p(".empty")[otherwise]
+    items = list(listed)
+    return h.ul(".rows")[items] if items else h.p(".empty")[otherwise]
 
 
 def row(id_: str, body: h.Node, *buttons: h.Node, kind: str = "") -> h.Element:

@@ -105,8 +105,8 @@ class MemoryVault(Methods):
         asks it what rules cannot decide, which gives more proposals; "model" tells of that."""
         from vaultmem.review.model_help import dream
 
-        given = {"level": level, "limit": limit, "by": by, "dry_run": dry_run}
-        return dream(self, {**given, "only_news": only_news})
+        params = {"level": level, "limit": limit, "by": by, "dry_run": dry_run}
+        return dream(self, {**params, "only_news": only_news})
 
     def compress(
         self, *, dry_run: bool = False, limit: int | None = None, by: str | None = None
@@ -195,13 +195,13 @@ class MemoryVault(Methods):
     # Out and in
 
     def export_lines(
-        self, *, told: Callable[[int], object] = int, **which: object
+        self, *, on_left_out: Callable[[int], object] = int, **which: object
     ) -> Iterator[str]:
         """Memories as lines of JSON, the oldest first; `scope`, `category`, `include_archived`, and `shape`: jsonl,
         memories or memory-cli. `told` is called with the number of unreadable files."""
         from vaultmem.exchange.export import write_lines
 
-        return write_lines(self, told, **which)
+        return write_lines(self, on_left_out, **which)
 
     def import_lines(
         self, source: BinaryIO, *, progress: Progress | None = None, **how: object

@@ -133,7 +133,7 @@ VERBS = {
         ),
         command="upkeep_views:review",
     ),
-    "proposals": Verb("", NONE, (_PROPOSAL.but(needed=False),), run="review.review:proposals", writes=False, slow=True, gives="proposals: list[ShownProposal]",
+    "proposals": Verb("", NONE, (_PROPOSAL.but(needed=False),), run="review.review:proposals", writes=False, slow=True, gives="proposals: list[ProposalReport]",
                       returns="what dreams and models propose, each with its evidence and a diff"),
     "accept": Verb("", NONE, (_PROPOSAL, *WRITES), run="review.review:accept", slow=True, returns="makes a proposed change"),
     "rule": Verb(

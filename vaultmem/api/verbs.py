@@ -149,11 +149,11 @@ def _installed(*wanted: str) -> dict[str, Verb]:
             sys.stderr.write(f"vaultmem: the command {name} is left out: {why}\n")
         _broken.add(name)
 
-    found: dict[str, Verb] = {}
+    verbs: dict[str, Verb] = {}
     plugins.each(
-        ENTRY_POINTS, lambda name, table: found.update({name: table[name]}), failed, wanted
+        ENTRY_POINTS, lambda name, table: verbs.update({name: table[name]}), failed, wanted
     )
-    return found
+    return verbs
 
 
 def find_verb(name: str) -> Verb:

@@ -135,7 +135,7 @@ def import_lines(args: Namespace, output: Output) -> int:
     store = vault_sources.store(args.store) if args.store else None
     how = {**params_of("import", args), "shape": MEMORY_CLI if store else shape}
     with vault_of(args, output) as vault, output.bar() as bar:
-        if bar.shown:
+        if bar.visible:
             how["progress"] = bar
         if store:
             report = vault.import_lines(io.BytesIO(store.lines), **how)
@@ -185,7 +185,7 @@ def export_lines(args: Namespace, output: Output) -> int:
     with vault_of(args, output) as vault:
         lines = vault.export_lines(
             scope=args.scope, category=args.category, include_archived=args.include_archived,
-            shape=args.format if args.format in SHAPES else None, told=unreadable.append,
+            shape=args.format if args.format in SHAPES else None, on_left_out=unreadable.append,
         )  # fmt: skip
         if args.output:
             count = _write_file(args.output, lines, force=args.force)

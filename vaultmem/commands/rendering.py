@@ -146,20 +146,20 @@ def progress_bar(output: Output) -> Iterator[None]:
     """Show how far the work in the block is, on a terminal."""
     from vaultmem.progress import Silent, heard_by
 
-    with output.bar() as bar, heard_by(bar if bar.shown else Silent()):
+    with output.bar() as bar, heard_by(bar if bar.visible else Silent()):
         yield
 
 
 def run_sync(vault: Vault, output: Output, **how: bool) -> Report:
     """Sync with a progress line."""
     with output.bar() as bar:
-        return vault.sync(progress=bar if bar.shown else None, **how)
+        return vault.sync(progress=bar if bar.visible else None, **how)
 
 
 def run_embed(vault: Vault, output: Output) -> Embedded:
     """Embed with a progress line."""
     with output.bar() as bar:
-        return vault.embed(progress=bar if bar.shown else None)
+        return vault.embed(progress=bar if bar.visible else None)
 
 
 def embed_first(vault: Vault, output: Output) -> None:

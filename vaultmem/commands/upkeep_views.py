@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from vaultmem.commands.rendering import Answer
     from vaultmem.memories.reports import CommitReport, PlanReport, Skipped, UndoReport
-    from vaultmem.review.review import ShownProposal
+    from vaultmem.review.review import ProposalReport
 
 FEW = 100  # entries of the history, in which those of conversations are looked for
 _QUESTION = "[a]ccept, [r]eject, [s]kip, [q]uit? "
@@ -161,14 +161,14 @@ def _decide(vault: Vault, args: Namespace, output: Output) -> None:
         _show_proposal(one, output)
 
 
-def _proposal_line(one: ShownProposal, output: Output) -> str:
+def _proposal_line(one: ProposalReport, output: Output) -> str:
     line = f":{one['line']}" if one.get("line") else ""
     where = output.paint(f"{one['path']}{line}", "cyan")
     reason = f" ({one['reason']})" if one.get("reason") else ""
     return f"{output.paint(one['id'], 'yellow')}  {one['kind']}  {where}  {one['said']}{reason}"
 
 
-def _show_proposal(one: ShownProposal, output: Output) -> None:
+def _show_proposal(one: ProposalReport, output: Output) -> None:
     output.line(_proposal_line(one, output))
     for each in one["evidence"]:
         output.line(f"    {each}")
@@ -176,7 +176,7 @@ def _show_proposal(one: ShownProposal, output: Output) -> None:
 
 
 def _go_through(
-    vault: Vault, proposals: list[ShownProposal], args: Namespace, output: Output
+    vault: Vault, proposals: list[ProposalReport], args: Namespace, output: Output
 ) -> None:
     if not proposals:
         output.remark("nothing to review; vaultmem dream --level 3 looks for something")

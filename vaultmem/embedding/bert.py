@@ -171,12 +171,12 @@ class RunningBert:
 def open_graph(folder: Path, model: Bert, tokenize: Tokenize, opener: Opener) -> Session:
     """A session of the form that suits this machine. Which one is found out once: bytes are half of the work on
     most processors, and more of it, or wrong, on some."""
-    for kept in (folder / name for name in (BYTES, EXACT)):
-        if kept.is_file():
+    for cached in (folder / name for name in (BYTES, EXACT)):
+        if cached.is_file():
             try:
-                return opener(str(kept))
+                return opener(str(cached))
             except Exception:  # noqa: BLE001 - damaged, in whatever words: it is made again
-                kept.unlink(missing_ok=True)
+                cached.unlink(missing_ok=True)
     forms = {BYTES: graph(model), EXACT: graph(model, exact=True)}
     sessions = {name: opener(data) for name, data in forms.items()}
     chosen = BYTES if _is_better(model, tokenize, sessions) else EXACT

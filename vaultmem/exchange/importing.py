@@ -74,7 +74,7 @@ class _Run:
         self.seen: dict[str, int] = {}  # the line of each id of the file
         self.links: dict[str, tuple[str, ...]] = {}  # ids by id, of shapes that name links so
         self.known = 0  # lines of which nothing is new
-        self.kept: list[Unwritten] = []  # conflicts that were left as they are
+        self.conflicts: list[Unwritten] = []  # conflicts that were left as they are
         self.failed: list[Unwritten] = []
         self.reports: list[PlanReport] = []
         self.entries = 0  # of the history
@@ -288,7 +288,7 @@ class _Batch:
             return self._create(new._replace(id=own, data=data))
         if conflict == "skip" or new.updated <= there.updated:
             why = "another version is there" if conflict == "skip" else "the one that is there is as new"  # fmt: skip
-            self._run.kept.append({"line": number, "reason": f"{why}: {there.title}"})
+            self._run.conflicts.append({"line": number, "reason": f"{why}: {there.title}"})
             return None
         self._refuse_approved(new)
         target = there.path if there.archived == new.archived else self._free_path(new)
@@ -361,7 +361,7 @@ def _report(run: _Run) -> ImportReport:
     failed = sorted(run.failed, key=lambda one: (one["line"], one["reason"]))
     return {
         "job": "import", "dry_run": run.params.flag("dry_run"), "changes": changes, "new": actions.count(CREATE),
-        "changed": len(actions) - actions.count(CREATE), "known": run.known, "kept": run.kept[:MOST_LISTED],
+        "changed": len(actions) - actions.count(CREATE), "known": run.known, "kept": run.conflicts[:MOST_LISTED],
         "failed": failed[:MOST_LISTED], "failures": len(failed),
         "entries": run.entries,
     }  # fmt: skip

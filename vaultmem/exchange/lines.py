@@ -21,7 +21,7 @@ from vaultmem.errors import VaultmemError
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import SCOPE
 from vaultmem.memories.model import CATEGORIES, DEFAULT_SCOPE, INBOX, POLICIES, MemoryRecord
-from vaultmem.notes.places import ARCHIVE, is_kept_free, phase_of, portable
+from vaultmem.notes.places import ARCHIVE, is_reserved, phase_of, portable
 from vaultmem.text.times import seconds, stamp
 
 Json = dict[str, object]
@@ -165,7 +165,7 @@ def inner_path(raw: str) -> str:
         raise VaultmemError(f"{what} is none")
     if any(part.startswith(".") or part != part.strip() for part in parts):
         raise VaultmemError(f"{what} is hidden, or leads elsewhere")
-    if is_kept_free(path) or not path.lower().endswith(".md"):
+    if is_reserved(path) or not path.lower().endswith(".md"):
         raise VaultmemError(f"{what} is not that of a memory")
     return path
 

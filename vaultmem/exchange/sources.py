@@ -26,7 +26,7 @@ from vaultmem.vault.walk import Entry, Look, Trouble, nfc, walk
 GROUP = "vaultmem.sources"
 
 
-class Found(NamedTuple):
+class SourceText(NamedTuple):
     """One text that may become a memory, or several."""
 
     path: str  # below the root of the source, "/" between, printable
@@ -62,7 +62,7 @@ class Source(Protocol):
     def places(self, home: str) -> tuple[str, ...]:
         """Where it looks if nobody names a folder; what is not there is passed over."""
 
-    def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
+    def read(self, root: str, apart: Apart = NOTHING) -> Iterator[SourceText | Passed]:
         """All there is below a folder (or in one file), in a stable order, read lazily, one by one. Never
         leads out of the folder, nor into an excluded one, which it names instead; writes nothing.
         Raises VaultmemError when the folder cannot be read."""
@@ -80,9 +80,9 @@ class Place(NamedTuple):
     root: str
     apart: Apart = NOTHING
 
-    def found(self) -> Iterator[Found | Passed]:
+    def read(self) -> Iterator[SourceText | Passed]:
         """What there is to read."""
-        return self.source.found(self.root, self.apart)
+        return self.source.read(self.root, self.apart)
 
 
 class Chosen(NamedTuple):
@@ -274,18 +274,18 @@ class Tree:
         return Text(path, text, entry.mtime_ns / 1e9)
 
 
-def beginning(found: Found, most: int) -> Found:
+def beginning(read: SourceText, most: int) -> SourceText:
     """No more than the first characters of a text, and that it was cut; no secret and no long word is halved."""
-    size = len(found.text)
+    size = len(read.text)
     if size <= most:
-        return found
-    text = redact(found.text).text
+        return read
+    text = redact(read.text).text
     if len(text) <= most:
-        return found._replace(text=text)
+        return read._replace(text=text)
     start = text[:most]
     if not text[most].isspace():
         start = _LONG_WORD.sub("", start) or start
-    return found._replace(
+    return read._replace(
         text=start, cut=f"only the first {most:,} of {size:,} characters are taken"
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from vaultmem.adapter import JsonObject, Properties, Value
 from vaultmem.errors import VaultmemError
 from vaultmem.exchange.lines import json_line
-from vaultmem.exchange.sources import NOTHING, Apart, Found, Passed, Text, Tree
+from vaultmem.exchange.sources import NOTHING, Apart, Passed, SourceText, Text, Tree
 from vaultmem.light import NamedTuple
 from vaultmem.memories.model import link_targets
 from vaultmem.notes import frontmatter, pages
@@ -32,14 +32,14 @@ _OF_THE_FILE = re.compile(  # properties that editors and plugins keep for thems
 )
 
 
-def marked(path: str, text: str, kind: str) -> Found:
+def marked(path: str, text: str, kind: str) -> SourceText:
     """The file with its properties read; a block that cannot be read stays in the text."""
     page = pages.read("frontmatter", text)
     if page.error:
-        return Found(path, text, kind=kind)
+        return SourceText(path, text, kind=kind)
     raw = page.properties
     title = next((str(raw[key]) for key in _TITLES if isinstance(raw.get(key), str)), "")
-    return Found(
+    return SourceText(
         path, page.content, title, names(raw.get("tags")), names(raw.get("aliases")),
         link_targets(raw.get("links")), raw, kind,
     )  # fmt: skip
@@ -63,7 +63,7 @@ def _as_line(value: Value) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return ", ".join(shown for one in value if (shown := _as_line(one)))
+        return ", ".join(line for one in value if (line := _as_line(one)))
     return " ".join(str(value).split()) if isinstance(value, (str, int, float)) else ""
 
 
@@ -100,7 +100,7 @@ class Notes(NamedTuple):
             dict.fromkeys(path for each in _KNOWN_VAULTS for path in _list_vaults(home, each))
         )
 
-    def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
+    def read(self, root: str, apart: Apart = NOTHING) -> Iterator[SourceText | Passed]:
         """All notes but those that the person hides, and what vaultmem itself has put there and away."""
         tree = Tree(root, apart)
         rules = open_rulebook(Root(tree.root), self.name)
@@ -116,7 +116,7 @@ class Notes(NamedTuple):
                 yield _note(rules, entry.path, read) if isinstance(read, Text) else read
 
 
-def _note(rules: Rulebook, path: str, read: Text) -> Found:
+def _note(rules: Rulebook, path: str, read: Text) -> SourceText:
     note = rules.at(path).parse(path, read.text, split(read.text))
     page = pages.read(rules.page_style(path), read.text)
     text = read.text if page.error else page.content
@@ -127,7 +127,7 @@ def _note(rules: Rulebook, path: str, read: Text) -> Found:
     )
     kind = "journal" if note.journal else "note"
     aliases, tags = note.aliases, note.tags
-    return Found(
+    return SourceText(
         read.path, text, note.title, tags, aliases, links, page.properties, kind,
         day=note.journal or "", written=read.written,
     )  # fmt: skip
@@ -153,7 +153,7 @@ class Texts(NamedTuple):
         """None."""
         return ()
 
-    def found(self, root: str, apart: Apart = NOTHING) -> Iterator[Found | Passed]:
+    def read(self, root: str, apart: Apart = NOTHING) -> Iterator[SourceText | Passed]:
         """All files of text; a file that is named may be called as it likes."""
         wanted = re.compile("") if os.path.isfile(root) else _TEXT
         for each in Tree(root, apart).texts(wanted.search):

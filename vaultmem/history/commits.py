@@ -189,7 +189,7 @@ def is_storable(path: str) -> bool:
 
 # What became of the files since the last commit, as commits: our batches, and what people did without us.
 
-_FOUND = "as it was found"
+_AS_FOUND = "as it was found"
 OUTSIDE = "outside vaultmem"
 
 Read = Callable[[str], bytes | None]
@@ -221,7 +221,7 @@ class Intake:
         self._stream = stream
         self._inside = f"{folder}/"
         self._blobs, self._read, self._held = files
-        self._first_why = "" if tree else _FOUND
+        self._first_why = "" if tree else _AS_FOUND
         self.tree = tree
 
     def take(self, batches: Sequence[Batch], now: float) -> None:
@@ -289,7 +289,7 @@ class Intake:
         why = f"{' and '.join(word for word, was in done.items() if was)} {OUTSIDE}"
         notes = [path for path in puts if not path.startswith(self._inside)]
         if len(notes) == len(created) == len(puts) and not drops:
-            why = _FOUND  # notes seen for the first time, because they are about to be changed
+            why = _AS_FOUND  # notes seen for the first time, because they are about to be changed
         why, self._first_why = self._first_why or why, ""
         self._commit(Commit("", at, YOU, PERSON, why, tuple(moves)), puts, drops)
 

@@ -113,13 +113,13 @@ class Ledger:
         try:
             yield
         finally:
-            if kept := self._held.pop(me):
-                kept[0].close()
+            if held := self._held.pop(me):
+                held[0].close()
 
     def runs(self) -> dict[str, Run]:
         """The last runs by the names of the jobs. Makes no file."""
-        found = self.rows(f"SELECT {_FIELDS} FROM runs", _run)  # noqa: S608 - own constants
-        return {run.name: run for run in found}
+        runs = self.rows(f"SELECT {_FIELDS} FROM runs", _run)  # noqa: S608 - own constants
+        return {run.name: run for run in runs}
 
     def notices(self) -> list[tuple[float, str]]:
         """What happened to the ledger itself, as (when, what)."""
@@ -173,9 +173,9 @@ class Ledger:
         except DamagedError as error:
             self._put_aside()
             self._prepare()
-            said = f"the list of job runs was damaged and begins anew ({error})"
+            notice = f"the list of job runs was damaged and begins anew ({error})"
             with self._open() as db, db:
-                db.execute("INSERT INTO notices VALUES (?, ?)", (now, said[:MAX_NOTICE]))
+                db.execute("INSERT INTO notices VALUES (?, ?)", (now, notice[:MAX_NOTICE]))
         with self._open() as db, db:
             db.execute("BEGIN IMMEDIATE")
             yield db
@@ -221,11 +221,11 @@ class Ledger:
     def _take(self, place: Place) -> sqlite3.Connection | None:
         """What this thread has open, if it still is the file that is there. Nobody else takes it meanwhile."""
         me = get_ident()
-        if kept := self._held.get(me):
+        if held := self._held.get(me):
             self._held[me] = None
-            if kept[1] == place:
-                return kept[0]
-            kept[0].close()
+            if held[1] == place:
+                return held[0]
+            held[0].close()
         return None
 
     def _keeps(self, db: sqlite3.Connection, place: Place) -> bool:

@@ -261,11 +261,11 @@ def rule(ledger: Ledger, kind: str, says: str, now: float) -> None:
 
 OPEN, ACCEPTED, REJECTED = "open", "accepted", "rejected"
 REOPENED = "reopened"  # a rejection was undone; other machines hear of it, as of a decision
-ASKED = "asked"  # a model was consulted, and had nothing to propose
+CONSULTED = "asked"  # a model was consulted, and had nothing to propose
 MODEL = "model"  # the proposer; "" for dreams
 
 
-class Kept(NamedTuple):
+class StoredProposal(NamedTuple):
     """One proposal as it was made."""
 
     id: str
@@ -279,17 +279,17 @@ class Kept(NamedTuple):
         return self.fields.get("who") == MODEL
 
 
-def kept_proposals(ledger: Ledger) -> list[Kept]:
+def all_proposals(ledger: Ledger) -> list[StoredProposal]:
     """All that were ever made and are open, accepted or rejected, by id."""
-    return ledger.rows("SELECT id, at, state, fields FROM proposals ORDER BY id", _row_to_kept)
+    return ledger.rows("SELECT id, at, state, fields FROM proposals ORDER BY id", _stored_proposal)
 
 
-def open_proposals(ledger: Ledger) -> list[Kept]:
+def open_proposals(ledger: Ledger) -> list[StoredProposal]:
     """Those that nobody has decided on, and whose kind the person does not want to see no more, by id."""
     ruled = rules(ledger)
     return [
         one
-        for one in kept_proposals(ledger)
+        for one in all_proposals(ledger)
         if one.state in (OPEN, REOPENED) and ruled.get(one.fields.get("kind", "")) != NEVER
         if one.fields  # else it was decided on elsewhere, and not proposed here yet
     ]
@@ -298,7 +298,7 @@ def open_proposals(ledger: Ledger) -> list[Kept]:
 def replace_open(ledger: Ledger, made: Mapping[str, ProposalRow], now: float) -> int:
     """What dreams propose from now on; how many are new. What was decided, or is of a model, stays."""
     with ledger.writing(now) as db:
-        rows = map(_row_to_kept, db.execute("SELECT id, at, state, fields FROM proposals"))
+        rows = map(_stored_proposal, db.execute("SELECT id, at, state, fields FROM proposals"))
         known = {one.id: one.state for one in rows if not one.is_of_model}
         removed = [id_ for id_, state in known.items() if state == OPEN and id_ not in made]
         db.executemany("DELETE FROM proposals WHERE id = ?", [(id_,) for id_ in removed])
@@ -331,7 +331,7 @@ def forget(ledger: Ledger, ids: Iterable[str], now: float) -> None:
 
 def decide(ledger: Ledger, id_: str, state: str, now: float) -> None:
     """Store the decision of the person, later than the one before it."""
-    known = [one.at + 1 for one in kept_proposals(ledger) if one.id == id_ and one.state != OPEN]
+    known = [one.at + 1 for one in all_proposals(ledger) if one.id == id_ and one.state != OPEN]
     take_decisions(ledger, [(id_, max(now, *known, 0.0), state)], now)
 
 
@@ -368,6 +368,6 @@ def _fields(text: object) -> Any:
     return fields
 
 
-def _row_to_kept(row: tuple[object, ...]) -> Kept:
+def _stored_proposal(row: tuple[object, ...]) -> StoredProposal:
     id_, at, state, fields = row
-    return Kept(str(id_), float(str(at)), str(state), _fields(fields))
+    return StoredProposal(str(id_), float(str(at)), str(state), _fields(fields))

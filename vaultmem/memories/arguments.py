@@ -66,8 +66,8 @@ class Arguments:
                 return [one for one in value if not isinstance(one, str) or clean(one) == one]
             if not isinstance(value, str):
                 return value
-            text, found = redact(value)
-            kinds |= Counter(found)
+            text, removed = redact(value)
+            kinds |= Counter(removed)
             return text
 
         own = {name: one if name in _NAMES else clean(one) for name, one in self._params.items()}

@@ -103,8 +103,8 @@ def _nearest(name: str, live: Iterable[Memory]) -> list[str]:
     return [titles[near] for near in get_close_matches(name[:_LONGEST_NAME], titles, 3)]
 
 
-_LONGEST_KEPT = 4_096  # bytes
-_TEXTS_KEPT = 4_096
+_LONGEST_CACHED = 4_096  # bytes
+_CACHED_TEXTS = 4_096
 
 
 class Collection:
@@ -167,12 +167,12 @@ class Collection:
 
     def text(self, memory: Memory) -> str:
         """The same as it was when it was last seen to change, for comparing with many; of a long one, read now."""
-        if memory.size > _LONGEST_KEPT:
+        if memory.size > _LONGEST_CACHED:
             return self.content(memory)
         key = memory.path, memory.hash, memory.mtime
         text = self._texts.get(key)
         if text is None:
-            if len(self._texts) >= _TEXTS_KEPT:
+            if len(self._texts) >= _CACHED_TEXTS:
                 self._texts.clear()
             text = self._texts[key] = self.content(memory)
         return text

@@ -103,10 +103,10 @@ class ConversationFiles:
 
     def _talk(self, name: str, every: Iterable[File], passed: Iterable[Trouble]) -> Talk:
         place, start = f"{self.place}/{name}", len(self.place) - len(ENTRIES)
-        files, shown = list[File](), list[File]()
+        files, pages = list[File](), list[File]()
         for one in every:
             if one.path.lower().endswith(".md"):
-                (shown if is_our_page(one.path[start:]) else files).append(one)
+                (pages if is_our_page(one.path[start:]) else files).append(one)
         copies = conflicts(Places(file.path for file in files))
         with self._lock:
             below = {path for path in self._known if path.startswith(f"{place}/")}
@@ -116,7 +116,7 @@ class ConversationFiles:
         troubles = [(path, one.trouble) for path, one in read.items() if one.trouble]
         troubles += [(one.path, one.reason) for one in passed]
         entries, twice = _unique(one.entry for one in read.values() if one.entry is not None)
-        return Talk(name, tuple(entries), tuple(sorted([*troubles, *twice])), tuple(shown))
+        return Talk(name, tuple(entries), tuple(sorted([*troubles, *twice])), tuple(pages))
 
     def _files(self, place: str, troubles: list[Trouble]) -> list[File]:
         raw = vault.on_disk(self._root, place) or place

@@ -159,8 +159,8 @@ def origin_of(properties: Properties) -> access.Origin:
 
 def memory_id(path: str, properties: Properties, folder: str) -> str:
     """The id of a memory; "" for any other note."""
-    found = properties.get("id")
-    return found if isinstance(found, str) and found and path.startswith(folder + "/") else ""
+    id_ = properties.get("id")
+    return id_ if isinstance(id_, str) and id_ and path.startswith(folder + "/") else ""
 
 
 # Answers as entries of the history have them: recorded with what they led to, and taken back.

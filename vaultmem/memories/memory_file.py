@@ -163,11 +163,11 @@ def _content(handle: int, entry: Entry) -> tuple[bytes, bytes] | None:
         os.close(handle)
 
 
-def readable_id(given_id: Value) -> str | None:
+def readable_id(raw: Value) -> str | None:
     """The id in a property; a number that a person wrote counts as its digits."""
-    if isinstance(given_id, bool) or not isinstance(given_id, (str, int)):
+    if isinstance(raw, bool) or not isinstance(raw, (str, int)):
         return None
-    text = str(given_id).strip()
+    text = str(raw).strip()
     return text if text.isprintable() and 0 < len(text) <= _LONGEST_ID else None
 
 

@@ -29,11 +29,11 @@ class _Suspects(Places):
         super().__init__(suspects)
         self._exists = exists
         # Folded paths: nothing but a file at one of them could change what is found.
-        self.asked: set[str] = set()
+        self.looked_up: set[str] = set()
 
     def find(self, path: str, copy: str) -> str | None:
         """The path as it is in the vault, unless it is the copy itself or nothing."""
-        self.asked.add(fold(path))
+        self.looked_up.add(fold(path))
         match = self._exists(path)
         return None if match == copy else match
 
@@ -103,14 +103,14 @@ class Snapshot:
 
     def _bears_on_copies(self, path: str) -> bool:
         """Whether a file could make another a copy, or no copy any more, or be one itself."""
-        copies, originals = self._told_apart
+        copies, originals = self._copies_and_originals
         if path in copies or fold(path) in originals:
             return True
         if not is_suspect(path):
             return False
         alone = _Suspects([path], self._spelling)
         result = conflicts(alone) or doubtful(alone)
-        originals.update(alone.asked)
+        originals.update(alone.looked_up)
         return bool(result)
 
     @cached_property
@@ -129,10 +129,10 @@ class Snapshot:
     @cached_property
     def copies(self) -> dict[str, str | None]:
         """Sync conflict copies, each with its original when that is there."""
-        return self._told_apart[0]
+        return self._copies_and_originals[0]
 
     @cached_property
-    def _told_apart(self) -> tuple[dict[str, str | None], set[str]]:
+    def _copies_and_originals(self) -> tuple[dict[str, str | None], set[str]]:
         """The copies, and the folded paths of files that would make others copies, or no copies any more."""
         places = _Suspects(self._suspects, self._spelling)
         results = {copy: self._spelling(original) for copy, original in conflicts(places).items()}
@@ -140,7 +140,7 @@ class Snapshot:
             one, other = self._files[copy].memory, self._files[original].memory
             if one and other and original not in results and _is_copy(one, other):
                 results[copy] = original
-        return results, places.asked
+        return results, places.looked_up
 
     @cached_property
     def archived(self) -> list[Memory]:

@@ -82,7 +82,7 @@ class MemoryStore:
         self.dreamt: dict[int, tuple[int, date]] = {}
         self.listed = -1  # the version of which Memory.md tells
         self.recent: list[str] = []  # paths written last, which the index may not know yet
-        self._told = on_write or self._index
+        self._on_write = on_write or self._index
         self._lock = RLock()
         self._left: dict[str, Left] = {}
         self._touched: set[str] | None = ALL
@@ -190,7 +190,7 @@ class MemoryStore:
         self.recent = (sorted(step.target for step in outcome.done) + self.recent)[:200]
         self._leave(outcome)
         identity.mark(self.vault, self.folder)
-        self._told(paths)
+        self._on_write(paths)
 
     def _leave(self, outcome: Outcome) -> None:
         targets = {step.target for step in outcome.done}

@@ -140,7 +140,7 @@ def is_generated(inner: str) -> bool:
     return _fold(inner) in _GENERATED or _fold(_conflict_original(inner) or "") in _GENERATED
 
 
-def is_kept_free(inner: str) -> bool:
+def is_reserved(inner: str) -> bool:
     """Whether nobody's memories lie there: pages of vaultmem, conversations, notes that were put away, and what is
     hidden from editors."""
     parts = _fold(inner).split("/")

@@ -57,8 +57,8 @@ def _fold(text: str) -> str:
 def read(text: str) -> list[Expectation]:
     """The expectations in a page's content, each question once with each answer."""
     lines = (_LINE.fullmatch(line) for line in text.splitlines())
-    found = (Expectation(one["question"], one["answer"]) for one in lines if one)
-    return list(dict.fromkeys(found))[:MOST]
+    every = (Expectation(one["question"], one["answer"]) for one in lines if one)
+    return list(dict.fromkeys(every))[:MOST]
 
 
 def expectations(desk: MemoryStore, _reader: Reader, _arguments: Arguments) -> JsonObject:
@@ -117,9 +117,9 @@ def keep_lost(desk: MemoryStore, _reader: Reader, arguments: Arguments) -> JsonO
     known = {one["subject"]: one["at"] for one in reads.findings(desk.ledger, LOST, CHECKED)}
     rows: list[FindingRow] = []
     for one in arguments.records("lost"):
-        said = f"{quote_text(str(one['question']))} does not find {quote_text(str(one['answer']))}"
-        at = known.get(said, desk.now())
-        rows.append({"kind": LOST, "subject": said, "said": said, "at": at})
+        text = f"{quote_text(str(one['question']))} does not find {quote_text(str(one['answer']))}"
+        at = known.get(text, desk.now())
+        rows.append({"kind": LOST, "subject": text, "said": text, "at": at})
     rows.append({"kind": CHECKED, "subject": arguments.line("checked"), "at": desk.now()})
     with contextlib.suppress(StateError):  # to check is possible where nothing can be written
         reads.keep_findings(desk.ledger, (LOST, CHECKED), rows, desk.now())

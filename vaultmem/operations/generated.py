@@ -21,7 +21,7 @@ from vaultmem.vault.walk import Entry as File
 BY = "vaultmem"  # the property `generated` of notes that are never read
 ABOUT = "vaultmem writes this page; changes made here are lost."
 OUTLINE = "outline"
-_SAID = "pages.json"  # in the state folder
+_STATE_FILE = "pages.json"  # in the state folder
 _LONGEST_COPY = 10_000_000  # bytes
 log = logging.getLogger("vaultmem.memories")
 
@@ -91,7 +91,7 @@ def _write(desk: MemoryStore, path: str, data: bytes) -> bool:
 
 def _last_texts(desk: MemoryStore) -> dict[str, str]:
     try:
-        with open(desk.state.path(_SAID), encoding="utf-8") as file:
+        with open(desk.state.path(_STATE_FILE), encoding="utf-8") as file:
             return json_object(file.read())
     except (OSError, ValueError):
         return {}
@@ -99,7 +99,7 @@ def _last_texts(desk: MemoryStore) -> dict[str, str]:
 
 def _remember(desk: MemoryStore, last: dict[str, str]) -> None:
     with contextlib.suppress(OSError):  # then a page is written once more than needed
-        replace_private(desk.state.path(_SAID), json.dumps(last))
+        replace_private(desk.state.path(_STATE_FILE), json.dumps(last))
 
 
 def _replace_generated(path: str, data: bytes) -> Callable[[bytes], bytes]:

@@ -22,7 +22,7 @@ from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.notes.places import ARCHIVE as ARCHIVE_FOLDER
 from vaultmem.notes.places import GENERATED, file_name
 from vaultmem.operations import generated, transcript
-from vaultmem.operations.past import is_said
+from vaultmem.operations.past import is_by_conversation
 from vaultmem.text.sanitize import one_line, quote_text
 from vaultmem.text.times import stamp
 from vaultmem.text.values import plural
@@ -146,7 +146,9 @@ def keep_changes(session: Session) -> bool:
         return False
     desk.remember()
     commits = desk.history.log(limit=MOST_COMMITS, since=session.now - (WEEKS + 1) * WEEK)
-    records = [_record(*each, desk.folder) for each in standing(commits) if not is_said(each[0])]
+    records = [
+        _record(*each, desk.folder) for each in standing(commits) if not is_by_conversation(each[0])
+    ]
     records = _without_private(desk.collection, records)
     if not records and desk.bytes_of(path, 1) is None:
         return False  # with a page, the last of what it says was undone

@@ -55,7 +55,7 @@ def history(session: Session, params: Arguments) -> JsonObject:
     limit, by = params.whole("limit"), _is_by(params.text("by"))
     every = bool(path or by or params.flag("conversations"))
     commits = session.desk.history.log(path, limit if every else ALL, by, _since(session, params))
-    commits = [one for one in commits if every or not is_said(one)][:limit]
+    commits = [one for one in commits if every or not is_by_conversation(one)][:limit]
     elsewhere = session.desk.pending.record.written_elsewhere()
     return {"history": [_commit_to_json(one, elsewhere) for one in commits], "count": len(commits)}
 
@@ -143,7 +143,7 @@ def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) ->
 def _keep_decisions(session: Session, answers: Iterable[Answered]) -> None:
     """A proposal is open again whose rejection was undone, and rejected when that is done again."""
     states = {one.id: one.after for one in answers if one.after in (OPEN, DROPPED)}
-    for one in reads.kept_proposals(session.desk.ledger) if states else ():
+    for one in reads.all_proposals(session.desk.ledger) if states else ():
         after = states.get(item_answers.proposal_id(one.id))
         if after and one.state != reads.ACCEPTED:
             state = reads.REOPENED if after == OPEN else reads.REJECTED
@@ -251,7 +251,7 @@ def _last(session: Session, done: list[Commit], *, redo: bool) -> list[list[Comm
         return [[one] for one in holding if levels[one.commit] % 2]
     # A turn of a chat that came in meanwhile is not what is meant.
     ours = [one for one in holding if one.is_ours and not levels[one.commit]]
-    own = [one for one in ours if not is_said(one)]
+    own = [one for one in ours if not is_by_conversation(one)]
     seen = holding[: holding.index(own[0])] if own else holding
     last = _last_elsewhere(session, seen, own, taken_back)
     if ours and not own and not last:
@@ -292,7 +292,7 @@ def _names(one: Commit, elsewhere: Mapping[str, Written]) -> tuple[str, ...]:
     return known or (one.commit,)
 
 
-def is_said(one: Commit) -> bool:
+def is_by_conversation(one: Commit) -> bool:
     """Whether a conversation did it: a turn, what was learned from it, a summary."""
     return is_talk(one.by)
 

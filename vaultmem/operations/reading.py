@@ -111,8 +111,8 @@ def _facets(memories: Sequence[Memory]) -> dict[str, dict[str, int]]:
         "tags": (tag for memory in memories for tag in memory.tags),
     }
     return {
-        name: dict(Counter(filter(None, found)).most_common(MOST_VALUES))
-        for name, found in values.items()
+        name: dict(Counter(filter(None, names)).most_common(MOST_VALUES))
+        for name, names in values.items()
     }
 
 

@@ -129,17 +129,17 @@ def _learned_links(entries: Sequence[Entry], titles: Mapping[str, str]) -> Itera
 
 def _turns(entries: Sequence[Entry]) -> list[str]:
     turns = [one for one in entries if one.is_turn and not one.deleted]
-    room, shown = MOST_CHARACTERS, list[Entry]()
+    room, latest = MOST_CHARACTERS, list[Entry]()
     for one in reversed(turns[-MOST:]):
         room -= len(one.content)
         if room < 0:
             break
-        shown.insert(0, one)
+        latest.insert(0, one)
     parts = []
-    if len(shown) < len(turns):
-        parts.append(f"{len(turns) - len(shown):,} earlier turns are not shown.")
+    if len(latest) < len(turns):
+        parts.append(f"{len(turns) - len(latest):,} earlier turns are not shown.")
     before = ""
-    for one in shown:
+    for one in latest:
         at = _day(one.created)
         day = f"{at.day} {at:%B %Y}"
         parts += [f"## {day}"] if day != before else []

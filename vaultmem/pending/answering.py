@@ -28,7 +28,7 @@ from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.operations import own_notes, past
 from vaultmem.pending import carrying
 from vaultmem.reminders.due import REMINDER, TASK, Due, earlier_occurrences
-from vaultmem.reminders.items import Item, days_later, may_be_shown, words_of
+from vaultmem.reminders.items import Item, days_later, is_listable, words_of
 from vaultmem.schedule import LocalZone
 from vaultmem.text.sanitize import words
 from vaultmem.text.times import stamp
@@ -312,7 +312,7 @@ def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
     known = {one.id for one in dues} | {memory.id for memory in session.desk.collection.live()}
     questions = {approval_id(id_) for id_ in known} | {completion_id(one.path) for one in dues}
     answers = session.desk.pending.record.answers()
-    unapproved = due is not None and due.kind != REMINDER and not may_be_shown(due, answers)
+    unapproved = due is not None and due.kind != REMINDER and not is_listable(due, answers)
     if target.id in questions or unapproved:
         raise UsageError(f"only you can approve {name_of}: tick it in pending.md")
     if due is None and not (target.last and access.is_same(target.last.by, name)):

@@ -110,11 +110,11 @@ def _hit(searcher: Searcher, ask: Ask, path: str, text: str, words: list[Term]) 
     title = file_name(path)
     line = line_of(text, content)
     wanted = {token for word in words for token in tokenize(word.text)}
-    shown = snippet.Marker(wanted, tokenize).snippet(content)
+    excerpt = snippet.Marker(wanted, tokenize).snippet(content)
     return Hit(
         path, None, title, line, line + content.count("\n"), [], None, str(own.get("created_at") or "")[:10] or None,
         category_of(path.partition("/")[2], own.get("category")), dict(own), None, sure, 0.0, None, {},
-        searcher.cache().uri(rules.at(path).dialect, path, title), content, shown.text, shown.marks, archived=mark,
+        searcher.cache().uri(rules.at(path).dialect, path, title), content, excerpt.text, excerpt.marks, archived=mark,
     )  # fmt: skip
 
 

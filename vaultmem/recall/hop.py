@@ -99,13 +99,13 @@ def _own_names(content: str) -> tuple[str, ...]:
 
 def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> Step | None:
     """Where the best candidates lead; None where they name nothing."""
-    asked = {token: word for word in question.split() for token in telling(tokenize(word)) - _SELF}
+    wanted = {token: word for word in question.split() for token in telling(tokenize(word)) - _SELF}
     bridges: list[Bridge] = []
     lacking: set[str] = set()
     for one in best[:BRIDGES]:
         there = {*tokenize(one.content), *tokenize(one.title)}
-        rest = asked.keys() - there
-        if len(rest) == len(asked):
+        rest = wanted.keys() - there
+        if len(rest) == len(wanted):
             continue
         matches = (*_LINK.findall(one.content), *_NAME.findall(one.content))
         names = {name: frozenset(tokenize(name)) for name in map(str.strip, matches)}
@@ -115,7 +115,7 @@ def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> S
         new = [
             Bridge(one, name, tokens, frozenset(rest))
             for name, tokens in names.items()
-            if tokens.isdisjoint(asked)
+            if tokens.isdisjoint(wanted)
             and tokens not in known
             and _leads_on(name, tokens, one, words)
         ]
@@ -125,7 +125,7 @@ def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> S
     if not bridges or not lacking:
         return None
     bridges = bridges[:NAMES]
-    sought = [word for token, word in asked.items() if token in lacking]
+    sought = [word for token, word in wanted.items() if token in lacking]
     return Step(" ".join((*(one.name for one in bridges), *dict.fromkeys(sought))), bridges)
 
 

@@ -74,10 +74,10 @@ class Candidate(NamedTuple):
         """Whether it is a block of a note that is no turn of a conversation."""
         return self.note and not self.turn
 
-    def echoes(self, asked: frozenset[str]) -> bool:
+    def echoes(self, words: frozenset[str]) -> bool:
         """Whether it is near a question of these words and answers nothing: a question, a model's words, its own."""
         asks = self.role == USER and self.content.rstrip()[-1:] in "?？"
-        return asks or self.role == ASSISTANT or (not self.note and _words(self.content) <= asked)
+        return asks or self.role == ASSISTANT or (not self.note and _words(self.content) <= words)
 
     def scored(self, score: float, **parts: float) -> Candidate:
         """The same with another score, and what went into it."""
@@ -230,8 +230,8 @@ def relevant(candidates: Iterable[Candidate], question: str = "") -> list[Candid
     results = [one for one in results if not one.lacks] or results
     judged = [one for one in results if "similarity" in one.parts]
     fits = {id(one): one.score - one.parts.get("length", 0.0) for one in judged}
-    asked = _words(question)
-    answers = [fits[id(one)] for one in judged if not one.echoes(asked)] or fits.values()
+    words = _words(question)
+    answers = [fits[id(one)] for one in judged if not one.echoes(words)] or fits.values()
     least = FLOOR * max(answers, default=0.0)
     return [one for one in results if fits.get(id(one), least) >= least]
 

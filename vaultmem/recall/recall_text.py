@@ -165,8 +165,8 @@ def held_back_line(
     if len(ids) > MOST_NAMED:
         advice.append(f"and {len(ids) - MOST_NAMED} more")
     if len(ids) < len(held_back):
-        asked = "vaultmem recall --untrusted" if typed else '"untrusted": true'
-        advice.append(f"{asked} tells blocks of notes, too")
+        option = "vaultmem recall --untrusted" if typed else '"untrusted": true'
+        advice.append(f"{option} tells blocks of notes, too")
     many, who = (
         plural(len(held_back), "answer"),
         "you approve" if to_person else "the person approves",

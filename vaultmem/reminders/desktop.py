@@ -201,7 +201,9 @@ class _Native(Desktop):
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
-    loop.set_exception_handler(lambda _, told: log.debug("notifications: %s", told.get("message")))
+    loop.set_exception_handler(
+        lambda _, context: log.debug("notifications: %s", context.get("message"))
+    )
     try:
         loop.run_forever()
         left = asyncio.all_tasks(loop)

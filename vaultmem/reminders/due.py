@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vaultmem.synclog.log_entries import Notified
 
 _MOST_AHEAD = 400  # occurrences that may be done before their day
-TASK, NOTE, SAID, REMINDER = "task", "note", "said", "reminder"  # kinds of what is due
+TASK, NOTE, SENTENCE, REMINDER = "task", "note", "said", "reminder"  # kinds of what is due
 
 
 class Due(NamedTuple):

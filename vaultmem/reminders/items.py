@@ -65,7 +65,7 @@ class Item:
 def due_items(dues: Iterable[Due], answers: Answers, now: datetime, days: int = DAYS) -> list[Item]:
     """What is pending in the next days."""
     today, last = now.date().isoformat(), days_later(now.date(), days)
-    open_dues = (due for due in dues if not is_over(due, answers) and may_be_shown(due, answers))
+    open_dues = (due for due in dues if not is_over(due, answers) and is_listable(due, answers))
     sections = ((due, section_of(due, today, last)) for due in open_dues)
     return open_items((_item_of(due, name) for due, name in sections if name), answers, now)
 
@@ -76,7 +76,7 @@ def completion_questions(dues: Iterable[Due], answers: Answers, now: datetime) -
     for due in dues:
         # Had it been ticked in its note, it would be due no more.
         is_done = due.kind == TASK and state_of(answers, due.id) == DONE
-        if is_done and may_be_shown(due, answers):
+        if is_done and is_listable(due, answers):
             open_in_notes.setdefault(due.path, []).append(due)
     since = (now - timedelta(RECENT)).isoformat()
     last_done = {
@@ -108,7 +108,7 @@ def is_over(due: Due, answers: Answers) -> bool:
     return is_closed(answers, due.id) or is_closed(answers, due.series)
 
 
-def may_be_shown(due: Due, answers: Answers) -> bool:
+def is_listable(due: Due, answers: Answers) -> bool:
     """Whether it is the person's own or that of an assistant, or was approved."""
     return is_believed(due.id, answers, foreign=due.foreign)
 
@@ -142,12 +142,12 @@ def title_of(due: Due) -> str:
 def open_items(items: Iterable[Item], answers: Answers, now: datetime) -> list[Item]:
     """Without what was answered or is snoozed, each thing once."""
     minute = now.isoformat()[:16]
-    kept = {
+    remaining = {
         item.id: item
         for item in items
         if not is_closed(answers, item.id) and not is_asleep(answers.get(item.id), minute)
     }
-    return list(kept.values())
+    return list(remaining.values())
 
 
 def urgency(item: Item) -> tuple[int, int, str, int]:
@@ -250,12 +250,12 @@ _NOT_IN_LINKS = frozenset("[]|#^\\\n\r\t`<>@")
 
 def extent(answers: Answers, now: datetime) -> Extent:
     """All items appear from the tick for that until the day is over, or another takes it back."""
-    shown, taken_back = answers.get(SHOW_ALL), answers.get(SHOW_LESS)
-    if shown is None or shown.state not in (DONE, SNOOZED):
+    expanded, taken_back = answers.get(SHOW_ALL), answers.get(SHOW_LESS)
+    if expanded is None or expanded.state not in (DONE, SNOOZED):
         return SHORT
-    at = seconds(shown.at) or 0.0
+    at = seconds(expanded.at) or 0.0
     is_today = datetime.fromtimestamp(at, now.tzinfo).date() == now.date()
-    is_over = taken_back is not None and taken_back.at >= shown.at
+    is_over = taken_back is not None and taken_back.at >= expanded.at
     return FULL if is_today and not is_over else SHORT
 
 
@@ -276,12 +276,12 @@ def render(items: Iterable[Item], style: str, notes: str = "", extent: Extent = 
     return text + notes
 
 
-def _last_line(shown: Iterable[Item], more: int, older: int, extent: Extent) -> tuple[str, str]:
+def _last_line(expanded: Iterable[Item], more: int, older: int, extent: Extent) -> tuple[str, str]:
     counts = [f"{more:,} more"] if more else []
     counts += [f"{older:,} overdue for more than two weeks"] if older else []
     if extent.shows_older:
         return ": ".join(["show less", *counts]), SHOW_LESS
-    if counts or any(item.counts_others for item in shown):
+    if counts or any(item.counts_others for item in expanded):
         return f"show all{': ' if counts else ''}{', '.join(counts)}", SHOW_ALL
     return "", ""
 

@@ -14,7 +14,7 @@ from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories.arguments import Arguments, which_day
 from vaultmem.plugins import language
-from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due, Schedule
+from vaultmem.reminders.due import NOTE, REMINDER, SENTENCE, TASK, Due, Schedule
 from vaultmem.text import recurrence
 from vaultmem.text.values import lazy
 
@@ -157,7 +157,7 @@ def of_block(place: Place, fields: JsonObject) -> Schedule | None:
         return None
     repeat, own_id = _repeat(fields), _own_id(fields)
     rule = repeat if repeat and recurrence.read_rule(repeat) else ""
-    due = place.due(SAID if limit else NOTE, _text(fields, "text"), _line(fields))._replace(
+    due = place.due(SENTENCE if limit else NOTE, _text(fields, "text"), _line(fields))._replace(
         due=first, at=first, repeat=repeat, rolls=bool(rule), lapses=not limit, own_id=own_id
     )
     return Schedule(due, own_id or place.written.stem, rule, days=GRACE_DAYS if limit else 0)
@@ -165,7 +165,7 @@ def of_block(place: Place, fields: JsonObject) -> Schedule | None:
 
 def of_sentence(place: Place, line: int, text: str) -> Schedule | None:
     """A sentence that says when something is to be done."""
-    due = place.due(SAID, text, line)
+    due = place.due(SENTENCE, text, line)
     schedule = _in_words(place, due, partial(language().intention, text))
     return schedule and schedule._replace(days=GRACE_DAYS)
 

@@ -19,7 +19,7 @@ from vaultmem.dreams.merge import join
 from vaultmem.dreams.same import is_of_one_writer, kin, may_join
 from vaultmem.errors import NoteChangedError, NoteNotFoundError
 from vaultmem.ledger import reads
-from vaultmem.ledger.reads import ASKED, MODEL, OPEN
+from vaultmem.ledger.reads import CONSULTED, MODEL, OPEN
 from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.memories.access import is_private
 from vaultmem.memories.arguments import Arguments
@@ -57,7 +57,7 @@ class Doubt(NamedTuple):
 
 def doubts(session: Session, _: Arguments) -> JsonObject:
     """The "doubts" for one question. Texts are without secrets, and cut."""
-    known = {one.id for one in reads.kept_proposals(session.desk.ledger)}
+    known = {one.id for one in reads.all_proposals(session.desk.ledger)}
     memories = {one.path: one for one in _by_id(session).values()}
     contents = {path: _content(session, one) for path, one in memories.items()}
     # What is still where a dream has filed it without being sure.
@@ -188,8 +188,8 @@ def advise(session: Session, params: Arguments) -> JsonObject:
             "kind": kind, "memories": ids, "hashes": [one.hash for one in group], "choice": choice,
             "reason": _reason(answer.get("reason")), "model": model, "category": group[0].category,
         }  # fmt: skip
-        rows[id_] = (OPEN if _is_usable(session, kind, choice, group) else ASKED), fields
-    before = {one.id for one in reads.kept_proposals(session.desk.ledger)}
+        rows[id_] = (OPEN if _is_usable(session, kind, choice, group) else CONSULTED), fields
+    before = {one.id for one in reads.all_proposals(session.desk.ledger)}
     reads.advise(session.desk.ledger, rows, session.now)
     new = [id_ for id_, (state, _) in rows.items() if state == OPEN and id_ not in before]
     return {"proposed": len(new), "open": len(opinions(session))}
@@ -238,10 +238,10 @@ def opinions(session: Session) -> list[Opinion]:
 
 
 def opinion(
-    row: reads.Kept, by_id: Mapping[str, Memory], is_approved: Callable[[Memory], bool]
+    row: reads.StoredProposal, by_id: Mapping[str, Memory], is_approved: Callable[[Memory], bool]
 ) -> Opinion | None:
     """What a row proposes about memories that may be sent; None where it cannot be followed any more."""
-    group, (kind, choice) = _as_asked(row, by_id), (row.fields["kind"], row.fields["choice"])
+    group, (kind, choice) = _unchanged_group(row, by_id), (row.fields["kind"], row.fields["choice"])
     if not group or not _can_be_done(kind, group, is_approved):
         return None
     if kind == CONTRADICTION:
@@ -249,7 +249,7 @@ def opinion(
     return Opinion(row.id, kind, group, choice, row.fields["reason"], row.fields["model"])
 
 
-def _as_asked(row: reads.Kept, by_id: Mapping[str, Memory]) -> Group:
+def _unchanged_group(row: reads.StoredProposal, by_id: Mapping[str, Memory]) -> Group:
     """The memories of a proposal; () when they say something else than when a model was asked, or one that it would
     file elsewhere is where it was no more."""
     group, fields = _group(by_id, row.fields["memories"]), row.fields
@@ -260,8 +260,8 @@ def _as_asked(row: reads.Kept, by_id: Mapping[str, Memory]) -> Group:
 def forget_stale(session: Session) -> None:
     """Drop what was proposed or asked about memories that say something else by now. Decisions of a person stay."""
     by_id, ledger = _by_id(session), session.desk.ledger
-    rows = [one for one in reads.kept_proposals(ledger) if one.is_of_model]
-    gone = [one.id for one in rows if one.state == ASKED and not _as_asked(one, by_id)]
+    rows = [one for one in reads.all_proposals(ledger) if one.is_of_model]
+    gone = [one.id for one in rows if one.state == CONSULTED and not _unchanged_group(one, by_id)]
     gone += [
         one.id for one in rows if one.state == OPEN and not opinion(one, by_id, session.is_approved)
     ]

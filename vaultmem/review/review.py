@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MOST_DIFFS = 20  # files that a proposal is shown with
 
 
-class ShownProposal(ProposalRow):
+class ProposalReport(ProposalRow):
     """A proposal with what it would change."""
 
     diff: str
@@ -141,16 +141,16 @@ def to_row(one: Proposal) -> ProposalRow:
     return cast("ProposalRow", one._asdict())
 
 
-def _doable_as_json(session: Session, every: Iterable[Proposal | Opinion]) -> list[ShownProposal]:
+def _doable_as_json(session: Session, every: Iterable[Proposal | Opinion]) -> list[ProposalReport]:
     """Those that can be done: where a note has changed, the next dream looks again."""
-    rows: list[ShownProposal] = []
+    rows: list[ProposalReport] = []
     for one in every:
         with contextlib.suppress(VaultmemError):
             rows.append(_to_json(session, one))
     return rows
 
 
-def _to_json(session: Session, proposal: Proposal | Opinion) -> ShownProposal:
+def _to_json(session: Session, proposal: Proposal | Opinion) -> ProposalReport:
     changes = _plan(session, proposal).changes[:MOST_DIFFS]
     row = (
         advice.to_row(session, proposal, changes[0].target)

@@ -108,8 +108,8 @@ class KeywordSearcher:
         for field in rank.FIELDS:
             query = self._whole(only, (field,), question.query.words, extras=False)
             parts[field] = {b: s for b, s in self._run(query, 1000)[0].items() if s > 0}
-        found = self._day_clauses(question.text) + self._when_clause(question.text)
-        dates, _ = self._run(self._filter([(_SHOULD, q) for q in found], only), 1000)
+        clauses = self._day_clauses(question.text) + self._when_clause(question.text)
+        dates, _ = self._run(self._filter([(_SHOULD, q) for q in clauses], only), 1000)
         return {**parts, "date": {b: s for b, s in dates.items() if s > 0}}
 
     def _run(self, query: tantivy.Query, limit: int) -> Sized:

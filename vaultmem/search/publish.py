@@ -27,17 +27,17 @@ def places(catalog: Catalog, notes: Iterable[int] | None = None) -> dict[bytes, 
         FROM blocks b JOIN files f ON f.id = b.note JOIN notes n ON n.id = b.note
         WHERE n.excluded = 0 {chosen} ORDER BY b.note, b.ordinal"""  # noqa: S608 - own text
     rows = catalog.db.execute(statement, values)
-    found: dict[bytes, Place | None] = {}
+    places: dict[bytes, Place | None] = {}
     last, facts = None, None
     for note, digest, line, end_line, path, day, category, properties, error in rows:
         if note != last:
             last = note
             facts = None if error else _facts(properties, day, category, _tags(catalog, note))
         if facts is None:
-            found[digest] = None
-        elif digest not in found:
-            found[digest] = Place(path, line, end_line, facts)
-    return found
+            places[digest] = None
+        elif digest not in places:
+            places[digest] = Place(path, line, end_line, facts)
+    return places
 
 
 def _tags(catalog: Catalog, note: int) -> list[str]:

@@ -277,11 +277,11 @@ def _fields(searcher: Searcher, text: str, note: int, result: Hit | None) -> dic
 def _words_by_field(
     searcher: Searcher, text: str, note: int, result: Hit | None
 ) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    places: dict[str, list[str]] = {}
     for term in language.parse(text).sought():
         for field in _fields(searcher, term.text, note, result):
-            found.setdefault(field, []).append(term.text)
-    return found
+            places.setdefault(field, []).append(term.text)
+    return places
 
 
 def _reasons_against(

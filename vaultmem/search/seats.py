@@ -96,8 +96,8 @@ class Seating:
         gone = self._turns.keys() if changed is None else self._turns.keys() & changed
         new = {} if changed == set() else self._read(changed)
         if gone or new:
-            kept = {note: turn for note, turn in self._turns.items() if note not in gone}
-            self._turns = kept | new
+            remaining = {note: turn for note, turn in self._turns.items() if note not in gone}
+            self._turns = remaining | new
             self._seats = Seats(self._turns.values())
         self._seen = last  # what was written meanwhile, or could not be read, is read the next time
         return self._seats

@@ -280,48 +280,48 @@ class Meaning(ModelVectors):
 
     def lacking(self, catalog: Catalog, blocks: Iterable[int]) -> dict[int, bytes]:
         """Those of the blocks that have no vector yet, each with its hash."""
-        wanted, found = list(blocks), dict[int, bytes]()
+        wanted, result = list(blocks), dict[int, bytes]()
         for one in self.parts():
-            found |= one.live.look(catalog).lacking(wanted)
-        return found
+            result |= one.live.look(catalog).lacking(wanted)
+        return result
 
     def blocks_near(self, catalog: Catalog, text: str, count: int,
                     notes: Collection[int] | None = None, *, all_but: bool = False) -> dict[int, float]:  # fmt: skip
         """The blocks nearest to a question by each model, with their cosines."""
-        found: dict[int, float] = {}
-        for one, query, share in self._asked(text):
+        result: dict[int, float] = {}
+        for one, query, share in self._queries(text):
             near = one.nearest(catalog, query, count, notes, all_but=all_but)
-            found |= {block: 1 - (1 - cosine) * share for block, cosine in near.items()}
-        return found
+            result |= {block: 1 - (1 - cosine) * share for block, cosine in near.items()}
+        return result
 
     def close_to(self, catalog: Catalog, text: str, wanted: Collection[int], seats: Seats | None,
                  ) -> dict[int, rank.Closeness]:  # fmt: skip
         """How close each wanted block is to a question, where a model has embedded it that can compare the two."""
-        found: dict[int, rank.Closeness] = {}
-        for one, query, share in self._asked(text):
+        result: dict[int, rank.Closeness] = {}
+        for one, query, share in self._queries(text):
             near = one.closeness(catalog, query, wanted, seats)
-            found |= {block: close.scaled(share) for block, close in near.items()}
-        return found
+            result |= {block: close.scaled(share) for block, close in near.items()}
+        return result
 
-    def _asked(self, text: str) -> list[tuple[ModelVectors, Vectors, float]]:
+    def _queries(self, text: str) -> list[tuple[ModelVectors, Vectors, float]]:
         """The models that can compare a question with their blocks, each with its vector, and by how much a cosine of
         two scripts is nearer to 1 than it shows."""
         is_other = bool(self.others) and scripts.is_other(text)
-        asked: list[tuple[ModelVectors, Vectors, float]] = []
+        queries: list[tuple[ModelVectors, Vectors, float]] = []
         if not is_other:
-            asked.append((self, self.embedder.query(text), 1.0))
+            queries.append((self, self.embedder.query(text), 1.0))
         if self.others and len(self.others.store):
             query = self.others.embedder.query(text)
-            asked.append((self.others, query, 1.0 if is_other else self.others.across))
-        return asked
+            queries.append((self.others, query, 1.0 if is_other else self.others.across))
+        return queries
 
     def near_note(self, catalog: Catalog, note: int, count: int) -> dict[int, float]:
         """The blocks nearest to a note, as far as the same model has embedded them."""
-        found: dict[int, float] = {}
+        result: dict[int, float] = {}
         for one in self.parts():
             if (vector := one.note_vector(catalog, note)) is not None:
-                found |= one.nearest(catalog, vector, count)
-        return found
+                result |= one.nearest(catalog, vector, count)
+        return result
 
     def similarities(self, hashes: list[bytes]) -> list[list[float]] | None:
         """The cosine of each text to each, by their hashes; None where one has no vector yet. What two models have

@@ -277,7 +277,7 @@ def _shared_entries(ledger: Ledger, machine: str) -> list[Entry]:
     entries += [log_entries.Reinforced(id_, at) for id_, at in reads.reinforced_at(ledger).items()]
     entries += [
         log_entries.Decided(one.id, stamp(one.at), one.state)
-        for one in reads.kept_proposals(ledger)
+        for one in reads.all_proposals(ledger)
         if one.state in (ACCEPTED, REJECTED, REOPENED)
     ]
     return [one for one in entries if log_entries.is_writable(one)]

@@ -153,16 +153,16 @@ _SIGN = (
     r"(?:[ \t]{0,4}(?:=>|:=|[:=：＝])[ \t]{0,4}\*{0,2}[ \t]?|[ \t]{1,3}(?:is|ist|lautet)[ \t]{1,3}"
     r"|[ \t]?[是为為][ \t]?)"
 )
-_GIVEN = r"(?:(?!&\w{1,40}=)[!#-&*-+\--:=?-Z^_a-z~]){6,400}"  # ASCII without quotes, brackets, commas, bars
+_VALUE_CHARS = r"(?:(?!&\w{1,40}=)[!#-&*-+\--:=?-Z^_a-z~]){6,400}"  # ASCII without quotes, brackets, commas, bars
 _NAMED = lazy(
     lambda: (
         rf"{_name()}[\"'`*\\]{{0,4}}(?P<sign>{_SIGN})[\"'`\\]{{0,3}}"
-        rf"(?P<value>(?<=[\"'`])[^\"'`\s\\\[\]]{{6,400}}(?=\\?[\"'`])|{_GIVEN})(?P<after>.?)"
+        rf"(?P<value>(?<=[\"'`])[^\"'`\s\\\[\]]{{6,400}}(?=\\?[\"'`])|{_VALUE_CHARS})(?P<after>.?)"
     )
 )
 _OPTION = lazy(
     r"(?i:--[a-z-]{0,20}(?:(?P<password>pass(?:word|wd|phrase)?)|(?P<token>token|secret|api-?key)))[ \t]{1,4}[\"']?"
-    rf"(?P<value>{_GIVEN})(?P<after>.?)"
+    rf"(?P<value>{_VALUE_CHARS})(?P<after>.?)"
 )
 _XML = lazy(
     r"(?i:<(?:(?P<password>[\w.:-]{0,20}password)|(?P<token>[\w.:-]{0,20}(?:token|secret|api-?key)))>)"
@@ -170,7 +170,7 @@ _XML = lazy(
 )
 _BELOW = lazy(  # a value that has the next line for itself
     r"[:=：＝]\*{0,2}(?:[ \t]{0,2}[|>][+-]?)?[ \t]{0,8}\r?\n[ \t>]{0,16}[\"'`]?"
-    rf"(?P<value>{_GIVEN})(?=[\"'`]?[ \t]{{0,8}}(?:\r?\n|\Z))"
+    rf"(?P<value>{_VALUE_CHARS})(?=[\"'`]?[ \t]{{0,8}}(?:\r?\n|\Z))"
 )
 _NAME_ABOVE = lazy(lambda: rf"{_name()}[\"'`*]{{0,4}}[ \t]{{0,4}}$")
 _LONGEST_NAME = 60

@@ -150,11 +150,11 @@ def redact(text: str) -> Redacted:
 
     Pure, in time linear to the text; redacting again changes nothing. The text as a whole has to be given: what lies
     between two lines that enclose it is not seen in a piece of it."""
-    found = _redact(text)
-    bare = found.text if text.isascii() else _UNSEEN.sub("", found.text)
-    if bare != found.text and (hidden := _redact(bare)).kinds:
-        return Redacted(hidden.text, found.kinds + hidden.kinds)
-    return found
+    result = _redact(text)
+    bare = result.text if text.isascii() else _UNSEEN.sub("", result.text)
+    if bare != result.text and (hidden := _redact(bare)).kinds:
+        return Redacted(hidden.text, result.kinds + hidden.kinds)
+    return result
 
 
 def _redact(text: str) -> Redacted:

@@ -191,5 +191,5 @@ _STOP_WORDS = frozenset(
 def topic_words(text: str) -> frozenset[str]:
     """The words that tell what a text is about, in the forms by which they compare."""
     words = (word.casefold() for word in _WORD.findall(text))
-    told = {word[:_BEGINNING] for word in words if word not in _STOP_WORDS}
-    return frozenset(told | set(_HAN.findall(text)))
+    stems = {word[:_BEGINNING] for word in words if word not in _STOP_WORDS}
+    return frozenset(stems | set(_HAN.findall(text)))

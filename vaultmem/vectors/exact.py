@@ -26,7 +26,7 @@ Allowed = NDArray[np.bool_] | NDArray[np.integer] | Sequence[int]
 ROWS_AT_ONCE = 8_192
 PICKED_AT_ONCE = 2_048  # rows copied out of the file one by one
 WORTH_PICKING = 4  # picking a row costs about four times as much as passing over it in order
-KEPT_MAPPED = 64 << 20  # bytes of the file that may count as memory of this process
+MOST_MAPPED = 64 << 20  # bytes of the file that may count as memory of this process
 
 
 class VectorIndex(Protocol):
@@ -139,7 +139,7 @@ def _pieces(
 def _release(matrix: NDArray[np.float32], first: int, end: int) -> None:
     """Hand pages that were read back to the system, which keeps them cached anyway."""
     row = matrix.shape[1] * matrix.itemsize
-    if matrix.nbytes <= KEPT_MAPPED:
+    if matrix.nbytes <= MOST_MAPPED:
         return
     pages = _mapping(matrix)
     if pages is None:

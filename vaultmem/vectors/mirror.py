@@ -41,7 +41,7 @@ class Mirror:
         # Whether the seals were compared with the server's list since it was away.
         self._is_sure = False
         self._away_until = 0.0
-        self._said = ""
+        self._logged = ""
 
     def search(self, query: NDArray[np.float32], k: int, allowed: Allowed | None = None) -> Hits:
         """See VectorIndex."""
@@ -73,7 +73,7 @@ class Mirror:
                     self._plan(places, whole=whole)
                 self._remove()
                 self._write(places)
-                self._said = ""
+                self._logged = ""
             except AwayError as error:
                 self._fail(error)
 
@@ -111,11 +111,11 @@ class Mirror:
             except AwayError as error:
                 self._fail(error)
                 return None
-            found = np.array(sorted(self._store.known(hashes).values()), dtype=np.int64)
+            rows = np.array(sorted(self._store.known(hashes).values()), dtype=np.int64)
             if rows is not None:
-                found = np.intersect1d(found, rows, assume_unique=True)
-            if len(found) >= wanted:
-                return found
+                rows = np.intersect1d(rows, rows, assume_unique=True)
+            if len(rows) >= wanted:
+                return rows
             if len(hashes) < size:
                 self._is_sure = False  # it has less than it was given
                 return None
@@ -124,9 +124,9 @@ class Mirror:
 
     def _fail(self, error: AwayError) -> None:
         self._away_until, self._is_sure = time.monotonic() + SILENCE, False
-        if str(error) != self._said:
+        if str(error) != self._logged:
             log.warning("%s; search goes on on this machine", error)
-        self._said = str(error)
+        self._logged = str(error)
 
     # --- writing
 

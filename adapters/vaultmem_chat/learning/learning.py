@@ -30,8 +30,7 @@ from vaultmem_chat.conversations import entry_of
 from vaultmem_chat.conversing import truncate
 from vaultmem_chat.learning import fact_questions, reconcile
 from vaultmem_chat.learning.reconcile import Decisions, Existing
-from vaultmem_chat.learning.turn_queue import FACTS as FOUND
-from vaultmem_chat.learning.turn_queue import NOTED, Item
+from vaultmem_chat.learning.turn_queue import FACTS, NOTED, Item
 
 NEWEST = 100  # facts; one turn has three, and in between others may have been added
 LARGE = 300_000  # characters of a batch as JSON, above which its entries are written one by one
@@ -77,7 +76,7 @@ def learn(vault: Vault, item: Item, model: Model | None, keep: KeepFacts | None 
         return Learned(item.conversation, [], [], [], False, False, "")
     source = Source(item.conversation, item.began, item.user_id, talk.scope_of(item.conversation))
     known = entries(vault, item.conversation)
-    new_facts, trouble = _meta_texts(item, FOUND) if words == item.user else [], ""
+    new_facts, trouble = _meta_texts(item, FACTS) if words == item.user else [], ""
     if not new_facts and not _is_learned(vault, item):
         new_facts, trouble = find_facts(words, model, item.began)
         if new_facts and keep is not None:

@@ -240,7 +240,7 @@ def _unique(facts: Sequence[str]) -> list[str]:
 
 
 def neighbours(
-    known: Sequence[Entry], new: Sequence[str], found: Sequence[Sequence[str]], most: int
+    known: Sequence[Entry], new: Sequence[str], near: Sequence[Sequence[str]], most: int
 ) -> list[Entry]:
     """At most so many of the facts, the likeliest first. `found` has for each new fact the ids that a search gave."""
     if len(known) <= most:
@@ -254,7 +254,7 @@ def neighbours(
         on_topic = [id_ for id_ in newest if topics & about[id_][0]]
         shared = {id_: len(words & about[id_][1]) for id_ in newest}
         similar = sorted((id_ for id_ in newest if shared[id_]), key=lambda id_: -shared[id_])
-        rows += [on_topic, found[number] if number < len(found) else (), similar]
+        rows += [on_topic, near[number] if number < len(near) else (), similar]
     chosen = in_turns(*rows, newest, key=str)
     return [by_id[id_] for id_ in chosen if id_ in by_id][:most]
 

@@ -91,12 +91,12 @@ def _drop_unfinished(value: object, end: str) -> tuple[object, bool]:
     if isinstance(value, dict):
         members = {key: _drop_unfinished(one, end) for key, one in value.items() if end not in key}
         is_whole = len(members) == len(value) and all(whole for _, whole in members.values())
-        kept_members = {
+        known_members = {
             key: one
             for key, (one, whole) in members.items()
             if whole or (one and isinstance(one, list | dict))
         }
-        return kept_members, is_whole
+        return known_members, is_whole
     return value, True
 
 
