@@ -88,15 +88,15 @@ def read(folder: str, *, prove: bool = False) -> Backup:
             head = json.load(file)
         if head.pop("format") != FORMAT:
             raise StateError(f"{folder} was made by another version of vaultmem")
-        backup, found = Backup(folder, **head), _hashes(folder)
+        backup, hashes = Backup(folder, **head), _hashes(folder)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StateError(f"{folder} is no backup of vaultmem: {MANIFEST} cannot be read") from error
     known = {name for pattern in _ALL_FILES for name in glob.glob(pattern, root_dir=folder)}
-    if odd := sorted(found.keys() - known):  # a repository in it could have git run anything
+    if odd := sorted(hashes.keys() - known):  # a repository in it could have git run anything
         raise StateError(
             f"{folder} holds {odd[0]}, which no backup of vaultmem has; use another one"
         )
-    damaged = sorted({*found.items()} ^ {*backup.files.items()})
+    damaged = sorted({*hashes.items()} ^ {*backup.files.items()})
     if damaged:
         raise StateError(f"{folder} is damaged: {damaged[0][0]} is not what was backed up")
     if prove:
@@ -266,15 +266,15 @@ def _as_state_error(place: str) -> Iterator[None]:
 
 def _hashes(folder: str) -> dict[str, str]:
     """The files of a backup. Raises OSError for a link, which would lead elsewhere."""
-    found = {}
+    hashes = {}
     for place, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(place, name)
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
-            found[os.path.relpath(path, folder)] = digest
-    found.pop(MANIFEST, None)
-    return found
+            hashes[os.path.relpath(path, folder)] = digest
+    hashes.pop(MANIFEST, None)
+    return hashes
 
 
 def _is_below(path: str, folder: str) -> bool:
