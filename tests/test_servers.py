@@ -240,6 +240,11 @@ def test_a_token_goes_into_no_repository(home: Path) -> None:
     dotfiles = home / "dotfiles"
     dotfiles.mkdir()
     subprocess.run(["git", "init", "-q", str(dotfiles)], check=True)
+    monitor = ["config", "core.fsmonitor", f"touch {home}/ran; false"]
+    subprocess.run(["git", "-C", str(dotfiles), *monitor], check=True)
+    (dotfiles / "kept").write_text("")
+    subprocess.run(["git", "-C", str(dotfiles), "add", "kept"], check=True)
+    (home / "ran").unlink()
     (dotfiles / "codex.toml").write_text("model = 1\n")
     (home / ".codex").mkdir()
     (home / FILES["codex"]).symlink_to("../dotfiles/codex.toml")
@@ -253,6 +258,7 @@ def test_a_token_goes_into_no_repository(home: Path) -> None:
     (dotfiles / ".gitignore").write_text("codex.toml\n")
     assert ran(*words, TOKEN).code == 0
     assert TOKEN in (dotfiles / "codex.toml").read_text()
+    assert not (home / "ran").exists(), "a program that the repository names"
 
 
 WRONG: list[tuple[list[str], str]] = [

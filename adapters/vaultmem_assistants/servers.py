@@ -354,7 +354,9 @@ def _is_in_git(real: str) -> bool:
     if not folder:
         return False
     try:
-        command = ["git", "-C", folder, "check-ignore", "-q", real]
+        # The settings of a repository can name a program to be run, whoever made it.
+        git = ["git", "-c", "core.fsmonitor=false", "-C", folder]
+        command = [*git, "check-ignore", "-q", real]
         return subprocess.run(command, capture_output=True, check=False).returncode != 0
     except OSError:
         return True
