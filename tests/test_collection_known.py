@@ -137,7 +137,7 @@ def test_contents_are_found_by_likeness(filled: Folder) -> None:
     known = filled.known
     assert [memory.id for memory in known.with_hash(content_hash(f"{TEA}\n\n"))] == [ONE]
     near = TEA.replace("spring", "summer")
-    assert [memory.id for memory in known.like(sketch(near), 0.5)] == [ONE]
+    assert [memory.id for memory, _ in known.like(sketch(near), 0.5)] == [ONE]
     assert known.like(sketch("nothing of the kind is known here"), 0.7) == []
     assert known.like(b"", 0.7) == []
     assert len(known.like(sketch(near), 0.0)) == 2

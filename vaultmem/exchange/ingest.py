@@ -16,11 +16,10 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple, NotRequired, TypedDict, ca
 from vaultmem.memories.arguments import Arguments
 from vaultmem.memories.draft import New
 from vaultmem.memories.model import DEFAULT_SCOPE, Memory
-from vaultmem.memories.records import is_visible_to
 from vaultmem.memories.reports import PlanReport, header, report_done, report_planned
 from vaultmem.memories.store import Session
 from vaultmem.notes.blocks import MAX_TOKENS, count_tokens
-from vaultmem.operations.writing import Existing, create, look, new_memory
+from vaultmem.operations.writing import Existing, create, find_same, look, new_memory
 from vaultmem.text import secrets, similarity
 from vaultmem.text.times import seconds, stamp
 
@@ -153,14 +152,9 @@ def whole_text(session: Session, params: Arguments, text: str) -> Part:
 
 def _find_repeated(session: Session, piece: str, scope: str, hashes: set[str]) -> Part | None:
     """Why a paragraph says nothing new, to the letter; None when it does. `hashes` are those of this text."""
+    if same := find_same(session, piece, scope):
+        return Part(piece, known=same[0].id)
     hash_ = similarity.content_hash(piece)
-    matches = [
-        each
-        for each in session.desk.collection.with_hash(hash_)
-        if is_visible_to(each, scope) and session.sees(each)
-    ]
-    if matches:
-        return Part(piece, known=min(matches, key=lambda each: (each.created, each.path)).id)
     if hash_ in hashes:
         return Part(piece, reason="it stands in this text before")
     hashes.add(hash_)

@@ -209,15 +209,15 @@ class Collection:
         """Those that live with this content, by path, see text.similarity.content_hash."""
         return [memory for memory in self.live() if memory.hash == hash]
 
-    def like(self, sketch: bytes, least: float) -> list[Memory]:
-        """Those that live whose content resembles this one, the likest first, see text.similarity.sketch."""
+    def like(self, sketch: bytes, least: float) -> list[tuple[Memory, float]]:
+        """Those that live whose content resembles this one, and how much, the likest first (text.similarity.sketch)."""
         if not sketch:
             return []
         live, row = self.live(), self._snapshot.sketches
         near = [live[place] for place in resembling(row, sketch, least)]
-        scored = [(resemblance(sketch, memory.sketch), memory) for memory in near]
-        results = [pair for pair in scored if pair[0] >= least]
-        return [memory for _, memory in sorted(results, key=lambda pair: (-pair[0], pair[1].path))]
+        scored = [(memory, resemblance(sketch, memory.sketch)) for memory in near]
+        results = [pair for pair in scored if pair[1] >= least]
+        return sorted(results, key=lambda pair: (-pair[1], pair[0].path))
 
     def has_title(self, title: str) -> bool:
         """Whether any note of the memory folder has this title, in any case of letters."""

@@ -217,29 +217,30 @@ def look(
     session: Session, content: str, scope: str, *, contradictions: bool = True, times: Properties | None = None
 ) -> Existing:  # fmt: skip
     """What exists already that the writer and its scope can see; of a reminder, what reminds at the same `times`."""
-    collection = session.desk.collection
-
-    def is_seen(memory: Memory) -> bool:
-        return is_visible_to(memory, scope) and session.sees(memory)
-
-    same = [
-        memory
-        for memory in collection.with_hash(similarity.content_hash(content))
-        if is_seen(memory) and (times is None or _reminds_alike(memory, times))
-    ]
+    same = find_same(session, content, scope)
+    if times is not None:
+        same = [memory for memory in same if _reminds_alike(memory, times)]
     if same:
-        return Existing(min(same, key=lambda memory: (memory.created, memory.path)), [], [])
-    sketch = similarity.sketch(content)
-    near = [(memory, similarity.resemblance(sketch, memory.sketch))
-            for memory in collection.like(sketch, ALIKE) if is_seen(memory)]  # fmt: skip
-    near.sort(key=lambda pair: (-pair[1], pair[0].path))
+        return Existing(same[0], [], [])
+    like = session.desk.collection.like(similarity.sketch(content), ALIKE)
+    near = [pair for pair in like if _is_seen(session, pair[0], scope)]
     if not contradictions or len(content) > CAP:
         return Existing(None, near[:MOST_SIMILAR], [])
-    like = [memory.path for memory, _ in near]
-    against, alike = _against(session, content, like)
-    against = [each for each in against if is_seen(each.memory)]
-    alike = [] if times else [each for each in alike if is_seen(each)]
+    against, alike = _against(session, content, [memory.path for memory, _ in near])
+    against = [each for each in against if _is_seen(session, each.memory, scope)]
+    alike = [] if times else [each for each in alike if _is_seen(session, each, scope)]
     return Existing(None, near[:MOST_SIMILAR], against[:MOST_SIMILAR], alike[:MOST_SIMILAR])
+
+
+def find_same(session: Session, content: str, scope: str) -> list[Memory]:
+    """Those that say this to the letter, as far as the writer and its scope can see them, the oldest first."""
+    same = session.desk.collection.with_hash(similarity.content_hash(content))
+    seen = [memory for memory in same if _is_seen(session, memory, scope)]
+    return sorted(seen, key=lambda memory: (memory.created, memory.path))
+
+
+def _is_seen(session: Session, memory: Memory, scope: str) -> bool:
+    return is_visible_to(memory, scope) and session.sees(memory)
 
 
 def _against(
