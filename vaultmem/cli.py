@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from vaultmem.api.verbs import Verb
 
 _ENDING = """
-The vault is --vault FOLDER, else VAULTMEM_VAULT, else the vault at or above the working directory, else
-`vault` in the settings. `vaultmem COMMAND --help` tells more about a command.
+The vault is --vault FOLDER, else VAULTMEM_VAULT, else the vault at or above the working directory,
+else `vault` in the settings. `vaultmem COMMAND --help` describes a command.
 """
-_MORE = "\n`vaultmem help all` lists all commands, `vaultmem help man | man -l -` has all of their options.\n"
+_MORE = (
+    "\n`vaultmem help all` lists all commands, `vaultmem help man | man -l -` shows all options.\n"
+)
 _UPKEEP, _COMPLETE = "maintain", "complete"  # the second is what a shell asks while somebody types
 _INTERRUPTED = "interrupted; progress is saved, run the command again to resume"
 
@@ -40,7 +42,7 @@ def usage(*, everything: bool) -> str:
         rows = {name: one.summary for name, one in listed if group and one.group == group}
         lines += ["", f"{group}:", *_rows(rows)] if rows else []
         if group == LOOK_AFTER and everything:
-            lines += _rows({_UPKEEP: f"run one step of the upkeep: {', '.join(upkeep())}"})
+            lines += _rows({_UPKEEP: f"run one step of maintenance: {', '.join(upkeep())}"})
     text = "\n".join(lines) + "\n" + ("" if everything else _MORE) + _ENDING
     return _fold(text)
 

@@ -11,12 +11,12 @@ VERBS = {
     "hook": Verb(
         "print session context for a start-up hook", ASSISTANTS,
         (
-            Param("event", "what has happened", place="1", choices=("session-start",), needed=True),
+            Param("event", "the event of the program", place="1", choices=("session-start",), needed=True),
             Param(
                 "harness", "who reads the answer: {known}", metavar="NAME", needed=True,
                 known="vaultmem_assistants.programs:HARNESSES",
             ),
-            Param("was", "nothing to this command: connect --remove reads it", metavar="WORDS"),
+            Param("was", "ignored here; connect --remove reads it", metavar="WORDS"),
             Param("prompt", "what the session is about", metavar="TEXT", default=""),
         ),
         agent=True, command="vaultmem_assistants.hook:run", never_fails=True,
@@ -24,7 +24,7 @@ VERBS = {
     "setup": Verb(
         "find your notes and assistants, and connect them, step by step", SET_UP,
         (
-            Param("path", "the vault (default: one of those that are found)", place="?", metavar="PATH"),
+            Param("path", "the vault (default: a choice of the vaults on this machine)", place="?", metavar="PATH"),
             Param("yes", "do every step without asking", kind="flag", flag="-y", section="(how)"),
             flag("undo", "take back what it did", section="(how)"),
             Param("service", "start the agent at login, too", kind="switch", default=True),
@@ -38,7 +38,7 @@ VERBS = {
             Param("harness", "the program", place="1", choices="vaultmem_assistants.programs:NAMES", needed=True),
             flag("remove", "take it out again"),
             Param("instructions", "a line in this file of instructions, instead of the hook", metavar="FILE"),
-            Param("mcp", "register the MCP server, too, or do not; unless said, a terminal asks", kind="switch"),
+            Param("mcp", "also register the MCP server, or not; if left out, a terminal asks", kind="switch"),
             Param("remote", "register the HTTP door of another machine instead", metavar="URL"),
             Param(
                 "token", "its token, or env:NAME for the variable that holds it (default: read from stdin)",

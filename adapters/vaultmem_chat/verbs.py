@@ -11,28 +11,28 @@ VERBS = {
         (
             Param("text", "a fact; - reads stdin", kind="texts", place="*", metavar="TEXT"),
             Param("conversation", "which conversation (default: conversations.id)", metavar="ID"),
-            flag("as_is", "do not look at what is known"), *WRITES,
+            flag("as_is", "add it without comparing it with known facts"), *WRITES,
         ),
         command="vaultmem_chat.conversation_views:add",
     ),
     "chat": Verb(
         "talk with a model that remembers", ASSISTANTS,
         (
-            Param("text", "one message, instead of a sitting", kind="texts", place="*", metavar="TEXT"),
+            Param("text", "one message; without it, an interactive chat", kind="texts", place="*", metavar="TEXT"),
             Param("conversation", "which one (default: conversations.id)", metavar="ID"),
-            Param("model", "the model to ask (default: llm.model)"),
+            Param("model", "the model (default: llm.model)"),
             Param("upstream", "who answers (default: llm.base_url)", metavar="URL"),
         ),
         command="vaultmem_chat.talk:run",
     ),
     "conversations": Verb(
-        "what was said and learned in conversations", REMEMBER,
+        "list conversations, their turns and the facts learned from them", REMEMBER,
         (
             Param("what", "see below", place="?", default="list", choices=("list", "show", "promote", "forget", "learn"), doors=COMMAND),
             Param("name", "a conversation, or one of its entries", place="*", metavar="ID", doors=COMMAND),
             flag("facts", "with show: facts", doors=COMMAND), flag("turns", "with show: what was said", doors=COMMAND),
             flag("summary", "with show: summaries", doors=COMMAND),
-            flag("deleted", "with show: what was put away, instead", doors=COMMAND),
+            flag("deleted", "with show: archived entries instead", doors=COMMAND),
             flag("derived", "with forget: also the facts and memories that were made of it", doors=COMMAND),
             LIMIT.but(help="with show: how many of the newest", doors=COMMAND),
             Param("category", "with promote: where to file it; the inbox, if left out", doors=COMMAND, known="memories.model:CATEGORIES"),

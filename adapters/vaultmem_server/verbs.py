@@ -7,7 +7,7 @@ from vaultmem.api.verbs import SET_UP, Param, Verb
 
 VERBS = {
     "token": Verb(
-        "let a program in at the HTTP door: add, list or revoke its token", SET_UP,
+        "add, list or revoke tokens of the HTTP door", SET_UP,
         (
             Param("action", place="1", choices=("add", "list", "revoke"), needed=True),
             Param("name", "what to call it, such as the machine it is for", place="?", metavar="NAME"),

@@ -82,7 +82,7 @@ _RECALL = (
     Param("types", "episodic, semantic, procedural, working", kind="texts", metavar="A,B", choices=f"{_MEMORY}TYPES"),
     Param("scope", "beside global: agent:NAME, conversation:ID, user:ID; may be repeated", kind="repeated"),
     Param("notes", "blocks of notes, too, or memories only", kind="switch", default=True),
-    flag("untrusted", "also what nobody has approved"),
+    flag("untrusted", "also memories that you have not approved"),
     BY.but(help="the assistant that asks; you, if left out"),
     COMPRESSED,
     Param("min_confidence", "leave out what has faded so far (default 0: age lowers the rank only)", kind="float",
@@ -184,7 +184,7 @@ VERBS = {
         returns='what write gives, with "remind", "repeat" and "understood", the words that were read as a time',
     ),
     "ingest": Verb(
-        "take in what other programs keep, or make memories of a long text", REMEMBER, _INGEST, run="exchange.ingest:ingest_text",
+        "import what other assistants remember, or split a long text into memories", REMEMBER, _INGEST, run="exchange.ingest:ingest_text",
         slow=True, method="ingest_text", command="exchange_views:ingest",
         returns='"parts", each with its "result": new, known or skipped with the reason',
     ),
@@ -230,10 +230,10 @@ VERBS = {
         returns=_RECORD,
     ),
     "edit": Verb(
-        "give a memory another text", REMEMBER,
+        "replace the text of a memory", REMEMBER,
         (
             ID.but(help=WHICH, place="1"), WORDS.but(help="the new text; - reads it from stdin"),
-            Param("seen", "the content_hash that you saw: where the text is another one by now, nothing is changed", metavar="HASH"),
+            Param("seen", "the content_hash that you saw; if the text has changed since, nothing is written", metavar="HASH"),
             *WRITES,
         ),
         run="operations.filing:edit", show="memory_views:show_edited", returns=f'{_RECORD}, with "changed"',
@@ -263,7 +263,7 @@ VERBS = {
         returns='"source", "target", "linked", "changed"',
     ),
     "unlink": Verb(
-        "take the links between two memories away", REMEMBER, _PAIR, run="operations.filing:unlink", show="memory_views:show_link",
+        "remove the links between two memories", REMEMBER, _PAIR, run="operations.filing:unlink", show="memory_views:show_link",
         returns="what link gives",
     ),
     "resolve-links": Verb(
@@ -302,7 +302,7 @@ VERBS = {
         (
             flag("list_tools", "the tools, with their schemas"),
             Param("prompt", "recall what is known about TEXT; - or nothing: about what stdin says", metavar="TEXT", kind="maybe"),
-            Param("client", "who asks; what is written carries this name (default {default})", metavar="NAME", default="assistant"),
+            Param("client", "the name of the calling assistant, which its memories carry (default {default})", metavar="NAME", default="assistant"),
         ),
         command="tool_calls:run",
     ),

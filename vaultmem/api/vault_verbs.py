@@ -42,7 +42,7 @@ def _trial(text: str) -> Param:
 
 VERBS = {
     "related": Verb(
-        "notes that belong near a note", FIND, (NOTE, LIMIT.but(default=10)), agent=True, command="link_views:related",
+        "notes related to a note", FIND, (NOTE, LIMIT.but(default=10)), agent=True, command="link_views:related",
         writes=False,
         tool=Exposed("Notes and memories near one.", {"id": _ANY, "limit": ""}, quiet="limit"),
     ),
@@ -52,7 +52,7 @@ VERBS = {
     ),
     "links": Verb("what a note links to", FIND, (NOTE,), agent=True, command="link_views:links"),
     "unresolved": Verb(
-        "links that lead nowhere, and links that could mean several notes", FIND,
+        "links to notes that do not exist, and ambiguous links", FIND,
         (flag("ambiguous", "links whose name several files have, instead"),), agent=True, command="link_views:unresolved",
     ),
     "tasks": Verb(
@@ -107,7 +107,7 @@ VERBS = {
     "settle": Verb("", NONE, (DRY_RUN, VANISHED), run="pending.answering:settle", slow=True,
                    returns='carries out what was answered on the page: "done", "skipped", "reopened", "changes"'),
     "notify": Verb(
-        "tell the desktop of what is due, once", REMINDED, (DRY_RUN, VANISHED), run="pending.answering:notify", apart=True, slow=True,
+        "send desktop notifications for what is due, once", REMINDED, (DRY_RUN, VANISHED), run="pending.answering:notify", apart=True, slow=True,
         command="reminder_views:notify",
         returns='"told" (each with "title" and "body"), "written", "answered", "troubles"',
     ),
@@ -143,7 +143,7 @@ VERBS = {
     ),
     "reject": Verb("", NONE, (_PROPOSAL, *WRITES), run="review.review:reject", returns="never proposes it again"),
     "expect": Verb(
-        "keep what a question has to find, and check that it still does", LOOK_AFTER,
+        "record what a question must find, and check that it still does", LOOK_AFTER,
         (
             Param("question", "a question; all expectations are listed, if left out", place="?", metavar="QUESTION"),
             Param("answer", "words that have to be in what is found, or a note: [[its title]]", place="?", metavar="WORDS"),
@@ -176,7 +176,7 @@ VERBS = {
         show="upkeep_views:show_difference", returns="a unified diff",
     ),
     "undo": Verb(
-        "take back what was done to memories", LOOK_AFTER,
+        "undo changes to memories", LOOK_AFTER,
         (
             _COMMIT.but(place="?", needed=False), flag("last", "what was done last; once more, what was done before that"),
             flag("redo", "do again what was undone last"),
@@ -195,7 +195,7 @@ VERBS = {
         command="set_up:sync",
     ),
     "init": Verb(
-        "look at a vault for the first time", SET_UP,
+        "index a vault and report what is in it", SET_UP,
         (
             Param("path", "the vault (default: found as always)", place="?", metavar="PATH"),
             flag("write_config", "put a .vaultmem/config.yaml into the vault"),
@@ -223,13 +223,13 @@ VERBS = {
         command="set_up:model",
     ),
     "export": Verb(
-        "write memories as lines of JSON", REMEMBER, (*_OUTPUT, *_SHARED, _SHAPE, Param(
+        "export memories as JSON lines", REMEMBER, (*_OUTPUT, *_SHARED, _SHAPE, Param(
             "after", "where the lines begin: what `next` was in the answer before", kind="line", default="[]", doors="json")),
         run="exchange.export:export", writes=False, slow=True, formats=_SHAPES, method="-", command="exchange_views:export_lines",
         returns='"lines", and "next", None at the end: an answer has about 2 MB of them',
     ),
     "import": Verb(
-        "take memories in from lines of JSON", REMEMBER,
+        "import memories from JSON lines", REMEMBER,
         (
             Param("file", "the file; - reads stdin", place="?", metavar="FILE", doors=COMMAND), Param("file", needed=True, doors="agent"),
             Param("input", "the same", metavar="FILE", doors=COMMAND),
@@ -241,10 +241,10 @@ VERBS = {
         run="exchange.importing:import_lines", apart=True, slow=True, formats=_SHAPES, method="-", command="exchange_views:import_lines",
     ),
     "set": Verb(
-        "set a property of a note, and change nothing else in it", REMEMBER,
+        "set one property of a note", REMEMBER,
         (
             NOTE, _KEY, Param("value", "what the property is to be", kind="any", place="1", metavar="VALUE"),
-            flag("add", "one more item of its list instead"), DRY_RUN,
+            flag("add", "append it to the list of the property instead"), DRY_RUN,
         ),
         run="operations.own_notes:set_property", command="memory_views:edit_property", show="memory_views:show_property", returns='"note", "key", "was", "value", "changed"',
     ),
@@ -255,8 +255,8 @@ VERBS = {
     ),
     "status": Verb("what is indexed, and how fresh it is", LOOK_AFTER, (), first=True, command="status_views:status"),
     "doctor": Verb(
-        "find what is wrong, and how to mend it", LOOK_AFTER,
-        (flag("all", "list all troubled notes, not the first 20 of a kind"),),
+        "find problems, and how to fix them", LOOK_AFTER,
+        (flag("all", "list all affected notes, not only the first 20 of a kind"),),
         command="status_views:doctor", pages=True,
     ),
     "serve": Verb(
@@ -265,13 +265,13 @@ VERBS = {
             Param("interval", "how often {known} run, such as 60s; else as the settings say", metavar="TIME", known="commands.lifecycle:PERIODIC"),
             Param("log_format", "how the log is written", choices=("text", "json"), default="text"),
             Param("vault", "the folder that holds the notes; with --http it may be repeated", kind="repeated", metavar="FOLDER"),
-            Param("http", "answer on this address, too, who has a token", metavar="HOST:PORT", section="the HTTP door"),
+            Param("http", "also serve HTTP on this address, to holders of a token", metavar="HOST:PORT", section="the HTTP door"),
             Param("name", "a name that clients use for this machine", kind="repeated", metavar="HOST", section="the HTTP door"),
             Param("tls_cert", "the certificate, as PEM", metavar="FILE", section="the HTTP door"),
             Param("tls_key", "its key, as PEM", metavar="FILE", section="the HTTP door"),
             flag("behind_proxy", "a web server in front ends TLS", section="the HTTP door"),
             flag("proxy", "pass chats on at /v1, too, with memory, as vaultmem proxy does", section="the HTTP door"),
-            Param("idle", "end when nobody has asked for so long, such as 30m", metavar="TIME", section="the HTTP door"),
+            Param("idle", "end after this long without a request, such as 30m", metavar="TIME", section="the HTTP door"),
             flag("until_stop", "end when vaultmem stop ends the agent, as the page of vaultmem ui does", section="the HTTP door"),
         ),
         command="lifecycle:serve",
@@ -289,7 +289,7 @@ VERBS = {
         command="lifecycle:service",
     ),
     "jobs": Verb(
-        "what runs by itself, when, and how it went; run one now", LOOK_AFTER,
+        "list scheduled jobs and their last results; run one now", LOOK_AFTER,
         (
             Param("what", "run a job now, and wait for its end", place="?", metavar="run"),
             Param("name", "one of {known}", place="?", metavar="NAME", known="agent.jobs:JOBS"),
@@ -298,7 +298,7 @@ VERBS = {
         command="status_views:jobs",
     ),
     "demo": Verb(
-        "see what vaultmem does, in fifteen seconds and in a scratch folder", SET_UP,
+        "show what vaultmem does, in fifteen seconds and a scratch folder", SET_UP,
         (
             flag("fast", "without pauses for a reader, as where no terminal is"),
             flag("keep", "leave the scratch folder, to look around in it"),
