@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vaultmem.memories.item_answers import DONE, DROPPED, OPEN, SNOOZED, Answer, item_id
 from vaultmem.reminders.alarms import Alarm, Planned, Rules, desktop_text, plan
-from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due
+from vaultmem.reminders.due import NOTE, REMINDER, SENTENCE, TASK, Due
 from vaultmem.synclog.log_entries import BASELINE, Notified, Turn, collect, of_kind
 
 MINUTE = timedelta(minutes=1)
@@ -161,7 +161,7 @@ def test_what_is_no_work_that_is_overdue_rings_once(given: dict[str, object], bo
 
 
 def test_what_comes_from_outside_waits_for_a_yes() -> None:
-    for kind in (TASK, NOTE, SAID):
+    for kind in (TASK, NOTE, SENTENCE):
         person = Person([due("2026-11-22T15:00", kind=kind, foreign=True)])
         assert person.look("2026-11-22T15:00") == []
         person.answer(DONE, key="approve")
@@ -284,7 +284,7 @@ items = st.builds(
     lambda number, text, at, flags, kind: Due(
         f"vm-{number}", kind, text, at if flags % 3 else "", at, "A.md", 1, "A", lapses=flags % 5 == 0, foreign=flags % 7 == 0
     ),
-    st.integers(0, 8), st.text(max_size=9), walls, st.integers(0, 30), st.sampled_from([TASK, NOTE, SAID, REMINDER]),
+    st.integers(0, 8), st.text(max_size=9), walls, st.integers(0, 30), st.sampled_from([TASK, NOTE, SENTENCE, REMINDER]),
 )  # fmt: skip
 replies = st.builds(
     lambda number, state, until: Answer(f"vm-{number}", state, "2026-03-25T00:00:00Z", until=until),

@@ -227,6 +227,25 @@ def test_no_job_makes_half_a_rule_of_a_reminder(opened: Vault) -> None:
     )
 
 
+def test_lines_of_notes_are_listed_without_words_that_are_wrong_the_day_after(
+    vault: Path, opened: Vault
+) -> None:
+    lines = [
+        "- [ ] call Bea tomorrow",
+        "Remind me tomorrow to buy milk.",
+        f"- [ ] pay rent on {tomorrow()}",
+    ]
+    (vault / "Day.md").write_text("\n\n".join(lines))
+    opened.sync()
+    listed = opened.ask("pending")["items"]
+    assert {one["text"] for one in listed} == {"call Bea", "buy milk.", f"pay rent on {tomorrow()}"}
+    assert {one["due"] for one in listed} == {tomorrow()}
+    bea = next(one["id"] for one in listed if one["text"] == "call Bea")
+    assert ran("done", bea, "--vault", str(vault), "--format", "text").out.startswith(
+        "done: call Bea ("
+    )
+
+
 def test_reminders_of_the_same_words_are_called_by_their_days(opened: Vault) -> None:
     titles = [
         opened.remind("call Anne", at=day)["title"] for day in ("2090-01-02", "2090-01-05 09:00")

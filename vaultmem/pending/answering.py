@@ -249,7 +249,7 @@ def _target(session: Session, name: str, now: datetime) -> _Target:
     dues = {id_: due for id_, due in dues.items() if id_ not in hidden}
     texts = {one.id: one.text for one in items if one.id not in hidden}
     visible = {id_: words_of(due) for id_, due in dues.items()} | texts
-    texts |= {id_: due.text for id_, due in dues.items()}
+    texts |= {id_: due.words for id_, due in dues.items()}
     answers = {id_: one for id_, one in waiting.record.answers().items() if id_ not in hidden}
     id_ = (
         _matching(name, texts)

@@ -230,7 +230,7 @@ def _alarms(ripe: Sequence[_Step], clock: _Clock) -> list[Alarm]:
     if len(ripe) <= clock.rules.most_single:
         return [_alarm(step, clock) for step in ripe]
     lines = [
-        f"{desktop_text(step.due.text, _LINE) or NO_WORDS} · {_when(step, clock)}"
+        f"{desktop_text(step.due.words, _LINE) or NO_WORDS} · {_when(step, clock)}"
         for step in ripe[:MOST_SINGLE]
     ]
     lines.append(f"and {len(ripe) - MOST_SINGLE:,} more")
@@ -241,7 +241,7 @@ def _alarms(ripe: Sequence[_Step], clock: _Clock) -> list[Alarm]:
 
 def _alarm(step: _Step, clock: _Clock) -> Alarm:
     due = step.due
-    title, note = desktop_text(due.text) or NO_WORDS, desktop_text(due.title)
+    title, note = desktop_text(due.words) or NO_WORDS, desktop_text(due.title)
     parts = [_when(step, clock), note if note != title else ""]
     body = " · ".join(part for part in parts if part)
     return Alarm(title, body, step.times > 1, (_record(step, clock),), due.path, due.title)

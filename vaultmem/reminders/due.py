@@ -26,7 +26,7 @@ class Due(NamedTuple):
     """One thing that is due; of what repeats by itself, the occurrence that counts now."""
 
     id: str  # vm-…, the same on every machine
-    kind: str  # TASK: a task of a note; NOTE: a note with a date; SAID: a line; REMINDER: a memory
+    kind: str  # TASK: a task of a note; NOTE: a note with a date; SENTENCE: a line; REMINDER: a memory
     text: str  # as it stands in the note
     due: str  # by when: what sorts it under overdue, today and soon; "" for what only starts
     at: str  # when to remind; "" for never
@@ -43,6 +43,12 @@ class Due(NamedTuple):
     private: bool = False  # the person keeps its words from assistants
     author: str = ""  # the assistant that wrote it; "" for the person
     series: str = ""  # under which id the end of what rolls is recorded, vm-…
+    task: str = ""  # its words without the time, where that would be wrong on another day
+
+    @property
+    def words(self) -> str:
+        """What a person reads on any day."""
+        return self.task or self.text
 
 
 class Identified(NamedTuple):

@@ -131,7 +131,7 @@ def place_of(due: Due) -> str:
 
 def words_of(due: Due) -> str:
     """Its words, as far as assistants may know them."""
-    return PRIVATE if due.private else due.text
+    return PRIVATE if due.private else due.words
 
 
 def title_of(due: Due) -> str:

@@ -67,8 +67,7 @@ class Written:
 
     def moment(self, text: str, read: Callable[[datetime], Moment | None]) -> Moment | None:
         """What `read` makes of a text on the day it was written."""
-        key = self._key(text)
-        written = self._since(key)
+        key, written = self._key(text), self.since(text)
         moment = read(written)
         if moment is None or abs((moment.when - written).days) > FURTHEST_DAYS:
             return None
@@ -82,8 +81,9 @@ class Written:
         self.used[key] = self._met.get(key) or f"{self._mtime:%Y-%m-%dT%H:%M}"
         return self.used[key][:10]
 
-    def _since(self, key: str) -> datetime:
-        known = self._met.get(key, "")
+    def since(self, text: str) -> datetime:
+        """The day on which a text was written, as far as is known."""
+        known = self._met.get(self._key(text), "")
         since = self._day_of_note() if self._day else self._mtime
         if not known or (self._is_own and known[:10] != self._day):
             return since
@@ -175,8 +175,22 @@ def _in_words(place: Place, due: Due, read: Callable[[datetime], Moment | None])
     if not moment:
         return None
     first, rule = moment.iso(), moment.repeat or ""
-    due = due._replace(due=first, at=first, repeat=rule or due.repeat, rolls=bool(rule))
+    task = _task(due.text, moment, place.written.since(due.text))
+    due = due._replace(due=first, at=first, repeat=rule or due.repeat, rolls=bool(rule), task=task)
     return Schedule(due, due.own_id or place.written.stem, rule)
+
+
+def _task(text: str, moment: Moment, written: datetime) -> str:
+    """What is to be done, without words such as "tomorrow"; "" where there are none."""
+    phrase = language().phrase(text, written) if moment.relative else None
+    if (
+        phrase is None
+        or phrase.rest
+        or phrase.moment is None
+        or phrase.moment.iso() != moment.iso()
+    ):
+        return ""
+    return _to_the_person(phrase.task)
 
 
 def _own_id(fields: JsonObject) -> str:
