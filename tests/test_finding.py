@@ -16,7 +16,7 @@ from vaultmem.index.catalog import Catalog
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.item_answers import item_id
 from vaultmem.reminders.agenda import Agenda
-from vaultmem.reminders.due import NOTE, REMINDER, SAID, TASK, Due
+from vaultmem.reminders.due import NOTE, REMINDER, SENTENCE, TASK, Due
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 22, 10, 0, tzinfo=BERLIN)  # a Sunday
@@ -93,7 +93,7 @@ def test_lines_of_obsidian(vault: Path, write: Write) -> None:
     ):
         assert (due.text, due.due, due.at) == expected
         assert (due.line, f"{due.title}.md") == (6, due.path)
-        assert due.kind == (TASK if line.startswith("- [") else SAID)
+        assert due.kind == (TASK if line.startswith("- [") else SENTENCE)
 
 
 NOTHING = [
@@ -119,11 +119,11 @@ LOGSEQ = {
     "- TODO call\n  DEADLINE: <2026-12-01 Tue>": (TASK, "2026-12-01", "", False),
     "- TODO call\n  SCHEDULED: <2026-12-01 Tue 09:30>": (TASK, "2026-12-01T09:30", "", False),
     "- LATER call\n  SCHEDULED: <2026-12-01 Tue ++1w>": (TASK, "2026-12-01", "every week", False),
-    "- call\n  DEADLINE: <2026-12-01 Tue>": (SAID, "2026-12-01", "", False),
+    "- call\n  DEADLINE: <2026-12-01 Tue>": (SENTENCE, "2026-12-01", "", False),
     "- call\n  SCHEDULED: <2026-12-01 Tue>": (NOTE, "2026-12-01", "", True),
     "- call\n  SCHEDULED: <2026-11-01 Sun .+2d>": (NOTE, "2026-11-23", "every 2 days when done", True),
     "- TODO call tomorrow": (TASK, "2026-11-16", "", False),
-    "- remind me to call on 1 December": (SAID, "2026-12-01", "", False),
+    "- remind me to call on 1 December": (SENTENCE, "2026-12-01", "", False),
 }  # fmt: skip
 
 
