@@ -8,7 +8,6 @@ import pytest
 
 from tests.batch_place import AFTER, BEFORE, Place, edit, everything, keep, make, new, old
 from vaultmem.errors import NoteChangedError, StateError, VaultmemError
-from vaultmem.vault import batches as batches_module
 from vaultmem.vault import write as write_module
 from vaultmem.vault.batch_record import PlannedWrite
 
@@ -47,7 +46,7 @@ def test_nothing_is_written_before_it_is_on_record(
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(batches_module, "write_all", refuse)
+    monkeypatch.setattr(os, "replace", refuse)
     with pytest.raises(StateError, match="No space left"):
         place.apply(*everything())
     assert place.notes() == BEFORE

@@ -1,6 +1,8 @@
 """The folders are those of platformdirs, the vault is found as promised, states do not mix."""
 
+import errno
 import os
+import stat
 import sys
 from pathlib import Path
 
@@ -105,3 +107,19 @@ def test_a_state_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     os.chown(folder, 65534, 65534)
     with pytest.raises(StateError, match="belongs to somebody else"):
         paths.make_private(str(folder))
+
+
+def test_a_file_system_that_cannot_keep_names_takes_files_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some that are shared over a network say so of any folder."""
+    real = os.fsync
+
+    def fsync(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    paths.replace_private(f"{tmp_path}/tokens.json", "{}", sync=True)
+    assert (tmp_path / "tokens.json").read_text() == "{}"

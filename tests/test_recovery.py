@@ -97,7 +97,7 @@ def left_behind(place: Place) -> Path:
     """The record of a batch of which nothing was done."""
     for point in range(1, 100):
         assert killed_at(point, lambda: place.apply(*everything()))
-        if place.records() == ["1.doing"]:
+        if "1.doing" in place.records():
             return place.state / "batches" / "1.doing"
     raise AssertionError("no record was left")
 

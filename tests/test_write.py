@@ -225,7 +225,7 @@ def test_an_editor_that_saves_into_the_displaced_file(
 ) -> None:
     """It opened the note before our rename and writes after it: its words must not be lost."""
     editor = os.open(vault / "n.md", os.O_WRONLY)
-    real = write_module.fsync_folder
+    real = write_module.flush_names
     saves: list[str] = []
 
     def late(folder: str) -> None:
@@ -236,7 +236,7 @@ def test_an_editor_that_saves_into_the_displaced_file(
             os.write(editor, OLD + b"late words\n")
             os.close(editor)
 
-    monkeypatch.setattr(write_module, "fsync_folder", late)
+    monkeypatch.setattr(write_module, "flush_names", late)
     change(str(vault), "n.md", done)
     assert everything(vault) == {"n.md": NEW + b"late words\n"}
 

@@ -151,15 +151,23 @@ def replace_private(path: str, content: str | bytes, *, sync: bool = False) -> N
                 os.fsync(file.fileno())
         os.replace(fresh, path)
         if sync:
-            flush(os.path.dirname(path))
+            flush_names(os.path.dirname(path))
     except OSError:
         if os.path.lexists(fresh):
             os.unlink(fresh)
         raise
 
 
+def flush_names(folder: str | os.PathLike[str]) -> None:
+    """Make new names in a folder survive a power cut; some file systems cannot, and need not."""
+    from contextlib import suppress  # who only asks for a path does without
+
+    with suppress(OSError):
+        flush(folder)
+
+
 def flush(path: str | os.PathLike[str]) -> None:
-    """Make a file, or new names in a folder, survive a power cut. Raises OSError."""
+    """Make a file survive a power cut. Raises OSError."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

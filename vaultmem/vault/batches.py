@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, StateError, VaultmemError
+from vaultmem.paths import replace_private
 from vaultmem.progress import counted
 from vaultmem.text.values import OnError
 from vaultmem.vault.batch_record import (
@@ -25,12 +26,12 @@ from vaultmem.vault.batch_record import (
     unpack_batch,
 )
 from vaultmem.vault.files import on_disk
-from vaultmem.vault.moves import fsync_folder, move, refuse_links, write_all
+from vaultmem.vault.moves import move, refuse_links
 from vaultmem.vault.recovery import Healing
 from vaultmem.vault.walk import identity
 from vaultmem.vault.write import change, create, newest, own_temps, sweep
 
-DONE, PART, KEPT = ".done", ".part", ".kept"
+DONE, KEPT = ".done", ".kept"
 # After these the next file would fare no better.
 _STOPS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
 
@@ -73,8 +74,9 @@ class Batches:
     def heal(self) -> list[str]:
         """Roll forward what a kill has cut off; a line for each thing that a person may want to know."""
         messages: list[str] = []
-        for number in self._numbers(DOING + PART):
-            os.unlink(self._record(number, DOING + PART))
+        for name in self._names():
+            if name.endswith(".tmp"):  # of a record that was not written to its end
+                os.unlink(f"{self._folder}/{name}")
         for number in self._numbers(DOING):
             record = self._record(number, DOING)
             try:
@@ -122,20 +124,10 @@ class Batches:
     def write(self, batch: Batch) -> None:
         """Put the record of a batch on the disk, whole or not at all, before anything of it is done."""
         record = self._record(batch.number, DOING)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            handle = os.open(record + PART, flags, 0o600)
-            try:
-                write_all(handle, pack_batch(batch, own_temps()))
-                os.fsync(handle)
-            finally:
-                os.close(handle)
-            os.replace(record + PART, record)
-            fsync_folder(self._folder)
+            replace_private(record, pack_batch(batch, own_temps()), sync=True)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                os.unlink(record + PART)
             raise StateError(f"{record} cannot be written: {error.strerror}") from error
 
     def close(self, number: int, steps: int, left: set[int]) -> None:
@@ -157,9 +149,11 @@ class Batches:
 
     def _numbers(self, ending: str) -> list[int]:
         """Of the records of that kind, oldest first."""
-        names = os.listdir(self._folder) if os.path.isdir(self._folder) else []
-        numbers = (name.removesuffix(ending) for name in names if name.endswith(ending))
+        numbers = (name.removesuffix(ending) for name in self._names() if name.endswith(ending))
         return sorted(int(number) for number in numbers if number.isdecimal())
+
+    def _names(self) -> list[str]:
+        return os.listdir(self._folder) if os.path.isdir(self._folder) else []
 
 
 class _Draft:

@@ -11,7 +11,7 @@ from functools import cache
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.paths import flush
+from vaultmem.paths import flush_names
 from vaultmem.vault import identity
 from vaultmem.vault.files import Root, on_disk, reason_of
 from vaultmem.vault.walk import nfc
@@ -36,12 +36,6 @@ def write_in_place(path: str, data: bytes) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def fsync_folder(folder: str) -> None:
-    """Make a rename in the folder last; some file systems cannot, and need not."""
-    with contextlib.suppress(OSError):
-        flush(folder)
 
 
 # Renames that the system does in one step and Python has no name for: to a free place only, and two for each other.
@@ -132,7 +126,7 @@ def new_place(root: str, path: str) -> str:
                 raise VaultmemError(f"{path} leads out of the vault; nothing was written")
             with contextlib.suppress(FileExistsError):
                 os.mkdir(made)
-            fsync_folder(folder)
+            flush_names(folder)
             inside = made
         folder = inside
     return f"{folder}/{parts[-1]}"
@@ -159,7 +153,7 @@ def move(root: str, path: str, target: str) -> None:
         else:
             take_name(source, place)
         for folder in dict.fromkeys((os.path.dirname(place), os.path.dirname(source))):
-            fsync_folder(folder)
+            flush_names(folder)
     except FileExistsError as error:
         raise NoteChangedError(exists) from error
     except FileNotFoundError as error:

@@ -18,11 +18,11 @@ import time
 
 from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
 from vaultmem.light import TYPE_CHECKING, NamedTuple
+from vaultmem.paths import flush_names
 from vaultmem.vault.files import content, on_disk, reason_of, same_moment
 from vaultmem.vault.moves import (
     exchange,
     existing,
-    fsync_folder,
     new_place,
     take_name,
     write_all,
@@ -145,7 +145,7 @@ def create(root: str, path: str, data: bytes) -> None:
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temp)
-        fsync_folder(os.path.dirname(target))
+        flush_names(os.path.dirname(target))
     except FileExistsError as error:
         raise NoteChangedError(exists) from error
     except OSError as error:
@@ -238,7 +238,7 @@ def _exchange(target: str, temp: str, seen: _Seen) -> tuple[bool, bytes | None]:
         else:
             _give_way(target, temp, ours)
             return False, None
-        fsync_folder(os.path.dirname(target))
+        flush_names(os.path.dirname(target))
         return True, _late_text(displaced, seen)
     finally:
         os.close(displaced)
@@ -250,7 +250,7 @@ def _give_way(target: str, temp: str, ours: os.stat_result) -> None:
     if not os.path.samestat(os.lstat(temp), ours):  # and another one right after it
         exchange(temp, target)
         _keep_beside(target, temp)
-    fsync_folder(os.path.dirname(target))
+    flush_names(os.path.dirname(target))
 
 
 def _late_text(displaced: int, seen: _Seen) -> bytes | None:
@@ -270,7 +270,7 @@ def _keep_beside(target: str, temp: str) -> None:
             take_name(temp, f"{stem} (Conflicted copy vaultmem {stamp}){ending}")
         except FileExistsError:
             continue
-        fsync_folder(os.path.dirname(target))
+        flush_names(os.path.dirname(target))
         return
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaultmem.light import TYPE_CHECKING, Protocol
-from vaultmem.paths import flush
+from vaultmem.paths import flush_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,7 +171,7 @@ class RowFile:
         self._stride = dimensions * FLOAT.itemsize
         self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
         self._matrix: NDArray[np.float32] | None = None
-        flush(path.parent)
+        flush_names(path.parent)
 
     def close(self) -> None:
         """Let go of the file; arrays given out stay valid."""

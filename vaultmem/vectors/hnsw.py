@@ -17,7 +17,7 @@ import hnswlib
 import numpy as np
 
 from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol
-from vaultmem.paths import flush, sha256_of
+from vaultmem.paths import flush, flush_names, sha256_of
 from vaultmem.vectors.exact import nearest, row_numbers
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def _save(store: VectorStore, built: Built) -> None:
             path.chmod(0o600)
             flush(path)
             path.replace(store.path / path.name)
-        flush(store.path)
+        flush_names(store.path)
 
 
 def _note(store: VectorStore, rows: int, checksum: str) -> dict[str, int | str]:

@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from vaultmem.errors import StateError
-from vaultmem.paths import flush, keep_private, make_private
+from vaultmem.paths import flush_names, keep_private, make_private
 from vaultmem.text.values import OnError
 from vaultmem.vectors.exact import ExactIndex, RowFile, VectorIndex
 
@@ -326,7 +326,7 @@ class VectorStore:
                 fresh.rename(target)
             finally:
                 shutil.rmtree(fresh, ignore_errors=True)
-            flush(self.folder)
+            flush_names(self.folder)
         self.close()
         self._open(before + 1)
         return True
@@ -339,7 +339,7 @@ class VectorStore:
                 file.write(first, matrix[numbers[first : first + COPIED_AT_ONCE]])
         with contextlib.closing(Rows(fresh / "rows.db", self.dimensions)) as rows, rows.writing():
             rows.insert(0, (key for _, key in live_rows))
-        flush(fresh)
+        flush_names(fresh)
 
 
 def open_index(store: VectorStore, threshold: int = HNSW_THRESHOLD) -> VectorIndex:
