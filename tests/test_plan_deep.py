@@ -7,8 +7,7 @@ import pytest
 from tests.stand_in_view import File, StandInView, ago, memory_file
 from vaultmem.adapter import Value
 from vaultmem.dreams.dated import make_reminders, stale_days
-from vaultmem.dreams.dream import Options, dream
-from vaultmem.dreams.findings import contradictions, fading
+from vaultmem.dreams.dream import Options, contradictions, dream, fading
 from vaultmem.memories.draft import CREATE, Plan
 from vaultmem.text.sanitize import quote_text
 

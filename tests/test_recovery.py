@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.batch_place import AFTER, BEFORE, Place, everything
 from tests.kill_points import kill_everywhere, killed_after, killed_at, moments
 from tests.laws import WHOLE, points
-from vaultmem.vault.recovery import is_torn
+from vaultmem.vault.batches import is_torn
 
 
 @pytest.fixture
