@@ -121,6 +121,25 @@ def test_on_pairs_that_nothing_was_fitted_on_it_is_right_nearly_always() -> None
     assert right / of >= 0.6  # what only shares its subject is kept: what is true must not go
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("My editor is Katrin", "Katrin left; my new editor is Tom", REPLACES),
+        ("My dentist is Dr. Weber", "Dr. Weber retired, so my dentist is now Dr. Huber", REPLACES),
+        ("I live in Berlin", "The flat got too small and I moved to Vienna", REPLACES),
+        ("Meine Lektorin ist Katrin", "Katrin hat aufgehört, meine neue Lektorin ist Tina", REPLACES),
+        ("我的编辑是王芳", "王芳离职了，我的新编辑是李明", REPLACES),
+        ("乔纳斯不吃肉", "乔纳斯又吃肉了", REPLACES),
+        ("Tom is my brother", "Katrin left; my new editor is Tom", "apart"),
+        ("My doctor is Dr. Lee", "Katrin left; my new editor is Tom", "apart"),
+        ("Katrin likes tea", "Katrin left; my new editor is Tom", "apart"),
+    ],
+)  # fmt: skip
+def test_a_change_may_stand_in_any_clause(old: str, new: str, kind: str) -> None:
+    assert relations(new, [old])[0].kind == kind
+    assert relations(new, ["The roof leaks", old])[1].kind == kind
+
+
 def test_changes_are_understood_in_german_too() -> None:
     """By the words of words.toml alone: no weight was fitted on German."""
     rows = [row.split("\t") for row in (pairs.HERE / "german.tsv").read_text("utf-8").splitlines()]

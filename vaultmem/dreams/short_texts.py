@@ -110,6 +110,12 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(token.stem for token in tokens_of(text.replace(_CHANGED, " ")))
 
 
+@lru_cache(4096)
+def stems(text: str) -> frozenset[str]:
+    """The words of a text that carry meaning, as they compare."""
+    return frozenset(token.stem for token in words_of(text[:CAP]))
+
+
 def _which(text: str) -> Iterator[str]:
     for match in _WHICH.finditer(text):
         if match[1].lower() not in words("stop") and (match[3] or "the").lower() in words("stop"):
@@ -124,6 +130,12 @@ def plain(text: str) -> str:
 def clauses(text: str) -> list[str]:
     """The parts of a text of which each states something."""
     return [part for part in _NEXT_CLAUSE.split(text) if _STATES.search(part)]
+
+
+def changes(text: str) -> list[str]:
+    """The parts of a text of several that speak of a change."""
+    parts = _NEXT_CLAUSE.split(text)
+    return [part for part in parts if CUES.search(part)] if len(parts) > 1 else []
 
 
 @lru_cache(4096)

@@ -16,15 +16,13 @@ from vaultmem.adapter import Properties
 from vaultmem.dreams import paraphrase, short_texts
 from vaultmem.dreams.short_texts import (
     CAP,
-    WORD,
     Reading,
     Token,
     facts,
     is_event,
     plain,
     read,
-    subject,
-    words_of,
+    stems,
 )  # fmt: skip
 from vaultmem.light import NamedTuple
 from vaultmem.memories import access
@@ -33,11 +31,8 @@ from vaultmem.memories.model import DEFAULT_SCOPE, REMINDERS, Memory
 from vaultmem.plugins import language
 from vaultmem.progress import counted
 from vaultmem.text.times import stamp
-from vaultmem.text.values import lazy
 
 LONGEST_VALUE = 5  # tokens
-_WORD, _UNIT = lazy(r"\w+"), lazy(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+")  # or signs
-_EXCHANGED = short_texts.form("exchanged")
 REPLACES, SAME, APART = "replaces", "same", "apart"
 
 _NEVER, _FAR = -5.0, 5.0
@@ -59,19 +54,11 @@ class _Pair:
     def __init__(
         self, old: str, new: str, similarity: float | None, looks: Mapping[str, float]
     ) -> None:
+        from vaultmem.dreams.asides import is_aside  # only who compares
+
         self._are_two = _are_two(old, new)
         self._texts = old, new, similarity
-        is_aside = any(
-            test(old, new)
-            for test in (
-                _is_about_the_value,
-                _shares_only_its_subject,
-                _states_something_else,
-                _is_about_another,
-            )
-        )
-        is_aside = is_aside or _is_one_more(old, new, looks)
-        may_replace = looks["contradicts"] or not is_aside
+        may_replace = looks["contradicts"] or not is_aside(old, new, looks)
         self.replaces = replacing(looks, _REPLACES) if may_replace else _NEVER
         self.contradicts = bool(looks["contradicts"])
 
@@ -105,8 +92,25 @@ def relations(
     if not olds:
         return []
     new, olds = plain(new), [plain(each) for each in olds]
-    shared = widespread(olds)
     known = similarities or [None] * len(olds)
+    whole = _relations(new, olds, known)
+    for part in short_texts.changes(new):  # "Katrin left; my new editor is Tom"
+        parts = _relations(part, olds, [None] * len(olds))
+        whole = [
+            one if one.kind == REPLACES and (one.contradicts or _names(part, old)) else known
+            for old, known, one in zip(olds, whole, parts, strict=True)
+        ]
+    return whole
+
+
+def _names(part: str, old: str) -> bool:
+    """Whether a part of a text names what an older text is about."""
+    about = short_texts.subject(old[:CAP])
+    return bool(about) and about <= stems(part)
+
+
+def _relations(new: str, olds: Sequence[str], known: Sequence[float | None]) -> list[Relation]:
+    shared = widespread(olds)
     near = [
         alike(old, new) if each is None else each for old, each in zip(olds, known, strict=True)
     ]
@@ -142,65 +146,6 @@ def _are_two(old: str, new: str) -> bool:
     """Whether the texts name two things of a kind by their numbers ("team 3", "team 4"), and not a change."""
     a, b = read(old[:CAP]), read(new[:CAP])
     return bool(a.which and b.which) and a.which != b.which and not b.cue
-
-
-def _is_about_the_value(old: str, new: str) -> bool:
-    """Whether the newer text begins with what the older one ends with ("… is called Marta", "Marta moved …")."""
-    a, b = ([token.stem for token in read(text[:CAP]).tokens] for text in (old, new))
-    shared = set(a) & set(b)
-    count = len(shared)
-    follows = 0 < count < len(a) and shared == set(a[-count:]) == set(b[:count])
-    return follows and new.lstrip().lower().startswith(b[0])
-
-
-def _shares_only_its_subject(old: str, new: str) -> bool:
-    """Whether the two speak of one thing, but not of one property of it ("Leo is married", "Leo moved to Lodz"): they
-    share only what they begin with, and no verb is in that ("Leo is"); and no two values of a kind follow, such as
-    numbers or names."""
-    a, b = (read(text[:CAP]).tokens for text in (old, new))
-    mine, theirs = ([token.stem for token in each] for each in (a, b))
-    head = paraphrase.difference(mine, theirs).head
-    is_headed = 0 < head < len(mine) and set(mine) & set(theirs) == set(mine[:head])
-    if not is_headed or _EXCHANGED.search(new):
-        return False
-    unit = _WORD if (old + new).isascii() else _UNIT
-    plain_texts = (short_texts.CUES.sub(" ", text[:CAP]).lower() for text in (old, new))
-    first, second = map(unit.findall, plain_texts)
-    shared = first[: paraphrase.difference(first, second).head]
-    has_meaning = [bool(read(word).tokens) for word in shared]
-    if True not in has_meaning or not all(has_meaning[has_meaning.index(True) :]):
-        return False  # behind the subject stands a verb or a preposition
-    values = ({token.kind for token in rest if token.kind != WORD} for rest in (a[head:], b[head:]))
-    return set.isdisjoint(*values)
-
-
-def _is_about_another(old: str, new: str) -> bool:
-    """Whether each is about what the other does not name: "My dentist is …", "My new doctor is …"."""
-    a, b = subject(old[:CAP]), subject(new[:CAP])
-    return bool(a - stems(new)) and bool(b - stems(old))
-
-
-def _is_one_more(old: str, new: str, looks: Mapping[str, float]) -> bool:
-    """Whether the newer text states one more of what one can have several of: it ends the older one only by naming what
-    that ends with, by denying it, or by another number of them."""
-    is_ended = looks["denied in one"] or looks["numbers differ"]
-    if is_ended or not looks["several"]:
-        return False
-    ending = read(old[:CAP]).tokens[-1 if old.isascii() else -2 :]  # two signs are a word
-    return not stems(new).issuperset(token.stem for token in ending)
-
-
-def _states_something_else(old: str, new: str) -> bool:
-    """Whether the two state two properties of one subject, or one of two subjects, of what there is one of."""
-    a, b = ([fact for fact in facts(text[:CAP]) if fact.single] for text in (old, new))
-    pairs = [(one, other, one.property == other.property) for one in a for other in b]
-    near = [each for each in pairs if each[2] or each[0].subject == each[1].subject]
-    apart = (not is_one or _are_apart(one.subject, other.subject) for one, other, is_one in near)
-    return bool(near) and all(apart)
-
-
-def _are_apart(one: str, other: str) -> bool:
-    return bool(stems(one) and stems(other)) and stems(one).isdisjoint(stems(other))
 
 
 def replacing(features: Mapping[str, float], weights: Mapping[str, float]) -> float:
@@ -252,12 +197,6 @@ def may_contradict(old: str, new: str) -> bool:
 def properties(text: str) -> str:
     """The words for what a text states ("lives in" of "moved to Porto"): older texts may have them in its place."""
     return " ".join(dict.fromkeys(fact.property for fact in facts(text[:CAP])))
-
-
-@lru_cache(4096)
-def stems(text: str) -> frozenset[str]:
-    """The words of a text that carry meaning, as they compare."""
-    return frozenset(token.stem for token in words_of(text[:CAP]))
 
 
 def features(

@@ -248,7 +248,7 @@ def _against(
 ) -> tuple[list[Against], list[Memory]]:
     """Older memories that the text may replace, the surest first; and those that state the same."""
     known, close = session.desk.collection, _near(session, content)
-    words = supersede.stems(content) | supersede.stems(supersede.properties(content))
+    words = short_texts.stems(content) | short_texts.stems(supersede.properties(content))
     indexed, recent = {*like, *close}, session.desk.recent[:ABOUT]
     olds: list[tuple[Memory, str]] = []
     for path in dict.fromkeys([*like, *close, *recent]):
@@ -258,7 +258,7 @@ def _against(
         with contextlib.suppress(NoteNotFoundError):  # it is just being moved or removed
             text = known.text(memory)
             # The index may not know yet what was written last: it would have found what shares a word.
-            if path in indexed or not words.isdisjoint(supersede.stems(text)):
+            if path in indexed or not words.isdisjoint(short_texts.stems(text)):
                 olds.append((memory, text))
     cosines = [close.get(memory.path) for memory, _ in olds]
     texts = supersede.relations(content, [text for _, text in olds], cosines)

@@ -1,0 +1,81 @@
+"""What a newer statement leaves as it is: an older one of something else, or of one more of what one has several of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vaultmem.dreams import paraphrase
+from vaultmem.dreams.short_texts import CAP, CUES, WORD, facts, form, read, stems, subject
+from vaultmem.text.values import lazy
+
+_WORD, _UNIT = lazy(r"\w+"), lazy(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+")  # or signs
+_EXCHANGED = form("exchanged")
+
+
+def is_aside(old: str, new: str, looks: Mapping[str, float]) -> bool:
+    """Whether the newer text leaves what the older one says as it is; `looks` are the features of the two."""
+    tests = (_is_about_the_value, _shares_only_its_subject, _states_something_else, _is_about_another)  # fmt: skip
+    return any(test(old, new) for test in tests) or _is_one_more(old, new, looks)
+
+
+def _is_about_the_value(old: str, new: str) -> bool:
+    """Whether one text begins with what the other ends with: "… is called Marta", "Marta moved …"."""
+    return _goes_on(old, new) or _goes_on(new, old)
+
+
+def _goes_on(one: str, other: str) -> bool:
+    a, b = ([token.stem for token in read(text[:CAP]).tokens] for text in (one, other))
+    shared = set(a) & set(b)
+    count = len(shared)
+    follows = 0 < count < len(a) and shared == set(a[-count:]) == set(b[:count])
+    return follows and other.lstrip().lower().startswith(b[0])
+
+
+def _shares_only_its_subject(old: str, new: str) -> bool:
+    """Whether the two speak of one thing, but not of one property of it ("Leo is married", "Leo moved to Lodz"): they
+    share only what they begin with, and no verb is in that ("Leo is"); and no two values of a kind follow, such as
+    numbers or names."""
+    a, b = (read(text[:CAP]).tokens for text in (old, new))
+    mine, theirs = ([token.stem for token in each] for each in (a, b))
+    head = paraphrase.difference(mine, theirs).head
+    is_headed = 0 < head < len(mine) and set(mine) & set(theirs) == set(mine[:head])
+    if not is_headed or _EXCHANGED.search(new):
+        return False
+    unit = _WORD if (old + new).isascii() else _UNIT
+    plain_texts = (CUES.sub(" ", text[:CAP]).lower() for text in (old, new))
+    first, second = map(unit.findall, plain_texts)
+    shared = first[: paraphrase.difference(first, second).head]
+    has_meaning = [bool(read(word).tokens) for word in shared]
+    if True not in has_meaning or not all(has_meaning[has_meaning.index(True) :]):
+        return False  # behind the subject stands a verb or a preposition
+    values = ({token.kind for token in rest if token.kind != WORD} for rest in (a[head:], b[head:]))
+    return set.isdisjoint(*values)
+
+
+def _is_about_another(old: str, new: str) -> bool:
+    """Whether each is about what the other does not name: "My dentist is …", "My new doctor is …"."""
+    a, b = subject(old[:CAP]), subject(new[:CAP])
+    return bool(a - stems(new)) and bool(b - stems(old))
+
+
+def _is_one_more(old: str, new: str, looks: Mapping[str, float]) -> bool:
+    """Whether the newer text states one more of what one can have several of: it ends the older one only by naming what
+    that ends with, by denying it, or by another number of them."""
+    is_ended = looks["denied in one"] or looks["numbers differ"]
+    if is_ended or not looks["several"]:
+        return False
+    ending = read(old[:CAP]).tokens[-1 if old.isascii() else -2 :]  # two signs are a word
+    return not stems(new).issuperset(token.stem for token in ending)
+
+
+def _states_something_else(old: str, new: str) -> bool:
+    """Whether the two state two properties of one subject, or one of two subjects, of what there is one of."""
+    a, b = ([fact for fact in facts(text[:CAP]) if fact.single] for text in (old, new))
+    pairs = [(one, other, one.property == other.property) for one in a for other in b]
+    near = [each for each in pairs if each[2] or each[0].subject == each[1].subject]
+    apart = (not is_one or _are_apart(one.subject, other.subject) for one, other, is_one in near)
+    return bool(near) and all(apart)
+
+
+def _are_apart(one: str, other: str) -> bool:
+    return bool(stems(one) and stems(other)) and stems(one).isdisjoint(stems(other))
