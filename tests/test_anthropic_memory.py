@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.secret_corpus import SECRETS
 from tests.tool_files_run import files, lib, said, sdk
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
@@ -70,6 +71,21 @@ def test_links_are_not_followed(files: MemoryFiles, tmp_path: Path) -> None:
             files.str_replace(path, "secret", "x")
     assert (tmp_path / "secret.md").read_text() == "secret"
     assert "link" not in files.view("/memories")
+
+
+def test_no_secret_is_written_by_any_command_nor_into_a_name(files: MemoryFiles) -> None:
+    """A command is JSON: what is taken out of a text in it leaves the other texts of the command whole."""
+    key = "ghp_" + "aB3d" * 9
+    for at, (text, _) in enumerate(SECRETS):
+        files.create(f"/memories/{at}.md", f"Of {at}\n{text}")
+        assert "[redacted: " in files.view(f"/memories/{at}.md"), text
+    files.create(f"/memories/inbox/Key {key}.md", "A key")
+    files.create("/memories/inbox/Plain.md", "alpha")
+    files.insert("/memories/inbox/Plain.md", 1, f"the key is {key}")
+    files.str_replace("/memories/inbox/Plain.md", "alpha", f"{key} is one")
+    files.rename("/memories/inbox/Plain.md", f"/memories/inbox/New {key}.md")
+    for path in folder_of(files).rglob("*.md"):
+        assert key not in path.name + path.read_text(), path
 
 
 def test_what_is_made_is_a_memory_of_the_assistant(files: MemoryFiles) -> None:

@@ -93,7 +93,7 @@ class _Tool:
 
     def create(self) -> str:
         """A new file is a memory of the assistant."""
-        path = self._text("path")
+        path = self._new_path("path")
         content = secrets.redact(_check(self._text("file_text"))).text
         inner = inner_path(path)
         if not inner or self.folder.find(inner) is not None:
@@ -174,7 +174,7 @@ class _Tool:
 
     def rename(self) -> str:
         """A file or a folder under another path."""
-        old, new = self._text("old_path"), self._text("new_path")
+        old, new = self._text("old_path"), self._new_path("new_path")
         inner, target = inner_path(old), inner_path(new)
         place = self.folder.find(inner)
         if not inner:
@@ -207,6 +207,10 @@ class _Tool:
         if not isinstance(value, str):
             raise VaultmemError(f"`{name}` is missing, or not text")
         return value
+
+    def _new_path(self, name: str) -> str:
+        """A path of the command that is going to be a file: its name is written down, too."""
+        return secrets.redact(self._text(name)).text
 
     def _file(self, path: str) -> tuple[Place, str]:
         """A file that may be edited, and its text."""

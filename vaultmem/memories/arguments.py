@@ -21,7 +21,11 @@ MAX_CONTENT = 262_144  # bytes
 MAX_TEXT = 160_000  # bytes; as JSON, each may become six
 MAX_FIELD = 200  # characters
 CONTROL = lazy(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-_NAMES = ("by", "agent")  # who writes
+_KEPT = (
+    "by",
+    "agent",
+    "command",
+)  # who writes, and JSON, which its verb takes apart before it cleans it
 _BLANKS = {9: " ", 10: " "}
 _QUOTED = 40  # characters of what is not understood
 _AHEAD = lazy(r"next|coming|下")  # no Friday of the past
@@ -70,7 +74,7 @@ class Arguments:
             kinds |= Counter(removed)
             return text
 
-        own = {name: one if name in _NAMES else clean(one) for name, one in self._params.items()}
+        own = {name: one if name in _KEPT else clean(one) for name, one in self._params.items()}
         return Arguments(own, self.spelled, (*kinds.elements(),))
 
     def text(self, name: str, default: str = "") -> str:
