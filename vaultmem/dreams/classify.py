@@ -86,7 +86,7 @@ class Scored(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a text is; `category` is None where that is not sure enough."""
+    """The verdict on a text; `category` is None where it is not sure enough."""
 
     category: str | None
     confidence: float  # 0.0 to 1.0, of the best category even where it is not given
@@ -101,7 +101,7 @@ class _Hit(NamedTuple):
 
 
 def scores(text: str) -> Scored:
-    """What the signals alone say."""
+    """The scores by the signals alone."""
     hits = sorted(_hits(text[:CAP]), key=lambda hit: (-hit.weight, hit.category, hit.word))
     why = [f'{hit.category}: "{hit.word}" +{hit.weight:g}' for hit in hits]
     sums: dict[str, float] = defaultdict(float)
@@ -161,7 +161,7 @@ def _is_denied(text: str, at: int) -> bool:
 
 
 def _lift(closeness: Mapping[str, float] | None) -> dict[str, float]:
-    """What each category gains by being closer in meaning than the others; loses, if further."""
+    """The points each category gains for being closer in meaning than average, or loses."""
     cosines = (closeness or {}).items()
     known = {c: min(1.0, max(-1.0, v)) for c, v in cosines if c in TARGETS and math.isfinite(v)}
     if not known:
@@ -214,7 +214,7 @@ def guesses(verdict: Verdict) -> list[tuple[str, float]]:
 
 
 def best(verdict: Verdict) -> str:
-    """The category that is most likely, however unsure that is, and one for what nothing tells of."""
+    """The likeliest category, however unsure; a default where there is no signal at all."""
     return verdict.category or next((name for name, _ in guesses(verdict)), OTHERWISE)
 
 
@@ -306,7 +306,7 @@ def is_plain(text: str) -> bool:
 
 
 def due(text: str, since: datetime, now: datetime) -> Moment | None:
-    """When a text wants to remind that was written at `since`; None when that is over. Else the first time to come."""
+    """When a text written at `since` reminds: its first time to come; None when that is past."""
     moment = language().reminder(text, since) or _to_come(text, since)
     if moment is not None and moment.repeat:
         if language().phrase(text, since).rest:

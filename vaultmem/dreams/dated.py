@@ -27,7 +27,7 @@ LONGEST_DATED = 100_000  # characters; nobody notes days in what is longer
 
 
 def stale_days(draft: Draft) -> None:
-    """Write the day behind relative expressions in memories that are older than a day, unless edited since."""
+    """Add the date to relative days in memories older than a day, unless edited since."""
     for memory in draft.memories():
         is_old = draft.view.now.timestamp() - memory.created > STALE
         if memory.category == REMINDERS or memory.text("remind"):
@@ -104,7 +104,7 @@ class _ReminderMaker:
         self._draft = draft
 
     def complete(self, memory: Memory) -> None:
-        """A reminder that a person put into the folder does not say yet when."""
+        """Set the time of a reminder that a person put into the folder."""
         text = self._draft.content(memory)
         since, now = self._draft.written_at(memory), self._draft.view.now
         moment = due(text, since, now) if is_plain(text) else None
@@ -113,14 +113,14 @@ class _ReminderMaker:
             self._draft.set(memory, "its words say when", **times_of(moment))
 
     def set_times(self, memory: Memory, moment: Moment) -> None:
-        """Let a memory that is a reminder and nothing else remind by itself; it stays in its category."""
+        """Give a memory that is nothing but a reminder its time; it stays in its category."""
         what = _what(memory, times_of(moment), memory.hash)
         if what not in self.known and self._draft.may(memory):
             self.known.add(what)
             self._draft.set(memory, "its words say when", **times_of(moment))
 
     def set_end(self, memory: Memory, text: str) -> None:
-        """Let a memory that says until when it holds, and nothing else, end then, unless it ends or is stable."""
+        """Set the end of a memory that says until when it holds, unless it has one or is stable."""
         if any(memory.text(key) for key in ("expires_at", "decay_policy")) or not is_plain(text):
             return
         until = language().end(text, self._draft.written_at(memory))
@@ -133,7 +133,7 @@ class _ReminderMaker:
             self._draft.set(memory, why, expires_at=stamp(end.timestamp()))
 
     def make(self, memory: Memory, sentences: list[_Sentence]) -> None:
-        """A reminder out of each sentence that is not known to be one, nor was made before in this run."""
+        """Make a reminder of each sentence for which there is none yet."""
         seen: dict[str, list[str]] = {}
         for sentence in sentences:
             words = seen.setdefault(sentence.span, [])
@@ -160,7 +160,7 @@ class _ReminderMaker:
 
 
 def other_time(text: str, before: str, now: datetime) -> Phrase | None:
-    """What the words of a reminder say of when, where that is not in the words `before`; None where nothing is."""
+    """The time that the words of a reminder name and the words `before` do not; None for none."""
     phrase = language().phrase(text.strip(), now)
     is_known = set(safe(phrase.words).split()) <= set(safe(before).split())
     return None if is_known or phrase.rest else phrase
@@ -172,7 +172,7 @@ def _what(memory: Memory, properties: Properties, own_hash: str) -> _What:
 
 
 def _is_all(sentence: _Sentence, text: str) -> bool:
-    """Whether a memory says nothing else: a second one would only repeat it."""
+    """Whether the sentence is all of the memory, so that a second one would only repeat it."""
     words = _BULLET.sub("", _DATED.sub("", text), count=1).strip()
     return is_plain(text) and sentence.words == words
 

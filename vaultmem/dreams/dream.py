@@ -63,7 +63,7 @@ DEFAULT = Options()
 
 
 def dream(draft: Draft, level: int, options: Options) -> None:
-    """Level 1 takes up and files what is new; 2 also merges and links; 3 also sums up, and looks across."""
+    """Level 1 adopts and files new memories; 2 also merges and links; 3 also sums up and looks for findings."""
     adopt(draft, options.seen)
     steps: list[Step] = [file_inbox]
     if level >= MEDIUM:
@@ -84,7 +84,7 @@ def dream(draft: Draft, level: int, options: Options) -> None:
 
 
 def consolidate(draft: Draft, options: Options) -> None:
-    """All upkeep once. Files that people dropped in wait for a dream."""
+    """Expire, decay, upgrade and merge once. Files added by people wait for a dream."""
     leave_unquiet(draft, options.seen)
     steps = [
         partial(expire, options=options),
@@ -96,7 +96,7 @@ def consolidate(draft: Draft, options: Options) -> None:
 
 
 def _until_settled(draft: Draft, steps: Sequence[Step]) -> None:
-    """Take the steps again as long as they change anything; a memory is filed or merged only once."""
+    """Repeat the steps until nothing changes; a memory is filed or merged only once."""
     for _ in range(ROUNDS):
         before = draft.revision
         draft.findings = [one for one in draft.findings if one.kind in (MERGED, UNSURE)]
@@ -128,7 +128,7 @@ def write_reinforced(draft: Draft) -> None:
 
 
 def expire(draft: Draft, options: Options = DEFAULT) -> None:
-    """Archive what ends by its own word, and what stayed in the inbox too long; a fact there is filed instead."""
+    """Archive memories past their expires_at or too long in the inbox; a fact there is filed instead."""
     now = draft.view.now.timestamp()
     facts: list[Memory] = []
     for memory in draft.memories():
@@ -176,7 +176,7 @@ def _may_decay(memory: Memory, options: Options) -> bool:
 
 
 def is_awaited(memory: Memory) -> bool:
-    """Whether it is due or reminds at some time: then it goes when the person says so."""
+    """Whether it is due or reminds at some time, so that only the person ends it."""
     return any(memory.text(key) for key in ("due", "remind", "repeat"))
 
 
@@ -297,7 +297,7 @@ def _is_newer(memory: Memory, now: float) -> bool:
 
 
 def _required_properties(memory: Memory, category: str) -> dict[str, Value]:
-    """What every memory has; times and scope are only filled in where there are none."""
+    """The properties of every memory; times and scope only where they are missing."""
     own = memory.properties
     defaults: dict[str, Value] = {
         "scope": memory.scope,

@@ -41,7 +41,7 @@ class Names:
         self._targets: dict[str, str | None] = {}
 
     def living(self, name: str) -> Memory | None:
-        """The memory that lives and answers to a name."""
+        """The living memory of that name."""
         if "/" not in name and (memory := self._living.get(fold(name))):
             return memory
         target = self._target(name)
@@ -146,7 +146,7 @@ def _settle(draft: Draft, memory: Memory, names: Names, wanted: dict[str, Memory
 
 
 def _resolve_entry(entry: str, memory: Memory, names: Names) -> str | None:
-    """What an entry becomes; None when it leads nowhere or to the memory itself."""
+    """The new form of an entry; None when it leads nowhere or to the memory itself."""
     targets = link_targets(entry)
     if len(targets) != 1:
         return entry  # no link of ours: a person's word

@@ -32,7 +32,7 @@ def merge(draft: Draft, trust: str = CONNECTED) -> None:
 
 
 def join(draft: Draft, one: Memory, other: Memory, reason: str) -> bool:
-    """Merge two that a person takes for the same; whether that could be done."""
+    """Merge two on a person's request. Returns whether that was possible."""
     first, second = _rank(draft, [one, other])
     return _join(draft, Match(first, reason), second, Linkers(draft.memories()))
 

@@ -115,12 +115,12 @@ def weighted_sum(weights: Mapping[str, float], features: Mapping[str, float]) ->
 
 @lru_cache(1)
 def _at_most(known: tuple[str, ...]) -> float:
-    """What all other features could add; each is from 0 to 1."""
+    """An upper bound of what the other features could add; each is from 0 to 1."""
     return sum(max(0.0, weight) for name, weight in WEIGHTS.items() if name and name not in known)
 
 
 def says_more(one: str, other: str) -> int:
-    """How many words of meaning one has that the other lacks."""
+    """How many content words one has that the other lacks."""
     return len(_missing(plain(one), plain(other)))
 
 
@@ -149,7 +149,7 @@ def keys(text: str) -> frozenset[str]:
 
 
 def features(one: str, other: str, similarity: float | None = None) -> dict[str, float]:
-    """What the model looks at; it is the same in both directions."""
+    """The features of the model; they are symmetric."""
     a, b = plain(one), plain(other)
     return _shared(a, b, similarity) | _ordered(one, other, a, b)
 
@@ -227,7 +227,7 @@ def _state_features(one: str, other: str, *, is_change: bool) -> dict[str, float
 
 
 def plain(text: str) -> Plain:
-    """Read it."""
+    """Parse the text."""
     return _plain(text[:LONGEST])
 
 

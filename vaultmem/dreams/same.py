@@ -121,7 +121,7 @@ def is_of_one_writer(one: Memory, other: Memory) -> bool:
 
 
 class Match(NamedTuple):
-    """A memory that says the same, and how that is known."""
+    """A memory that says the same, and by which sign."""
 
     memory: Memory
     reason: str
@@ -149,7 +149,7 @@ class Likes:
         self._by_word: dict[str, list[str]] = defaultdict(list)
 
     def add(self, memory: Memory) -> None:
-        """Let others be compared with it."""
+        """Add it to those that are compared."""
         self._memories[memory.path] = memory
         self._by_hash.setdefault(memory.hash, memory)
         for key in _keys(memory):
@@ -160,7 +160,7 @@ class Likes:
                 self._by_word[word].append(memory.path)
 
     def match(self, memory: Memory) -> Match | None:
-        """The one that says the same as this one, the surest sign first."""
+        """The memory that says the same as this one, by the surest sign."""
         same = self._by_hash.get(memory.hash)
         if same is not None and self._may_take(same, memory):
             return Match(same, "the same content")

@@ -55,7 +55,7 @@ class Token(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What the features need of one text."""
+    """A text parsed for the features."""
 
     tokens: tuple[Token, ...]
     stems: frozenset[str]
@@ -71,7 +71,7 @@ class Reading(NamedTuple):
 
 @lru_cache(4096)
 def read(text: str) -> Reading:
-    """Read it."""
+    """Parse a text."""
     tokens = words_of(text)
     return Reading(
         tokens, frozenset(token.stem for token in tokens),
@@ -198,7 +198,7 @@ ABOUT_PERSON = lazy(
 
 
 def is_event(text: str) -> bool:
-    """Whether it tells what was done, and nothing that lasts."""
+    """Whether it only tells of something that was done."""
     texts = text[:CAP]
     return EVENT.search(texts) is not None and LASTING.search(texts) is None
 
@@ -209,7 +209,7 @@ def is_about_person(text: str) -> bool:
 
 
 def is_working_note(text: str) -> bool:
-    """Whether it tells what is being done now and will be over soon."""
+    """Whether it tells of work in progress that will be over soon."""
     return WORKING.search(text[:CAP]) is not None
 
 
@@ -288,7 +288,7 @@ def _rarity(token: str) -> float:
 
 
 def salience(text: str) -> float:
-    """What the words of a text promise, from 0.0 to 1.0."""
+    """The salience of a text by its words, from 0.0 to 1.0."""
     head = text[:HEAD]
     is_there = has_name(head), has_number(head), has_preference(head), has_technical_terms(head)
     weights = (NAMED, COUNTED, PREFERENCE, TECHNICAL)

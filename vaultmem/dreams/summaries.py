@@ -40,7 +40,7 @@ _ROOM = 1.5  # models count otherwise than we do, and a cut sentence helps nobod
 
 
 def remembered_part(texts: Iterable[str], most: int) -> Question:
-    """What stays of a session of which only memories are there, in their order."""
+    """The question for a summary of a session, of which only memories are left, in order."""
     return question(SESSION, [("Conversation", "\n\n".join(texts))], most)
 
 
@@ -106,7 +106,7 @@ def _fitting(lines: Iterable[str], most: int, count: Callable[[str], int]) -> tu
 
 
 def statements(lines: list[str]) -> list[str]:
-    """Without questions."""
+    """The sentences that are no questions."""
     return [one for one in lines if not _QUESTION.search(one)]
 
 
@@ -141,7 +141,7 @@ def sources(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def covers(entries: Iterable[Entry]) -> str:
-    """What a summary is made of, to tell whether it is the same still."""
+    """A digest of a summary's sources, by which a change of them shows."""
     lines = sorted(f"{name(one)} {content_hash(one.content)}" for one in entries)
     return sha256("\n".join(lines).encode()).hexdigest()[:16]
 
@@ -276,7 +276,7 @@ def parts(draft: Draft, threshold: int) -> list[Part]:
 
 
 def texts(draft: Draft, part: Part) -> list[str]:
-    """What a model is sent of it: without secrets, and no more than it can take."""
+    """The text that a model gets: without secrets, and within its limit."""
     sent, room = list[str](), MOST_SENT
     for text in _texts(draft, part):
         sent.append(text[: min(MOST_SENT_OF_ONE, room)])

@@ -113,7 +113,7 @@ class _Target(NamedTuple):
 
 
 def settle(session: Session, params: Arguments) -> JsonObject:
-    """Carry out what the answers ask for, wherever they came from. Once more, it does nothing."""
+    """Carry out all answers that are not carried out yet, whatever their origin."""
     session.desk.pending.check_vault(params.line("vanished"))
     return dict(vars(carrying.settle(session, dry_run=params.flag("dry_run"))))
 
@@ -173,7 +173,7 @@ def _series(session: Session, target: _Target, state: str, params: Arguments) ->
 
 
 def _unanswered_due(session: Session, id_: str) -> Due | None:
-    """What would be due under this id had nothing been answered: what repeats may have moved on since."""
+    """The due item of this id without any answer: a recurring one may have moved on since."""
     dues = carrying.dues(session, {})
     rolling = [due for due in dues if due.memory and due.rolls]
     earlier = (each for due in rolling for each in earlier_occurrences(due, _A_YEAR))
@@ -194,7 +194,7 @@ def _dry_run(session: Session, id_: str, state: str, answers: Iterable[Answer]) 
 
 
 def _undo(session: Session, params: Arguments, target: _Target, commit: str) -> JsonObject:
-    """Take an answer back with all that it led to, as its entry of the history has it."""
+    """Undo an answer and all its effects, by its entry in the history."""
     by, dry_run, vanished = params.text("by"), params.flag("dry_run"), params.line("vanished")
     what = {"commit": commit, "by": by, "dry_run": dry_run, "vanished": vanished}
     undone = past.undo(session, Arguments(what))

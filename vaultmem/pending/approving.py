@@ -60,7 +60,7 @@ def approve(session: Session, params: Arguments) -> JsonObject:
 
 
 def _fact(session: Session, text: str) -> Learned | None:
-    """The fact of a conversation that is meant, where no memory is."""
+    """The fact of a conversation that the id names; None where it names a memory."""
     searcher, desk = session.reader.searcher(), session.desk
     if searcher is None or len(text) < SHORTEST_ID:
         return None
@@ -116,7 +116,7 @@ def _resolve(session: Session, params: Arguments) -> list[Memory]:
 
 
 def attributions(vault: MemoryVault, items: Iterable[Properties], to: Viewer) -> dict[str, str]:
-    """The notes on the authors of memories with these properties, by their ids. Most have none, and cost no request."""
+    """The attributions of memories with these properties, by id. Most need none, and then nothing is requested."""
     texts = {str(own["id"]): attribution(origin(own), to) for own in items if own.get("id")}
     wanted = {id_: one_line(one) for id_, one in texts.items() if one}
     if not wanted:
@@ -131,7 +131,7 @@ WAITING = ("contradiction", "fading")  # a person may want to do something about
 
 
 def waiting(session: Session, params: Arguments) -> JsonObject:  # noqa: ARG001 - every verb has the same form
-    """What dreams noticed and left to a person, as far as it still is so; and how many proposals are open."""
+    """The findings of dreams that still hold, and the number of open proposals."""
     collection = session.desk.collection
     results = []
     for each in reads.findings(session.desk.ledger, *WAITING):

@@ -52,12 +52,12 @@ ANSWERED = "answered"
 
 
 def about(id_: str, reports: Iterable[T]) -> list[T]:
-    """What of this is about an item, or about the question whether to tick it in its note."""
+    """The part of this that concerns an item, or the question whether to tick it in its note."""
     return [one for one in reports if id_ in (one["due"], completion_id(one["path"] or ""))]
 
 
 def dues(session: Session, answers: Answers | None = None) -> list[Due]:
-    """All that is due, answered or not. What repeats goes on after it was done or dropped."""
+    """All due items, answered or not; recurring ones move on once they are done or dropped."""
     searcher = session.reader.searcher()
     if searcher is None:
         return []
@@ -69,7 +69,7 @@ def dues(session: Session, answers: Answers | None = None) -> list[Due]:
 def settle(
     session: Session, *, dry_run: bool = False, more: Iterable[Answer] = (), entry: Header | None = None
 ) -> Settled:  # fmt: skip
-    """Do what answers ask for and was not done, each entry of the history with its answers; or only say so."""
+    """Carry out answers that are not carried out yet, one entry of the history each; or preview that."""
     pending, entries = session.desk.pending, [entry] if entry else []
     if not dry_run:
         pending.unsettled = False  # what is answered from now on is for the next time
@@ -106,14 +106,14 @@ class _Work:
 
     @contextmanager
     def _or_skip(self, id_: str, path: str) -> Iterator[None]:
-        """What cannot be done for one item keeps nobody from the others."""
+        """Carry out each item; an error of one does not stop the others."""
         try:
             yield
         except VaultmemError as error:
             self.settled.skip(id_, path, str(error))
 
     def carry_out_dues(self) -> None:
-        """Put reminders away, and tick tasks."""
+        """Archive reminders, and tick tasks."""
         # From the last line up: the next one of what repeats is another line of its note.
         for due in sorted(self._dues, key=lambda one: (one.path, -one.line)):
             for answer, mark in self._requested(due):
@@ -153,7 +153,7 @@ class _Work:
                 self._promote(fact)
 
     def decide_proposals(self) -> None:
-        """Change notes as the person has ticked it, and propose no more what they have dropped."""
+        """Make the proposed changes that the person ticked, and reject those that they dropped."""
         for proposal in review.open_for_notes(self._session.desk.ledger):
             with self._or_skip(proposal_id(proposal.id), proposal.path):
                 report = review_sources.decide(
@@ -198,7 +198,7 @@ class _Work:
                 yield answer, mark
 
     def _settle(self, due: Due, answer: Answer, mark: str) -> None:
-        """Do it, unless it is done; if it is open again since, the person took it back."""
+        """Carry it out, unless that is done; if it is open again since, the person undid it."""
         plan = self._archive_reminder(due, answer) if due.kind == REMINDER else self._ticked(due)
         if plan is not None:
             self._do(due, answer, plan, mark)
@@ -324,7 +324,7 @@ def series_of(session: Session, id_: str) -> str:
 
 
 def restore_plan(session: Session, id_: str) -> Plan | None:
-    """How the reminder of that item comes back; None when none was put away for it."""
+    """The change that restores the reminder of that item; None when none was archived for it."""
     memory = answered_reminders(session).get(id_)
     if memory is None:
         return None
@@ -333,7 +333,7 @@ def restore_plan(session: Session, id_: str) -> Plan | None:
 
 
 def restore(session: Session, who: Header, id_: str) -> str | None:
-    """Bring it back; where it is now. The history has the answers of `who` in any case."""
+    """Restore it, and return its path. The answers of `who` go into the history in any case."""
     plan = restore_plan(session, id_)
     if plan is None:
         session.desk.batches.apply(who, [])

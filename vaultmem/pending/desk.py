@@ -31,7 +31,7 @@ class Desk(MemoryStore):
 
     @property
     def pending(self) -> Pending:
-        """What is pending, and its page. Nobody has to wait for the store to ask it."""
+        """The pending items and their page. Needs no lock of the store."""
         from vaultmem.pending.pending import Pending
 
         with self._making:
@@ -53,7 +53,7 @@ class Desk(MemoryStore):
         return due.memory if due and due.memory else name
 
     def answers(self) -> Mapping[str, Answer]:
-        """What the person has answered to pending items: cheaper than all that is pending."""
+        """The person's answers to pending items, without collecting the items themselves."""
         if self._pending is not None:
             return self._pending.record.answers()
         from vaultmem.pending.record import open_record

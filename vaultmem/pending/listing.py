@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vaultmem.api.memory_vault import MemoryVault
 
     class Row(TypedDict):
-        """An item for anybody: its words are one line, and nothing in them is markup."""
+        """An item as it is shown: one line of text without markup."""
 
         id: str
         section: str  # a key of reminders.items.HEADINGS
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         known: str  # of a preference, the day since when
 
     class Fact(TypedDict):
-        """What holds about the person or a project, in one line that is safe to show."""
+        """A fact about the person or a project, in one line that is safe to show."""
 
         id: str  # of the memory
         text: str
@@ -61,7 +61,7 @@ _SHORT = 40  # characters of a repetition, or of a name
 
 @value
 class Listed:
-    """What is pending, with what there is to say about the settings by which it was gathered."""
+    """The pending items, with the warnings about the settings."""
 
     rows: list[Row]
     warnings: list[str]
@@ -73,7 +73,7 @@ class Listed:
 
 
 def read(named: str | None, now: float) -> Listed | None:
-    """What is pending in the vault that is named or meant; None where it has to be gathered."""
+    """The stored listing of the vault; None where it is outdated or missing."""
     try:
         folder = vault_of(named)
     except VaultmemError:
@@ -91,7 +91,7 @@ def read(named: str | None, now: float) -> Listed | None:
 
 
 def vault_of(named: str | None) -> str:
-    """The vault that is named or meant. The settings are read last: that takes longest."""
+    """The vault that is named, or the default one. The settings are read last: that takes longest."""
     try:
         return paths.choose_vault(named, None)
     except VaultNotFoundError:
@@ -99,7 +99,7 @@ def vault_of(named: str | None) -> str:
 
 
 def by_section(rows: list[Row], days: int, now: float, to: Viewer) -> dict[str, list[Row]]:
-    """What is pending for `to` by its section; of what is due later, only what is so within `days`."""
+    """The items that `to` may see, by section; later ones only within `days`."""
     last = _days_later(now, days)
     sections: dict[str, list[Row]] = {section: [] for section in SECTIONS}
     for row in rows:
@@ -134,7 +134,7 @@ def _surroundings(folder: str, now: float) -> JsonObject:
 
 
 def _stats(files: Iterable[str]) -> dict[str, list[int]]:
-    """What changes when one of the files does; what is empty counts as not there."""
+    """A fingerprint of the files; an empty file counts as missing."""
     stats: dict[str, list[int]] = {}
     for path in files:
         stats[path] = []
@@ -147,7 +147,7 @@ def _stats(files: Iterable[str]) -> dict[str, list[int]]:
 
 
 def _read(path: str) -> dict[str, Any]:
-    """What the file holds: nothing unless it is whole, and then it has the form of this version."""
+    """The content of the file; None unless it is complete and of this version."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with open(handle, "rb") as file:
@@ -160,7 +160,7 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def gather(vault: MemoryVault, now: float, days: int = DAYS, *, keep: bool = False) -> Listed:
-    """What is pending, by asking the index; with `keep`, the next one need not ask again. Raises VaultmemError."""
+    """Collect the pending items from the index; with `keep`, store them for the next request. Raises VaultmemError."""
     before = _stats(_files(vault)) if keep else {}
     surroundings = _surroundings(vault.path, now)
     answer = vault.ask("pending", days=days, facts=True)
@@ -221,7 +221,7 @@ def _are_settled(stats: Mapping[str, list[int]]) -> bool:
 
 
 def _write(folder: str, listing: object) -> None:
-    """Put it in its place, all or nothing. Without it, items are gathered each time."""
+    """Write the listing atomically. Without it, items are collected each time."""
     with suppress(OSError, VaultmemError):
         paths.replace_private(os.path.join(paths.make_private(folder), NAME), json.dumps(listing))
 
@@ -234,7 +234,7 @@ MOST = 1_000_000  # bytes, if no job ever comes
 
 
 def note(folder: str, ids: Iterable[str], now: float) -> None:
-    """Memories were used, by the state folder. Where that cannot be written down, it is forgotten."""
+    """Record the use of memories in the state folder; errors are ignored."""
     lines = "".join(f"{now:.0f} {id_}\n" for id_ in dict.fromkeys(ids) if id_)
     if not lines:
         return
@@ -249,7 +249,7 @@ def note(folder: str, ids: Iterable[str], now: float) -> None:
 
 
 def take(folder: str) -> dict[str, float]:
-    """When each memory was used last, by id. It comes again until forget(): a kill loses none."""
+    """When each memory was last used, by id. Returned again until forget(), so that a kill loses nothing."""
     path = os.path.join(folder, USED)
     used: dict[str, float] = {}
     try:
@@ -267,5 +267,5 @@ def take(folder: str) -> dict[str, float]:
 
 
 def forget(folder: str) -> None:
-    """What was taken is in the ledger."""
+    """Drop what take() returned: it is in the ledger."""
     os.unlink(os.path.join(folder, f"{USED}.taken"))

@@ -53,7 +53,7 @@ EACH = 1_000_000  # lines of a file, where nothing has to be put together
 
 
 class PendingAt(NamedTuple):
-    """What is pending at one moment."""
+    """The pending items at one moment."""
 
     review: Review
     dues: list[Due]
@@ -71,11 +71,11 @@ class PendingAt(NamedTuple):
         ]
 
     def items(self, days: int = items.DAYS) -> list[Item]:
-        """All that the page would show, were there no end to it, and it looked so many `days` ahead."""
+        """All items that a page without limit would show, this many `days` ahead."""
         return sorted(self.every(days), key=items.urgency)
 
     def facts(self) -> list[Fact]:
-        """What holds about the person and projects, for an assistant that starts."""
+        """The facts about the person and projects that an assistant gets at its start."""
         return person_facts.facts(self.review.context, self.answers, self.trust)
 
     def unchanged_until(self) -> str:
@@ -118,19 +118,19 @@ class Pending:
         return Notifier(self.config, self._state, self._rules)
 
     def close(self) -> None:
-        """Let go of the desktop."""
+        """Close the connection to the desktop."""
         if "notifier" in self.__dict__:
             self.notifier.close()
 
     # --- What is pending
 
     def dues(self, catalog: Catalog, now: datetime, answers: Answers | None = None) -> list[Due]:
-        """All that is due some time, also what was answered; what repeats goes on when `answers` close it."""
+        """All items with a due time, also answered ones; recurring ones move on when `answers` close them."""
         known = self.record.answers() if answers is None else answers
         return self._agenda.dues(catalog, now, lambda id_: is_closed(known, id_))
 
     def answers(self, now: datetime) -> dict[str, Answer]:
-        """What was answered, also on the page since it was last read."""
+        """The answers, including those on the page that are not read yet."""
         answers = self.record.answers()
         if self.page is None:
             return answers
@@ -138,7 +138,7 @@ class Pending:
         return of_kind(collect([*answers.values(), *ticked.values()]), Answer)
 
     def at(self, catalog: Catalog, now: datetime, vanished: str = "") -> PendingAt:
-        """What is pending now, with what is ticked on the page."""
+        """The pending items, with the ticks of the page."""
         return self._at(catalog, now, vanished, self.answers(now))
 
     def _at(self, catalog: Catalog, now: datetime, vanished: str, answers: Answers) -> PendingAt:
@@ -155,7 +155,7 @@ class Pending:
         return state_of(self.record.answers(), halted_id(finding)) == DONE
 
     def count_listed(self, use: Callable[[Mapping[str, float]], None]) -> None:
-        """Have the memories counted, by id and time, that were listed since this was done last."""
+        """Count the memories, by id and time, that were listed since the last call."""
         if memories := listing.take(self._state.folder):
             use(memories)
             listing.forget(self._state.folder)
@@ -167,14 +167,14 @@ class Pending:
         return in_folder or (bool(page) and path.startswith(page))
 
     def context(self, catalog: Catalog, now: datetime) -> Context:
-        """What a review looks at."""
+        """The context of a review."""
         asks = self.config.text("pending.complete_in_notes") == "ask"
         return Context(catalog, self._ledger, self.vault, self.folder, now, self.path, asks)
 
     # --- The page
 
     def refresh(self, catalog: Catalog, now: datetime, vanished: str = "") -> Refreshed:
-        """Take the answers from the page, and write it if it has to say something else."""
+        """Take the answers from the page, and write it where its content changes."""
         with self._writing:
             so_far = Refreshed(False, {}, [])
             self.check_vault(vanished)
@@ -205,7 +205,7 @@ class Pending:
         texts = {item.id: items.display_text(item) for item in listed}
 
         def is_new(id_: str, ack: Ack) -> bool:
-            """Not that what was done or dropped before is so on an older page, too, which comes late."""
+            """Ignore answers of an older page that arrives late and repeats what was answered before."""
             return id_ in texts or ack.state == SNOOZED or state_of(answers, id_) != ack.state
 
         def record(acks: Mapping[str, Ack]) -> None:
@@ -233,7 +233,7 @@ class Pending:
         return answers
 
     def _follow_renames(self, catalog: Catalog, now: datetime) -> None:
-        """Let what was answered and notified stay with notes that have another name now."""
+        """Move answers and notifications to the new names of renamed notes."""
         answers = self.answers(now)
         dues = self.dues(catalog, now, answers)
         entries = Entries(answers, self.record.notified())
@@ -243,7 +243,7 @@ class Pending:
             self.record.add(moved.answers.values(), moved.notified.values(), now.timestamp())
 
     def _notice_reopened(self, catalog: Catalog, now: datetime) -> None:
-        """What was carried out and is open again, in its note or by an undo, is to be answered again."""
+        """Reopen items that were carried out and are open again, in their note or by an undo."""
         answers = self.record.answers()
         dues = self.dues(catalog, now, answers)
         over = (due for due in dues if items.is_over(due, answers))
@@ -254,7 +254,7 @@ class Pending:
         )
 
     def _answerable_ids(self, catalog: Catalog, now: datetime, vanished: str) -> set[str] | None:
-        """What must not be forgotten; it takes a while to find out, so that is done now and then."""
+        """The ids that must not be dropped. Collecting them takes a while, so it is done rarely."""
         if self._forgot is not None and abs(now.timestamp() - self._forgot) < FORGET_EVERY:
             return None
         if not catalog.meta("synced"):
@@ -268,7 +268,7 @@ class Pending:
     def notify(
         self, catalog: Catalog, now: datetime, vanished: str = "", *, dry_run: bool = False
     ) -> alarms.Planned:
-        """Notify of what is due and new; what that was, or would be, and when to look again."""
+        """Send notifications for new due items. Returns them, and when to look again."""
         with self._notifying:
             if not dry_run:
                 self.check_vault(vanished)
@@ -293,11 +293,11 @@ class Pending:
             return planned._replace(alarms=listed)
 
     def wake_up(self, now: datetime) -> None:
-        """This machine is awake from now on, and notifies if it can; that, others should know."""
+        """Tell other machines that this one is awake and notifies if it can."""
         self.record.awake = stamp(now.timestamp()) if self.notifier.can_show() else ""
 
     def exchange(self, now: datetime, vanished: str) -> None:
-        """Hear what other machines have to say, and tell them what is new here, for nothing else has happened."""
+        """Exchange answers and notifications with other machines."""
         with self._writing:
             self.check_vault(vanished)
             self.record.settle(None, now.timestamp())

@@ -32,7 +32,7 @@ Recorder = Callable[[Mapping[str, Ack]], None]
 
 
 class Refreshed(NamedTuple):
-    """What a refresh did."""
+    """The result of a refresh."""
 
     written: bool
     acks: dict[str, Ack]  # what was answered on the page, and is recorded
@@ -59,7 +59,7 @@ class Page:
         self._memory_file = state.path("pending.shown")
 
     def acks(self, now: datetime) -> dict[str, Ack]:
-        """What is answered on the page and on its conflict copies, and not yet taken from there. Never raises."""
+        """Answers on the page and its conflict copies that are not taken yet. Never raises."""
         turn = _Turn(self.style, (), now, self._load_memory().recorded)
         page = self._copy(self.path)
         if page is None and os.path.isfile(f"{self.vault}/{self.path}"):
@@ -71,7 +71,7 @@ class Page:
     def refresh(
         self, items: Sequence[Item], now: datetime, record: Recorder, extent: Extent = SHORT
     ) -> Refreshed:
-        """Let `record` keep what was answered, once or more, then write the page with what is left."""
+        """Pass new answers to `record`, then write the page with the remaining items."""
         before = self._load_memory()
         turn = _Turn(self.style, items, now, before.recorded, record)
         turn.extent = extent
@@ -161,7 +161,7 @@ class Page:
         return _Copy(path, data, ticks.read(text))
 
     def _put_away(self, turn: _Turn, copies: Iterable[_Copy]) -> list[str]:
-        """Remove the copies of which the page has all by now, and archive the others."""
+        """Remove the copies whose content the page has, and archive the others."""
         problems = []
         page = self._copy(self.path)
         for copy in copies:
@@ -210,7 +210,7 @@ class _Turn:
         self._known, self._record = known, record
 
     def take(self, content: Content) -> None:
-        """Note what is answered on a page, and was not recorded before."""
+        """Collect the answers of a page that are not recorded yet."""
         items = {item.id: item for item in self._items}
         for id_, ack in ticks.acks_on(content, items, self._now).items():
             if f"{id_} {ack.state}" not in self._known:
@@ -237,7 +237,7 @@ class _Turn:
         return ticks.compose(content, self.left(), self._style, self.typed, self.extent)
 
     def digest(self) -> str:
-        """The digest of what this machine would show."""
+        """The digest of the page that this machine would write."""
         return files.digest(_encode(render(self.left(), self._style, extent=self.extent)))
 
 

@@ -69,7 +69,7 @@ class Note:
 
     @property
     def category(self) -> str:
-        """Where it is filed."""
+        """Its category."""
         return category_of(self.inner, self.own.get("category"))
 
     def text(self, key: str) -> str:
@@ -87,12 +87,12 @@ def notes(
 
 
 def style_of(dialect: str, path: str = "") -> str:  # noqa: ARG001 - as readers ask
-    """How the notes of a dialect are written."""
+    """The page style of a dialect."""
     return pages.OUTLINE if dialect == "logseq" else "frontmatter"
 
 
 def content(root: str, path: str, dialect: str) -> str:
-    """What a note of the memory folder says, without its properties."""
+    """The content of a note of the memory folder, without its properties."""
     return pages.read(style_of(dialect), files.read(root, path, _READ).text).content.strip()
 
 
@@ -143,7 +143,7 @@ def facts(context: Context, answers: item_answers.Answers, trust: str = CONNECTE
 
 
 def _may_qualify(note: Note) -> bool:
-    """Whether a memory may be about the person or a project, by what can be seen at once."""
+    """Whether a memory may be about the person or a project; a cheap check of its properties."""
     if note.inner.startswith(f"{ENTRIES}/"):
         return False
     words = f"{note.inner.partition('/')[0]} {note.raw.lower()}"
@@ -151,14 +151,14 @@ def _may_qualify(note: Note) -> bool:
 
 
 def _most_used_and_newest(facts: Iterable[_Scored]) -> list[_Scored]:
-    """In turns: what was used often has proved its worth, and what is new had no time for that."""
+    """Alternately the most used and the newest."""
     ranked = sorted(facts, key=lambda one: (-one.score, one.note.path))
     newest = sorted(ranked, key=lambda one: -one.created)
     return in_turns(ranked, newest, key=lambda one: one.note.path)
 
 
 def uses_of(own: Properties, id_: str, counts: Mapping[str, int]) -> int:
-    """How often a memory was used, as far as this machine or its file knows."""
+    """How often a memory was used, by this machine's ledger or its file."""
     uses = counts.get(id_, own.get("access_count"))
     return max(0, uses) if isinstance(uses, int) else 0
 
@@ -190,7 +190,7 @@ def _fact(context: Context, note: Note, answers: item_answers.Answers) -> Fact |
 
 @lru_cache(1024)
 def scope_for(scope: str, author: str, trust: str) -> str:
-    """The scope of those who see it; "" for nobody, as what assistants write where trust is own."""
+    """The scope of those who see it; "" for none, as for memories of assistants where recall.trust is own."""
     if not author or access.is_trusted(Origin(author), access.viewer("?"), trust):
         return scope
     mine = access.viewer(author)
@@ -234,12 +234,12 @@ class Learned(NamedTuple):
     created: float
 
     def as_question(self, day: str) -> str:
-        """As the page puts it, where the fact was learned on that day."""
+        """The question on the page, for a fact learned on that day."""
         return f"remember? {self.content} (from the chat {self.conversation} on {day})"
 
 
 class _Known(NamedTuple):
-    """Something that makes a proposal needless: a memory, or what was refused."""
+    """A memory or a refusal that makes a proposal unnecessary."""
 
     content: str
     created: float
@@ -266,7 +266,7 @@ def learned_facts(catalog: Catalog, root: str, folder: str) -> list[Learned]:
 def proposed_facts(
     catalog: Catalog, root: str, folder: str, answers: item_answers.Answers, paths: Collection[str] | None = None
 ) -> list[Learned]:  # fmt: skip
-    """Those not answered, that neither a memory nor something refused says; of `paths`, if there are some."""
+    """Facts that are not answered and not covered by a memory or a refusal; of `paths`, if there are some."""
     every = learned_facts(catalog, root, folder)
     open_ = [one for one in undecided_facts(every, answers) if paths is None or one.path in paths]
     if not open_:

@@ -48,7 +48,7 @@ class Record:
         self._forgotten: set[Key] = set()  # by this process; pages of others may have them still
 
     def answers(self) -> dict[str, Answer]:
-        """All answers by the ids of the items."""
+        """All answers, by the ids of the items."""
         return log_entries.of_kind(self._all(), Answer)
 
     def notified(self) -> dict[str, Notified]:
@@ -56,7 +56,7 @@ class Record:
         return log_entries.of_kind(self._all(), Notified)
 
     def add(self, answers: Iterable[Answer], notified: Iterable[Notified], now: float) -> None:
-        """Keep answers and what was notified: in the ledger first, which may raise StateError, then on the page."""
+        """Record answers and notifications: in the ledger first, which may raise StateError, then in the sync log."""
         with self._lock:
             before = self.answers()
             later = [_later_than(before.get(each.id), log_entries.plain(each)) for each in answers]
@@ -82,12 +82,12 @@ class Record:
             return log_entries.turn_of(own, self._pages.others(), self._silent, now)
 
     def others_were_silent(self) -> None:
-        """Nobody has notified although it was their turn: do not wait for them until they show a sign of life."""
+        """Stop waiting for other machines that missed their turn to notify, until they are seen again."""
         with self._lock:
             self._silent |= {one.machine: log_entries.sign_of_life(one) for one in self._others()}
 
     def settle(self, current: set[str] | None, now: float) -> list[str]:
-        """Let ledger and pages know each other; what is old and not `current` is forgotten. Problems."""
+        """Exchange entries between ledger and sync logs, and drop old ones that are not `current`. Returns problems."""
         with self._lock:
             every = self._all()
             if current is not None:
@@ -151,7 +151,7 @@ class Record:
         self.problem = problem
 
     def _put_copies_away(self) -> None:
-        """Copies of this machine's page that say nothing new any more go."""
+        """Remove conflict copies of this machine's page that hold nothing new."""
         if self.ledger_only or self._pages is None:
             return
         try:
@@ -174,7 +174,7 @@ def open_record(state: State, config: Config, rules: Rulebook, ledger: Ledger) -
 
 
 def _later_than(known: Answer | None, answer: Answer) -> Answer:
-    """The answer, later than what is known: it is newer, whatever the clock of another machine says."""
+    """The answer with a time after that of the known one, even if another machine's clock is ahead."""
     if known is None or answer.at > known.at or answer == known:
         return answer
     last = seconds(known.at)
@@ -182,7 +182,7 @@ def _later_than(known: Answer | None, answer: Answer) -> Answer:
 
 
 def _outdated_keys(entries: log_entries.Entries, current: set[str], now: float) -> set[Key]:
-    """What all is old about items that nobody can answer any more."""
+    """The keys of old entries about items that can no longer be answered."""
     oldest = stamp(max(now - KEEP_FOR, 0))
     about_items = [one for one in entries.values() if isinstance(one, (Answer, Notified))]
     current_ids = {one.id for one in about_items if one.at >= oldest} | current

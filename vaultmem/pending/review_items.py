@@ -72,7 +72,7 @@ _MEMORIES = """AND (n.category IN ('inbox', 'preferences') OR n.properties LIKE 
 
 
 class Context(NamedTuple):
-    """Where to look."""
+    """What a review reads from."""
 
     catalog: Catalog
     ledger: Ledger
@@ -84,7 +84,7 @@ class Context(NamedTuple):
 
 
 def _is_procedural(memory: Note) -> bool:
-    """Whether it says how to do something."""
+    """Whether it is procedural."""
     if memory.category == INBOX:
         return False
     return memory.category == "preferences" or memory.text("memory_type") == "procedural"
@@ -96,7 +96,7 @@ def _is_foreign(memory: Note) -> bool:
 
 
 class Review:
-    """What there is to review at a moment. `vanished` says why the vault cannot be believed."""
+    """All there is to review at one moment. `vanished` is the reason where too many notes are gone."""
 
     def __init__(
         self, context: Context, dues: Iterable[Due], answers: Answers, vanished: str = ""
@@ -105,7 +105,7 @@ class Review:
         self._answers, self._vanished = answers, vanished
 
     def items(self) -> list[Item]:
-        """What only the person can say, a little at a time, and one line that counts all else."""
+        """A few questions that only the person can answer, and one line that counts the rest."""
         kinds = self._kinds
         questions = in_turns(*(kinds[kind] for kind in _QUESTIONS), key=lambda one: one.id)
         # An answer brings up the next.
@@ -134,11 +134,11 @@ class Review:
         )
 
     def count(self) -> int:
-        """How many things vaultmem review lists: what counts them anywhere else asks here."""
+        """How many things vaultmem review lists; all counts come from here."""
         return len(self.chores()) + len(self._doable) + len(self._advice)
 
     def everything(self) -> list[Item]:
-        """All that is to review, for the page that shows all."""
+        """All there is to review, for the expanded page."""
         return [*self.chores(), *self._kinds["proposals"]]
 
     def preferences(self, trust: str = CONNECTED) -> list[Item]:
@@ -191,7 +191,7 @@ class Review:
 
     @cached_property
     def _kinds(self) -> dict[str, list[Item]]:
-        """All that is to review and was not answered, by kind, the most urgent first."""
+        """All there is to review and not answered, by kind, the most urgent first."""
         why, wall = self._vanished, self.context.now.replace(tzinfo=None)
         questions = review_sources.questions(self.context, self._doable)
         kinds = {

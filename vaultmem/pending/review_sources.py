@@ -118,7 +118,7 @@ def _in_words(proposal: Proposal, text: str) -> str:
 def decide(
     session: Session, proposal: Proposal, answers: Mapping[str, Answer], *, dry_run: bool
 ) -> PlanReport | Decision | None:
-    """Do with an open proposal what its tick asks for; not what another machine has carried out."""
+    """Accept or reject an open proposal by its tick, unless another machine has done so."""
     state = state_of(answers, proposal_id(proposal.id))
     if state not in (DONE, DROPPED):
         return None
@@ -141,7 +141,7 @@ _STRAYS = f"""SELECT f.path, n.properties {NOTES_BELOW}
 
 
 class FileProblem(NamedTuple):
-    """What is wrong with one file."""
+    """A problem of one file."""
 
     kind: str  # one of KINDS
     id: str  # of the item that tells of it
@@ -180,7 +180,7 @@ def _unreadable(catalog: Catalog) -> Iterator[FileProblem]:
 
 
 def strays(catalog: Catalog, folder: str) -> Iterator[FileProblem]:
-    """Notes that lie in the memory folder itself and have no id: no job minds them."""
+    """Notes directly in the memory folder without an id, which no job handles."""
     rows = catalog.db.execute(_STRAYS, (*below(folder), len(folder) + 2)).fetchall()
     for path, properties in rows:
         if not json.loads(properties or "{}").get("id"):

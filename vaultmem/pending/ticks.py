@@ -34,7 +34,7 @@ class Ack(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What is on a page. Lines have their ends."""
+    """The content of a page. Lines keep their ends."""
 
     ticks: list[Tick]
     notes: list[str]  # what a person wrote: below the heading Notes, then elsewhere
@@ -147,7 +147,7 @@ def _is_ours(line: str, *, marked: bool) -> bool:
 
 
 def is_page(text: str) -> bool:
-    """Whether it is a page of ours, even a damaged or an empty one, and not a note of a person under its name."""
+    """Whether it is our page, even a damaged or empty one, and not a person's note of that name."""
     if not text.strip("\ufeff\0 \t\r\n"):
         return True
     lines = _LINE.findall(text)
@@ -273,7 +273,7 @@ def acks_on(content: Content, items: Mapping[str, Item], now: datetime) -> dict[
 
 
 def stronger(one: Ack | None, other: Ack) -> Ack:
-    """The more decided of two; of two that are snoozed, the one with a day, and the later day."""
+    """The more definite of two answers; of two snoozed ones the one with a day, then the later day."""
     if one is None:
         return other
     first, second = _DECIDED.index(one.state), _DECIDED.index(other.state)
