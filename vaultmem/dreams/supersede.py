@@ -42,7 +42,7 @@ _USUAL = 0.5  # the cosine of two statements when nobody knows it
 
 
 class Relation(NamedTuple):
-    """What a newer text is to an older one."""
+    """The relation of a newer text to an older one."""
 
     kind: str  # REPLACES, SAME or APART
     replaces: float  # log odds
@@ -64,7 +64,7 @@ class _Pair:
 
     @cached_property
     def is_same(self) -> bool:
-        """Whether the two state the same. Of most pairs nobody asks."""
+        """Whether the two state the same; computed on demand."""
         return not self._are_two and paraphrase.is_same(*self._texts)
 
     @property
@@ -78,7 +78,7 @@ class _Pair:
         return self.replaces > paraphrase.score(*self._texts)
 
     def relation(self, *, replaces: bool) -> Relation:
-        """What comes of it."""
+        """The relation: REPLACES, SAME or APART."""
         kind = REPLACES if replaces else SAME if self.is_same else APART
         return Relation(kind, self.replaces, self.contradicts, self.is_doubtful)
 
@@ -158,7 +158,7 @@ def replacing(features: Mapping[str, float], weights: Mapping[str, float]) -> fl
 
 
 def signs(new: str, scores: Sequence[float], *, contradicts: bool) -> tuple[float, ...]:
-    """What tells whether the newer text replaces the best of the older ones: scores, distance, cue, contradiction."""
+    """Features for whether the newer text replaces the best older one: scores, distance, cue, contradiction."""
     first, second = [*sorted(scores, reverse=True), _NEVER][:2]
     margin, cue = min(_FAR, first - second), float(read(new[:CAP]).cue)
     return first, margin, cue, cue * margin, cue * first, float(contradicts)
