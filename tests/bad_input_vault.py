@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import Ran, ran, tree_hash
+from tests.cli_run import Ran, on, tree_hash
 from tests.index_dump import other_state
 from vaultmem.vault import identity
 
@@ -35,10 +35,10 @@ Mark = Callable[[], None]
 
 
 def sync_cli(vault: Path, *more: str) -> Ran:
-    return ran("sync", "--no-embed", "--format", "text", "--vault", str(vault), *more)
+    return on(vault, "sync", "--no-embed", "--format", "text", *more)
 
 
 def found(vault: Path, words: str) -> list[str]:
-    ended = ran("search", words, "--format", "json", "--vault", str(vault))
+    ended = on(vault, "search", words, "--format", "json")
     assert ended.code == 0, ended.err
     return [result["path"] for result in ended.data["results"]]

@@ -48,9 +48,22 @@ def ran(*words: str, given: bytes = b"") -> Ran:
     return Ran(code, out.getvalue(), err.getvalue())
 
 
-def on(vault: Path, command: str, *more: str) -> Ran:
+def on(vault: Path | str, command: str, *more: str, given: bytes = b"") -> Ran:
     """The same on a vault."""
-    return ran(*command.split(), *more, "--vault", str(vault))
+    name, *options = command.split()
+    return ran(name, "--vault", str(vault), *options, *more, given=given)
+
+
+def as_text(vault: Path | str, command: str, *more: str) -> Ran:
+    """What a person reads."""
+    return on(vault, command, "--format", "text", *more)
+
+
+def done(vault: Path | str, command: str, *more: str, given: bytes = b"") -> Any:
+    """The JSON of a command that succeeds."""
+    ended = on(vault, command, "--format", "json", *more, given=given)
+    assert ended.code == 0, ended.err
+    return ended.data
 
 
 def process(*words: str, given: bytes = b"", **environ: str) -> Ran:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import Ran, ran
+from tests.cli_run import Ran, on
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
@@ -21,7 +21,7 @@ def today(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(vault: Path | str, *more: str, harness: str = "claude") -> Ran:
-    return ran("hook", "session-start", "--harness", harness, "--vault", str(vault), *more)
+    return on(vault, "hook", "session-start", "--harness", harness, *more)
 
 
 def text_in(answer: dict[str, object], harness: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli_run import Ran, ran
+from tests.cli_run import Ran, on
 from vaultmem.notes import pages
 
 LONG = "\n\n".join(
@@ -50,4 +50,4 @@ def memories(vault: Path) -> dict[str, tuple[dict[str, Any], str]]:
 
 
 def command(vault: Path, *words: str) -> Ran:
-    return ran("ingest", *words, "--vault", str(vault))
+    return on(vault, "ingest", *words)

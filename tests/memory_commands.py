@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -42,13 +41,6 @@ def vault(make: Make) -> Path:
 def on(vault: Path, *words: str, given: bytes = b"") -> Ran:
     shape = () if "--format" in words else ("--json",)
     return ran(words[0], "--vault", str(vault), *shape, *words[1:], given=given)
-
-
-def done(vault: Path, *words: str, given: bytes = b"") -> Any:
-    """What a command gives as JSON."""
-    ended = on(vault, words[0], "--format", "json", *words[1:], given=given)
-    assert ended.code == 0, ended.err
-    return ended.data
 
 
 def said(vault: Path, *words: str) -> Ran:

@@ -2,12 +2,11 @@
 
 import datetime as dt
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.agent_run import agent_on
-from tests.cli_run import Ran, one_line, ran, tree_hash
+from tests.cli_run import as_text, done, one_line, tree_hash
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
@@ -28,16 +27,6 @@ def vault(vault: Path, write: Write) -> Path:
     return vault
 
 
-def on(vault: Path, *words: str) -> Ran:
-    return ran(words[0], "--vault", str(vault), "--format", "text", *words[1:])
-
-
-def report(vault: Path, *words: str) -> Any:
-    ended = ran(words[0], "--vault", str(vault), "--format", "json", *words[1:])
-    assert ended.code == 0, ended.err
-    return ended.data
-
-
 def ids(vault: Path) -> dict[str, str]:
     """The ids of what waits, by the words."""
     with Vault(str(vault)) as opened:
@@ -50,61 +39,63 @@ def ids(vault: Path) -> dict[str, str]:
 def test_each_item_has_its_line(vault: Path) -> None:
     known = ids(vault)
     call, milk = known["call Anne"], known["buy milk"]
-    said = on(vault, "done", call, milk).out.splitlines()
+    said = as_text(vault, "done", call, milk).out.splitlines()
     assert said[0].startswith(
         f"done: call Anne ({call}); still open in its note: vaultmem done vm-"
     )
     assert said[1].startswith(f"done: buy milk ({milk})")
-    assert on(vault, "done", call).out == f"done already: call Anne ({call})\n"
-    assert on(vault, "drop", call, "--undo").out == f"open again: call Anne ({call})\n"
-    assert on(vault, "drop", call).out == f"dropped: call Anne ({call})\n"
-    assert on(vault, "done", milk, "--undo").out == f"open again: buy milk ({milk})\n"
+    assert as_text(vault, "done", call).out == f"done already: call Anne ({call})\n"
+    assert as_text(vault, "drop", call, "--undo").out == f"open again: call Anne ({call})\n"
+    assert as_text(vault, "drop", call).out == f"dropped: call Anne ({call})\n"
+    assert as_text(vault, "done", milk, "--undo").out == f"open again: buy milk ({milk})\n"
     tomorrow = TODAY + dt.timedelta(days=1)
-    assert on(vault, "snooze", milk).out == f"snoozed until {tomorrow}: buy milk ({milk})\n"
-    later = on(vault, "snooze", milk[:7], "--until", "tomorrow 9:00").out
+    assert as_text(vault, "snooze", milk).out == f"snoozed until {tomorrow}: buy milk ({milk})\n"
+    later = as_text(vault, "snooze", milk[:7], "--until", "tomorrow 9:00").out
     assert later == f"snoozed until {tomorrow} 09:00: buy milk ({milk})\n"
 
 
 def test_a_dry_run(vault: Path) -> None:
     call = ids(vault)["call Anne"]
     before = tree_hash(vault)
-    assert on(vault, "done", call, "--dry-run").out == f"would be done: call Anne ({call})\n"
-    assert report(vault, "done", call, "--dry-run")["items"][0]["dry_run"]
+    assert as_text(vault, "done", call, "--dry-run").out == f"would be done: call Anne ({call})\n"
+    assert done(vault, "done", call, "--dry-run")["items"][0]["dry_run"]
     assert tree_hash(vault) == before
     assert "call Anne" in ids(vault)
-    on(vault, "done", call)
-    undone = on(vault, "undo", "--last", "--dry-run")
+    as_text(vault, "done", call)
+    undone = as_text(vault, "undo", "--last", "--dry-run")
     assert undone.out.endswith(f"  {call} would be open: call Anne\n")
     assert undone.err == ""
 
 
 def test_what_is_wrong_is_said_and_the_others_are_answered(vault: Path) -> None:
     call = ids(vault)["call Anne"]
-    ended = on(vault, "done", "vm-000000", call)
+    ended = as_text(vault, "done", "vm-000000", call)
     assert ended.code == 1
     assert f"done: call Anne ({call})" in ended.out
     assert "vaultmem pending" in ended.err
-    assert "required: ID" in one_line(on(vault, "drop"))
+    assert "required: ID" in one_line(as_text(vault, "drop"))
     assert "--until must be" in one_line(
-        on(vault, "snooze", ids(vault)["buy milk"], "--until", "soon")
+        as_text(vault, "snooze", ids(vault)["buy milk"], "--until", "soon")
     )
     for until in ("yesterday", "", " "):
-        refused = on(vault, "snooze", ids(vault)["buy milk"], "--until", until)
+        refused = as_text(vault, "snooze", ids(vault)["buy milk"], "--until", until)
         assert (refused.code, refused.out) == (2, "")
         assert one_line(refused)
 
 
 def test_before_the_first_sync(tmp_path: Path) -> None:
-    assert "vaultmem sync" in one_line(on(tmp_path, "done", "vm-abcdef"))
+    assert "vaultmem sync" in one_line(as_text(tmp_path, "done", "vm-abcdef"))
 
 
 def test_through_an_agent(vault: Path) -> None:
     known = ids(vault)
     with agent_on(vault) as agent:
         agent.watches()
-        assert on(vault, "done", known["call Anne"]).out.startswith("done: call Anne")
+        assert as_text(vault, "done", known["call Anne"]).out.startswith("done: call Anne")
         params = {"id": known["buy milk"], "state": "snoozed", "until": "3d"}
         assert agent.call("memory", verb="answer", params=params)["changed"]
         assert "call Anne" not in ids(vault)
         question = completion_id("Tasks.md")
-        assert "only you can approve" in one_line(on(vault, "done", question, "--by", "claude"))
+        assert "only you can approve" in one_line(
+            as_text(vault, "done", question, "--by", "claude")
+        )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli_run import ran
+from tests.cli_run import on, ran
 from vaultmem import Vault
 from vaultmem.memories.access import viewer
 from vaultmem.search.query import Ask, Filter, Hit
@@ -112,7 +112,7 @@ def test_every_door_marks_what_it_tells_last(kept: Path) -> None:
         assert {one["title"]: one["archived"] for one in results}[FADED] == "archived 2026-08-01"
     for name in ("memory_search", "memory_smart_search"):
         given = json.dumps({"name": name, "params": {"query": "saffron"}}).encode()
-        said = json.loads(ran("agent", "--vault", str(kept), given=given).out)
+        said = json.loads(on(kept, "agent", given=given).out)
         lines = said["text"].splitlines()[1:]
         marked = ["archived 2026-08-01)" in one or "replaced by 0d741456)" in one for one in lines]
         assert marked == [False, False, True, True]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import one_line, ran, tree_hash
+from tests.cli_run import on, one_line, tree_hash
 from tests.conftest import Write
 from vaultmem import paths
 from vaultmem.index.state import State
@@ -22,19 +22,19 @@ def lived(vault: Path, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
     write("House.md", "The boiler is in the cellar.")
     for text in ("The boiler is serviced in May", "Anne prefers trains"):
-        assert ran("write", text, "--vault", str(vault)).code == 0
-    assert ran("history", "--vault", str(vault), "--json").data["count"] == 2
+        assert on(vault, "write", text).code == 0
+    assert on(vault, "history", "--json").data["count"] == 2
     return vault
 
 
 def back_up(vault: Path, target: Path) -> Path:
-    ended = ran("backup", str(target), "--vault", str(vault))
+    ended = on(vault, "backup", str(target))
     assert ended.code == 0, ended.err
     return target
 
 
 def history_of(vault: Path) -> list[str]:
-    entries = ran("history", "--vault", str(vault), "--json").data["history"]
+    entries = on(vault, "history", "--json").data["history"]
     return [entry["commit"] for entry in entries]
 
 
@@ -48,10 +48,10 @@ def test_a_machine_that_is_lost_is_set_up_again(lived: Path, tmp_path: Path) -> 
     shutil.rmtree(paths.state_root())
     moved = tmp_path / "elsewhere"
     lived.rename(moved)
-    assert ran("backup", str(saved), "--restore", "--vault", str(moved)).code == 0
+    assert on(moved, "backup", str(saved), "--restore").code == 0
     assert history_of(moved) == before
     assert TokenStore().holder(token)
-    undone = ran("undo", "--last", "--vault", str(moved))
+    undone = on(moved, "undo", "--last")
     assert undone.code == 0, undone.err
     assert not list(moved.glob("vaultmem/inbox/Anne*"))
 
@@ -81,13 +81,13 @@ def test_a_damaged_backup_is_refused(lived: Path, tmp_path: Path) -> None:
             if damaged is not None:
                 file.write_bytes(damaged)
             for how in ("--verify", "--restore"):
-                ended = ran("backup", str(saved), how, "--vault", str(lived))
+                ended = on(lived, "backup", str(saved), how)
                 assert ended.code == 1, file
                 assert str(saved) in one_line(ended)
             file.write_bytes(whole)
     file.unlink()
     file.symlink_to("/etc/hostname")
-    assert ran("backup", str(saved), "--verify", "--vault", str(lived)).code == 1
+    assert on(lived, "backup", str(saved), "--verify").code == 1
     assert tree_hash(Path(paths.state_folder(str(lived)))) == state
 
 
@@ -118,14 +118,12 @@ def git(*words: str) -> None:
 def test_restoring_waits_for_no_agent_and_takes_no_other_vault(lived: Path, tmp_path: Path) -> None:
     saved = back_up(lived, tmp_path / "saved")
     with State(str(lived)).lock():
-        ended = ran("backup", str(saved), "--restore", "--vault", str(lived))
+        ended = on(lived, "backup", str(saved), "--restore")
     assert "vaultmem stop" in one_line(ended)
     other = tmp_path / "other"
     (other / ".obsidian").mkdir(parents=True)
-    assert ran("write", "Nothing in common", "--vault", str(other)).code == 0
-    assert "another vault" in one_line(
-        ran("backup", str(saved), "--restore", "--vault", str(other))
-    )
+    assert on(other, "write", "Nothing in common").code == 0
+    assert "another vault" in one_line(on(other, "backup", str(saved), "--restore"))
 
 
 def test_a_file_of_the_vault_is_never_replaced(lived: Path, tmp_path: Path) -> None:
@@ -133,13 +131,13 @@ def test_a_file_of_the_vault_is_never_replaced(lived: Path, tmp_path: Path) -> N
     (lived / "vaultmem/answers.md").write_text("of then")
     saved = back_up(lived, tmp_path / "saved")
     (lived / "vaultmem/answers.md").write_text("of now")
-    assert ran("backup", str(saved), "--restore", "--vault", str(lived)).code == 0
+    assert on(lived, "backup", str(saved), "--restore").code == 0
     assert (lived / "vaultmem/answers.md").read_text() == "of now"
     outside = tmp_path / "outside"
     (lived / "vaultmem").rename(outside)
     (outside / "answers.md").unlink()
     (lived / "vaultmem").symlink_to(outside)
-    ran("backup", str(saved), "--restore", "--vault", str(lived))
+    on(lived, "backup", str(saved), "--restore")
     assert not (outside / "answers.md").exists()
 
 
@@ -159,11 +157,11 @@ def test_an_interrupted_restore_is_repeated(
         rename(source, target)
 
     monkeypatch.setattr(backup.os, "rename", cut_off)
-    first = ran("backup", str(saved), "--restore", "--vault", str(lived))
+    first = on(lived, "backup", str(saved), "--restore")
     monkeypatch.undo()
     monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
     assert first.code == (len(calls) >= nth)
-    assert ran("backup", str(saved), "--restore", "--vault", str(lived)).code == 0
+    assert on(lived, "backup", str(saved), "--restore").code == 0
     assert history_of(lived) == before
 
 
@@ -171,18 +169,18 @@ def test_a_backup_is_there_as_a_whole_or_not_at_all(
     lived: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "saved"
-    ended = ran("backup", str(target), "--dry-run", "--vault", str(lived))
+    ended = on(lived, "backup", str(target), "--dry-run")
     assert (ended.code, target.exists()) == (0, False)
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(backup.os, "fsync", full)
-    assert "No space" in one_line(ran("backup", str(target), "--vault", str(lived)))
+    assert "No space" in one_line(on(lived, "backup", str(target)))
     assert not target.exists()
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".vaultmem-")]
     monkeypatch.undo()
     monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
     back_up(lived, target)
-    assert "not empty" in one_line(ran("backup", str(target), "--vault", str(lived)))
-    assert "inside" in one_line(ran("backup", str(lived / "saved"), "--vault", str(lived)))
+    assert "not empty" in one_line(on(lived, "backup", str(target)))
+    assert "inside" in one_line(on(lived, "backup", str(lived / "saved")))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.bad_input_vault import Mark, found, state, sync_cli, untouched
-from tests.cli_run import one_line, ran
+from tests.cli_run import on, one_line
 from tests.conftest import Write
 from tests.effort import is_linear, takes_less
 from tests.index_dump import assert_equals_rebuilt, catalog_dump, synced
@@ -21,7 +21,7 @@ __all__ = ["state", "untouched"]  # fixtures
     "command", ["sync", "search word", "status", "doctor", "tasks", "unresolved", "init"]
 )
 def test_no_such_folder(tmp_path: Path, command: str) -> None:
-    ended = ran(*command.split(), "--format", "text", "--vault", str(tmp_path / "nowhere"))
+    ended = on(tmp_path / "nowhere", *command.split(), "--format", "text")
     assert ended.code == 1
     assert "nowhere does not exist" in one_line(ended)
     assert not ended.out
@@ -52,7 +52,7 @@ def test_everything_that_is_no_note(
     assert found(vault, "secretword") == []
     troubles = {path for path, _ in catalog_dump(vault)["troubles"]}
     assert troubles == {"pipe.md", "socket.md", "loop.md", "up", "out", "secret.md", "broken.md"}
-    shown = ran("doctor", "--format", "text", "--vault", str(vault))
+    shown = on(vault, "doctor", "--format", "text")
     assert shown.code == 0
     assert "secret.md" in shown.out
 
@@ -90,9 +90,9 @@ def test_names_and_content_that_are_no_utf8(
         "Wide.md", "Nul.md", "All.md", "line\nbreak.md", "\x1b[31mred.md",
     }  # fmt: skip
     assert found(vault, "apfel") == ["Latin.md"]
-    shown = ran("doctor", "--format", "text", "--vault", str(vault))
+    shown = on(vault, "doctor", "--format", "text")
     assert "\\xe9" in shown.out
-    assert "\x1b" not in ran("search", "apple", "--format", "text", "--vault", str(vault)).out
+    assert "\x1b" not in on(vault, "search", "apple", "--format", "text").out
     assert_equals_rebuilt(vault, tmp_path / "scratch")
 
 
@@ -155,11 +155,9 @@ def test_hostile_front_matter(vault: Path, write: Write, untouched: Mark, name: 
         "why apple Note.md", "backlinks Good.md --mentions", "unresolved",
     ):  # fmt: skip
         for shape in ("text", "json"):
-            ended = ran(*command.split(), "--format", shape, "--vault", str(vault))
+            ended = on(vault, *command.split(), "--format", shape)
             assert ended.code == 0, (command, ended.err)
-    narrowed = ran(
-        "search", "apple", "--agent", "claude", "--format", "json", "--vault", str(vault)
-    )
+    narrowed = on(vault, "search", "apple", "--agent", "claude", "--format", "json")
     assert [result["path"] for result in narrowed.data["results"]] == ["Good.md"]
 
 
@@ -210,7 +208,7 @@ def test_every_byte(vault: Path, untouched: Mark, write: Write) -> None:
         write(f"{value}.md", bytes([value]) + b" apple " + bytes([value]) * 3)
     untouched()
     assert sync_cli(vault).code == 0
-    ended = ran("search", "apple", "--limit", "300", "--format", "json", "--vault", str(vault))
+    ended = on(vault, "search", "apple", "--limit", "300", "--format", "json")
     assert len(ended.data["results"]) >= 195  # letters and what continues them make other words
 
 
@@ -223,7 +221,7 @@ def test_a_vault_that_vanishes(vault: Path, write: Write, tmp_path: Path) -> Non
     assert "does not exist" in one_line(sync_cli(vault))
     vault.mkdir()
     for command in ("sync --no-embed", "sync --no-embed --rebuild"):
-        ended = ran(*command.split(), "--vault", str(vault), "--format", "text")
+        ended = on(vault, *command.split(), "--format", "text")
         assert ended.code == 1, command
         assert "nothing is written, and nothing of it is taken to be removed" in one_line(ended)
         assert catalog_dump(vault) == before
@@ -240,11 +238,9 @@ def test_most_notes_removed(vault: Path, write: Write, tmp_path: Path) -> None:
     synced(vault)
     for number in range(25):
         (vault / f"Note {number}.md").unlink()
-    ended = ran("sync", "--no-embed", "--format", "json", "--vault", str(vault))
+    ended = on(vault, "sync", "--no-embed", "--format", "json")
     assert ended.code == 1
     assert "--confirm-removals" in json.loads(ended.err)["error"]
-    confirmed = ran(
-        "sync", "--no-embed", "--confirm-removals", "--format", "json", "--vault", str(vault)
-    )
+    confirmed = on(vault, "sync", "--no-embed", "--confirm-removals", "--format", "json")
     assert confirmed.data["removed"] == 25
     assert_equals_rebuilt(vault, tmp_path / "scratch")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent_run import agent_on, until
-from tests.cli_run import ran
+from tests.cli_run import on, ran
 from vaultmem import Filter, Vault
 from vaultmem.search import at_once
 
@@ -32,7 +32,7 @@ def projects(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def contents(vault: Path, *words: str) -> set[str]:
-    ended = ran("search", *words, "--format", "json", "--vault", str(vault))
+    ended = on(vault, "search", *words, "--format", "json")
     return {one.get("content", "") for one in ended.data["results"]}
 
 
@@ -93,7 +93,7 @@ def test_a_vault_without_a_model_has_nothing_to_say(
     projects: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
-    assert ran("search", "bicycle", "--format", "json", "--vault", str(projects)).err == ""
+    assert on(projects, "search", "bicycle", "--format", "json").err == ""
 
 
 def test_with_an_agent_every_door_searches_by_meaning_soon(
@@ -110,7 +110,7 @@ def test_with_an_agent_every_door_searches_by_meaning_soon(
         assert "Home.md" not in paths(keyword=True)
         assert "Home.md" not in paths(semantic=False)
         assert "Home.md" in paths(semantic=True)
-        ended = ran("search", "two-wheeler", "--format", "json", "--vault", str(projects))
+        ended = on(projects, "search", "two-wheeler", "--format", "json")
         assert "Home.md" in ended.out
         assert ended.err == ""
         tool = agent.call("memory_search", query="two-wheeler")

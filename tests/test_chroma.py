@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from tests.chroma_run import PLACE, Server, chroma, needs_chroma, shared
-from tests.cli_run import Ran, one_line, ran
+from tests.cli_run import Ran, on, one_line, ran
 from tests.conftest import Write
 from tests.vector_samples import keys, opened, vectors_of
 from vaultmem.config import load
@@ -329,10 +329,10 @@ def test_a_vault_in_a_shared_index_from_the_command_line(
     monkeypatch.chdir(vault)
 
     def status() -> Ran:
-        return ran("status", "--json", "--vault", str(vault))
+        return on(vault, "status", "--json")
 
     try:
-        assert ran("sync", "--vault", str(vault)).code == 0
+        assert on(vault, "sync").code == 0
         assert status().code == 0, status()
         assert status().data["shared_index"] == {"backend": "chroma", "problem": None, "waiting": 0}
         config = load(str(vault))
@@ -343,16 +343,14 @@ def test_a_vault_in_a_shared_index_from_the_command_line(
         assert there["documents"] == [None]
         server.kill()
         write("Heron.md", "# Heron\n\nA heron stands at the weir.")
-        assert ran("sync", "--vault", str(vault)).code == 0
-        found = ran(
-            "search", "--json", "--semantic", "who looks after the heating", "--vault", str(vault)
-        )
+        assert on(vault, "sync").code == 0
+        found = on(vault, "search", "--json", "--semantic", "who looks after the heating")
         assert found.data["results"][0]["title"] == "Boiler"
         sick = status()
         assert (sick.code, sick.data["status"]) == (1, "unhealthy")
         assert sick.data["shared_index"]["waiting"] == 1
         server.start()
-        assert ran("sync", "--vault", str(vault)).code == 0
+        assert on(vault, "sync").code == 0
         assert status().data["shared_index"] == {"backend": "chroma", "problem": None, "waiting": 0}
         # On another machine, which has neither the vault nor an index: by default it learns where to look, no more.
         monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "other-state"))
@@ -364,7 +362,7 @@ def test_a_vault_in_a_shared_index_from_the_command_line(
         monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "state"))
         monkeypatch.setenv("VAULTMEM_INDEX_CHROMA_TEXTS", "on")
         write("Mine.md", "---\nscope: agent:codex\n---\nThe heating is bled in October.")
-        assert ran("sync", "--vault", str(vault)).code == 0
+        assert on(vault, "sync").code == 0
         monkeypatch.setenv("VAULTMEM_STATE", str(tmp_path / "other-state"))
         best = ran("shared", "who services the boiler", "--json").data["results"]
         assert {one["path"] for one in best} == {"Boiler.md", "Heron.md", "Mine.md"}

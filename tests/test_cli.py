@@ -219,7 +219,7 @@ def test_control_characters_do_not_reach_the_terminal(vault: Path, write: Write)
         if words[-1] == "A":
             words[-1] = "A\x1b[2J"
         for form in ("text", "json"):
-            ended = ran(*words, "--format", form, "--vault", str(vault))
+            ended = on(vault, *words, "--format", form)
             assert ended.code == 0, ended.err
             assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", ended.out + ended.err), (
                 command,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cli_run import ran
+from tests.cli_run import on, ran
 from tests.client_run import STRANGE, indexed, says, strange_agent
 from tests.index_dump import synced
 from tests.stand_in_agent import agent_for
@@ -90,7 +90,7 @@ def test_a_folder_that_others_can_enter_is_not_trusted(
     os.chmod(os.path.dirname(listened), loose)
     try:
         assert call(str(indexed), "ping", {}) is NOBODY
-        assert ran("links", "Note", "--vault", str(indexed), "--format", "json").code == 0
+        assert on(indexed, "links", "Note", "--format", "json").code == 0
     finally:
         os.chmod(os.path.dirname(listened), 0o700)
 
@@ -128,9 +128,9 @@ def test_vaults_of_any_name(tmp_path: Path, name: str) -> None:
     (vault / ".obsidian").mkdir(parents=True)
     (vault / "Note.md").write_text("apple")
     synced(vault)
-    alone = ran("search", "apple", "--format", "json", "--vault", str(vault))
+    alone = on(vault, "search", "apple", "--format", "json")
     with agent_for(vault) as host:
-        assert ran("search", "apple", "--format", "json", "--vault", str(vault)) == alone
+        assert on(vault, "search", "apple", "--format", "json") == alone
         assert ran("search", "apple", "--format", "json", f"--vault={vault}") == alone
         assert host.opened == 2
     assert alone.data["count"] == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import Ran, at_terminal, one_line, process, ran
+from tests.cli_run import Ran, at_terminal, on, one_line, process, ran
 from tests.client_run import STRANGE, indexed, says, strange_agent
 from tests.conftest import Write
 from tests.index_dump import synced
@@ -61,9 +61,7 @@ def test_a_silent_agent_holds_nobody_up_for_long(
         link.recv(1)
 
     with strange_agent(indexed, silent):
-        assert (
-            ran("search", "apple", "--format", "json", "--vault", str(indexed)).data["count"] == 2
-        )
+        assert on(indexed, "search", "apple", "--format", "json").data["count"] == 2
 
 
 def test_an_agent_that_is_stopped_in_its_tracks(indexed: Path) -> None:
@@ -74,9 +72,7 @@ def test_an_agent_that_is_stopped_in_its_tracks(indexed: Path) -> None:
         deaf.bind(path)
         deaf.listen(0)
         waiting.connect(path)
-        assert (
-            ran("search", "apple", "--format", "json", "--vault", str(indexed)).data["count"] == 2
-        )
+        assert on(indexed, "search", "apple", "--format", "json").data["count"] == 2
     os.unlink(path)
 
 
@@ -184,7 +180,7 @@ def test_closed_streams(indexed: Path) -> None:
 def test_a_sync_goes_through_the_agent_that_holds_the_lock(indexed: Path, write: Write) -> None:
     write("New.md", "new")
     with agent_for(indexed) as host:
-        ended = ran("sync", "--format", "json", "--vault", str(indexed))
+        ended = on(indexed, "sync", "--format", "json")
         assert ended.code == 0, ended.err
         assert (ended.data["added"], ended.data["embedded"], ended.data["model"]) == (
             1,
@@ -196,14 +192,14 @@ def test_a_sync_goes_through_the_agent_that_holds_the_lock(indexed: Path, write:
         assert [one["embed"] for one in host.synced] == [False, True]
         host.synced.clear()
         more = ("--rebuild", "--confirm-removals", "--no-embed", "--format", "text")
-        plain = ran("sync", *more, "--vault", str(indexed))
+        plain = on(indexed, "sync", *more)
         assert host.synced == [{"rebuild": True, "confirm_removals": True, "embed": False}]
         assert len(plain.err.splitlines()) == 1
         assert not plain.out
         host.synced.clear()
-        assert ran("sync", "--dry-run", "--format", "json", "--vault", str(indexed)).data["dry_run"]
+        assert on(indexed, "sync", "--dry-run", "--format", "json").data["dry_run"]
         assert not host.synced
-    alone = ran("sync", "--no-embed", "--format", "json", "--vault", str(indexed))
+    alone = on(indexed, "sync", "--no-embed", "--format", "json")
     assert alone.data.keys() == ended.data.keys()
 
 
@@ -211,7 +207,7 @@ def test_an_agent_that_ends_during_a_sync_is_done_without(indexed: Path) -> None
     with strange_agent(
         indexed, says({"id": 1, "progress": {"stage": "reading", "done": 0, "total": 5}})
     ):
-        ended = ran("sync", "--no-embed", "--format", "json", "--vault", str(indexed))
+        ended = on(indexed, "sync", "--no-embed", "--format", "json")
     assert ended.code == 0
     assert ended.data["unchanged"] == 2
 
@@ -219,7 +215,7 @@ def test_an_agent_that_ends_during_a_sync_is_done_without(indexed: Path) -> None
 def test_an_agent_of_another_age_holds_the_lock(indexed: Path) -> None:
     error = {"id": 1, "error": {"code": -32601, "message": "unknown method"}}
     with strange_agent(indexed, says(error)), State(str(indexed)).lock():
-        ended = ran("sync", "--format", "text", "--vault", str(indexed))
+        ended = on(indexed, "sync", "--format", "text")
     assert ended.code == 1
     assert f"process {os.getpid()}" in one_line(ended)
 

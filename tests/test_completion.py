@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import ran
+from tests.cli_run import on, ran
 from tests.conftest import SAMPLE
 from tests.index_dump import synced
 from vaultmem import paths
@@ -86,8 +86,8 @@ def test_the_words_are_completed_where_they_are_typed(
 ) -> None:
     if not shutil.which(shell):
         pytest.skip(f"{shell} is not here")
-    assert ran("write", "Anne likes (green) tea", "--vault", str(writable)).code == 0
-    assert ran("sync", "--no-embed", "--vault", str(writable)).code == 0
+    assert on(writable, "write", "Anne likes (green) tea").code == 0
+    assert on(writable, "sync", "--no-embed").code == 0
     program, script = paths.program(), tmp_path / "script"
     script.write_text(ran("completion", shell).out)
     start = "autoload -U compinit; compinit -u -D; " if shell == "zsh" else ""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import ran
+from tests.cli_run import on
 from tests.index_dump import synced
 from tests.scripted_llm import Arguments, ScriptedLlm, as_json, status, text
 from tests.stand_in_view import StandInView, memory_file
@@ -297,14 +297,14 @@ def test_what_is_compressed_is_neither_listed_nor_found_unless_asked_for(
     assert len(titles) == 5
     assert len(opened.memories(include_compressed=True)) == 7
     for words_, many in ((("list",), 5), (("list", "--include-compressed"), 7)):
-        assert ran(*words_, "--vault", str(vault), "--json").data["count"] == many
-    plain = {one["path"] for one in ran("search", "server", "--min-confidence", "0", "--vault", str(vault), "--json").data["results"]}  # fmt: skip
-    whole = {one["path"] for one in ran("search", "server", "--include-compressed", "--min-confidence", "0", "--vault", str(vault), "--json").data["results"]}  # fmt: skip
+        assert on(vault, *words_, "--json").data["count"] == many
+    plain = {one["path"] for one in on(vault, "search", "server", "--min-confidence", "0", "--json").data["results"]}  # fmt: skip
+    whole = {one["path"] for one in on(vault, "search", "server", "--include-compressed", "--min-confidence", "0", "--json").data["results"]}  # fmt: skip
     assert whole - plain == {"vaultmem/project/0 0 .md"}
     told = opened.recall("server port Anne", top_k=20)["memories"]
     every = opened.recall("server port Anne", top_k=20, include_compressed=True)["memories"]
     assert {one["path"] for one in every} - {one["path"] for one in told} >= {"vaultmem/project/0 0 .md"}  # fmt: skip
-    assert ran("jobs", "run", "check", "--vault", str(vault)).code == 0
+    assert on(vault, "jobs", "run", "check").code == 0
 
 
 # --- with a model

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import one_line, ran
+from tests.cli_run import on, one_line
 from tests.tables import each_case
 from vaultmem import config
 from vaultmem.errors import ConfigError
@@ -77,7 +77,7 @@ def test_a_vault_may_name_a_dialect_that_is_not_there(vault: Path, theirs: Path)
         assert settings["dialect"] == "auto"
         assert "config.yaml" in settings.warnings[0]
         assert repr(name) in settings.warnings[0]
-    ended = ran("sync", "--no-embed", "--format", "text", "--vault", str(vault))
+    ended = on(vault, "sync", "--no-embed", "--format", "text")
     assert ended.code == 0
     assert "1 added" in ended.err
     for name in ("obsidian", "logseq", "auto"):
@@ -195,7 +195,7 @@ def test_unknown_names_are_one_warning(
         assert name in warning
     assert "VAULTMEM_NOW" not in warning
     assert settings["search.limit"] == 4
-    ended = ran("sync", "--no-embed", "--format", "text", "--vault", str(vault))
+    ended = on(vault, "sync", "--no-embed", "--format", "text")
     assert ended.code == 0
     assert ended.err.count("nonsense") == 1
 
@@ -228,7 +228,7 @@ def test_a_bad_line_in_ones_own_file_is_an_error(vault: Path, own: Path, text: s
     own.write_text(text)
     with pytest.raises(ConfigError, match=r"config\.yaml"):
         config.load(str(vault))
-    ended = ran("sync", "--no-embed", "--format", "text", "--vault", str(vault))
+    ended = on(vault, "sync", "--no-embed", "--format", "text")
     assert ended.code == 1
     one_line(ended)
 
@@ -238,7 +238,7 @@ def test_a_bad_line_in_a_vault_is_a_warning(vault: Path, theirs: Path, text: str
     theirs.write_text(text)
     settings = config.load(str(vault))
     assert len(settings.warnings) == 1
-    ended = ran("sync", "--no-embed", "--format", "text", "--vault", str(vault))
+    ended = on(vault, "sync", "--no-embed", "--format", "text")
     assert ended.code == 0
     assert "config.yaml" in ended.err
 
@@ -275,7 +275,7 @@ def test_a_dialect_that_nobody_has_installed_is_named(
     vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VAULTMEM_DIALECT", "roam")
-    ended = ran("sync", "--no-embed", "--format", "text", "--vault", str(vault))
+    ended = on(vault, "sync", "--no-embed", "--format", "text")
     assert ended.code == 1
     assert "roam" in one_line(ended)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import Ran, process, ran
+from tests.cli_run import Ran, on, process
 from tests.index_dump import assert_equals_rebuilt, generation, synced
 from tests.mounting import mounts, runs_with_mounts
 from vaultmem import Vault
@@ -96,10 +96,10 @@ def test_what_could_not_be_indexed_is_found_when_it_can(
 
     with monkeypatch.context() as patch:
         patch.setattr("vaultmem.index.keyword.KeywordWriter.__init__", full)
-        written = ran("write", "Quinces are sour", "--vault", str(indexed), "--format", "json")
+        written = on(indexed, "write", "Quinces are sour", "--format", "json")
         assert written.code == 0, written.err
-        assert ran("search", "apple", "--vault", str(indexed)).code == 0
-    found = ran("search", "quinces", "--vault", str(indexed), "--format", "json").data["results"]
+        assert on(indexed, "search", "apple").code == 0
+    found = on(indexed, "search", "quinces", "--format", "json").data["results"]
     assert [one["path"] for one in found] == [written.data["path"]]
 
 

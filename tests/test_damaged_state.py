@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.bad_input_vault import Mark, found, state, sync_cli, untouched
-from tests.cli_run import one_line, process, ran
+from tests.cli_run import on, one_line, process
 from tests.conftest import Write
 from tests.index_dump import (
     assert_equals_rebuilt,
@@ -76,7 +76,7 @@ def test_damaged_state(
         shutil.copytree(kept, folder)
         _damage(folder / name, how)
         for command in READING:
-            ended = ran(*command.split(), "--format", "text", "--vault", str(vault))
+            ended = on(vault, *command.split(), "--format", "text")
             assert ended.code in (0, 1), (name, command)
             assert "Traceback" not in ended.err
             if ended.code == 1 and command != "doctor":
@@ -84,7 +84,7 @@ def test_damaged_state(
         ended = sync_cli(vault)
         assert ended.code in (0, 1), (name, ended.err)
         assert "Traceback" not in ended.err
-        if ended.code or ran("search", "apple", "--vault", str(vault)).code:
+        if ended.code or on(vault, "search", "apple").code:
             ended = sync_cli(vault, "--rebuild")
         assert ended.code == 0, (name, ended.err)
         assert not differences(contents(vault), should), name

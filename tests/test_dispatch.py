@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli_run import one_line, process, ran
+from tests.cli_run import on, one_line, process, ran
 from tests.conftest import Write
 from tests.index_dump import synced
 from tests.stand_in_agent import StandIn, agent_for, logged_by
@@ -120,9 +120,9 @@ def test_a_process_says_the_same(indexed: Path, name: str, form: str) -> None:
     ids=" ".join,
 )
 def test_wrong_words_and_cries_for_help_are_the_same(indexed: Path, words: tuple[str, ...]) -> None:
-    alone = ran(*words, "--vault", str(indexed))
+    alone = on(indexed, *words)
     with agent_for(indexed):
-        assert ran(*words, "--vault", str(indexed)) == alone
+        assert on(indexed, *words) == alone
 
 
 def test_what_needs_the_callers_process_is_done_there(
@@ -173,11 +173,11 @@ def test_the_agent_speaks_for_its_own_vault_and_settings(
         code, _ = refused(indexed, "run", **{**right, name: 5})
         assert code == codes.WRONG_PARAMS, name
     monkeypatch.setenv("VAULTMEM_SEARCH_LIMIT", "1")
-    assert ran("search", "the", "--format", "json", "--vault", str(indexed)).data["count"] == 1
+    assert on(indexed, "search", "the", "--format", "json").data["count"] == 1
     monkeypatch.delenv("VAULTMEM_SEARCH_LIMIT")
     assert host.opened == before
     tokyo = process("links", "Home", "--vault", str(indexed), TZ="Asia/Tokyo")
-    assert tokyo == ran("links", "Home", "--vault", str(indexed))
+    assert tokyo == on(indexed, "links", "Home")
     assert host.opened == before + 1
 
 
@@ -189,7 +189,7 @@ def test_a_failure_of_the_agent_is_not_the_callers(
 
     monkeypatch.setattr(host, "vault", broken)
     with logged_by("vaultmem.server") as said:
-        assert ran("links", "Home", "--format", "json", "--vault", str(indexed)).code == 0
+        assert on(indexed, "links", "Home", "--format", "json").code == 0
     assert "Input/output error" in said[0]
 
 
@@ -198,7 +198,7 @@ def test_an_index_that_the_agent_cannot_read_is_seen_to_by_the_caller(
 ) -> None:
     write("Note.md", "apple")
     with agent_for(vault) as host:
-        ended = ran("search", "apple", "--format", "json", "--vault", str(vault))
+        ended = on(vault, "search", "apple", "--format", "json")
         assert host.opened == 1
     assert ended.data["count"] == 1
 
@@ -232,7 +232,7 @@ def test_a_method_gives_what_the_command_prints(
     indexed: Path, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VAULTMEM_EMBEDDING_MODEL", "off")
-    printed = ran(*words_of(line), "--format", "json", "--vault", str(indexed))
+    printed = on(indexed, *words_of(line), "--format", "json")
     assert printed.code == 0, printed.err
     with agent_for(indexed) as host:
         assert ask(indexed, line.partition(" ")[0], **OPTIONS[line]) == printed.data
@@ -285,7 +285,7 @@ def test_params_are_strict(
 def test_errors_of_commands_are_for_a_person(indexed: Path) -> None:
     code, message = refused(indexed, "links", note="Nowhere at all")
     assert code == codes.NOT_FOUND
-    typed = ran("links", "Nowhere at all", "--vault", str(indexed), "--format", "text")
+    typed = on(indexed, "links", "Nowhere at all", "--format", "text")
     assert one_line(typed) == f"vaultmem: {message}"
 
 

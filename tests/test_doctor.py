@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli_run import ran
+from tests.cli_run import on, ran
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import __version__, paths
@@ -59,7 +59,7 @@ def says(status: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch) -> None
 
 def found(vault: Path) -> list[str]:
     """What doctor finds; every finding comes with something to type."""
-    ended = ran("doctor", "--vault", str(vault), "--format", "json")
+    ended = on(vault, "doctor", "--format", "json")
     findings = ended.data["findings"]
     assert ended.code == int(any(one["severity"] == "error" for one in findings))
     for one in findings:
@@ -168,18 +168,18 @@ def test_a_line_of_a_memory_that_says_nothing_is_named_with_its_place(indexed: P
     memory = indexed / "vaultmem" / "people" / "Anne.md"
     memory.parent.mkdir(parents=True)
     memory.write_text("---\ncategory: people\nvaultmem: nonsense\n---\nAnne lives in Lisbon\n")
-    ran("sync", "--vault", str(indexed))
+    on(indexed, "sync")
     assert found(indexed) == ["warning: 1 memory whose line vaultmem says nothing that can be read"]
     assert (
         "vaultmem/people/Anne.md:3: vaultmem: nonsense"
-        in ran("doctor", "--vault", str(indexed), "--format", "json").out
+        in on(indexed, "doctor", "--format", "json").out
     )
 
 
 def test_what_git_could_not_merge_is_named(indexed: Path, write: Write) -> None:
     write("Plan.md", "<<<<<<< HEAD\nA\n=======\nB\n>>>>>>> 59b3155\n")
-    ran("sync", "--vault", str(indexed))
-    told = ran("doctor", "--vault", str(indexed), "--format", "json").data["findings"]
+    on(indexed, "sync")
+    told = on(indexed, "doctor", "--format", "json").data["findings"]
     assert [one["what"] for one in told] == ["1 note that Git could not merge"]
     assert told[0]["places"] == ["Plan.md: front matter: both versions of a merge stand there"]
 
@@ -188,8 +188,8 @@ def test_a_copy_of_a_page_of_ours_has_its_original(indexed: Path, write: Write) 
     copy = "pending.sync-conflict-20261122-100000-ABCDEFG.md"
     for name in (copy, f"Gone{copy[7:]}", "pending.md"):
         write(f"vaultmem/{name}", "# Pending\n\nquincunx\n")
-    ran("sync", "--vault", str(indexed))
-    told = ran("doctor", "--vault", str(indexed), "--format", "json").out
+    on(indexed, "sync")
+    told = on(indexed, "doctor", "--format", "json").out
     assert f"vaultmem/{copy} is a copy of vaultmem/pending.md" in told
     assert f"vaultmem/Gone{copy[7:]} is a copy of a note that is gone" in told
 
@@ -280,9 +280,9 @@ def test_embedding_on_a_busy_computer(indexed: Path, monkeypatch: pytest.MonkeyP
 def test_what_status_shows_of_the_agent(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def shown(**told: object) -> str:
         says({**WELL, **told}, monkeypatch)
-        ended = ran("status", "--vault", str(indexed), "--format", "text")
+        ended = on(indexed, "status", "--format", "text")
         assert ended.code == 0
-        assert ran("status", "--vault", str(indexed), "--format", "json").data["agent"] == {
+        assert on(indexed, "status", "--format", "json").data["agent"] == {
             **WELL,
             **told,
         }
@@ -306,21 +306,18 @@ def test_what_status_shows_of_the_agent(indexed: Path, monkeypatch: pytest.Monke
 
 
 def test_status_without_an_agent(indexed: Path) -> None:
-    assert ran("status", "--vault", str(indexed), "--format", "json").data["agent"] is None
-    assert (
-        "none runs; vaultmem start"
-        in ran("status", "--vault", str(indexed), "--format", "text").out
-    )
+    assert on(indexed, "status", "--format", "json").data["agent"] is None
+    assert "none runs; vaultmem start" in on(indexed, "status", "--format", "text").out
 
 
 def test_a_damaged_history(indexed: Path) -> None:
     for words in (("write", "The roof is red"), ("history",)):
-        assert ran(*words, "--vault", str(indexed)).code == 0
+        assert on(indexed, *words).code == 0
     folder = Path(state_of(indexed), "history.git")
     (folder / "refs/heads/main").write_text("1" * 40)
     assert any("the history of the memories is damaged" in what for what in found(indexed))
-    assert ran("write", "The roof is green", "--vault", str(indexed)).code == 0
-    said = ran("history", "--vault", str(indexed), "--format", "json")
+    assert on(indexed, "write", "The roof is green").code == 0
+    said = on(indexed, "history", "--format", "json")
     assert [one["why"] for one in said.data["history"]] == [
         "write The roof is green",
         "as it was found",

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agent_run import until
-from tests.cli_run import Ran, one_line, process, ran
+from tests.cli_run import Ran, on, one_line, process
 from tests.doors_run import _WORDS, made
 from tests.laws import examples, some
 from tests.mcp_run import served
@@ -38,7 +38,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def agent(vault: Path, given_: object, *words: str) -> Ran:
     data = given_ if isinstance(given_, bytes) else json.dumps(given_).encode()
-    return ran("agent", *words, "--vault", str(vault), "--format", "json", given=data)
+    return on(vault, "agent", *words, "--format", "json", given=data)
 
 
 def lines(ended: Ran) -> list[Any]:
@@ -49,7 +49,7 @@ def test_the_tools_are_listed(served: Path) -> None:
     tools = agent(served, b"", "--list-tools").data["tools"]
     assert len(tools) == len(OURS)
     assert {"name", "description", "inputSchema", "annotations"} <= tools[0].keys()
-    text = ran("agent", "--list-tools", "--vault", str(served), "--format", "text")
+    text = on(served, "agent", "--list-tools", "--format", "text")
     assert text.out.startswith("memory_write(content, category")
 
 
@@ -107,7 +107,7 @@ def test_a_prompt_is_answered_with_the_block(served: Path) -> None:
         (said,) = lines(ended)
         assert said["prompt"] == "oolong"
         assert said["context"].startswith("<memory>\n[SEMANTIC] Tea.md:1: # Tea\n")
-    text = ran("agent", "--prompt", "oolong", "--vault", str(served), "--format", "text")
+    text = on(served, "agent", "--prompt", "oolong", "--format", "text")
     assert "Oolong from the hill.\n</memory>\n" in text.out
 
 

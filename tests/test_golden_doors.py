@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import Ran, ran
+from tests.cli_run import Ran, on, ran
 from tests.json_shapes import Shape
 from tests.stand_in_agent import StandIn
 from tests.test_cli import golden
@@ -172,7 +172,7 @@ def small(vault: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     at = datetime.fromisoformat(NOW).timestamp()
     monkeypatch.setattr(now, "seconds", lambda: at)
     monkeypatch.setenv("COLUMNS", "100")
-    assert ran("sync", "--no-embed", "--vault", str(vault)).code == 0
+    assert on(vault, "sync", "--no-embed").code == 0
     return vault
 
 
@@ -219,7 +219,7 @@ def test_commands(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = now.seconds()
     for minute, line in enumerate(STORY.splitlines(), start=1):
         monkeypatch.setattr(now, "seconds", lambda at=begun + 60 * minute: at)
-        ended = ran(*shlex.split(line), "--vault", str(small), "--json")
+        ended = on(small, *shlex.split(line), "--json")
         err = "".join(f"! {one}\n" for one in ended.err.splitlines())
         shown.append(
             f"$ vaultmem {line}\n{err}{ended.out}{f'exit {ended.code}' if ended.code else ''}\n"
@@ -227,7 +227,7 @@ def test_commands(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         learn(shapes, line, ended)
     golden("commands.txt", steady("".join(shown), small))
     for line in MORE.splitlines():
-        learn(shapes, line, ran(*shlex.split(line), "--vault", str(small), "--json"))
+        learn(shapes, line, on(small, *shlex.split(line), "--json"))
     kept(ROOT / "docs" / "json.md", json_page(shapes))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import ran
+from tests.cli_run import on
 from tests.conftest import Write
 from tests.hooked import HARNESSES, NOW, advised, asked, remembering, text_in, today
 from tests.index_dump import synced
@@ -206,12 +206,12 @@ def test_nothing_of_a_private_note_is_told_not_even_that_it_is_there(
     write("Plain.md", "- [ ] pay the rent 📅 2026-11-20\n")
     with Vault(str(vault)) as opened:
         opened.sync()
-    said = ran("hook", "session-start", "--harness", "claude", "--vault", str(vault)).out
+    said = on(vault, "hook", "session-start", "--harness", "claude").out
     assert "pay the rent" in said
     (vault / "Divorce.md").unlink()
     with Vault(str(vault)) as opened:
         opened.sync()
-    assert said == ran("hook", "session-start", "--harness", "claude", "--vault", str(vault)).out
+    assert said == on(vault, "hook", "session-start", "--harness", "claude").out
 
 
 def facts_told(text: str) -> list[str]:

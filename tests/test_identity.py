@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import Ran, ran, tree_hash
+from tests.cli_run import Ran, on, tree_hash
 from tests.conftest import Write
 from tests.index_dump import other_state
 from tests.mounting import mounts, runs_with_mounts
@@ -41,7 +41,7 @@ def mounted(vault: Path, write: Write) -> Path:
 
 
 def done(vault: Path, *words: str) -> Ran:
-    said = ran(*words, "--vault", str(vault))
+    said = on(vault, *words)
     assert said.code == 0, said.err
     return said
 
@@ -72,11 +72,11 @@ def test_no_door_writes_while_the_vault_is_away(mounted: Path) -> None:
     away = unmounted(mounted)
     bare, drive = tree_hash(mounted), tree_hash(away)
     for words in WRITES:
-        said = ran(*words, "--vault", str(mounted), given=CALL)
+        said = on(mounted, *words, given=CALL)
         assert said.code != 0, words
         assert "another folder than the vault" in said.err + said.out, words
         assert (tree_hash(mounted), tree_hash(away)) == (bare, drive), words
-    assert "another folder than the vault" in ran("doctor", "--vault", str(mounted)).out
+    assert "another folder than the vault" in on(mounted, "doctor").out
     mounted_again(mounted, away)
     assert commits(mounted) == before
     assert "Ben" in done(mounted, "list").out
@@ -96,7 +96,7 @@ def test_a_copy_without_the_marker_is_believed_when_its_notes_are_there(mounted:
     away = unmounted(mounted)
     shutil.rmtree(mounted)
     shutil.copytree(away, mounted, ignore=shutil.ignore_patterns(MARKER))
-    assert ran("write", "The roof was mended", "--vault", str(mounted)).code != 0
+    assert on(mounted, "write", "The roof was mended").code != 0
     done(mounted, "sync")
     done(mounted, "write", "The roof was mended by Anne")
     assert len(list(mounted.glob(f"*/{MARKER}"))) == 1
@@ -105,7 +105,7 @@ def test_a_copy_without_the_marker_is_believed_when_its_notes_are_there(mounted:
 def test_a_person_may_say_that_it_is_the_vault(mounted: Path) -> None:
     unmounted(mounted)
     (mounted / "Start.md").write_text("A vault that begins again")
-    assert ran("sync", "--vault", str(mounted)).code != 0
+    assert on(mounted, "sync").code != 0
     done(mounted, "sync", "--confirm-removals")
     done(mounted, "write", "The roof was mended by Anne")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli_run import one_line, ran, tree_hash
+from tests.cli_run import on, one_line, ran, tree_hash
 from tests.ingested import command, memories, other
 from vaultmem import Vault
 from vaultmem.errors import VaultmemError
@@ -63,9 +63,7 @@ def test_text_from_stdin_and_all_from_home(
     vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fact = b"Anne Miller prefers green tea to coffee since 2019.\ntoken: 8fA2-kd93-Lq01-zz7Y-p4\n"
-    said = ran(
-        "ingest", "--source", "text", "--vault", str(vault), "--format", "json", given=fact
-    ).data
+    said = on(vault, "ingest", "--source", "text", "--format", "json", given=fact).data
     assert said["redacted"] == ["token"]
     home = tmp_path / "home"
     (home / ".claude").mkdir(parents=True)
@@ -133,14 +131,12 @@ def test_an_assistant_cannot_write_a_secret_and_a_person_is_told(
     assert opened.tag(theirs["id"], label, "guests", by="claude")["tags"] == ["wifi", "guests"]
     line = tmp_path / "line.jsonl"
     line.write_text(json.dumps({"properties": {"source": label}, "content": "One more"}))
-    refused = ran("import", str(line), "--by", "claude", "--vault", str(vault))
+    refused = on(vault, "import", str(line), "--by", "claude")
     assert (refused.code, "what looks like a secret (GitHub token)" in refused.err) == (1, True)
     assert label not in "".join(map(str, memories(vault).items()))
     mine = opened.write(secret)
     assert (mine["content"], mine["redacted"], mine["secrets"]) == (secret, [], ["password"])
-    ended = ran(
-        "write", "the", "safe:", "password: Op3n-sesame", "--vault", str(vault), "--format", "text"
-    )
+    ended = on(vault, "write", "the", "safe:", "password: Op3n-sesame", "--format", "text")
     assert "this holds what looks like a secret (password)" in ended.err
 
 

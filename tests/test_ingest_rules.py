@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import one_line, ran
+from tests.cli_run import on, one_line
 from tests.effort import takes_less
 from tests.ingested import LONG, command, memories
 from tests.secret_corpus import GITHUB
@@ -315,7 +315,7 @@ def test_a_name_without_its_option_is_told_what_to_type(
 ) -> None:
     files(tmp_path, {"minutes.txt": "x", "old/a.md": "x", "graph/logseq/config.edn": "{}"})
     monkeypatch.chdir(tmp_path)
-    ended = ran("ingest", *words, "--vault", str(vault))
+    ended = on(vault, "ingest", *words)
     assert ended.code == 2
     assert said in one_line(ended)
     assert not memories(vault)

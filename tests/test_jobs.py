@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import one_line, ran
+from tests.cli_run import on, one_line, ran
 from tests.conftest import Write
 from tests.index_dump import generation, other_state
 from vaultmem import config
@@ -125,7 +125,7 @@ def test_check_builds_a_damaged_index_anew(notes: Path, harm: object) -> None:
     assert "rebuilt" in said
     assert "damaged" in said or "the keyword index has" in said
     assert do(notes, "check").startswith("sound: 8 notes, ")
-    assert ran("search", "apple", "--vault", str(notes), "--format", "json").data["results"]
+    assert on(notes, "search", "apple", "--format", "json").data["results"]
 
 
 def test_check_believes_nothing_that_it_sees_while_somebody_writes(
@@ -257,7 +257,7 @@ def test_a_dry_run_does_nothing(notes: Path) -> None:
     ],
 )
 def test_what_is_typed_wrongly(vault: Path, words: tuple[str, ...], code: int, said: str) -> None:
-    ended = ran("jobs", *words, "--vault", str(vault), "--format", "text")
+    ended = on(vault, "jobs", *words, "--format", "text")
     assert ended.code == code
     assert said in one_line(ended)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import ran
+from tests.cli_run import on
 from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.api.tool import Call
@@ -36,7 +36,7 @@ def doors(vault: Path, command: str, tool: str, name: str) -> list[Callable[[int
     def by_command(number: int) -> bool:
         words = ["Tea"] if command in NAMED else []
         option = f"--{name.replace('_', '-')}"
-        return ran(command, *words, option, str(number), "--vault", str(vault)).code == 0
+        return on(vault, command, *words, option, str(number)).code == 0
 
     def by_tool(number: int) -> bool:
         arguments = {name: number, **({NAMED[command]: "Tea"} if command in NAMED else {})}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import ran
+from tests.cli_run import on
 from tests.llm_run import SECRET, Make, asked, failed, make, nothing_known, pauses
 from tests.scripted_llm import Reply, ScriptedLlm, hang, hang_up, raw, status, stream_error, text
 from vaultmem import config
@@ -205,7 +205,7 @@ def doctor(vault: Path, **settings: str) -> list[dict[str, str]]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in settings.items():
             patch.setenv(f"VAULTMEM_LLM_{name.upper()}", value)
-        ended = ran("doctor", "--format", "json", "--vault", str(vault))
+        ended = on(vault, "doctor", "--format", "json")
     assert SECRET not in ended.out + ended.err
     found = ended.data["findings"]
     return [one for one in found if "not indexed" not in one["what"] and "agent" not in one["what"]]

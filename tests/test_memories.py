@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import one_line, ran
+from tests.cli_run import on, one_line
 from tests.memories_run import FACTS, Write, files
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
@@ -242,12 +242,12 @@ def test_an_undo_that_cannot_be_names_the_one_before_it(vault: Path, opened: Vau
     one = opened.write(FACTS[0])
     opened.tag(one["id"], "ui")
     (vault / one["path"]).unlink()
-    said = ran("undo", "--last", "--vault", str(vault))
+    said = on(vault, "undo", "--last")
     before = opened.undo(last=True, dry_run=True)["before"]
     assert said.code == 1
     assert one_line(said).count(one["path"]) == 1
     assert one_line(said).endswith(f"; what was done before it: vaultmem undo {before[:8]}")
-    assert ran("undo", before[:8], "--vault", str(vault)).code == 0
+    assert on(vault, "undo", before[:8]).code == 0
 
 
 def test_undo_by_name_takes_back_all_that_somebody_did(opened: Vault) -> None:

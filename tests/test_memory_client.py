@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import one_line, ran
+from tests.cli_run import on, one_line, ran
 from tests.scripted_llm import (
     Arguments,
     Reply,
@@ -340,6 +340,6 @@ def test_a_turn_is_shown_to_no_service_but_the_one_it_was_spoken_to(
 
 def test_a_sitting_needs_somebody_to_talk_with(indexed: Path) -> None:
     for more, wanted in (((), "--upstream"), (("--upstream", "http://127.0.0.1:9/v1"), "--model")):
-        ended = ran("chat", "hi", *more, "--vault", str(indexed), "--format", "text")
+        ended = on(indexed, "chat", "hi", *more, "--format", "text")
         assert ended.code == 1
         assert wanted in ended.err

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.agent_run import agent_on
-from tests.cli_run import one_line
+from tests.cli_run import done, one_line
 from tests.index_dump import synced
-from tests.memory_commands import KINDS, Make, done, files, make, on, outside, refused, said, vault
+from tests.memory_commands import KINDS, Make, files, make, on, outside, refused, said, vault
 from tests.test_cli import GOLDEN, golden, shape
 from vaultmem import Vault
 from vaultmem.history.commits import Commit, FileChange

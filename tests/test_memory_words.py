@@ -12,13 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import one_line, process, tree_hash
+from tests.cli_run import done, one_line, process, tree_hash
 from tests.index_dump import synced
 from tests.memory_commands import (
     KINDS,
     Make,
     cli_main,
-    done,
     files,
     make,
     on,

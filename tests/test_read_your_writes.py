@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.agent_run import agent_on
-from tests.cli_run import process, ran
+from tests.cli_run import on, process, ran
 from tests.index_dump import synced
 from tests.laws import some
 from vaultmem import Vault, client
@@ -125,7 +125,7 @@ SEARCHES: dict[str, Callable[[Doors, str], Any]] = {
 
 
 def command(doors: Doors, *words: str) -> Any:
-    ended = ran(*words, "--vault", str(doors.vault), "--format", "json")
+    ended = on(doors.vault, *words, "--format", "json")
     assert ended.code == 0, ended.err
     return ended.data
 
@@ -205,12 +205,12 @@ def test_what_is_pending_is_as_the_last_answer_and_the_last_undo_left_it(tmp_pat
     with agent_on(vault):
         there = Vault(str(vault))
         memory = there.remind("call Marek tomorrow at 9")
-        words = ran("pending", "--vault", str(vault)).out
+        words = on(vault, "pending").out
         (item,) = re.findall(r"vm-\w+(?=.*Marek)", words)
         for verb in ("drop", "done", "snooze"):
             for command, waits in (([verb, item], False), (["undo", "--last"], True)):
-                assert ran(*command, "--vault", str(vault)).code == 0
-                listed = ran("pending", "--vault", str(vault), "--format", "text").out
+                assert on(vault, *command).code == 0
+                listed = on(vault, "pending", "--format", "text").out
                 shown = (
                     page.read_text("utf-8") if page.exists() else ""
                 )  # a first page needs an item

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.cli_run import process, ran
+from tests.cli_run import on, process
 from tests.http_run import Door, door
 from tests.scripted_model import TEXT, Model, offers, serving, words
 from vaultmem.api.memory_tools import TOOLS
@@ -104,7 +104,7 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vault")
     (folder / ".obsidian").mkdir()
     for text, category in (("Prefers trains to planes", "preferences"), (FACT, "knowledge")):
-        assert ran("write", text, "--category", category, "--vault", str(folder)).code == 0
+        assert on(folder, "write", text, "--category", category).code == 0
     assert process("sync", "--vault", str(folder)).code == 0
     return folder
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import ran
+from tests.cli_run import on, ran
 from tests.conftest import Write
 from tests.index_dump import synced
 from tests.recalled import WORDS, knowing, titles
@@ -53,11 +53,11 @@ def test_the_person_hears_which_scopes_were_left_out_and_how_to_see_them(knowing
         private.write_text(private.read_text().replace("---\n", "---\nprivate: true\n", 1))
         opened.sync()
     why = "2 answers of other scopes left out; recall with --scope agent:claude --scope 'user:reto smith' tells them, too"
-    ended = ran("recall", "boiler", "--without", "meaning", "--vault", str(knowing))
+    ended = on(knowing, "recall", "boiler", "--without", "meaning")
     assert why in ended.err
     assert "Anne" not in ended.out
     named = shlex.split(why.partition("with ")[2].partition(" tells")[0])
-    told = ran("recall", "boiler", "--without", "meaning", "--vault", str(knowing), *named)
+    told = on(knowing, "recall", "boiler", "--without", "meaning", *named)
     assert "left out" not in told.err
     assert "The boiler of Anne leaks" in told.out
     assert "The boiler of Reto is old" in told.out

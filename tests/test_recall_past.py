@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import ran
+from tests.cli_run import on, ran
 from tests.conftest import Write
 from tests.recalled import WORDS, titles
 from vaultmem import Vault
@@ -103,7 +103,7 @@ def test_a_replaced_memory_that_is_restored_holds_again(vault: Path) -> None:
         opened.sync()
         facts = {one["text"] for one in opened.ask("pending", facts=True)["facts"]}
         assert facts == {"I live in Bristol", "I live in Porto now"}
-    lines = ran("recall", "where do I live", "--vault", str(vault), "--without", "meaning").out
+    lines = on(vault, "recall", "where do I live", "--without", "meaning").out
     assert "Bristol" in lines
     assert "until" not in lines
 

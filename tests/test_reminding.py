@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.cli_run import ran
+from tests.cli_run import on
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.notes.frontmatter import split
@@ -209,7 +209,7 @@ def test_the_answer_says_what_was_understood(vault: Path, opened: Vault) -> None
     assert said["remind"] == "2090-12-05T09:00"
     assert said["repeat"] == "every week on Tuesday until 2091-01-31"
     assert said["understood"] == "every Tuesday at 9 starting 2090-12-05 until 2091-01-31"
-    shown = ran("remind", "stretch biweekly", "--vault", str(vault), "--format", "text").out
+    shown = on(vault, "remind", "stretch biweekly", "--format", "text").out
     assert "every 2 weeks (“biweekly”): stretch (" in shown
     repeated = opened.remind("pay", at="2090-01-02", repeat="fortnightly on Mondays")["repeat"]
     assert repeated == "every 2 weeks on Monday"
@@ -290,17 +290,13 @@ def test_a_day_that_is_none_is_not_the_same(opened: Vault) -> None:
 
 
 def test_the_command_tells_for_when(vault: Path) -> None:
-    said = ran(
-        "remind", "call", "Anne", "tomorrow", "at", "3pm", "--vault", str(vault), "--format", "text"
-    )
+    said = on(vault, "remind", "call", "Anne", "tomorrow", "at", "3pm", "--format", "text")
     assert said.code == 0
     assert said.out.startswith(f"reminds on {tomorrow()} 15:00: call Anne (")
-    shown = ran(
-        "remind", "call Bob tomorrow", "--dry-run", "--vault", str(vault), "--format", "json"
-    ).data
+    shown = on(vault, "remind", "call Bob tomorrow", "--dry-run", "--format", "json").data
     assert shown["dry_run"]
     assert shown["remind"] == tomorrow()
-    plan = ran("remind", "call Bob every day at 9", "--dry-run", "--vault", str(vault))
+    plan = on(vault, "remind", "call Bob every day at 9", "--dry-run")
     assert "1 would be written" in plan.err
     assert plan.out.startswith("would be written: call Bob\n")
     last = plan.out.splitlines()[-1]

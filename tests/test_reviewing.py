@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.cli_run import done
 from tests.index_dump import synced
-from tests.memory_commands import KINDS, Make, cli_main, done, make, outside, refused, said, vault
+from tests.memory_commands import KINDS, Make, cli_main, make, outside, refused, said, vault
 from tests.test_output import on_terminal
 from vaultmem import Vault
 

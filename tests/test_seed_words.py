@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent_run import agent_on, until
-from tests.cli_run import ran
+from tests.cli_run import on, ran
 from vaultmem import Vault
 from vaultmem.now import use_zone
 
@@ -18,7 +18,7 @@ NOW = 1_795_000_000
 
 
 def found(vault: Path, *words: str) -> int:
-    said = ran("search", "boiler", "--format", "json", "--vault", str(vault), *words)
+    said = on(vault, "search", "boiler", "--format", "json", *words)
     return int(json.loads(said.out)["count"])
 
 
@@ -27,7 +27,7 @@ def test_half_life_and_minimum_confidence_are_settings(
 ) -> None:
     """720 hours and 0.3 unless said otherwise: after 20 days a third is left, after 40 nothing."""
     monkeypatch.setenv("VAULTMEM_NOW", str(NOW))
-    ran("write", "The boiler hums.", "--decay", "contextual", "--vault", str(vault))
+    on(vault, "write", "The boiler hums.", "--decay", "contextual")
     monkeypatch.setenv("VAULTMEM_NOW", str(NOW + 20 * DAY))
     assert found(vault) == 1
     monkeypatch.setenv("VAULTMEM_MEMORIES_MIN_CONFIDENCE", "0.5")
@@ -68,8 +68,8 @@ def test_no_history_is_kept_where_none_is_wanted(
 ) -> None:
     monkeypatch.setenv("VAULTMEM_MEMORIES_HISTORY", "off")
     with agent_on(vault) as agent:
-        assert ran("write", "The boiler hums.", "--vault", str(vault)).code == 0
-        assert "memories.history is off" in ran("undo", "--last", "--vault", str(vault)).err
+        assert on(vault, "write", "The boiler hums.").code == 0
+        assert "memories.history is off" in on(vault, "undo", "--last").err
         state = agent.state
         until(lambda: not list((state / "batches").glob("*.done")), what="a batch is kept")
     assert not (state / "history.git").exists()
@@ -79,11 +79,11 @@ def test_serve_takes_the_interval_of_its_jobs(vault: Path) -> None:
     with agent_on(vault, words=("--interval", "60s")):
         jobs: dict[str, str] = {}
         while not jobs:  # they are planned when the first index is whole
-            said = ran("jobs", "--format", "json", "--vault", str(vault)).out
+            said = on(vault, "jobs", "--format", "json").out
             jobs = {one["name"]: one["schedule"] for one in json.loads(said)["jobs"]}
         assert {jobs[name] for name in ("expire", "upgrade", "decay", "consolidate")} == {"60s"}
         assert jobs["dream"] == "20m"
-    assert ran("serve", "--interval", "soon", "--vault", str(vault)).code == 2
+    assert on(vault, "serve", "--interval", "soon").code == 2
 
 
 def test_a_reminder_is_read_in_the_zone_of_the_settings(
@@ -92,16 +92,7 @@ def test_a_reminder_is_read_in_the_zone_of_the_settings(
     monkeypatch.setenv("VAULTMEM_NOW", "2026-11-22T20:00:00Z")
     monkeypatch.setenv("VAULTMEM_NOTIFY_TIMEZONE", "Asia/Shanghai")
     try:
-        said = ran(
-            "remind",
-            "call Anne",
-            "--at",
-            "tomorrow at 9:00",
-            "--format",
-            "json",
-            "--vault",
-            str(vault),
-        )
+        said = on(vault, "remind", "call Anne", "--at", "tomorrow at 9:00", "--format", "json")
     finally:
         use_zone("")
     assert '"remind": "2026-11-24T09:00"' in said.out  # there it is the 23rd already
@@ -188,7 +179,7 @@ def test_a_store_of_memory_cli_comes_in_whole(vault: Path, opened: Vault, tmp_pa
     (store / "categories" / "people" / "bad.md").write_text("---\nid: x\n---\n")
     (store / "config.yaml").write_text(CONFIG)
     (store / "memory.md").write_text("# the index")
-    ended = ran("import", "--from", str(store), "--format", "text", "--vault", str(vault))
+    ended = on(vault, "import", "--from", str(store), "--format", "text")
     assert ended.code == 1
     assert "categories/people/bad.md: it has no content" in ended.err
     for line in ("memories.inbox_ttl: 168h", "memories.decay_after: 720h", "notify.method: desktop",
@@ -200,9 +191,9 @@ def test_a_store_of_memory_cli_comes_in_whole(vault: Path, opened: Vault, tmp_pa
     assert (one["id"], one["category"], one["scope"]) == (f"{ID}0", "preferences", "agent:claude")
     assert (one["tags"], one["access_count"], one["links"]) == (["ui"], 3, [f"{ID}1"])
     assert str(one["created_at"]) == "2026-05-07T10:00:00Z"
-    again = ran("import", "--from", str(store), "--format", "text", "--vault", str(vault))
+    again = on(vault, "import", "--from", str(store), "--format", "text")
     assert "2 there already" in again.out + again.err
-    assert ran("import", "--from", str(tmp_path), "--vault", str(vault)).code == 1
+    assert on(vault, "import", "--from", str(tmp_path)).code == 1
 
 
 def test_import_names_its_file_as_memory_cli_does(vault: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cli_run import one_line, ran
+from tests.cli_run import on, one_line
 from tests.conftest import Write
 from vaultmem.errors import StateError
 from vaultmem.service import service
@@ -173,7 +173,7 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 def test_install_and_uninstall_leave_nothing(asked: Path, vault: Path, tmp_path: Path) -> None:
-    installed = ran("service", "install", "--vault", str(vault), "--format", "json")
+    installed = on(vault, "service", "install", "--format", "json")
     assert installed.code == 0, installed.err
     made = service.service_for(str(vault), "linux")
     assert installed.data["file"] == made.path
@@ -187,10 +187,10 @@ def test_install_and_uninstall_leave_nothing(asked: Path, vault: Path, tmp_path:
     wants = Path(made.path).parent / "default.target.wants"
     wants.mkdir()
     (wants / made.name).symlink_to(made.path)
-    assert ran("service", "uninstall", "--vault", str(vault)).code == 0
+    assert on(vault, "service", "uninstall").code == 0
     assert not list((tmp_path / "config").iterdir())
     assert f"--user disable --now {made.name}" in asked.read_text()
-    again = ran("service", "uninstall", "--vault", str(vault), "--format", "json")
+    again = on(vault, "service", "uninstall", "--format", "json")
     assert (again.code, again.data["status"]) == (0, "none")
 
 
@@ -199,13 +199,13 @@ def test_units_of_others_stay(vault: Path, tmp_path: Path) -> None:
     other = tmp_path / "config" / "systemd" / "user" / "other.service"
     other.parent.mkdir(parents=True)
     other.write_text("[Unit]\n")
-    ran("service", "install", "--vault", str(vault))
-    ran("service", "uninstall", "--vault", str(vault))
+    on(vault, "service", "install")
+    on(vault, "service", "uninstall")
     assert files(tmp_path) == [other]
 
 
 def test_a_dry_run_does_nothing(asked: Path, vault: Path, tmp_path: Path) -> None:
-    ended = ran("service", "install", "--dry-run", "--vault", str(vault), "--format", "text")
+    ended = on(vault, "service", "install", "--dry-run", "--format", "text")
     assert ended.code == 0
     assert "Nice=10" in ended.out
     assert "$ systemctl --user enable" in ended.out
@@ -222,14 +222,14 @@ def test_without_a_session_one_is_told_what_to_type(
         monkeypatch.setenv("PATH", str(tmp_path))
     else:
         monkeypatch.setenv("NO_BUS", "1")
-    ended = ran("service", "install", "--vault", str(vault), "--format", "text")
+    ended = on(vault, "service", "install", "--format", "text")
     made = service.service_for(str(vault), "linux")
     assert ended.code == 1
     said = one_line(ended)
     assert ("not installed" if missing else "Failed to connect to bus") in said
     assert f"systemctl --user daemon-reload && systemctl --user enable {made.name}" in said
     assert len(files(tmp_path)) == 1
-    assert ran("service", "uninstall", "--vault", str(vault)).code == 0
+    assert on(vault, "service", "uninstall").code == 0
     assert not files(tmp_path)
 
 
@@ -238,8 +238,8 @@ def test_a_service_can_be_removed_when_its_vault_is_gone(
     vault: Path, write: Write, tmp_path: Path
 ) -> None:
     write("A.md", "# A\n")
-    assert ran("service", "install", "--vault", str(vault)).code == 0
+    assert on(vault, "service", "install").code == 0
     shutil.rmtree(vault)
-    ended = ran("service", "uninstall", "--vault", str(vault))
+    ended = on(vault, "service", "uninstall")
     assert ended.code == 0, ended.err
     assert not files(tmp_path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import ran, tree_hash
+from tests.cli_run import on, ran, tree_hash
 from tests.connected import home
 from vaultmem.commands.option_parser import parser
 from vaultmem.embedding import wordpieces
@@ -76,7 +76,7 @@ def test_its_commands_are_ours_and_no_program_is_named_twice() -> None:
 def test_it_calls_the_same_program_as_the_hook(home: Path, tmp_path: Path, name: str) -> None:
     vault = tmp_path / "vault"
     vault.mkdir()
-    ran("connect", name, "--vault", str(vault))
+    on(vault, "connect", name)
     settings = (home / HARNESSES[name].path()).read_text().replace('", "', " ")
     for words in commands_in((home / FILES[name]).read_text()):
         assert os.path.isabs(words[0])
@@ -130,8 +130,8 @@ def test_a_second_skill_of_an_earlier_version_goes(home: Path, words: tuple[str,
 def test_who_shares_it_is_told_that_it_names_another_vault(home: Path, tmp_path: Path) -> None:
     ran("connect", "codex")
     assert (home / SHARED).exists()
-    assert "Codex" in ran("connect", "gemini", "--vault", str(tmp_path)).err
-    assert "Codex" not in ran("connect", "gemini", "--vault", str(tmp_path)).err
+    assert "Codex" in on(tmp_path, "connect", "gemini").err
+    assert "Codex" not in on(tmp_path, "connect", "gemini").err
 
 
 @pytest.mark.parametrize("older", [FIRST, FIRST.replace(" --vault '/my notes'", "")])

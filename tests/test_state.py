@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent_run import agent_on
-from tests.cli_run import ran
+from tests.cli_run import on
 from tests.index_dump import other_state
 from vaultmem.errors import StateError
 from vaultmem.index.state import State
@@ -118,7 +118,7 @@ def test_all_of_it_is_for_its_owner_only(
             ["jobs", "run", "tidy"],
         ):
             (vault / f"{words[0]}.md").write_text("A note with words of its own")
-            assert ran(*words, "--vault", str(vault)).code == 0, words
+            assert on(vault, *words).code == 0, words
         with agent_on(vault, VAULTMEM_EMBEDDING_MODEL="default") as agent:
             agent.watches()
             agent.call("search", query="roof", semantic=True)

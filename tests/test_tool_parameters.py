@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_run import ran
+from tests.cli_run import on
 from vaultmem import Vault
 from vaultmem.api.mcp import Protocol, Settled
 from vaultmem.api.toolbox import Toolbox, ToolService
@@ -32,7 +32,7 @@ def by_mcp(vault: Path) -> Tool:
 def by_batch(vault: Path) -> Tool:
     def call(name: str, **arguments: object) -> str:
         given = json.dumps([{"name": name, "params": arguments}]).encode()
-        ended = ran("agent", "--vault", str(vault), given=given)
+        ended = on(vault, "agent", given=given)
         found = json.loads(ended.out)
         [found] = found if isinstance(found, list) else [found]
         return str(found.get("text") or found["error"]["message"])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cli_run import ran
+from tests.cli_run import on
 from tests.laws import examples
 from vaultmem import Vault
 from vaultmem.api import params
@@ -210,7 +210,7 @@ def test_a_day_that_is_none_is_told_as_it_was_typed(vault: Path, opened: Vault) 
     with pytest.raises(UsageError, match=r'^"since" must be a day'):
         opened.memories(since="someday")
     for words in (["list", "--from", "someday"], ["recall", "tea", "--as-of", "someday"]):
-        ended = ran(*words, "--vault", str(vault))
+        ended = on(vault, *words)
         assert ended.code == 2
         assert f"{words[-2]} must be a day" in ended.err
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vaultmem_web
-from tests.cli_run import ran, tree_hash
+from tests.cli_run import on, ran, tree_hash
 from tests.http_run import Door
 from tests.web_run import Browser, _quoted, door, me
 from vaultmem.errors import VaultmemError
@@ -147,7 +147,7 @@ def test_every_text_of_the_page_is_there_in_every_language() -> None:
 
 
 def test_ui_prints_an_address_of_its_own_door(door: Door) -> None:
-    answer = ran("ui", "--print-url", "--vault", str(door.folder / "home"), "--format", "json")
+    answer = on(door.folder / "home", "ui", "--print-url", "--format", "json")
     address = json.loads(answer.out)["url"]
     assert address.startswith(f"http://{sessions.host_name()}:{door.port}/ui/enter#")
     assert Browser(door).enter(address.partition("#")[2]).status == 204
