@@ -32,7 +32,7 @@ PLANTED = [
      "if first.label or piece.label", "if first.label and piece.label"),
     ("vaultmem/output.py", "tests/test_output.py",
      "text.translate(_CONTROL)", "text"),
-    ("vaultmem/agent/debounce.py", "tests/test_agent_process.py -k deletions",
+    ("vaultmem/agent/debounce.py", "tests/test_debounce.py",
      "return 0.0 if moved else GONE_WAIT", "return 0.0"),
     ("vaultmem/agent/debounce.py", "tests/test_agent_parts.py -k moves_as_it",
      "min(touch.doubted, now)", "min(touch.doubted, touch.last)"),
