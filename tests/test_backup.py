@@ -105,7 +105,7 @@ def test_a_backup_that_somebody_else_made_runs_nothing(lived: Path, tmp_path: Pa
     said = {**json.loads(manifest.read_text()), "files": backup._hashes(str(saved))}
     manifest.write_text(json.dumps(said))
     for how in ("--verify", "--restore"):
-        ended = ran("backup", str(saved), how, "--vault", str(lived))
+        ended = on(lived, "backup", str(saved), how)
         assert (ended.code, "which no backup of vaultmem has" in one_line(ended)) == (1, True)
     assert not ran_it.exists()
     assert len(history_of(lived)) == 2

@@ -63,7 +63,10 @@ def test_one_line_changes_and_comes_back(vault: Path, words: str, before: str, a
     today = shown.partition("buy milk ")[2][:12]  # ✅ and the day
     assert shown.replace(f"buy milk {today}", "buy milk") == NOTE.replace(before, after)
     (entry, *_) = done(vault, "history")["history"]
-    assert (entry["kind"], [file["path"] for file in entry["files"]]) == ("person", ["Plans/Plan.md"])
+    assert (entry["kind"], [file["path"] for file in entry["files"]]) == (
+        "person",
+        ["Plans/Plan.md"],
+    )
     assert as_text(vault, "undo", "--last").code == 0
     assert text(vault) == NOTE
 

@@ -241,9 +241,7 @@ def test_lines_of_notes_are_listed_without_words_that_are_wrong_the_day_after(
     assert {one["text"] for one in listed} == {"call Bea", "buy milk.", f"pay rent on {tomorrow()}"}
     assert {one["due"] for one in listed} == {tomorrow()}
     bea = next(one["id"] for one in listed if one["text"] == "call Bea")
-    assert ran("done", bea, "--vault", str(vault), "--format", "text").out.startswith(
-        "done: call Bea ("
-    )
+    assert on(vault, "done", bea, "--format", "text").out.startswith("done: call Bea (")
 
 
 def test_reminders_of_the_same_words_are_called_by_their_days(opened: Vault) -> None:
