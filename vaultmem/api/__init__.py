@@ -1,4 +1,4 @@
-"""What can be done with a vault, declared once, and the one path by which every door asks for it."""
+"""The verbs of a vault, declared once, and the one path by which every door calls them."""
 
 from __future__ import annotations
 

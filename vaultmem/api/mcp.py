@@ -61,7 +61,7 @@ _FIXED: dict[str, JsonObject] = {  # answers that are always the same
 
 
 class Settled(NamedTuple):
-    """What a conversation has agreed on."""
+    """The settled state of a conversation: version, client and so on."""
 
     version: str = HANDSHAKES[-1]
     client: str = ASSISTANT
@@ -69,7 +69,7 @@ class Settled(NamedTuple):
 
     @staticmethod
     def of(value: object) -> Settled:
-        """From JSON, as it travels; what makes no sense is as at the beginning."""
+        """From JSON; invalid values become the initial ones."""
         fields = value if isinstance(value, dict) else {}
         version, client = fields.get("version"), fields.get("client")
         return Settled(
@@ -78,7 +78,7 @@ class Settled(NamedTuple):
         )
 
     def as_json(self) -> JsonObject:
-        """As it travels."""
+        """As JSON."""
         return {"version": self.version, "client": self.client}
 
 
@@ -93,7 +93,7 @@ class Protocol:
         }  # fmt: skip
 
     def answer(self, line: str, settled: Settled) -> tuple[list[str], Settled]:
-        """The lines to send for a line that came, and what is settled then."""
+        """The reply lines to a line, and the settled state after it."""
         try:
             message = rpc.parse(line)
         except ValueError as error:
@@ -200,7 +200,7 @@ class Protocol:
 
 
 def refusal(line: str, code: int, message: str) -> list[str]:
-    """The lines to send where a line that came could not be answered at all."""
+    """The reply lines where a line could not be answered at all."""
     try:
         request = rpc.parse(line)
     except ValueError:
@@ -242,7 +242,7 @@ def _name_of(client: object) -> str:
 
 
 def _from_envelope(params: JsonObject, settled: Settled) -> Settled:
-    """What holds for this request: its own version and client, if it says a version."""
+    """The settled state for this request: its own version and client where it names them."""
     meta = params.get("_meta")
     version = meta.get(f"{_META}protocolVersion") if isinstance(meta, dict) else None
     if not isinstance(meta, dict) or version is None:

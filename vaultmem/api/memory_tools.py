@@ -65,7 +65,7 @@ _MAYBE_HIDDEN = re.compile(r"(?i)(?:private|scope)[\"']?\s*:(?!\s*global\s)")
 
 
 def ensure_indexed(vault: Vault) -> Vault:
-    """The vault, indexed at least once. Of several threads that come first, one does it."""
+    """The vault, indexed at least once; one of several threads does it."""
     if not vault.is_indexed():
         with _INDEXING:
             if not vault.is_indexed():
@@ -74,7 +74,7 @@ def ensure_indexed(vault: Vault) -> Vault:
 
 
 def note_path(vault: Vault, name: str, to: Viewer) -> str:
-    """The path of the note with a path, a title or an alias; as not there, where the viewer may not see it."""
+    """The path of a note by path, title or alias. Raises NoteNotFoundError also where the viewer may not see it."""
     if len(name) > MOST_NAME or any(part.startswith(".") for part in name.split("/")):
         advice = "memory_search finds notes by their words"
         raise NoteNotFoundError(f"no note is called {name[:60]!r}; {advice}")
@@ -85,7 +85,7 @@ def note_path(vault: Vault, name: str, to: Viewer) -> str:
 
 
 def is_hidden(vault: Vault, path: str, to: Viewer) -> bool:
-    """Whether the viewer may not see the note as it is now, or it was said in a conversation."""
+    """Whether the viewer may not see the note as it is now, or it belongs to a conversation."""
     folder = vault.config.text("memory_folder")
     if in_conversation(path, folder):
         return True
@@ -287,7 +287,7 @@ def related(vault: Vault, call: Call) -> Outcome:
 
 
 def _hits(vault: Vault, call: Call, *, semantic: bool | None) -> Iterator[Hit]:
-    """What fits and may be shown, the best first; of conversations only what is named as scope."""
+    """Visible hits, best first; those of conversations only where one is named as scope."""
     folder = vault.config.text("memory_folder")
     notes = call.flag("notes", default=True)
     limit = call.number("limit") * (MORE if semantic else 1) + _SPARE

@@ -46,7 +46,7 @@ class MemoryVault(Methods):
     state: State
 
     def is_indexed(self) -> bool:
-        """Whether there is an index that has once been whole."""
+        """Whether the vault was indexed completely at least once."""
         raise NotImplementedError
 
     def searcher(self) -> Searcher:
@@ -54,7 +54,7 @@ class MemoryVault(Methods):
         raise NotImplementedError
 
     def see_writes(self) -> None:
-        """Have what was written meanwhile found by the next searcher; nothing to do where it is indexed at once."""
+        """Let the next searcher see the latest writes; does nothing where they are indexed at once."""
 
     def meaning_searcher(self) -> Searcher:
         """The open index, with its vectors."""
@@ -73,7 +73,7 @@ class MemoryVault(Methods):
         return 0.0
 
     def release(self) -> None:
-        """Release what others may wait for; the next verb takes it again."""
+        """Release what other threads may wait for; the next verb acquires it again."""
 
     def ask(self, verb: str, /, **params: object) -> Any:
         """The answer of a verb, carried out by the sync agent if one runs, else here."""
@@ -143,7 +143,7 @@ class MemoryVault(Methods):
         return report
 
     def chores(self) -> list[Report]:
-        """The chores that pending() only counts: items to approve, file, compare or mend."""
+        """The chores that pending() only counts: items to approve, file, compare or repair."""
         chores: list[Report] = self.ask("pending")["chores"]
         return chores
 
@@ -165,7 +165,7 @@ class MemoryVault(Methods):
         return rows
 
     def basis_of_checks(self) -> str:
-        """What a check of expectations rests on: another text when these, notes, the model or vaultmem are others."""
+        """A digest of what a check of expectations depends on: the expectations, the notes, the model, the version."""
         from zlib import crc32
 
         from vaultmem import __version__
@@ -198,7 +198,7 @@ class MemoryVault(Methods):
         self, *, on_left_out: Callable[[int], object] = int, **which: object
     ) -> Iterator[str]:
         """Memories as lines of JSON, the oldest first; `scope`, `category`, `include_archived`, and `shape`: jsonl,
-        memories or memory-cli. `told` is called with the number of unreadable files."""
+        memories or memory-cli. `on_left_out` is called with the number of unreadable files."""
         from vaultmem.exchange.export import write_lines
 
         return write_lines(self, on_left_out, **which)

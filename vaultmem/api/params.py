@@ -86,7 +86,7 @@ def of_tool(verb: Verb, tool: Exposed) -> Schema:
 
 
 def compact_schema(schema: Schema, quiet: Collection[str]) -> JsonObject:
-    """The schema as a list of tools has it: without `quiet` parameters, limits, and choices that are described."""
+    """The schema for a list of tools: without `quiet` parameters, limits, and choices that the description names."""
     properties = schema.get("properties", {})
     shorter = {name: _shorten(one) for name, one in properties.items() if name not in quiet}
     return {**schema, "properties": shorter} if properties else {**schema}
@@ -111,7 +111,7 @@ def at_door(at: str) -> Iterator[None]:
 
 
 def lenient(param: Param) -> Param:
-    """A long text is checked by its verb, which can advise."""
+    """Leave long texts to the check of the verb, whose message can advise."""
     return param.but(needed=False, kind="any") if param.kind in ("long", "any") else param
 
 
@@ -164,7 +164,7 @@ def _options(name: str) -> Declared:
 
 
 def check_options(name: str, arguments: JsonObject) -> JsonObject:
-    """The arguments of a method that is no verb of memories, but has the options of a command. Raises UsageError."""
+    """The checked arguments of a method with the options of a command that is no verb of memories. Raises UsageError."""
     return _options(name).check(arguments)
 
 
@@ -174,7 +174,7 @@ def check(name: str, arguments: JsonObject) -> JsonObject:
 
 
 def _normalize(param: Param, value: object) -> object:
-    """A list may be one text with commas, a choice may be in capitals, and an empty choice is none."""
+    """Normalize: a list may be one text with commas, a choice in capitals, and an empty choice is none."""
     if param.kind == "records":
         is_several = isinstance(value, Iterable) and not isinstance(value, str)
         return [*value] if is_several else value  # type: ignore[misc] # iterable, as was just asked
@@ -221,7 +221,7 @@ def check_object(schema: Schema, arguments: object, spell: Spell = _in_json) -> 
 
 
 def _own_name(name: str, properties: Collection[str], arguments: Collection[str]) -> str:
-    """The name here of a parameter that has another one elsewhere."""
+    """Our name of a parameter for a name used elsewhere."""
     ours = _SAME_AS.get(name, name)
     if name in properties or ours not in properties:
         return name
@@ -312,7 +312,7 @@ def nearest(name: str, known: Collection[str]) -> str:
 
 
 def _typing_errors(wanted: str, name: str) -> int | None:
-    """How many there are between the two; None for two different names."""
+    """The edit distance of two names; None for two different names."""
     from vaultmem.text.similarity import edits  # only where something went wrong
 
     if name.endswith(f"_{wanted}"):

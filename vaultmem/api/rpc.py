@@ -1,5 +1,5 @@
-"""A request: its parts, JSON by the letter, the errors it can end with; and how a memory verb is carried out, by the
-sync agent where one runs, else in this process under the same lock."""
+"""Requests: their parts, strict JSON, their errors; and how a memory verb is carried out, by the sync agent where one
+runs, else in this process under the same lock."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def parse(text: str) -> object:
 
 
 def to_json(value: object) -> str:
-    """A value on one line of ASCII: no reader takes a letter of a note for the end of a line."""
+    """A value as one line of ASCII JSON, so that no character of a note can end the line."""
     return json.dumps(value, default=str, separators=(",", ":"))
 
 
@@ -187,7 +187,7 @@ def _check(name: str, params: JsonObject) -> Arguments:
 
 
 def _check_size(name: str, params: JsonObject) -> None:
-    """The agent takes no request of a megabyte, and could not say what is too large in it."""
+    """Check large texts here: the agent refuses a request of a megabyte without saying which part is too large."""
     if any(isinstance(one, str) and len(one) > LARGE for one in params.values()):
         arguments = _check(name, params)
         if "content" in params:
@@ -233,11 +233,11 @@ def _here(vault: MemoryVault, name: str, params: JsonObject) -> object:
         return answer
 
 
-# What memories need to know of the rest of the vault: its index, and the model if there is one.
+# What verbs on memories need of the rest of the vault: its index, and the model if there is one.
 
 
 class Reader:
-    """Asks the index and never fails for the want of one: a memory can be written before the first sync."""
+    """Reads from the index, and works without one: a memory can be written before the first sync."""
 
     def __init__(self, vault: MemoryVault) -> None:
         self._vault = vault
@@ -251,7 +251,7 @@ class Reader:
             return None
 
     def searcher_after_writes(self) -> Searcher | None:
-        """One that also finds what this verb has written: it may wait for that."""
+        """A searcher that also finds what this verb has written; it may wait for that."""
         self._vault.see_writes()
         return self.searcher()
 
@@ -270,7 +270,7 @@ class Reader:
         return None
 
     def warm_meaning(self) -> Meaning | None:
-        """The model, if that costs no more than a few milliseconds, and no service hears of it."""
+        """The model, if it is loaded and runs on this machine."""
         try:
             found = self._vault.warm_meaning()
         except VaultmemError:
@@ -278,7 +278,7 @@ class Reader:
         return found if found and found.embedder.is_local else None
 
     def local_meaning(self) -> Meaning | None:
-        """The model, if it is one of this process: for texts that are not in the index, and may be private."""
+        """The model, if it runs in this process: for texts that are not indexed and may be private."""
         found = self.meaning()
         return found[1] if found and found[1].embedder.is_local else None
 
@@ -303,7 +303,7 @@ class Reader:
         searcher = found[0] if found else searcher
         try:
             words = _telling(searcher, plain(text))
-            # Who asks leaves out what a summary stands for: to find that out takes a look at all memories.
+            # The caller drops compressed memories: to find them here takes a look at all memories.
             notes, all_but = searcher.inside(folder)
             ask = Ask(
                 words, limit, found is not None, "note", (), 0.0, notes, all_but, compressed=True,
@@ -315,7 +315,7 @@ class Reader:
 
 
 def _telling(searcher: Searcher, text: str) -> str:
-    """The words of a text that the fewest notes have; those of all its words would be many to look for."""
+    """The rarest words of a text: to look for all of them would take long."""
     from vaultmem.index.keyword import tokenize
     from vaultmem.search.query import Term
 

@@ -23,7 +23,7 @@ MOST_QUERY = 2_000  # characters of a prompt
 
 
 class Event(NamedTuple):
-    """One thing that happened."""
+    """One event."""
 
     kind: str
     client: str
@@ -60,12 +60,12 @@ class Subscription:
             return None
 
     def waiting(self) -> Iterator[Event]:
-        """The events until now."""
+        """The queued events."""
         while not self._events.empty():
             yield self._events.get_nowait()
 
     def close(self) -> None:
-        """Hear no more."""
+        """End the subscription."""
         self._leave(self)
 
 
@@ -90,7 +90,7 @@ class Session:
         self.toolbox.tell(Event(AGENT_END, self.client))
 
     def inject_context(self, query: str) -> str:
-        """Recall what is known about a query; tools and hooks find it in calls, the next outcome begins with it."""
+        """Recall for a query; calls carry the result to tools and hooks, and the next outcome begins with it."""
         from vaultmem.api.memory_tools import recall
 
         call = Call("memory_recall", {"query": query[:MOST_QUERY]}, self.client)

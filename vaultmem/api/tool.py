@@ -40,7 +40,7 @@ class BlockedError(VaultmemError):
 
 
 class TooManyCallsError(VaultmemError):
-    """A client calls more often than is good for its neighbours."""
+    """A client exceeds its rate limit."""
 
     code = BUSY
 
@@ -53,14 +53,14 @@ def client_name(name: str) -> str:
 
 
 class Annotations(NamedTuple):
-    """What a client may assume before it asks its user."""
+    """The annotations of the protocol: hints for a client that asks its user."""
 
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
 
     def to_json(self) -> dict[str, bool]:
-        """As the protocols list them, without what a client has to expect anyway: a list of tools costs tokens."""
+        """As JSON, without the protocol's defaults: a list of tools costs tokens."""
         if self.read_only:
             return {"readOnlyHint": True}
         hints = {"destructiveHint": self.destructive}
@@ -108,7 +108,7 @@ class Outcome(NamedTuple):
     data: JsonObject
 
     def to_json(self) -> JsonObject:
-        """As the socket and the command line return it."""
+        """As JSON, for the socket and the command line."""
         return {"text": self.text, "data": self.data}
 
 
@@ -173,7 +173,7 @@ def facts(record: JsonObject) -> str:
 
 
 def short_id(value: object) -> str:
-    """As much of an id as names a memory, for a line; data has all of it."""
+    """The beginning of an id, for a line; data has all of it."""
     id_ = quote(str(value or ""), _TITLE)
     return id_[:8] if _UUID.fullmatch(id_) else id_
 
@@ -192,6 +192,6 @@ def _harmless(value: object) -> object:
 
 
 def listing(title: str, lines: Iterable[str], otherwise: str) -> str:
-    """A list for a model; `otherwise` where it is empty."""
+    """A list as text; `otherwise` where it is empty."""
     listed = list(lines)
     return "\n".join([title, *listed]) if listed else otherwise

@@ -141,7 +141,7 @@ def _comes_back(line: str, style: str, data: bytes) -> bool:
 def write_lines(
     vault: MemoryVault, on_left_out: Callable[[int], object], **which: object
 ) -> Iterator[str]:
-    """All lines that are wanted, without their ends. `told` hears how many files cannot be exported."""
+    """All lines that are wanted, without their ends. `on_left_out` gets the number of files that cannot be exported."""
     after: object = "[]"
     while after is not None:
         page: Page = vault.ask("export", after=after, **which)

@@ -41,7 +41,7 @@ _ALL_FILES = (
 
 
 class Backup(NamedTuple):
-    """What a backup says of itself."""
+    """The manifest of a backup."""
 
     folder: str
     vault: str  # where the vault was
@@ -81,7 +81,8 @@ def create(vault: str, memory_folder: str, target: str, *, dry_run: bool = False
 
 
 def read(folder: str, *, prove: bool = False) -> Backup:
-    """What a backup holds, compared with its hashes; with `prove` also opened and read. Raises StateError."""
+    """The manifest of a backup, after its files were compared with their hashes; `prove` also opens and reads them.
+    Raises StateError."""
     folder = os.path.abspath(os.path.expanduser(folder))
     try:
         with open(f"{folder}/{MANIFEST}", encoding="utf-8") as file:

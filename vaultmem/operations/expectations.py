@@ -39,7 +39,7 @@ class Expectation(NamedTuple):
     answer: str
 
     def fits(self, title: str, path: str, content: str) -> bool:
-        """Whether something that was found is what was expected."""
+        """Whether a result meets the expectation."""
         if link := _LINK.fullmatch(self.answer):
             wanted = link[1].strip().casefold()
             return wanted in (title.casefold(), path.casefold().removesuffix(".md"))
@@ -69,7 +69,7 @@ def expectations(desk: MemoryStore, _reader: Reader, _arguments: Arguments) -> J
 
 
 def expect(session: Session, arguments: Arguments) -> JsonObject:
-    """Keep an expectation, or with `remove` keep all of a question no longer."""
+    """Add an expectation, or with `remove` drop all of a question."""
     question = arguments.text("question")
     data, content = _content(session.desk)
     if arguments.flag("remove"):

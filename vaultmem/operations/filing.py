@@ -129,7 +129,7 @@ def tag(session: Session, params: Arguments) -> JsonObject:
 
 
 def upgrade(session: Session, params: Arguments) -> JsonObject:
-    """From the inbox to a category: the requested one, else the likeliest."""
+    """File a memory of the inbox under the requested category, else the likeliest."""
     memory = session.find(params.needed("id"))
     value = params.text("category")
     if value == INBOX:
@@ -155,7 +155,7 @@ def link(session: Session, params: Arguments) -> JsonObject:
 
 
 def unlink(session: Session, params: Arguments) -> JsonObject:
-    """Take the links between two memories away."""
+    """Remove the links between two memories."""
     return _link_both(session, params, linked=False)
 
 

@@ -27,19 +27,19 @@ log = logging.getLogger("vaultmem.memories")
 
 
 def head(style: str) -> str:
-    """What such a page begins with."""
+    """The beginning of a generated page."""
     return f"generated:: {BY}\n\n" if style == OUTLINE else f"---\ngenerated: {BY}\n---\n\n"
 
 
 def is_generated(data: bytes) -> bool:
-    """Whether it is such a page, in either style: a folder can be open in both editors."""
+    """Whether it is a generated page, in either style: a folder can be open in both editors."""
     text = decode(data)[0]
     styles = ("frontmatter", OUTLINE)
     return any(pages.read(style, text).properties.get("generated") == BY for style in styles)
 
 
 def is_taken(desk: MemoryStore, path: str) -> bool:
-    """Whether a note of a person, or what is no file, has this name."""
+    """Whether a person's note, or something that is no file, has this name."""
     full = f"{desk.vault}/{path}"
     if not os.path.lexists(full):
         return False
@@ -117,7 +117,7 @@ def clear_copies(desk: MemoryStore, path: str) -> None:
 
 
 def put_away(desk: MemoryStore, paths: Iterable[str]) -> None:
-    """Archive pages that were generated, and are not any more."""
+    """Archive pages that are no longer generated."""
     _clear(desk, paths, lambda vault, path, folder, _: conflicts.put_away(vault, path, folder))
 
 

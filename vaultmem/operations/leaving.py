@@ -22,7 +22,7 @@ _NOT_NOW = "9999-12-31"
 
 
 class ItemReport(TypedDict):
-    """What became of an answer."""
+    """The result of an answer."""
 
     due: NotRequired[str]  # the item
     id: NotRequired[str]  # "" of a task that is named by its line
@@ -52,7 +52,7 @@ class AnswerReport(TypedDict):
 
 
 class Settled:
-    """What became of the answers, for a report."""
+    """The results of the answers, for a report."""
 
     def __init__(self) -> None:
         self.done: list[ItemReport] = []
@@ -61,16 +61,16 @@ class Settled:
         self.changes: list[ChangeReport] = []  # of a dry run
 
     def skip(self, id_: str, path: str, reason: str) -> None:
-        """What could not be done."""
+        """The changes that could not be made."""
         self.skipped.append({"due": id_, "path": path, "reason": reason})
 
     def add_changes(self, id_: str, report: PlanReport) -> None:
-        """What a dry run would change."""
+        """The changes of a dry run."""
         self.changes += [{**one, "due": id_} for one in report["changes"]]
 
 
 def notices(session: Session) -> dict[str, str]:
-    """The notices in force: the day on which a memory leaves, by id. What is ticked is kept first."""
+    """The notices in force: the day on which a memory is archived, by id. Ticked ones are kept first."""
     now = session.local_time
     answers = session.desk.pending.answers(now)
     keep(session, answers, Settled())
@@ -88,7 +88,7 @@ def notices(session: Session) -> dict[str, str]:
 def give(
     session: Session, job: str, values: Mapping[str, str], items: Iterable[FindingRow]
 ) -> None:
-    """Give notice of what a job has found to leave soon, and forget its notices that are past."""
+    """Record notices of memories that a job will archive soon, and drop past ones."""
     kinds = LEAVING if job == "consolidate" else {job} & {*LEAVING}  # it takes their steps, too
     if not kinds:
         return

@@ -133,12 +133,12 @@ def _item(records: Sequence[Record], titles: Mapping[str, str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which nothing is a link, a tag or markup."""
+    """The text with links, tags and markup escaped."""
     return quote_text(text.replace("[[", "“").replace("]]", "”").translate(_PLAIN))
 
 
 def keep_changes(session: Session) -> bool:
-    """Write the note, if it is wanted and what it says has changed; whether it was written."""
+    """Write the note, if it is enabled and its content has changed. Returns whether it was written."""
     desk = session.desk
     path = f"{desk.folder}/{CHANGES}"
     generated.clear_copies(desk, path)
@@ -162,7 +162,7 @@ def keep_changes(session: Session) -> bool:
 
 
 def _without_private(collection: Collection, records: list[Record]) -> list[Record]:
-    """Those that name no private memory: the page is a note that assistants read."""
+    """Without those that name a private memory: the page is a note that assistants read."""
     every = (*collection.live(), *collection.archived())
     private = {one.title for one in every if is_private(one.properties)}
     named = [f"“{title}”" for title in private]
@@ -240,12 +240,12 @@ def _rows(category: str, memories: Sequence[Memory]) -> list[str]:
 
 
 def refresh(session: Session, _: Arguments) -> JsonObject:
-    """Bring the page up to date, if memories have changed; whether that was needed."""
+    """Update the page, if memories have changed. Returns whether that was needed."""
     return {"written": keep_index(session)}
 
 
 def keep_index(session: Session) -> bool:
-    """Write the page, if it is wanted and says something new; whether it was written."""
+    """Write the page, if it is enabled and its content has changed. Returns whether it was written."""
     desk = session.desk
     if desk.config.text("memories.pages") == "off" or desk.listed == desk.version:
         return False
@@ -277,12 +277,12 @@ def _keep_transcripts(session: Session) -> None:
 
 
 def _is_name_taken(session: Session, path: str) -> bool:
-    """Whether a note of a person is called so: a link to it shall not become ambiguous."""
+    """Whether a person's note has this name, a link to which must not become ambiguous."""
     return session.view.target(file_name(path)) is not None
 
 
 def _write_views(session: Session) -> None:
-    """Write the views that the editor has for memories, once; they are the person's from then on."""
+    """Write the editor's views of memories once; after that they belong to the person."""
     desk = session.desk
     if _NOT_IN_VIEWS & set(desk.folder):
         return
@@ -296,7 +296,7 @@ def _write_views(session: Session) -> None:
 
 
 def _clear_empty_folders(desk: MemoryStore) -> None:
-    """Take away folders of categories with nothing in them; the inbox stays, for a person may drop notes there."""
+    """Remove empty folders of categories; the inbox stays, because people put notes there."""
     for name in CATEGORIES:
         if name != INBOX:
             try:

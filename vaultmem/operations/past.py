@@ -1,4 +1,4 @@
-"""What was done to memories, by whom, and how to take it back."""
+"""The history of memories, and undo."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ UNDO, REDO, LONGEST_WHY = "undo: ", "redo: ", 200  # how such entries begin, and
 
 
 def history(session: Session, params: Arguments) -> JsonObject:
-    """What was done, the newest first; of one memory, if one is named. Turns are left out unless requested."""
+    """The entries of the history, newest first; those of one memory, if one is named. Turns are included on request."""
     catch_up(session)
     path = _path(session, params.text("id")) if params.text("id") else None
     limit, by = params.whole("limit"), _is_by(params.text("by"))
@@ -141,7 +141,7 @@ def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) ->
 
 
 def _keep_decisions(session: Session, answers: Iterable[Answered]) -> None:
-    """A proposal is open again whose rejection was undone, and rejected when that is done again."""
+    """Reopen proposals whose rejection is undone, and reject them when that is redone."""
     states = {one.id: one.after for one in answers if one.after in (OPEN, DROPPED)}
     for one in reads.all_proposals(session.desk.ledger) if states else ():
         after = states.get(item_answers.proposal_id(one.id))
@@ -179,7 +179,7 @@ def _archiver(session: Session, by: str) -> Callable[[bytes], bytes]:
 
 
 def _keep_undone(session: Session, outcome: Outcome) -> None:
-    """A job shall not do again at once what a person has undone."""
+    """Keep jobs from repeating what a person has just undone."""
     results = [session.desk.collection.at(step.target) for step in outcome.done]
     rows = [(each.id, each.path, each.hash) for each in results if each and not each.archived]
     reads.leave_undone(session.desk.ledger, rows, session.now)
@@ -192,7 +192,7 @@ def _preview(session: Session, one: PlannedWrite) -> ChangeReport:
 
 
 def catch_up(session: Session) -> None:
-    """Have the history know what was done, for who only reads it; where nothing can be written, it is as it was."""
+    """Update the history before it is read; where nothing can be written, it stays as it is."""
     state = session.desk.state
     try:
         with contextlib.nullcontext() if state.holds_lock() else state.lock():
@@ -219,7 +219,7 @@ def _is_by(name: str) -> Callable[[str], bool] | None:
 
 
 def _chosen(session: Session, params: Arguments) -> list[list[Commit]]:
-    """What may be meant, the likeliest first: one choice, but for what was done or undone last."""
+    """The candidates, likeliest first: one where a commit is named, several for the last change or undo."""
     past = session.desk.history
     commit, name = params.text("commit"), params.text("name")
     is_last = params.flag("last") or params.flag("redo")
@@ -372,7 +372,7 @@ def removed_files(session: Session) -> list[Removed]:
 
 
 def find_removed(session: Session, text: str) -> Removed | None:
-    """The one that is meant by an id, the beginning of one, a title or a path."""
+    """The removed memory that an id, the beginning of one, a title or a path names."""
     every = removed_files(session)
     memories = {one.path: one for one in every if one.memory}
     memory = chosen(text, session.desk.folder, [one.memory for one in every if one.memory])

@@ -48,7 +48,7 @@ _OWN = frozenset(
 
 
 class Row(NamedTuple):
-    """What a page has of a turn or a fact."""
+    """A turn or a fact as it stands on a page."""
 
     id: str
     role: str
@@ -58,7 +58,7 @@ class Row(NamedTuple):
 
 
 def keep(session: Session) -> int:
-    """Take pages in, write those that say something new, put pages of other names away; how many were written."""
+    """Take in pages, write changed ones, archive pages of other names. Returns how many were written."""
     desk = session.desk
     but, talks = take_in(session, desk.talks.talks())
     titles = {one.id: one.title for one in desk.collection.live()}
@@ -84,7 +84,7 @@ def links_to(session: Session, conversation: str) -> list[Value]:
 
 
 def page_path(session: Session, entries: Sequence[Entry]) -> str:
-    """Where the page of these entries is: the same for ever, and without words that may be taken back."""
+    """The path of the page of these entries. It never changes, and holds no words that may be removed later."""
     day = _day(min((one.created for one in entries), default=0.0))
     folder = talk.folder_of(entries[0].conversation) if entries else ""
     name = folder[:_SHORT] if _NO_NAME.fullmatch(folder) else folder
@@ -96,7 +96,7 @@ def _day(at: float) -> datetime:
 
 
 def render(entries: Sequence[Entry], titles: Mapping[str, str]) -> str:
-    """The text of the page; `titles` are those of memories by ids. Of what is private it says that it is there."""
+    """The text of the page; `titles` are those of memories by id. Private entries are only mentioned."""
     first = _day(min(one.created for one in entries))
     parts = [f"# Conversation of {first.day} {first:%B %Y}", generated.ABOUT, *_summary(entries)]
     learned = [*_learned_links(entries, titles)]
@@ -150,7 +150,7 @@ def _turns(entries: Sequence[Entry]) -> list[str]:
 
 
 def _quote(text: str) -> str:
-    """Its own headings, tasks and rules stay inside."""
+    """The text with its own headings, tasks and rules escaped."""
     return "\n".join(f"> {line}".rstrip() for line in text.strip("\n").split("\n"))
 
 
@@ -158,7 +158,7 @@ def _quote(text: str) -> str:
 
 
 def _comment(entries: Sequence[Entry]) -> str:
-    """Nothing in it is a link, a tag or the end of a comment for an editor."""
+    """The text with links, tags and ends of comments escaped."""
     listed = [one for one in entries if is_on_page(one)]
     gone = (one for one in entries if one.deleted or one.is_private)
     away = {one.id for one in gone if one.properties.get("evicted") is not True}
@@ -186,7 +186,7 @@ def is_on_page(one: Entry) -> bool:
 
 
 def read(body: str) -> tuple[dict[str, Value], list[Row]]:
-    """What the text of a page says of the conversation, and of each turn and fact whose words are on it."""
+    """The conversation, turns and facts that the text of a page holds."""
     matches = _MARKS.findall(body)
     first, *rows = map(json_object, matches[-1].split("\n")) if matches else [{}]
     lines = body.split("\n")

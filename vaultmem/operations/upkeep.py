@@ -76,7 +76,7 @@ _NOTICED = {
 
 
 def _keep_findings(session: Session, level: int, findings: tuple[Finding, ...]) -> None:
-    """Store what a dream noticed. What was filed without being sure stays as long as the memory is there."""
+    """Store the findings of a dream. Doubts about a category stay as long as the memory exists."""
     ledger, at = session.desk.ledger, session.desk.collection.at
     kinds = [kind for least, noticed in _NOTICED.items() if least <= level for kind in noticed]
     subjects = {one.subject for one in findings}
@@ -90,17 +90,17 @@ def _keep_findings(session: Session, level: int, findings: tuple[Finding, ...]) 
 
 
 def expire(session: Session, params: Arguments) -> PlanReport:
-    """Archive what has been in the inbox for too long, and what ends by its own word."""
+    """Archive memories too long in the inbox, and those past their expires_at."""
     return _run(session, params, "expire", steps.expire)[0]
 
 
 def decay(session: Session, params: Arguments) -> PlanReport:
-    """Archive what has faded and nobody reads."""
+    """Archive memories that have faded and are not read."""
     return _run(session, params, "decay", steps.decay)[0]
 
 
 def promote(session: Session, params: Arguments) -> PlanReport:
-    """File what is read again and again."""
+    """File memories of the inbox that are read often."""
 
     def step(draft: Draft, options: Options) -> None:
         classify.upgrade(draft, options.reads)
@@ -141,7 +141,7 @@ def old_sessions(session: Session, params: Arguments) -> JsonObject:
 
 
 def _means(session: Session, params: Arguments) -> summing.Means:
-    """How old sessions are summed up: those that a model was asked about, else all that there are."""
+    """The summaries of old sessions: of those sent to a model, else of all."""
     threshold = session.desk.config.number("conversations.compress_after")
     texts = {
         str(one.get("id", "")): str(one.get("text", "")) for one in params.records("summaries")
@@ -203,14 +203,14 @@ def _draft(session: Session, draft: Draft, options: Options) -> Draft:
 
 
 def _count_listed(session: Session) -> None:
-    """What was listed at a start, on the page or by the desktop is in use."""
+    """Count memories that were listed at a session's start, on the page or in a notification."""
     ledger = session.desk.ledger
     with suppress(StateError, OSError):  # then the next job does it
         session.desk.pending.count_listed(lambda times: reads.use(ledger, times, session.now))
 
 
 def _hear_other_machines(session: Session) -> None:
-    """What was read, reinforced and rejected there counts here; without an agent nobody else hears of it."""
+    """Take over reads, reinforcements and rejections of other machines; without an agent, they get ours later."""
     with suppress(VaultmemError, OSError):  # then the next job does it
         session.desk.pending.record.settle(None, session.now)
 

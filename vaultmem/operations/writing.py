@@ -1,4 +1,4 @@
-"""Writing a memory: what is in it already, what it resembles or contradicts, what it is called."""
+"""Writing a memory: duplicates, similar and contradicting ones, its title."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Existing(NamedTuple):
 
 
 class Against(NamedTuple):
-    """An older memory of the same thing that says something else."""
+    """An older memory that contradicts the new one."""
 
     memory: Memory
     why: str
@@ -149,7 +149,7 @@ def _find(session: Session, text: str) -> Memory:
 def new_memory(
     session: Session, params: Arguments, content: str, existing: Existing, times: Properties | None = None
 ) -> New:  # fmt: skip
-    """A memory as it is going to be written; its title is the requested one, or ""."""
+    """The new memory; its title is the requested one, or ""."""
     category = REMINDERS if times else params.text("category") or INBOX
     now = stamp(session.now)
     properties: dict[str, Value] = {
@@ -216,7 +216,7 @@ def _leads(repeat: str, earlier: str, later: str) -> bool:
 def look(
     session: Session, content: str, scope: str, *, contradictions: bool = True, times: Properties | None = None
 ) -> Existing:  # fmt: skip
-    """What exists already that the writer and its scope can see; of a reminder, what reminds at the same `times`."""
+    """The related memories that the writer and its scope can see; for a reminder, those of the same `times`."""
     same = find_same(session, content, scope)
     if times is not None:
         same = [memory for memory in same if _reminds_alike(memory, times)]
@@ -233,7 +233,7 @@ def look(
 
 
 def find_same(session: Session, content: str, scope: str) -> list[Memory]:
-    """Those that say this to the letter, as far as the writer and its scope can see them, the oldest first."""
+    """Memories of exactly this text that the writer and its scope can see, oldest first."""
     same = session.desk.collection.with_hash(similarity.content_hash(content))
     seen = [memory for memory in same if _is_seen(session, memory, scope)]
     return sorted(seen, key=lambda memory: (memory.created, memory.path))
@@ -292,7 +292,7 @@ def _near(session: Session, content: str) -> dict[str, float | None]:
 
 
 def weigh(session: Session, content: str, existing: Existing) -> float:
-    """The importance of a text among what is known. The words stand in for a model that is not loaded."""
+    """The importance of a text beside the known memories; by words where no model is loaded."""
     salience = short_texts.salience(content)
     near = _closeness_to_all(session, content)
     if near is None:

@@ -242,7 +242,7 @@ def _unique(facts: Sequence[str]) -> list[str]:
 def neighbours(
     known: Sequence[Entry], new: Sequence[str], near: Sequence[Sequence[str]], most: int
 ) -> list[Entry]:
-    """At most so many of the facts, the likeliest first. `found` has for each new fact the ids that a search gave."""
+    """At most so many of the facts, the likeliest first. `near` has for each new fact the ids that a search gave."""
     if len(known) <= most:
         return list(known)
     by_id = {one.id: one for one in known}
