@@ -164,7 +164,7 @@ def _options(name: str) -> Declared:
 
 
 def check_options(name: str, arguments: JsonObject) -> JsonObject:
-    """The checked arguments of a method with the options of a command that is no verb of memories. Raises UsageError."""
+    """Check the arguments of a method with the options of a command that is no verb of memories. Raises UsageError."""
     return _options(name).check(arguments)
 
 
