@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.cli_run import on
+from tests.effort import is_linear
 from vaultmem import Vault
 from vaultmem.errors import NoteNotFoundError, UsageError, VaultmemError
 from vaultmem.notes.frontmatter import split
@@ -31,6 +32,12 @@ def outcome(text: str) -> str:
         return "! " + " ".join(phrase.rest)
     rule = f" | {phrase.moment.repeat}" if phrase.moment.repeat else ""
     return phrase.moment.iso() + rule
+
+
+@pytest.mark.parametrize("unit", ["9", "9pm ", "明天"])
+def test_a_long_text_costs_time_in_proportion_and_says_when_at_its_beginning(unit: str) -> None:
+    assert is_linear(lambda size: reminder_phrase.read(unit * size, NOW), 4_000, 40_000)
+    assert outcome(f"tomorrow at 9pm call Bob {'. ' * 4_000}") == "2026-11-22T21:00"
 
 
 @pytest.mark.parametrize(("text", "wanted"), PHRASES, ids=[text for text, _ in PHRASES])

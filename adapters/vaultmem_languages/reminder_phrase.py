@@ -23,11 +23,15 @@ _ENDS = lazy(r"\s*(?:$|[,.;:!?，。；：、])")
 _FILLS = lazy(r"(?:[\s,.，。]|(?:at|on|from|in|by|the|of|的|于|在)(?![a-z]))*")
 
 
+_LONGEST = 2_000  # characters: each time is compared with all others
+
 Span = tuple[int, int]
 
 
 def read(text: str, now: datetime) -> Phrase:
-    """When the words of a reminder want it to speak."""
+    """When the words of a reminder want it to speak; of a long text, those with which it begins."""
+    if len(text) > _LONGEST:
+        return read(text[:_LONGEST], now)._replace(task=when.absolute(text, now))
     written = text
     text, stood = when_german.in_english(written)
 
