@@ -75,7 +75,7 @@ def answer(words: Sequence[str]) -> str:
 
 
 def _for_bash(values: dict[str, str], *, is_quoted: bool) -> list[str]:
-    """Values as bash takes them, which knows no descriptions; several ids are shown with theirs."""
+    """Values for bash, which has no descriptions: several ids are listed with theirs."""
     plain = [value if is_quoted else _SPECIAL.sub(r"\\\1", value) for value in values]
     is_of_ids = all(about and _ID.fullmatch(value) for value, about in values.items())
     if len(values) == 1 or not is_of_ids:
@@ -88,14 +88,14 @@ def _row(value: str, mark: str, about: str) -> str:
 
 
 def _unquoted(word: str) -> str:
-    """A word as it was meant; bash passes it on as it stands on the line."""
+    """A word without its quoting; bash passes it as it is typed."""
     if word[:1] in _QUOTES:
         return word.strip(word[0])
     return re.sub(r"\\(.)", r"\1", word)
 
 
 def complete(line: Sequence[str]) -> Iterator[Candidate]:
-    """What may stand in place of the last word of a line."""
+    """The completions of the last word of a line."""
     *before, word = [each for each in line[:-1] if each != "="] + [line[-1].removeprefix("=")]
     if before and before[0] in (_HELP[0], _UPKEEP[0]):
         first, before = before[0], before[1:]
@@ -115,7 +115,7 @@ def complete(line: Sequence[str]) -> Iterator[Candidate]:
 
 
 def _after(one: Verb, before: Sequence[str], word: str) -> Iterator[Candidate]:
-    """What may follow a command and some of its words."""
+    """The completions after a command and some of its words."""
     options = _options(one)
     vault = next((value for name, value in pairwise(before) if name == "--vault"), None)
     open_option = options.get(before[-1]) if before else None
@@ -154,7 +154,7 @@ def _takes_value(param: Param) -> bool:
 
 
 def _values(param: Param, word: str, vault: str | None) -> Iterable[Candidate]:
-    """The values that a parameter has, as far as they fit what is typed of one."""
+    """The values of a parameter that begin with what is typed."""
     known = resolve(param.choices or param.known)
     is_list = param.kind == "texts" and not param.place
     head, comma, last = word.rpartition(",") if is_list else ("", "", word)
@@ -220,7 +220,7 @@ def memories(word: str, vault: str | None) -> Iterator[Candidate]:
 
 
 def archived(word: str, vault: str | None) -> Iterator[Candidate]:
-    """What lies in the archive, by its titles."""
+    """The memories in the archive, by title."""
     with suppress(OSError):
         root = config.choose_vault(vault)
         folder = f"{root}/{config.load(root).text('memory_folder')}/{ARCHIVE}"

@@ -95,7 +95,7 @@ class Stage:
 
 
 class Show:
-    """What is seen of the story: at a terminal typed and paced for a reader, elsewhere as fast as it goes."""
+    """The output of the story: on a terminal typed and paced for a reader, elsewhere without pauses."""
 
     def __init__(self, output: Output, *, paced: bool) -> None:
         self.output = output
@@ -204,7 +204,7 @@ def _run_step(stage: Stage, step: Step, show: Show) -> dict[str, str | float]:
 
 @contextlib.contextmanager
 def _environment(settings: dict[str, str]) -> Iterator[None]:
-    """Inside, no process knows the state or the settings of the person."""
+    """Run the block with an environment that hides the person's state and settings."""
     former = dict(os.environ)
     for name in [name for name in former if name.startswith("VAULTMEM_")]:
         del os.environ[name]
@@ -218,7 +218,7 @@ def _environment(settings: dict[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
-    """Inside, requests to end are handled so."""
+    """Run the block with this handler for signals to end."""
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     former = {number: signal.signal(number, handler) for number in numbers}
     try:
@@ -229,7 +229,7 @@ def _signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers)
 
 
 def _end_agent(vault: str) -> None:
-    """End the agent, by all means."""
+    """End the agent, with SIGKILL if need be."""
     state = paths.state_folder(vault)
     with _signals(signal.SIG_IGN):  # a second Ctrl-C must not leave half of it behind
         try:

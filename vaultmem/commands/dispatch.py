@@ -97,7 +97,7 @@ class _Dispatcher:
         return {"stopping": True, "pid": os.getpid()}
 
     def _changes(self, request: Request) -> object:
-        """How often notes, memories and jobs have changed, as soon as that is more often than "seen" says."""
+        """The counts of changes of notes, memories and jobs, as soon as they exceed those in "seen"."""
         seen: object = _SEEN.check(request.params).get("seen") or {}
         if not isinstance(seen, dict):
             raise RequestError(rpc.WRONG_PARAMS, '"seen" must be an object')
@@ -228,7 +228,7 @@ def _refusal(why: str) -> RequestError:
 
 
 def _output(parts: Texts, params: JsonObject, wanted: str) -> Output:
-    """An Output into parts, for the terminal of the caller."""
+    """An Output that collects parts for the caller's terminal."""
     terminal, colour, links = (params.get(one) is True for one in ("terminal", "colour", "links"))
     columns = params.get("columns")
     columns = columns if isinstance(columns, int) and 0 < columns < MOST_COLUMNS else 0

@@ -76,7 +76,7 @@ def _advice(args: Namespace) -> str:
 
 
 def _show_ingested(report: IngestReport, output: Output) -> None:
-    """What is new on stdout; what is not, and why, beside it."""
+    """Print new memories on stdout, and on stderr what was left out, and why."""
     for remark in report["remarks"]:
         output.note(remark)
     for one in (each for each in report["files"] if each["result"] == "new"):
@@ -200,7 +200,7 @@ def export_lines(args: Namespace, output: Output) -> int:
 
 
 def _write_file(path: str, lines: Iterable[str], *, force: bool) -> int:
-    """Write a new file, whole or not at all, for its owner alone; how many lines it has."""
+    """Write a new file atomically, readable by its owner only. Returns its number of lines."""
     folder, name = os.path.split(os.path.abspath(os.path.expanduser(path)))
     target, temp = f"{folder}/{name}", f"{folder}/.{name}.{os.getpid()}.tmp"
     exists = f"{path} is there already; --force replaces it"

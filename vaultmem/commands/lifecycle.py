@@ -77,7 +77,7 @@ def serve(args: Namespace, output: Output) -> int:
 
 
 def _open_door(args: Namespace, output: Output) -> int:
-    """Serve over HTTP, by the package that knows how."""
+    """Serve over HTTP, by the package registered for it."""
     if "http" not in plugins.registered(DOORS):
         raise UsageError("no package for --http is installed; pip install 'vaultmem[server]'")
     return int(plugins.load(DOORS, "http")(args, output))
@@ -98,7 +98,7 @@ def _schedules(interval: str | None) -> dict[str, str]:
 
 @contextmanager
 def _lock(state: State, output: Output) -> Iterator[None]:
-    """Be the one agent of the vault. A sync that is running is waited for."""
+    """Run as the one agent of the vault, after a running sync has ended."""
     deadline = time.monotonic() + life.SYNC_PATIENCE
     waited = False
     with ExitStack() as held:
@@ -153,7 +153,7 @@ def _show_started(started: Life, vault: str, output: Output) -> int:
 
 
 def stop(args: Namespace, output: Output) -> int:
-    """End it and the door of the page, and wait until they are gone."""
+    """Stop the agent and the door of the page, and wait until they are gone."""
     vault = life.vault_of(args.vault)
     serving = life.open_doors(vault)
     ours = [one for one in serving if one.until_stop]
@@ -209,7 +209,7 @@ def restart(args: Namespace, output: Output) -> int:
 
 
 def service(args: Namespace, output: Output) -> int:
-    """Have the system start the agent at login, and again when it fails; or no longer."""
+    """Install or uninstall the service that starts the agent at login and after a failure."""
     return _install(args, output) if args.action == "install" else _uninstall(args, output)
 
 

@@ -215,7 +215,7 @@ class Service:
             self._read()
 
     def _wait(self, handles: list[int], seconds: float | None) -> bool:
-        """Wait until a request has its answer, or there is something to read; whether there is."""
+        """Wait until a request has its answer or there is something to read. Returns whether there is."""
         answered = self._answered[0]
         ready = select.select([answered, *handles], [], [], seconds)[0]
         if answered in ready:
@@ -239,7 +239,7 @@ class Service:
                 self._waiting.append(request)
 
     def _cancel(self, line: bytes) -> bool:
-        """Leave unanswered what this line cancels, if it does. What was begun is carried out."""
+        """Drop the reply to the request that this line cancels, if it does. The request itself is carried out."""
         from vaultmem.text.values import json_object
 
         message = json_object(line)

@@ -63,7 +63,7 @@ def remark_similar(answer: Answer, output: Output) -> None:
 
 
 def remark_secrets(answer: Answer, output: Output) -> None:
-    """What in a text looks like a secret: removed from what an assistant writes, only named to a person."""
+    """Secrets in a text: they were removed where an assistant writes, and are only reported to a person."""
     if answer["redacted"]:
         kinds = ", ".join(answer["redacted"])
         output.remark(f"taken out, for no memory should hold it: {kinds}")
@@ -73,7 +73,7 @@ def remark_secrets(answer: Answer, output: Output) -> None:
 
 
 def show_memory(answer: Answer, _args: Namespace, output: Output) -> None:
-    """read: a memory with all that is known of it."""
+    """read: all fields of a memory."""
     fields: JsonObject = {name: answer.get(name) for name in _FIELDS}
     fields = {
         **{name: ", ".join(map(str, one)) if isinstance(one, list) else one for name, one in fields.items()},

@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
-        """Not the usage and an exit, but an error like others, with what was meant."""
+        """Raise UsageError with a suggestion, instead of printing the usage and exiting."""
         if match := _ARGUMENT.fullmatch(message):
             name = match["name"]
             message = f"{name if name.startswith('-') else name.upper()} {_wrong(match)}"
@@ -63,7 +63,7 @@ def _wrong(match: re.Match[str]) -> str:
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """One memory may be named in several words; that is no list of memories."""
+    """Join words: a memory may be named in several words."""
 
     def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
         if action.dest == "id" and action.nargs == "*":
@@ -128,7 +128,7 @@ def _details() -> dict[str, str]:
 
 
 def _width() -> int:
-    """How wide help may be. Left to itself, argparse imports shutil to know, before anybody needs help."""
+    """The width of help. By default argparse imports shutil for it, even where no help is printed."""
     return min(screen.size(sys.stdout)[0], screen.MOST) - 2
 
 
@@ -176,7 +176,7 @@ def _value(param: Param) -> str:
 
 
 def _text(text: str) -> str:
-    """Words as troff takes them: nothing of them is a request or an escape, and a dash is the one that is typed."""
+    """The text escaped for troff: no requests, no escapes, and dashes as they are typed."""
     plain = text.replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq")
     lines = (f"\\&{line}" if line[:1] in (".", "'") else line for line in plain.split("\n"))
     return "\n".join(lines)

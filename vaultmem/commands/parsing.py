@@ -26,7 +26,7 @@ _OPTION = lazy(r"--[a-z][a-z-]*(?:=|\Z)|(-[a-z])\d*\Z")
 
 
 def program(name: str) -> str:
-    """What is typed to call a command."""
+    """The words that call a command."""
     return f"vaultmem maintain {name}" if find_verb(name).upkeep else f"vaultmem {name}"
 
 
@@ -109,7 +109,7 @@ def _typed(param: Param, text: str, read: JsonObject) -> object:
 
 
 def _read_places(read: dict[str, object], places: Sequence[Param], words: list[str]) -> None:
-    """The words that belong to no option."""
+    """The positional words."""
     for param in places:
         several = param.place in ("*", "+")
         least, most = param.place in ("1", "+"), len(words) if several else 1
@@ -134,7 +134,7 @@ def shared_options(one: Verb) -> tuple[Param, ...]:
 
 
 def choices_of(param: Param) -> tuple[object, ...]:
-    """The only values that a parameter may have, where its parser checks that."""
+    """The choices of a parameter, where the parser checks them."""
     is_checked = not isinstance(param.choices, str) or param.place
     return tuple(resolve(param.choices)) if param.choices and is_checked else ()
 
@@ -158,7 +158,7 @@ def _namespace(name: str, arguments: JsonObject, at: str, read: JsonObject) -> N
 
 @cache
 def _declared(name: str, at: str) -> params.Declared:
-    """The parameters that a command has at a door."""
+    """The parameters of a command at a door."""
     return params.Declared(
         find_verb(name).of(at), _untyped_param if at == COMMAND else params.lenient
     )
@@ -218,7 +218,7 @@ def options_first(name: str, words: list[str]) -> list[str]:
 
 
 def requested_format(words: list[str]) -> str:
-    """The format in the words, for errors in the words themselves."""
+    """The requested output format, for errors in the words themselves."""
     pairs = [*pairwise(words), *(tuple(word.split("=", 1)) for word in words if "=" in word)]
     chosen = [value for option, value in pairs if option == "--format"]
     return "json" if "--json" in words or chosen[-1:] == ["json"] else "text"

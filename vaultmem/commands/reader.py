@@ -16,10 +16,10 @@ from vaultmem.output import Captured, json_text
 
 
 class OpenVault(Vault):
-    """Stays open between requests. Who sends one has had the agent index what was written before."""
+    """A vault that stays open between requests. The sender has the agent index earlier writes first."""
 
     def __exit__(self, *_error: object) -> None:
-        """Nothing: the next request needs the index, too."""
+        """Do nothing: the next request needs the index, too."""
 
     def _index_writes(self) -> None:
         pass
@@ -40,7 +40,7 @@ def reply(vault: Vault, line: bytes) -> str:
 
 
 def main() -> None:
-    """Answer until stdin ends, or the settings are others."""
+    """Answer until stdin ends or the settings change."""
     gc.set_threshold(*GARBAGE)
     logging.disable()
     vault = OpenVault(sys.argv[1])

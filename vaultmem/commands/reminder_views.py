@@ -131,7 +131,7 @@ def _to_json(row: Row) -> JsonObject:
 
 
 def _show_sections(sections: dict[str, list[Row]], days: int, output: Output, most: int) -> None:
-    """The sections; what comes last is not crowded out by what is due."""
+    """The sections, with room for the last ones beside the due items."""
     titles = {
         "overdue": ("overdue", "red"), "older": ("overdue for more than two weeks",), "today": ("today", "yellow"),
         "soon": (f"the next {plural(days, 'day')}", "cyan"), "review": ("to review",), "preferences": ("preferences",),
@@ -211,7 +211,7 @@ def _show_answered(report: AnswerReport, output: Output) -> None:
 
 
 def _consequence(report: AnswerReport, output: Output) -> str:
-    """What an answer led to, or what the person may want to do next."""
+    """The effect of an answer, or a hint what to do next."""
     if report.get("asks") and not report.get("skipped"):
         command = f"vaultmem done {report['asks']}"
         return f"; still open in its note: {command} ticks it there, as it will other tasks of that note from then on"
@@ -248,7 +248,7 @@ def _understood(answer: Answer) -> str:
 
 
 def notify(args: Namespace, output: Output) -> int:
-    """Notify the desktop of what is due, once; what the agent does by itself on the minute."""
+    """Send desktop notifications for what is due, once; the agent does so every minute."""
     import logging
 
     logging.getLogger("vaultmem.reminders").addHandler(logging.NullHandler())  # the report has it

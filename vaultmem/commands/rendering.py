@@ -61,7 +61,7 @@ def params_of(name: str, args: Namespace) -> Answer:
 
 
 def text_or_stdin(text: object, output: Output) -> str:
-    """The words of a command, or what comes from stdin in their place. Of scripts, a rest on stdin is no error."""
+    """The words of a command, or stdin in their place. In scripts, unread stdin is no error."""
     if isinstance(text, str) and text != "-":
         if is_data_waiting():
             advice = "because there are words; - in their place reads it"
@@ -83,7 +83,7 @@ def read_stdin(most: int) -> str:
 
 
 def is_data_waiting() -> bool:
-    """Whether something was piped in, as far as it has arrived: this waits for nothing."""
+    """Whether data was piped in and has arrived; does not wait."""
     try:
         handle = sys.stdin.fileno()
         mode = os.fstat(handle)
@@ -127,7 +127,7 @@ def open_vault(args: Namespace, output: Output) -> Vault:
 
 
 def _remark_age(vault: Vault, output: Output) -> None:
-    """An index of yesterday may not know what was written today."""
+    """Print how old the index is, if it is a day or more."""
     synced = vault.searcher().catalog.meta("synced")
     days_old = (now.seconds() - int(synced or 0)) // 86400
     if synced and days_old >= 1:
@@ -136,7 +136,7 @@ def _remark_age(vault: Vault, output: Output) -> None:
 
 
 def warn(vault: Vault, output: Output) -> None:
-    """Print what is odd about the settings."""
+    """Print warnings about the settings."""
     for warning in vault.config.warnings:
         output.remark(warning)
 
@@ -192,7 +192,7 @@ def show_sync(report: Report, output: Output) -> None:
 
 
 def short(id_: object) -> str:
-    """As much of an id as tells memories apart."""
+    """The beginning of an id that tells memories apart."""
     return str(id_)[:8]
 
 
@@ -215,7 +215,7 @@ def place(record: Answer, output: Output) -> str:
 
 
 def show_done(done: str, record: Answer, output: Output) -> None:
-    """What became of a memory: the record as JSON, a line for a person."""
+    """Print the result for a memory: the record as JSON, or one line."""
     output.result(record, f"{done}: {place(record, output)}")
 
 

@@ -22,7 +22,7 @@ CONNECTED, OWN, ALL = TRUST = ("connected", "own", "all")  # the setting recall.
 
 @value
 class Viewer:
-    """Who asks, and the conversations and users that it names as those it speaks for."""
+    """The caller of a request, and the conversations and users that it names."""
 
     name: str = ""  # "" for the person
     also: frozenset[str] = frozenset()
@@ -55,7 +55,7 @@ class Origin:
 
 
 def viewer(by: str, scopes: Iterable[str] = ()) -> Viewer:
-    """Who asks, by the name given. Of the scopes that a request names, those of other assistants give it nothing."""
+    """The viewer of a name. Of the scopes that a request names, those of other assistants grant nothing."""
     return Viewer(by, frozenset(one for one in scopes if one.startswith(_NAMED)))
 
 

@@ -42,7 +42,7 @@ Answers = Mapping[str, Answer]
 
 
 def state_of(answers: Answers, id_: str) -> str:
-    """What was answered to the item last, or OPEN."""
+    """The last answer to the item, or OPEN."""
     return answers[id_].state if id_ in answers else OPEN
 
 
@@ -100,27 +100,27 @@ def _digest(source: str, key: str) -> str:
 
 
 def approval_id(id_: str) -> str:
-    """Of the question whether something from outside may be believed."""
+    """The id of the question whether something from outside may be believed."""
     return item_id(id_, "approve")
 
 
 def proposal_id(id_: str) -> str:
-    """Of the question whether a proposal is to be carried out."""
+    """The id of the question whether to carry out a proposal."""
     return item_id(id_, "proposal")
 
 
 def completion_id(path: str) -> str:
-    """Of the question, asked once a note, whether tasks that are done here shall be marked done in it, too."""
+    """The id of the question, one for each note, whether to mark its done tasks in the note, too."""
     return item_id(path, "complete")
 
 
 def halted_id(finding: FindingRow) -> str:
-    """Of what a job asks before it goes on."""
+    """The id of the question of a job that waits for confirmation."""
     return item_id(finding["subject"], f"halted\0{finding['at']}")
 
 
 def leaving_id(finding: FindingRow) -> str:
-    """Of the notice that a memory leaves."""
+    """The id of the notice that a memory will be archived."""
     return item_id(finding["id"], f"leaving\0{finding['leaves']}")
 
 
@@ -134,7 +134,7 @@ def is_approved(id_: str, answers: Answers) -> bool:
 
 
 def is_refused(id_: str, answers: Answers) -> bool:
-    """Whether the person does not want to hear of something from outside."""
+    """Whether the person refused something from outside."""
     return state_of(answers, approval_id(id_)) == DROPPED
 
 

@@ -35,7 +35,7 @@ _SHORT = 30  # characters of a text that many memories may have in a property
 
 
 class Stored(NamedTuple):
-    """A file as it was read."""
+    """A file, as it was when read."""
 
     path: str
     size: int
@@ -117,7 +117,7 @@ class Reader:
 
 
 def compact(properties: Properties) -> dict[str, Value]:
-    """Properties of which thousands may be kept: equal values of many memories are stored once."""
+    """The properties with equal values interned, so that thousands of memories share them."""
     return {sys.intern(key): _compact(value) for key, value in properties.items()}
 
 
@@ -172,7 +172,7 @@ def readable_id(raw: Value) -> str | None:
 
 
 def _scope(properties: Properties) -> str:
-    """As written, even where it makes no sense: what cannot be named may not be seen."""
+    """The scope as written, even an invalid one, which shows the memory to nobody but the person."""
     value = properties.get("scope")
     return value.strip() or DEFAULT_SCOPE if isinstance(value, str) else DEFAULT_SCOPE
 
@@ -226,7 +226,7 @@ class MemoryCache:
             return {}
 
     def save(self, changed: Iterable[Stored], removed: Iterable[str]) -> None:
-        """Keep files as they are now, and forget some."""
+        """Store the present state of files, and drop some."""
         rows = [_row(stored) for stored in changed]
         try:
             make_private(os.path.dirname(self._path))

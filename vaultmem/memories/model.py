@@ -85,7 +85,7 @@ class Memory(NamedTuple):
 
     @property
     def expires(self) -> float | None:
-        """When it ends by its own word."""
+        """When it ends, by its property expires_at."""
         return seconds(self.properties.get("expires_at"))
 
     @property
@@ -148,7 +148,7 @@ def new_id() -> str:
 
 
 def link_targets(raw: object) -> tuple[str, ...]:
-    """What a property `links` leads to: a list of [[..]], or text with some."""
+    """The targets of a property `links`: a list of [[..]], or text with some."""
     texts = raw if isinstance(raw, list) else [raw]
     results: list[str] = []
     for text in texts:
@@ -183,7 +183,7 @@ def recency(created: float, now: float) -> float:
 
 @value
 class Aging:
-    """What of a note decides how its confidence sinks. Times are seconds since the epoch."""
+    """The properties of a note that decide its decay. Times are seconds since the epoch."""
 
     policy: str
     created: float
@@ -200,7 +200,7 @@ class Aging:
 
     @property
     def since(self) -> float:
-        """From when on it sinks: the earlier, the less sure it is."""
+        """The time from which confidence decays."""
         if self.reinforced is not None and self.policy in CAN_BE_REINFORCED:
             return self.reinforced
         return self.created

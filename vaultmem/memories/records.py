@@ -16,7 +16,7 @@ from vaultmem.text.values import TEXT_PROPERTIES, lazy
 
 
 class Known(NamedTuple):
-    """What is known of memories beside their files."""
+    """What records need beside the files: reads, ids, the time."""
 
     reads: Mapping[str, ReadCount]  # by id
     ids: Callable[[str], str]  # the id of the memory with that title, else the title
@@ -25,7 +25,7 @@ class Known(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a list is narrowed to; "" means anything. `since` and `until` are local days, inclusive."""
+    """The filters of a list; "" means any. `since` and `until` are local days, inclusive."""
 
     # Phase, category, scope and what is text in the front matter; none of them is "".
     fields: Mapping[str, str]
@@ -65,7 +65,7 @@ def confidence(
 
 
 def record(memory: Memory, content: str, known: Known) -> MemoryRecord:
-    """All of a memory."""
+    """The record of a memory."""
     expires, reinforced = memory.expires, memory.reinforced
     result: MemoryRecord = {
         "id": memory.id, "content": content.rstrip("\n"), "title": memory.title, "path": memory.path,
@@ -157,5 +157,5 @@ def _is_in_period(memory: Memory, wanted: Wanted) -> bool:
 
 
 def is_visible_to(memory: Memory, scope: str) -> bool:
-    """Whether who works in that scope sees the memory."""
+    """Whether the memory is visible in that scope."""
     return memory.scope in (scope, DEFAULT_SCOPE)

@@ -1,4 +1,4 @@
-"""What a plan would do and what a batch has done, as JSON; and who asked for it."""
+"""Reports of plans and batches as JSON; and who requested them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Skipped = TypedDict("Skipped", {"path": str, "reason": str})
 
 
 class PlanReport(TypedDict):
-    """What a plan would do, or has done."""
+    """The report of a plan, carried out or not."""
 
     job: str
     dry_run: bool
@@ -84,7 +84,7 @@ def in_short(one: CommitReport) -> CommitReport:
 
 
 class UndoReport(TypedDict):
-    """What was undone, or would be."""
+    """The report of an undo, carried out or not."""
 
     undone: list[CommitReport]  # in short
     redone: bool
@@ -159,7 +159,7 @@ def finding_to_json(one: Finding) -> FindingRow:
 
 
 def diff(session: Session, change: Change) -> str:
-    """What the change would do to its file, as a unified diff."""
+    """The change of a file as a unified diff."""
     old = None if change.path is None else session.desk.bytes_of(change.path)
     try:
         new = rendering(change, session.desk.rules.page_style)(old)
@@ -169,7 +169,7 @@ def diff(session: Session, change: Change) -> str:
 
 
 def diff_of(path: str | None, target: str, old: bytes, new: bytes) -> str:
-    """Two versions of a file side by side."""
+    """The unified diff of two versions of a file."""
     import difflib  # only what is shown before it is done needs it
 
     before, after = (decode(each)[0].splitlines() for each in (old, new))

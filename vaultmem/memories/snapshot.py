@@ -47,7 +47,7 @@ class Names:
         self.titles: Counter[str] = Counter()  # of notes, folded
 
     def put(self, path: str, stored: Stored) -> None:
-        """A file is there."""
+        """Add a file, or update it."""
         if path not in self.files:
             self.paths[fold(path)] = path
             if path[-3:].lower() == ".md":
@@ -55,7 +55,7 @@ class Names:
         self.files[path] = stored
 
     def drop(self, path: str) -> Stored | None:
-        """A file is gone; what it was."""
+        """Remove a file, and return it."""
         stored = self.files.pop(path, None)
         if stored is not None:
             self.paths.pop(fold(path), None)
@@ -144,17 +144,17 @@ class Snapshot:
 
     @cached_property
     def archived(self) -> list[Memory]:
-        """What was put away, by path."""
+        """The archived memories, by path."""
         return [memory for memory in self._memories if memory.archived]
 
     @property
     def live(self) -> list[Memory]:
-        """What lives, by path; each has an id of its own."""
+        """The living memories, by path; ids are unique."""
         return self._living[0]
 
     @cached_property
     def _living(self) -> tuple[list[Memory], set[str]]:
-        """What lives, and the ids that several files claim."""
+        """The living memories, and the ids that several files claim."""
         results = [memory for memory in self._memories if not memory.archived]
         owners = _owners(results)
         used = {*owners, *(memory.id for memory in self.archived)}
@@ -180,12 +180,12 @@ class Snapshot:
 
     @cached_property
     def by_title(self) -> dict[str, Memory]:
-        """Those that live by their folded titles; of several the one whose path comes first."""
+        """The living memories by folded title; of several the one whose path comes first."""
         return {fold(memory.title): memory for memory in reversed(self.live)}
 
     @cached_property
     def sketches(self) -> bytes:
-        """The sketches of those that live, one behind the other; SIZE zeros for what has none."""
+        """The concatenated sketches of living memories; SIZE zeros for one without."""
         return b"".join([memory.sketch or bytes(SIZE) for memory in self.live])
 
     def _spelling(self, path: str) -> str | None:

@@ -71,7 +71,7 @@ class MemoryStore:
         self.half_life = config.seconds("memories.half_life") / 3600
         self.now: Callable[[], float] = clock.seconds
         self.new_id: Callable[[], str] = new_id
-        # For what nobody waits for.
+        # Runs work that no caller waits for.
         self.later: Callable[[Callable[[], None]], None] = lambda work: work()
         self.ledger = Ledger(state.path("ledger.db"))
         # When it was made, and it.
@@ -95,14 +95,14 @@ class MemoryStore:
 
     @cached_property
     def batches(self) -> Batches:
-        """What writes into the memory folder."""
+        """The batches that write into the memory folder."""
         from vaultmem.vault.batches import Batches
 
         return Batches(self.state.path("batches"), self.vault, self.folder)
 
     @cached_property
     def history(self) -> History:
-        """What was done, in a repository of Git."""
+        """The history, a repository of Git."""
         from vaultmem.history.history import History
 
         is_on = self.config.text("memories.history") == "on"
@@ -118,7 +118,7 @@ class MemoryStore:
 
     @cached_property
     def talks(self) -> ConversationFiles:
-        """The files of conversations. Nobody has to wait for the store to read them."""
+        """The files of conversations. Needs no lock of the store."""
         from vaultmem.memories.entries import ConversationFiles
 
         rules = self.rules
@@ -126,27 +126,27 @@ class MemoryStore:
 
     @property
     def pending(self) -> Pending:
-        """What is pending, and its page. Nobody has to wait for the store to ask it."""
+        """The pending items and their page. Needs no lock of the store."""
         raise NotImplementedError
 
     def answers(self) -> Mapping[str, Answer]:
-        """What the person has answered to pending items."""
+        """The person's answers to pending items."""
         raise NotImplementedError
 
     def touched(self, path: str) -> None:
-        """Something happened at a path of the vault."""
+        """Note a change at a path of the vault."""
         if self._touched is not ALL and (path + "/").startswith(self.folder + "/"):
             self._touched.add(path)
         elif self.folder.startswith(path + "/") or not path:
             self._touched = ALL
 
     def touched_all(self) -> None:
-        """Anything may have happened."""
+        """Note that any file may have changed."""
         self._touched = ALL
 
     @contextmanager
     def session(self, reader: Reader, *, writes: bool) -> Iterator[Session]:
-        """One verb or job on the memories as they are now."""
+        """Open a session for one verb or job, after refreshing the memories."""
         with self._lock:
             identity.check(self.vault)
             if writes:
@@ -155,7 +155,7 @@ class MemoryStore:
             yield Session(self, reader)
 
     def heal(self) -> None:
-        """After a kill: finish what was begun. The caller holds the lock of the state folder."""
+        """Finish batches that a kill interrupted. The caller holds the lock of the state folder."""
         with self._lock:
             if self._is_healed and not self.is_unfinished():
                 return
@@ -168,7 +168,7 @@ class MemoryStore:
                 self._touched = ALL
 
     def is_unfinished(self) -> bool:
-        """Whether a kill has left a batch half done."""
+        """Whether a kill has left an unfinished batch."""
         try:
             return any(name.endswith(DOING) for name in os.listdir(self.state.path("batches")))
         except OSError:
@@ -182,7 +182,7 @@ class MemoryStore:
             self.version += self.collection.refresh(touched)
 
     def written(self, outcome: Outcome) -> None:
-        """After a batch."""
+        """Update the store after a batch."""
         paths = {step.target for step in outcome.done}
         paths |= {step.path for step in outcome.done if step.path is not None}
         ours = [path for path in paths if path.startswith(self.folder + "/")]
@@ -203,19 +203,19 @@ class MemoryStore:
             self._left[each.id] = Left(each.path, each.hash, each.category)
 
     def seen(self) -> dict[str, Left]:
-        """How vaultmem left the memories that it wrote, by id."""
+        """The state in which vaultmem last wrote each memory, by id."""
         self.settle()
         return reads.left_states(self.ledger)
 
     def settle(self) -> None:
-        """Write down what was only kept in memory, to spare each write of a memory a write of the ledger."""
+        """Write buffered facts to the ledger, which single writes of memories do not wait for."""
         with self._lock:
             left, self._left = self._left, {}
             if left:
                 reads.leave(self.ledger, left.items(), self.now())
 
     def _index(self, paths: Iterable[str]) -> None:
-        """Without an agent, what was written is searchable at once, if there is an index and it can be indexed."""
+        """Index written files at once where no agent does, if there is an index."""
         if not self.state.is_complete():
             return
         from vaultmem.index import sync
@@ -233,7 +233,7 @@ class MemoryStore:
             _warn(f"vaultmem: {why}; what was written is indexed by the next search")
 
     def remember(self) -> int:
-        """Take what was done, and what people did by hand, into the history; how many commits that made."""
+        """Commit finished batches and people's edits to the history. Returns the number of commits."""
         with self._lock:
             identity.check(self.vault)
             self.settle()
@@ -248,7 +248,7 @@ class MemoryStore:
             return self.history.take_in(self.batches, blobs, self.now(), self.bytes_of)
 
     def _note_written(self) -> None:
-        """Let other machines tell what vaultmem wrote here from what a person did; turns of chats are too many."""
+        """Record what vaultmem wrote, so that other machines do not take it for a person's edit; not turns of chats."""
         from vaultmem.history.repository import short_id
         from vaultmem.memories.conversation import is_talk
 
@@ -275,15 +275,15 @@ class MemoryStore:
 
 
 class Session:
-    """What one verb or job works with."""
+    """The context of one verb or job."""
 
     def __init__(self, desk: MemoryStore, reader: Reader) -> None:
         self.desk, self.reader = desk, reader
         self.now = desk.now()
-        self.viewer = access.PERSON  # who asks
+        self.viewer = access.PERSON
 
     def sees(self, memory: Memory) -> bool:
-        """Whether who asks may see a memory."""
+        """Whether the viewer may see a memory."""
         private = bool(self.viewer.name) and is_private(memory.properties)
         return not access.reason(memory.scope, self.viewer, private=private)
 
@@ -299,7 +299,7 @@ class Session:
 
     @cached_property
     def answers(self) -> Mapping[str, Answer]:
-        """What the person has answered."""
+        """The person's answers."""
         return self.desk.answers()
 
     def is_approved(self, memory: Memory) -> bool:
@@ -333,7 +333,7 @@ class Session:
         return self.desk.collection.find(name, archived=archived, seen=seen)
 
     def record(self, memory: Memory) -> MemoryRecord:
-        """All of a memory."""
+        """The record of a memory."""
         counted = self.__dict__.get("reads") or reads.counts(self.desk.ledger, memory.id)
         known = Known(counted, self.id_of, self.now, self.desk.half_life)
         return records.record(memory, self.desk.collection.content(memory), known)
@@ -344,13 +344,13 @@ class Session:
         return memory.id if memory else title
 
     def make(self, plan: Plan, who: Header) -> None:
-        """Do what was planned, all of it. Raises NoteChangedError."""
+        """Carry out all of a plan. Raises NoteChangedError."""
         outcome = self.carry_out(plan, who)
         if outcome.skipped:
             raise NoteChangedError(outcome.skipped[0][1])
 
     def carry_out(self, plan: Plan, who: Header) -> Outcome:
-        """Do what was planned, as far as it can still be done."""
+        """Carry out a plan, except for changes that are no longer possible."""
         from vaultmem.memories.draft import rendering
 
         style = self.desk.rules.page_style
@@ -365,7 +365,7 @@ class Session:
         return outcome
 
     def _called(self, change: Change) -> Change:
-        """A new memory says its title where its editor would read another one out of the file's name."""
+        """Give a new memory a title property where its editor would derive another title from the file name."""
         from vaultmem.memories.draft import CREATE
 
         if change.action != CREATE or change.raw is not None:

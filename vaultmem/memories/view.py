@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class View:
-    """One look at the vault, made for one plan."""
+    """The state of the vault for one plan."""
 
     def __init__(self, session: Session) -> None:
         self.now: datetime = session.local_time  # aware, in the person's zone
@@ -38,7 +38,7 @@ class View:
         self._live = self._collection.live()
 
     def memories(self) -> Sequence[Memory]:
-        """All memories that live, by path; no conversations, no sync conflict copies."""
+        """All living memories, by path; no conversations, no sync conflict copies."""
         return self._live
 
     def archived(self) -> Sequence[Memory]:
@@ -108,7 +108,7 @@ class View:
         return self._collection.exists(path) or os.path.lexists(f"{self._store.vault}/{path}")
 
     def target(self, name: str) -> str | None:
-        """What [[name]] leads to, as a note in the memory folder would mean it."""
+        """The target of [[name]] for a note in the memory folder."""
         own = self._collection.titled(name.strip())
         if own is not None:
             return own.path
@@ -138,7 +138,7 @@ class View:
         return sorted({link.source for link in links} - {path})
 
     def is_linked(self, path: str) -> bool:
-        """Whether a page that somebody writes links there; without an index, nobody knows."""
+        """Whether a page written by a person links there; True without an index, which could tell."""
         inner = (source.removeprefix(f"{self.folder}/") for source in self.sources(path))
         return self._catalog is None or not all(map(is_our_page, inner))
 
@@ -221,7 +221,7 @@ class Nearness:
         return near
 
     def centroid(self) -> NDArray[np.float32] | None:
-        """The direction of the middle of all that the first model knows; None when there are none."""
+        """The normalized centroid of the first model's vectors; None when there are none."""
         import numpy as np
 
         rows = next((rows for part, _, rows in self._parts if part.other is not True), None)
