@@ -11,12 +11,12 @@ from itertools import groupby
 from vaultmem.light import NamedTuple
 from vaultmem.text.scripts import typed_part
 from vaultmem.text.values import lazy
-from vaultmem_languages import pattern
+from vaultmem_languages import pattern, words
 from vaultmem_languages.intentions import prose
 
 MOST = 3  # facts of one message
 LONGEST = 300  # characters of a fact
-_HAN = lazy(r"[\u4e00-\u9fff]")
+_HAN, _GERMAN = lazy(r"[\u4e00-\u9fff]"), pattern("texts", "capital_nouns")
 _PAST = lazy(r"\b(?:was|did|had|used to|moved|got|quit|started|left|bought|sold|\w+ed)\b|了|过")
 _WEEKDAY = lazy(
     r"\b(?:on|by|until) (?:mon|tues|wednes|thurs|fri|satur|sun)day\b(?! ?\()(?!s)", re.IGNORECASE
@@ -25,7 +25,7 @@ _WEEKDAY = lazy(
 
 def facts_in(message: str, now: datetime | None = None) -> list[str]:
     """At most three sentences of a message that state something lasting about its writer, as they stand: by rules and
-    without a model, in English or Chinese.
+    without a model, in English, Chinese or German.
 
     With `now`, in the zone of the writer, relative days are followed by the day they mean.
     """
@@ -62,11 +62,7 @@ _SHELL = lazy(
     r"\s*(?:\$|>>>|%|PS [A-Z]:\S*>)\s|\t| {4}\S|\W?\d{4}-\d\d-\d\d[T ]\d\d:|\W?(?:INFO|DEBUG|WARN|ERROR)\b"
 )
 _SPEAKER = lazy(r"\W*(?:\[[^\]\n]{1,30}\]\W*)?([^\W\d][^:：\n.!?。，,]{0,30})[:：](?=\s|[^\s\d/])")
-_SENTENCE = lazy(
-    r"(?:(?<![A-Za-z])(?:Mr|Mrs|Ms|Dr|St|vs|No|approx)\.|\b[ap]\.m\.|\b[ei]\.[ge]\.|"
-    r"[.!?](?=[^\s\"')\]\u3000-\u9fff])|[^.!?。！？；\n])+"
-    r"[.!?。！？；]*"
-)
+_SENTENCE = pattern("sentences", "sentence", 0, month=lambda: words("german_times", "month"))
 _QUESTION = lazy(r"[?？]|[吗呢]\s*[。！!.]*$")
 _WORD_OR_TWO = lazy(r"[\u4e00-\u9fff]{2}|[^\W\u4e00-\u9fff]+")
 _NO_SPEAKER = pattern("sentences", "no_speaker")
@@ -132,7 +128,8 @@ def _own_sentences(message: str) -> list[_Sentence]:
 def _lasting(sentence: _Sentence) -> str:
     """The clauses of a sentence that state something lasting of its writer; "" where none does."""
     text = sentence.text.replace("’", "'")
-    rules = _rules("chinese" if _HAN.search(text) else "english")
+    german = "german" if _GERMAN.search(text) else "english"
+    rules = _rules("chinese" if _HAN.search(text) else german)
     lead = rules.lead.match(text)
     text = text[lead.end() :] if lead else text
     if sentence.is_request:

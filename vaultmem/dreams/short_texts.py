@@ -193,7 +193,8 @@ def stem(word: str) -> str:
 
 # A start asks this of each title, and need not read a table for it.
 ABOUT_PERSON = lazy(
-    r"^\W*(?:(?:the )?user(?!\w)|I(?!\w)|my(?!\w)|用户|我(?!们)|本人)", re.IGNORECASE
+    r"^\W*(?:(?:the )?user(?!\w)|I(?!\w)|my(?!\w)|ich(?!\w)|mein(?:e[nmrs]?)?(?!\w)|用户|我(?!们)|本人)",
+    re.IGNORECASE,
 )
 
 
