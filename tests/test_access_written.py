@@ -255,3 +255,37 @@ def test_an_assistant_has_one_name_in_lists_searches_history_approvals_and_undo(
     assert len(vault.approve(agent="claude", dry_run=True)["memories"]) == 2
     assert len(vault.undo(name="claude", since="1h")["undone"]) == 2
     assert [one["agent"] for one in vault.memories()] == ["codex"]
+
+
+def test_what_is_written_as_private_is_the_persons_alone(vault: Vault) -> None:
+    vault.write("The zebra fund has 900 euros", private=True)
+    vault.remind("feed the zebra", at="2031-05-01T07:30", private=True)
+    vault.sync()
+    box = Toolbox(plain=True)
+    asked = box.call(vault, Call("memory_recall", {"query": "zebra"}, "claude")).text
+    assert "zebra" not in asked
+    assert {one["content"] for one in vault.memories()} == {
+        "The zebra fund has 900 euros",
+        "feed the zebra",
+    }
+    assert vault.memories(by="claude") == []
+    texts = [one["text"] for one in vault.pending(days=20_000, by="claude")]
+    assert not [text for text in texts if "zebra" in text]
+
+
+@pytest.mark.parametrize(
+    ("written", "content"),
+    [
+        ("remember: the zebra sleeps", "the zebra sleeps"),
+        ("Please remember that the zebra sleeps", "the zebra sleeps"),
+        ("Merk dir, dass das Zebra schläft", "das Zebra schläft"),
+        ("请记住：斑马在睡觉", "斑马在睡觉"),
+        ("remember the milk", "remember the milk"),
+        ("Remember:", "Remember:"),
+    ],
+)
+def test_a_memory_begins_with_what_is_to_be_remembered(
+    vault: Vault, written: str, content: str
+) -> None:
+    assert vault.write(written)["content"] == content
+    assert vault.write(written)["created"] is False

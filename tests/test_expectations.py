@@ -135,6 +135,13 @@ def test_the_command(notes: Path) -> None:
     assert "who tiled the roof → a tiler  not found\n" in failed.out
     data = ran("expect", "--vault", str(notes), "--run", "--format", "json")
     assert (data.code, data.data["lost"]) == (1, 1)
+    other = on("who tiled the roof", "Mr Ansah")
+    assert (
+        "'a tiler', too; vaultmem expect 'who tiled the roof' 'a tiler' --remove ends" in other.err
+    )
+    assert on("who tiled the roof", "a tiler", "--remove").code == 0
+    assert on().out == f"{QUESTION} → {ANSWER}\nwho tiled the roof → Mr Ansah\n"
+    assert on("who tiled the roof", "a tiler", "--remove").code == 1
     assert on("who tiled the roof", "--remove").code == 0
     assert on().out == f"{QUESTION} → {ANSWER}\n"
     for words in ((QUESTION,), ("--run", QUESTION), ("--remove",), ("a → b", "c")):

@@ -37,6 +37,7 @@ TAGS = Param("tags", "its tags", kind="texts", metavar="T1,T2", known=f"{_TYPED}
 CATEGORY = Param("category", choices=f"{_MEMORY}CATEGORIES")
 MEMORY_TYPE = Param("memory_type", "episodic, semantic, procedural or working; guessed if left out", choices=f"{_MEMORY}TYPES")
 GLOBAL = flag("everywhere", "memories marked as global", spelling="global")
+PRIVATE = flag("private", "let no assistant see it")
 FROM = Param("since", "notes of this day or later, such as 2026-11, yesterday or last week", kind="date", spelling="from", metavar="DAY")
 TO = Param("until", "notes of this day or earlier", kind="date", spelling="to", metavar="DAY")
 COMPRESSED = flag("include_compressed", "also what a summary stands for")
@@ -108,7 +109,7 @@ _WRITE = (
                  "habits, skills, reminders or inbox (the default)"),
     Param("scope", _WHO_SEES), SOURCE, AGENT, ROLE, PROJECT, TYPE, MEMORY_TYPE, DECAY,
     Param("expires", "when it ends: a day or a time, also in words (tomorrow), or a span such as 7d"),
-    TITLE, GLOBAL.but(help="mark it as global"), REPLACES, *WRITES,
+    TITLE, GLOBAL.but(help="mark it as global"), PRIVATE, REPLACES, *WRITES,
 )
 _OF_TEXT = "of the text: "
 _INGEST = (
@@ -175,7 +176,7 @@ VERBS = {
             Param("at", "when, if the words do not say it", metavar="WHEN"),
             Param("repeat", 'such as "every day", "every 2 weeks on Monday" or "every day until 2026-12-31"', metavar="RULE"),
             TAGS, Param("scope", "who sees it: global (the default), agent:NAME and so on"), PROJECT,
-            AGENT.but(help="the assistant that sets it"), *WRITES,
+            AGENT.but(help="the assistant that sets it"), PRIVATE, *WRITES,
             *(one.but(**_JSON_ONLY) for one in (SOURCE, ROLE, TYPE, GLOBAL, MEMORY_TYPE, DECAY, TITLE, REPLACES)),
         ),
         run="reminders.schedules:remind", first=True, show="reminder_views:show_reminder",

@@ -148,10 +148,10 @@ VERBS = {
             Param("question", "a question; all expectations are listed, if left out", place="?", metavar="QUESTION"),
             Param("answer", "words that have to be in what is found, or a note: [[its title]]", place="?", metavar="WORDS"),
             flag("run", "check them all; one that fails makes it end with 1", doors=COMMAND, section="(what)"),
-            flag("remove", "expect nothing of this question any more", section="(what)"), *WRITES,
+            flag("remove", "expect that answer no more, or nothing of this question", section="(what)"), *WRITES,
         ),
         run="operations.expectations:expect", command="upkeep_views:expect",
-        returns='"question", "answer", "path" and "changed"',
+        returns='"question", "answer", "path", "changed" and "others", what else has to be found',
     ),
     "expectations": Verb(
         "", NONE, (), run="operations.expectations:expectations", writes=False, apart=True, gives="expectations: list[dict[str, Any]]",

@@ -93,6 +93,11 @@ def _change_expectation(args: Namespace, output: Output) -> int:
     done = "expected" if report["changed"] else "expected already"
     done = "no longer expected" if args.remove else done
     output.result(report, f"{done}: {_expectation_line(report, output)}")
+    for other in report.get("others", ()):
+        import shlex  # rarely needed
+
+        taken_out = shlex.join(["vaultmem", "expect", report["question"], other, "--remove"])
+        output.remark(f"the same question has to find {other!r}, too; {taken_out} ends that")
     return 0
 
 

@@ -69,7 +69,7 @@ def expectations(desk: MemoryStore, _reader: Reader, _arguments: Arguments) -> J
 
 
 def expect(session: Session, arguments: Arguments) -> JsonObject:
-    """Add an expectation, or with `remove` drop all of a question."""
+    """Add an expectation, or with `remove` drop one answer of a question, or all."""
     question = arguments.text("question")
     data, content = _content(session.desk)
     if arguments.flag("remove"):
@@ -78,18 +78,28 @@ def expect(session: Session, arguments: Arguments) -> JsonObject:
     if _LINE.fullmatch(new.as_line()) is None or read(new.as_line()) != [new]:
         raise UsageError("give a question and the words that it has to find, both without an arrow")
     known = read(content)
+    others = [one.answer for one in known if _fold(one.question) == _fold(question) and one != new]
     if len(known) >= MOST:
         raise UsageError(f"there are {MOST} expectations; remove some")
     after = content if new in known else f"{content.rstrip() or _HEAD + chr(10)}\n{new.as_line()}\n"
-    return _write(session, arguments, (data, after), f"expect: {question}", new)
+    return {
+        **_write(session, arguments, (data, after), f"expect: {question}", new),
+        "others": others,
+    }
 
 
 def _remove(session: Session, arguments: Arguments, data: bytes | None, content: str) -> JsonObject:
-    wanted = _fold(arguments.needed("question"))
+    wanted, answer = _fold(arguments.needed("question")), _fold(arguments.text("answer"))
     lines = content.splitlines(keepends=True)
-    gone = [line for line in lines if any(_fold(one.question) == wanted for one in read(line))]
+    gone = [
+        line
+        for line in lines
+        for one in read(line)
+        if _fold(one.question) == wanted and answer in ("", _fold(one.answer))
+    ]
     if not gone:
-        raise NoteNotFoundError("nothing is expected of that question; vaultmem expect lists them")
+        what = "that answer is not expected" if answer else "nothing is expected"
+        raise NoteNotFoundError(f"{what} of that question; vaultmem expect lists them")
     after = "".join(line for line in lines if line not in gone)
     first = read(gone[0])[0]
     return _write(session, arguments, (data, after), f"expect no longer: {first.question}", first)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import re
 from collections.abc import Iterable, Sequence
 
 from vaultmem.adapter import JsonObject, Properties, Value
@@ -21,10 +22,11 @@ from vaultmem.memories.records import is_visible_to
 from vaultmem.memories.reports import header, report_planned
 from vaultmem.memories.store import MemoryStore, Session
 from vaultmem.notes.places import phase_of
+from vaultmem.plugins import language
 from vaultmem.text import secrets, similarity, titles
 from vaultmem.text.sanitize import quote_text
 from vaultmem.text.times import stamp
-from vaultmem.text.values import TEXT_PROPERTIES
+from vaultmem.text.values import TEXT_PROPERTIES, lazy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +40,11 @@ CENTROID_LIFE = 600.0  # seconds
 SAMPLE = 1_000  # memories whose centroid is near enough to that of all, and fast enough to compute
 WEIGHED = 500  # characters of a text that are embedded, for the same reason
 TRIES = 3
+_CALL = lazy(
+    lambda: str(language().table("sentences")["remember"]).replace("\n", ""), re.IGNORECASE
+)
+_CALL_ENDS = (":", "：", ",", "，", "that", "dass")
+_FLAGS = {"global": "everywhere", "private": "private"}
 _TEXTS = (*TEXT_PROPERTIES, "session_id")
 
 
@@ -60,7 +67,7 @@ class Against(NamedTuple):
 
 def write(session: Session, params: Arguments, times: Properties | None = None) -> JsonObject:
     """Write a memory, unless the very same text is there in that scope; `times` are the properties of a reminder."""
-    content = params.content()
+    content = _without_call(params.content())
     kinds = secrets.redact(
         content
     ).kinds  # none where an assistant writes: there they are taken out
@@ -98,6 +105,13 @@ def write(session: Session, params: Arguments, times: Properties | None = None) 
         session.desk.collection.refresh()
     reason = outcome.skipped[0][1] if outcome.skipped else "it was gone as soon as it was written"
     raise NoteChangedError(f"the memory was not written: {reason}")
+
+
+def _without_call(content: str) -> str:
+    """Without "remember: " or "merk dir, dass ", which is meant for us."""
+    match = _CALL.match(content)
+    is_call = match is not None and match[0].rstrip().lower().endswith(_CALL_ENDS)
+    return (content[match.end() :] if match and is_call else "") or content
 
 
 def create(draft: Draft, new: New, why: str) -> str:
@@ -164,8 +178,7 @@ def new_memory(
     if by := params.text("by"):
         # Assistants read what an assistant wrote once a person has approved it.
         properties.setdefault("agent", by)
-    if params.flag("everywhere"):
-        properties["global"] = True
+    properties.update({key: True for key, name in _FLAGS.items() if params.flag(name)})
     if category == REMINDERS:
         from vaultmem.dreams.classify import due, times_of  # few memories remind
 
