@@ -138,7 +138,7 @@ class View:
         return sorted({link.source for link in links} - {path})
 
     def is_linked(self, path: str) -> bool:
-        """Whether a page written by a person links there; True without an index, which could tell."""
+        """Whether a page written by a person links there; True without an index, for it may be so."""
         inner = (source.removeprefix(f"{self.folder}/") for source in self.sources(path))
         return self._catalog is None or not all(map(is_our_page, inner))
 
