@@ -61,7 +61,7 @@ MAX_NOTICE = 500  # characters
 
 
 class Run(NamedTuple):
-    """What is known of a job's last run. Times are seconds since the epoch."""
+    """The last run of a job. Times are seconds since the epoch."""
 
     name: str
     seen: float  # when the job was first planned: what a job that never ran is counted from
@@ -122,18 +122,18 @@ class Ledger:
         return {run.name: run for run in runs}
 
     def notices(self) -> list[tuple[float, str]]:
-        """What happened to the ledger itself, as (when, what)."""
+        """Notices about the ledger itself, as (when, what)."""
         return self.rows(
             "SELECT at, said FROM notices", lambda row: (float(str(row[0])), str(row[1]))
         )
 
     def write_runs(self, runs: Iterable[Run], now: float) -> None:
-        """Write down how jobs stand now, in place of what was written before."""
+        """Store the state of jobs."""
         statement = f"INSERT OR REPLACE INTO runs ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - own constants
         self.put(statement, runs, now)
 
     def put(self, statement: str, rows: Iterable[tuple[object, ...]], now: float) -> None:
-        """Carry out a statement with each of the rows, if there are any, in one transaction."""
+        """Execute a statement for each of the rows, if any, in one transaction."""
         if every := [*rows]:
             with self.writing(now) as db:
                 db.executemany(statement, every)
@@ -141,7 +141,7 @@ class Ledger:
     def rows(
         self, question: str, read: Callable[[tuple[object, ...]], T], values: tuple[str, ...] = ()
     ) -> list[T]:
-        """The answers to a question, none where the file is older than the table. Makes no file."""
+        """The rows of a query; none where the file is older than the table. Creates no file."""
         if not os.path.exists(self.path):
             return []
         try:
@@ -189,7 +189,7 @@ class Ledger:
             db.execute("SELECT at, said FROM notices LIMIT 1")
 
     def _put_aside(self) -> None:
-        """Keep the damaged file for whoever wants to look into it, the last one only."""
+        """Keep the last damaged file for inspection."""
         try:
             os.replace(self.path, f"{self.path}.damaged")
             for ending in ("-journal", "-wal", "-shm"):
@@ -219,7 +219,7 @@ class Ledger:
             raise DamagedError(f"{self.path} holds what does not belong there: {error}") from error
 
     def _take(self, place: Place) -> sqlite3.Connection | None:
-        """What this thread has open, if it still is the file that is there. Nobody else takes it meanwhile."""
+        """The connection that this thread holds, if the file was not replaced since."""
         me = get_ident()
         if held := self._held.get(me):
             self._held[me] = None
@@ -229,7 +229,7 @@ class Ledger:
         return None
 
     def _keeps(self, db: sqlite3.Connection, place: Place) -> bool:
-        """Keep it for this thread's next question. What was replaced or made while it was opened is opened again."""
+        """Hold the connection for this thread's next query, unless the file was replaced meanwhile."""
         me = get_ident()
         if place is None or place != self._place() or self._held.get(me, db) is not None:
             return False
@@ -347,7 +347,7 @@ class Runs:
             self._write([run], what)
 
     def _write(self, runs: Iterable[Run], what: str) -> str:
-        """Why it could not be written down; "" if it was."""
+        """Why it could not be stored; "" if it was."""
         try:
             self._ledger.write_runs(runs, self._now())
         except StateError as error:

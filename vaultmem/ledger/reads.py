@@ -21,7 +21,7 @@ TIMES = 30  # of the last reads, for policies that learn from them
 
 
 class ReadCount(NamedTuple):
-    """What is known of the reading of one memory. Times are seconds since the epoch, oldest first."""
+    """The reads of one memory. Times are seconds since the epoch, oldest first."""
 
     number: int
     last: float
@@ -29,7 +29,7 @@ class ReadCount(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A memory as vaultmem left it: what differs now, a person did."""
+    """A memory as vaultmem last wrote it; later differences are a person's."""
 
     path: str
     hash: str
@@ -85,7 +85,7 @@ def shares(ledger: Ledger, condition: str = "") -> list[Share]:
 
 
 def own_shares(ledger: Ledger) -> list[Share]:
-    """Those that no other machine tells of."""
+    """The reads of this machine."""
     return shares(ledger, f"WHERE machine IN ('{HERE}', '{EARLIER}')")
 
 
@@ -178,13 +178,13 @@ def reinforce(ledger: Ledger, moments: Mapping[str, str], now: float) -> None:
 
 
 def left_states(ledger: Ledger) -> dict[str, Left]:
-    """How vaultmem left the memories that it wrote or filed, by id."""
+    """The state in which vaultmem last wrote or filed each memory, by id."""
     rows = ledger.rows("SELECT id, path, hash, category FROM seen", tuple)
     return {str(id_): Left(*map(str, left)) for id_, *left in rows}
 
 
 def leave(ledger: Ledger, left: Iterable[tuple[str, Left]], now: float) -> None:
-    """Remember how memories were left."""
+    """Store the state of written memories."""
     rows = ((id_, *one) for id_, one in left)
     ledger.put("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?)", rows, now)
 
@@ -247,7 +247,7 @@ ALWAYS, NEVER, ASK = RULES = ("always", "never", "ask")  # what to do with all p
 
 
 def rules(ledger: Ledger) -> dict[str, str]:
-    """What the person wants done with proposals, by kind; those that are not named are asked about."""
+    """The person's rules for proposals, by kind; without a rule the person is asked."""
     return dict(ledger.rows("SELECT kind, says FROM rules", _pair))
 
 
@@ -325,7 +325,7 @@ def advise(ledger: Ledger, made: Mapping[str, tuple[str, ProposalRow]], now: flo
 
 
 def forget(ledger: Ledger, ids: Iterable[str], now: float) -> None:
-    """Drop proposals of which nothing is left."""
+    """Drop proposals by id."""
     ledger.put("DELETE FROM proposals WHERE id = ?", ((id_,) for id_ in ids), now)
 
 
@@ -345,7 +345,7 @@ def take_decisions(ledger: Ledger, made: Iterable[tuple[str, float, str]], now: 
 def keep_findings(
     ledger: Ledger, kinds: Iterable[str], findings: Iterable[FindingRow], now: float
 ) -> None:
-    """What a job has noticed takes the place of what was known of these kinds."""
+    """Replace the findings of these kinds."""
     rows = [
         (each["kind"], each["subject"], json.dumps(each, ensure_ascii=False)) for each in findings
     ]
@@ -355,7 +355,7 @@ def keep_findings(
 
 
 def findings(ledger: Ledger, *kinds: str) -> list[FindingRow]:
-    """What jobs noticed last, by kind and subject; all, or what is of these kinds."""
+    """The last findings of jobs, by kind and subject; all, or those of these kinds."""
     query = "SELECT fields FROM findings ORDER BY kind, subject, fields"
     every: list[FindingRow] = ledger.rows(query, lambda row: _fields(row[0]))
     return [one for one in every if not kinds or one["kind"] in kinds]

@@ -40,7 +40,7 @@ class Question:
         self._needed = [*([term] for term in query.must), *query.groups]
 
     def share(self, text: str) -> float:
-        """How much of it a text has, from 0 to 1."""
+        """The share of the query that a text has, from 0 to 1."""
         low, terms = text.casefold(), set(self._terms(text))
 
         def has(term: Term) -> float:
@@ -58,7 +58,7 @@ class Question:
         return sum(map(has, self.words)) / len(self.words)
 
     def answers(self, texts: Mapping[str, str]) -> Iterator[tuple[float, str, str]]:
-        """Of texts by their paths those that answer, each after its share."""
+        """The texts that answer, by path, with their shares."""
         for path, text in texts.items():
             if (share := self.share(text)) >= LEAST_SHARED:
                 yield share, path, text
@@ -127,7 +127,7 @@ def line_of(text: str, content: str) -> int:
 
 
 def _mark(own: Properties) -> str:
-    """Why it is in the archive; "" where somebody put it there."""
+    """Why it is in the archive; "" where a person or assistant put it there."""
     if newer := own.get("replaced_by"):
         return f"replaced by {str(newer)[:8]}"
     if own.get("by") in model.FORGETTING:

@@ -46,7 +46,7 @@ class Bridge(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What to search for, and why."""
+    """The query of the second round, and why."""
 
     query: str
     bridges: list[Bridge]
@@ -55,7 +55,7 @@ class Step(NamedTuple):
 def followed(
     look: Look, sources: Sources, wanted: Wanted, candidates: Sequence[Candidate]
 ) -> tuple[list[Candidate], str]:
-    """The candidates with those that a name leads to which one of the best gives, and what was done."""
+    """The candidates together with those of the second round, and a description of it."""
     step = _step(plain(wanted.query), candidates, look.searcher.keyword)
     if step is None:
         return list(candidates), "no name leads on"
@@ -86,7 +86,7 @@ def without_own_name(question: str, candidates: Iterable[Candidate]) -> str:
 
 @lru_cache(1024)
 def _own_names(content: str) -> tuple[str, ...]:
-    """What the person is called by a memory, in small letters."""
+    """The person's own name by a memory, in lower case."""
     from vaultmem.plugins import language  # a note alone needs none
 
     stated = language().statements(content)
@@ -98,7 +98,7 @@ def _own_names(content: str) -> tuple[str, ...]:
 
 
 def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> Step | None:
-    """Where the best candidates lead; None where they name nothing."""
+    """The second round that the best candidates suggest; None where they name nothing."""
     wanted = {token: word for word in question.split() for token in telling(tokenize(word)) - _SELF}
     bridges: list[Bridge] = []
     lacking: set[str] = set()
@@ -130,13 +130,13 @@ def _step(question: str, best: Sequence[Candidate], words: KeywordSearcher) -> S
 
 
 def _leads_on(name: str, tokens: Iterable[str], one: Candidate, words: KeywordSearcher) -> bool:
-    """Whether a name stands in few places, and in others, too; what is linked to has a note of its own."""
+    """Whether a name occurs in a few other places; the target of a link has a note of its own."""
     places = min((words.frequency(token) for token in tokens), default=MOST_PLACES + 1)
     return (f"[[{name}" in one.content or places > 1) and places <= MOST_PLACES
 
 
 def _reached(step: Step, results: Iterable[Candidate]) -> list[Candidate]:
-    """Of what the second round found what bears one of the names, scored below the line that gives the name."""
+    """The results of the second round that have one of the names, scored below the candidate that names it."""
     named: list[tuple[Candidate, Bridge]] = []
     for one in results:
         there = {*tokenize(one.content), *tokenize(one.title)}

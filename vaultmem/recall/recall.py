@@ -61,7 +61,7 @@ def recall(desk: MemoryStore, reader: Reader, request: Arguments) -> RecallRepor
 
 
 def wanted_of(request: Arguments, config: Config, now: float) -> Wanted:
-    """What a request wants. Raises UsageError."""
+    """The parsed request. Raises UsageError."""
     threshold = request.number("score_threshold", config.share("recall.score_threshold") or -1.0)
     return Wanted(
         request.long_text("query")[:LONGEST], request.whole("budget"),
@@ -78,7 +78,7 @@ def wanted_of(request: Arguments, config: Config, now: float) -> Wanted:
 
 
 def _as_of(request: Arguments, now: float) -> float | None:
-    """The end of the day that is named, or the moment."""
+    """The end of the named day, or the moment."""
     if not request.text("as_of"):
         return None
     at = request.moment("as_of", datetime.fromtimestamp(now).astimezone(), ahead=False)
@@ -87,7 +87,7 @@ def _as_of(request: Arguments, now: float) -> float | None:
 
 
 def recaller(desk: MemoryStore) -> Recaller:
-    """The one of a desk."""
+    """The recaller of a store."""
     with _making:
         if desk not in _recallers:
             _recallers[desk] = Recaller(desk)
@@ -95,7 +95,7 @@ def recaller(desk: MemoryStore) -> Recaller:
 
 
 class Recaller:
-    """What recalls of one vault share. Any thread may ask."""
+    """The caches that recalls of one vault share. Thread-safe."""
 
     def __init__(self, desk: MemoryStore) -> None:
         self.sources = Sources(desk.vault, desk.folder, desk.rules.page_style)
@@ -123,7 +123,7 @@ class Recaller:
         return run
 
     def count(self, desk: MemoryStore, chosen: Iterable[Candidate], by: str = "") -> None:
-        """What is in an answer counts as read by who asked; nobody waits until that is written down."""
+        """Count the memories of an answer as read by the viewer, in the background."""
         with self._lock:
             is_first = not self._unread
             for one in chosen:
@@ -149,7 +149,7 @@ def _put(unread: list[tuple[str, dict[str, int]]], one: Candidate, by: str) -> N
 
 
 def _searcher(reader: Reader, wanted: Wanted) -> tuple[Searcher, bool]:
-    """An open index; whether it knows meaning."""
+    """An open index, and whether it has vectors."""
     opened = reader.meaning() if wanted.has("meaning") else None
     searcher = opened[0] if opened else reader.searcher()
     if searcher is None:
@@ -169,7 +169,7 @@ class Run:
         self._recaller, self._sources = recaller, recaller.sources
 
     def carry_out(self) -> None:
-        """Make all steps."""
+        """Run all steps."""
         candidates = self._relevant(self._second_round(self._candidates()))
         candidates = self._recency(self._score(candidates))
         candidates = self._diversity(self._confidence(candidates))
@@ -232,7 +232,7 @@ class Run:
         return allowed
 
     def _name_scopes(self, best: list[Candidate]) -> None:
-        """Say which scopes have answers that the person sees where they name them."""
+        """Add a remark on the scopes with further answers, which the person can name."""
         named = {one.scope for one in best if SCOPE.fullmatch(one.scope)}
         wider = self.wanted._replace(scopes=tuple(named))
         if others := recall_candidate.only_in(wider, best, self.wanted):
@@ -244,7 +244,7 @@ class Run:
             self.look.remarks.append(f"{left}; recall with {options} tells them, too")
 
     def _second_round(self, candidates: list[Candidate]) -> list[Candidate]:
-        """What a name leads to that one of the best gives."""
+        """Run the second round (see hop)."""
         if not self._wants("hop"):
             return candidates
         if rest := hop.without_own_name(plain(self.wanted.query), candidates):
@@ -256,7 +256,7 @@ class Run:
         return candidates
 
     def _unconfirmed_facts(self, candidates: list[Candidate], facts: set[str]) -> list[Candidate]:
-        """Facts of conversations among the best: one tick, and they are memories."""
+        """The facts of conversations among the best, which the person can approve as memories."""
         may = {
             one.path for one in recall_candidate.filter_allowed(candidates, self.wanted)[0]
         } | facts
@@ -363,7 +363,7 @@ class Run:
         self._say("budget", text if self._wants("budget") else f"{chosen.tokens:,} tokens", items)
 
     def _shorten_best(self, candidates: list[Candidate]) -> list[Candidate]:
-        """The best one is cut where it alone is too long; the others stay whole or are left out."""
+        """The candidates, the best one shortened where it alone exceeds the budget."""
         room = self.wanted.room
         if not candidates or (size := _count(candidates[0])) <= room:
             return candidates

@@ -1,4 +1,4 @@
-"""What may be recalled, and what is wanted of it. Times are seconds since the epoch."""
+"""Candidates of a recall, which of them are allowed, and their order. Times are seconds since the epoch."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class Candidate(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What makes it one."""
+        """What identifies it: a place in a note, or the path of a memory."""
         return f"{self.path}:{self.line}" if self.note else self.path
 
     @property
     def is_preference(self) -> bool:
-        """Whether it tells how the person wants things to be done."""
+        """Whether it is a preference or procedure of the person."""
         return not self.note and self.vouched and self.memory_type == "procedural"
 
     def comes_first(self, least: float) -> bool:
@@ -80,7 +80,7 @@ class Candidate(NamedTuple):
         return asks or self.role == ASSISTANT or (not self.note and _words(self.content) <= words)
 
     def scored(self, score: float, **parts: float) -> Candidate:
-        """The same with another score, and what went into it."""
+        """A copy with another score and its parts."""
         return self._replace(score=score, parts={**self.parts, **parts})
 
 
@@ -90,7 +90,7 @@ CONFIDENCE_WEIGHT = 0.1  # with the whole of it, nothing that had faded came fir
 
 
 class Wanted(NamedTuple):
-    """What a recall wants."""
+    """A parsed request for a recall."""
 
     query: str
     budget: int = BUDGET
@@ -109,27 +109,27 @@ class Wanted(NamedTuple):
     mmr_lambda: float = LAMBDA
 
     def has(self, step: str) -> bool:
-        """Whether a step is to be made."""
+        """Whether a step is enabled."""
         return step not in self.without
 
     @property
     def room(self) -> int:
-        """How many tokens there is room for."""
+        """The budget in tokens."""
         return self.budget if self.has("budget") else values.TOKENS
 
     @property
     def most(self) -> int:
-        """How many candidates are looked at."""
+        """How many candidates are considered."""
         return max(LEAST_CANDIDATES, min(TIMES_K * self.top_k, MOST_CANDIDATES), self.top_k)
 
     @property
     def viewer(self) -> access.Viewer:
-        """Who asks."""
+        """The viewer."""
         return access.viewer(self.by, self.scopes)
 
     @property
     def known_scopes(self) -> tuple[str, ...]:
-        """What is looked into, by name."""
+        """The named scopes that are searched."""
         named = self.viewer.also if self.by else self.scopes
         return tuple(dict.fromkeys((DEFAULT_SCOPE, self.viewer.scope, *sorted(named))))
 
@@ -145,7 +145,7 @@ class Wanted(NamedTuple):
         return self.looks_into(scope) or not (self.by or is_talk(scope))
 
     def may_know(self, one: Candidate) -> bool:
-        """Whether who asks may know that it is there. The person may."""
+        """Whether the viewer may know that it exists. The person may."""
         return not self.by or (not one.private and self.viewer.sees(one.scope))
 
 
@@ -192,7 +192,7 @@ _FILTERS: dict[str, Test] = {
 
 
 def reason(one: Candidate, wanted: Wanted) -> str:
-    """Why it may not be recalled; "" when it may."""
+    """The reason why it may not be recalled; "" when it may."""
     tests = {**_GUARDS, **_FILTERS} if wanted.has("filters") else _GUARDS
     return next((name for name, fails in tests.items() if fails(one, wanted)), "")
 
@@ -200,14 +200,14 @@ def reason(one: Candidate, wanted: Wanted) -> str:
 def filter_allowed(
     candidates: Iterable[Candidate], wanted: Wanted
 ) -> tuple[list[Candidate], dict[str, int]]:
-    """Those that may be recalled, in their order, and how many may not, by the reason."""
+    """The allowed candidates in order, and the counts of the others by reason."""
     judged = [(one, reason(one, wanted)) for one in candidates]
     left = Counter(why for _, why in judged if why)
     return [one for one, why in judged if not why], dict(left)
 
 
 def replaced(archived: Iterable[Candidate], wanted: Wanted) -> list[Candidate]:
-    """Those of the archive that would answer as well as the best if nothing newer had replaced them."""
+    """Replaced memories that would answer as well as the best."""
     return [
         one
         for one in archived
@@ -310,7 +310,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def within(ranked: Sequence[Candidate], top_k: int, budget: int, count: Count) -> Chosen:
-    """The best, as far as there are places and tokens. What does not fit is skipped, not cut."""
+    """The best candidates within the limits. What exceeds the budget is skipped, not cut."""
     chosen: list[tuple[Candidate, int]] = []
     left = budget
     for one in ranked:
@@ -370,7 +370,7 @@ def squash_scores(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def rerank_scores(candidates: Sequence[Candidate], logits: Sequence[float]) -> list[Candidate]:
-    """The scores of a cross-encoder instead of what they had."""
+    """The candidates with the scores of a cross-encoder."""
     pairs = zip(candidates, logits, strict=True)
     return best_first(one.scored(logit, reranker=logit) for one, logit in pairs)
 

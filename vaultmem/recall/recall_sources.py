@@ -58,7 +58,7 @@ _FROM_ELSEWHERE = lazy(r"!\[\[[^\]\n]*\]\]|!\[\]\([^)\n]*\)|^#+ .*$", re.MULTILI
 
 
 class Look(NamedTuple):
-    """One recall: where it looks, and what it knows."""
+    """The context of one recall."""
 
     searcher: Searcher
     semantic: bool
@@ -70,7 +70,7 @@ class Look(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """A memory as its file says it."""
+    """A memory as read from its file."""
 
     candidate: Candidate
     aging: model.Aging
@@ -128,7 +128,7 @@ class Sources:
         return sorted(results, key=lambda one: (-one.score, -one.created, one.path))
 
     def successor(self, look: Look, replaced: Candidate) -> Candidate | None:
-        """The memory that stands in the place of a replaced one by now; None where none does any more."""
+        """The living memory that finally replaced another one; None where there is none."""
         one: Candidate | None = replaced
         for _ in range(MOST_REPLACED):
             one = self._with_id(look, one.successor) if one and one.successor else None
@@ -218,7 +218,7 @@ class Sources:
         return top == ENTRIES or top in CATEGORIES or bool(hit.properties.get("id"))
 
     def _memory(self, look: Look, path: str, text: str) -> Candidate | None:
-        """A memory as its file is now; None where there is none any more."""
+        """A memory as its file is now; None where it is gone."""
         read = self._page(path, text) if text else None
         return None if read is None else self._now(look, read)
 
@@ -303,7 +303,7 @@ class Sources:
 
 
 def _with_trust(look: Look, one: Candidate) -> Candidate:
-    """With whether the viewer may have it as it is."""
+    """The candidate, marked as trusted or not for the viewer."""
     origin = access.Origin(one.writer, one.outside)
     return one._replace(trusted=access.is_trusted(origin, look.viewer, look.trust))
 
@@ -324,7 +324,7 @@ def _shares(words: frozenset[str], hit: Hit, text: str) -> bool:
 
 
 def _score(one: Candidate, hit: Hit, is_memory: bool) -> Candidate:
-    """A candidate with how well it fits."""
+    """A candidate with its score."""
     length = hit.parts.get("length", 0.0) + hit.parts.get("short question", 0.0)
     parts = {"search": hit.score, "length": length}
     if hit.similarity is not None:

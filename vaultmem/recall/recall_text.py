@@ -49,7 +49,7 @@ Recalled = TypedDict("Recalled", {
 }, total=False)  # fmt: skip
 """A memory, or a block of a note, as a recall tells it; a shared index knows less of it."""
 HeldBack = TypedDict("HeldBack", {"id": "str | None", "by": "str | None", "note": bool})
-"""What names it to the person, and says nothing of what it says."""
+"""A memory that is held back, named without its content."""
 
 
 class RecallReport(TypedDict):
@@ -66,7 +66,7 @@ class RecallReport(TypedDict):
 
 
 def held_back_json(one: Candidate) -> HeldBack:
-    """What names it to the person."""
+    """A held-back memory as JSON, without its content."""
     from vaultmem.memories.conversation import is_talk
 
     by = None if is_talk(one.writer) else one.writer or None
@@ -74,7 +74,7 @@ def held_back_json(one: Candidate) -> HeldBack:
 
 
 def _attribution(one: Candidate, to: Viewer) -> str | None:
-    """Whose words they are, where nobody has approved them."""
+    """The attribution, where the person has not approved it."""
     from vaultmem.memories.access import Origin, attribution
     from vaultmem.text.sanitize import one_line
 
@@ -83,7 +83,7 @@ def _attribution(one: Candidate, to: Viewer) -> str | None:
 
 
 def to_json(one: Candidate, number: int, to: Viewer) -> Recalled:
-    """What a recall tells of a candidate, and how many tokens it has."""
+    """A candidate as JSON, with its tokens."""
     from vaultmem.text.times import stamp
 
     return {
@@ -116,7 +116,7 @@ def entry(one: Recalled) -> tuple[str, str]:
 
 
 def place(one: Recalled) -> str:
-    """The note and the line where something stands, in one line."""
+    """The place, NOTE:LINE, in one line."""
     path = "".join(letter if letter.isprintable() else " " for letter in one["path"])
     return f"{path}:{one['line']}"
 
@@ -157,7 +157,7 @@ def older_line(left_out: dict[str, int], *, typed: bool = True) -> str:
 def held_back_line(
     held_back: Sequence[HeldBack], *, typed: bool = True, to_person: bool = False
 ) -> str:
-    """A line that says what would have been told, and what lets it in; "" for nothing."""
+    """A line that counts what is held back, and says how to include it; "" for nothing."""
     if not held_back:
         return ""
     ids = [id_[:8] for one in held_back if (id_ := one["id"])]

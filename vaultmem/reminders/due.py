@@ -47,7 +47,7 @@ class Due(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What a person reads on any day."""
+        """The wording of it, independent of the day."""
         return self.task or self.text
 
 
@@ -75,7 +75,7 @@ class Schedule(NamedTuple):
         return not (self.rule or self.begins or self.days is not None)
 
     def due_at(self, moment: datetime, is_closed: Callable[[str], bool]) -> Iterator[Identified]:
-        """What it means at that moment. Of what repeats, the last occurrence until it is answered, then the next."""
+        """The due item at that moment. Of a recurring one, the last occurrence until it is answered, then the next."""
         today = moment.date().isoformat()
         if self.rule:
             yield from self._occurrence(moment, is_closed)
@@ -88,7 +88,7 @@ class Schedule(NamedTuple):
                 yield with_id(self.due, self.source, self.key)
 
     def next_after(self, moment: datetime) -> str:
-        """When the next occurrence takes the place of the last; "" for never."""
+        """When the next occurrence replaces the last one; "" for never."""
         return occurrences(self.rule, self.due.due, moment).next if self.rule else ""
 
     def _occurrence(
@@ -223,7 +223,7 @@ class Renames:
         self._last_seen: dict[str, float] = {}  # of what is gone
 
     def follow(self, dues: Sequence[Due], entries: Entries, now: float) -> Entries:
-        """What is to be recorded for those that have come since the last time."""
+        """The entries to record for dues that are new since the last time."""
         if self._saved is None:
             self._load(now)
         moved = moved_entries(self._before, dues, entries)
@@ -238,7 +238,7 @@ class Renames:
         return moved
 
     def keep(self, dues: Iterable[Due], entries: Entries) -> None:
-        """Write down what a later process has to know."""
+        """Store the state for the next process."""
         known = {*entries.answers, *entries.notified}
         saved = [due for due in dues if due.id in known or due.series in entries.answers]
         if saved == self._saved:
@@ -302,7 +302,7 @@ def _line(due: Due) -> tuple[object, ...]:
 
 
 def _repair(due: Due, gone: Sequence[Due]) -> list[Due]:
-    """The one that is gone, was in this line with nearly these words."""
+    """The vanished due that was in this line with nearly the same words."""
     if len(gone) != 1 or not due.line:
         return []
     from difflib import SequenceMatcher  # most lines stay where they are

@@ -63,7 +63,7 @@ class Item:
 
 
 def due_items(dues: Iterable[Due], answers: Answers, now: datetime, days: int = DAYS) -> list[Item]:
-    """What is pending in the next days."""
+    """The pending items of the next days."""
     today, last = now.date().isoformat(), days_later(now.date(), days)
     open_dues = (due for due in dues if not is_over(due, answers) and is_listable(due, answers))
     sections = ((due, section_of(due, today, last)) for due in open_dues)
@@ -91,7 +91,7 @@ def completion_questions(dues: Iterable[Due], answers: Answers, now: datetime) -
 
 
 def section_of(due: Due, today: str, last: str) -> str:
-    """Where it goes: today, soon, overdue, older; "" for nowhere, as what has begun and is due at no day."""
+    """Its section: today, soon, overdue or older; "" for none, as for a task that has begun and has no due day."""
     day = (due.due or due.at)[:10]
     if not day or day > last or (day < today and (due.lapses or not due.due)):
         return ""
@@ -125,17 +125,17 @@ def carried_out_ids(due: Due) -> tuple[str, ...]:
 
 
 def place_of(due: Due) -> str:
-    """Where it stands: the note, and the line if it is one."""
+    """Its place: the note, and the line if it has one."""
     return f"{due.path}:{due.line}" if due.line else due.path
 
 
 def words_of(due: Due) -> str:
-    """Its words, as far as assistants may know them."""
+    """Its text, as far as assistants may see it."""
     return PRIVATE if due.private else due.words
 
 
 def title_of(due: Due) -> str:
-    """The title of its note, as far as assistants may know it."""
+    """The title of its note, as far as assistants may see it."""
     return "" if due.private else due.title
 
 
@@ -151,7 +151,7 @@ def open_items(items: Iterable[Item], answers: Answers, now: datetime) -> list[I
 
 
 def urgency(item: Item) -> tuple[int, int, str, int]:
-    """What items are sorted by: today, the days to come, then what is overdue, from yesterday back."""
+    """The sort key: today, the days to come, then overdue ones from yesterday back."""
     day, _ = day_and_time(item.due)
     number = date.fromisoformat(day).toordinal() if day else date.max.toordinal()
     near = -number if item.section in ("overdue", OLDER) else number
@@ -180,7 +180,7 @@ def snoozed_until(named: str | None, now: datetime) -> str:
 
 
 def days_later(day: date, days: int) -> str:
-    """So many days later, or the last day that there is."""
+    """The day so many days later, at most the last day of the calendar."""
     return date.fromordinal(min(day.toordinal() + days, date.max.toordinal())).isoformat()
 
 
@@ -196,7 +196,7 @@ def unchanged_until(dues: Iterable[Due], answers: Answers, now: str) -> str:
 
 
 def _item_of(due: Due, section: str) -> Item:
-    """As it stands on the page, which assistants read: of what is private only that it is there."""
+    """The item for the page, which assistants read: a private one is only mentioned."""
     return Item(
         due.id, section, words_of(due), due.due or due.at, place_of(due), title_of(due),
         due.repeat or None, scope=due.scope, private=due.private, author=due.author, memory=due.memory,
@@ -217,7 +217,7 @@ def _completion_question(dues: Sequence[Due]) -> Item:
 
 
 class Extent(NamedTuple):
-    """How much of what is pending the page shows."""
+    """How many items the page shows."""
 
     items: int
     characters: int
@@ -249,7 +249,7 @@ _NOT_IN_LINKS = frozenset("[]|#^\\\n\r\t`<>@")
 
 
 def extent(answers: Answers, now: datetime) -> Extent:
-    """All items appear from the tick for that until the day is over, or another takes it back."""
+    """The extent of the page: full from the tick on "show all" until the day ends or "show less" is ticked."""
     expanded, taken_back = answers.get(SHOW_ALL), answers.get(SHOW_LESS)
     if expanded is None or expanded.state not in (DONE, SNOOZED):
         return SHORT
@@ -287,7 +287,7 @@ def _last_line(expanded: Iterable[Item], more: int, older: int, extent: Extent) 
 
 
 def display_text(item: Item) -> str:
-    """The words of an item as a page has them."""
+    """The text of an item on a page."""
     return words(item.text, WORDS)
 
 

@@ -43,7 +43,7 @@ class Notifier:
         self._unable_since: float | None = None  # the desktop (monotonic)
 
     def notify(self, planned: Planned, record: Callable[[list[Notified]], None]) -> list[Alarm]:
-        """Record each alarm, then show it; those that worked. What could not be recorded stays away."""
+        """Record each alarm, then show it. Returns those that worked; one that cannot be recorded is not shown."""
         if self._method == "none":
             return []
         if planned.silent:
@@ -68,13 +68,13 @@ class Notifier:
 
     @cached_property
     def desktop(self) -> Desktop:
-        """What shows notifications."""
+        """The notifier."""
         from vaultmem.reminders.desktop import open_desktop  # brings asyncio, and most need none
 
         return open_desktop(self._method, self._file)
 
     def close(self) -> None:
-        """Let go of the desktop."""
+        """Close the connection to the desktop."""
         if "desktop" in self.__dict__:
             self.desktop.close()
 
@@ -95,7 +95,7 @@ class Notifier:
         self.problem = problem
 
     def _link(self, alarm: Alarm) -> str:
-        """What opens the note; of several, the page on which they all are."""
+        """The link that opens the note; for several, the page that lists them."""
         path = alarm.path or self._page
         if self._rules is None or not path:
             return ""

@@ -119,7 +119,7 @@ def names_day(path: str, day: str) -> bool:
 
 
 class Place(NamedTuple):
-    """The note that something stands in."""
+    """The note of an item."""
 
     path: str
     title: str
@@ -127,7 +127,7 @@ class Place(NamedTuple):
     written: Written
 
     def due(self, kind: str, text: str, line: int) -> Due:
-        """Something that stands there, and has no time yet."""
+        """An item at that place, without a time yet."""
         return Due("", kind, text, "", "", self.path, line, self.title, foreign=self.foreign)
 
 
@@ -198,7 +198,7 @@ def _own_id(fields: JsonObject) -> str:
 
 
 def _repeat(fields: JsonObject) -> str:
-    """How it repeats, in words; Logseq writes ++1w."""
+    """The repetition in words; Logseq writes ++1w."""
     words = _text(fields, "recurrence")
     match = _REPEATER.fullmatch(_text(fields, "repeater"))
     if words or not match or not int(match[2]):
@@ -222,7 +222,7 @@ def _line(fields: JsonObject) -> int:
 
 
 class Own(NamedTuple):
-    """What the note is itself."""
+    """The note as an item."""
 
     memory: str  # its id, if it is a memory
     text: str  # how it begins
@@ -231,7 +231,7 @@ class Own(NamedTuple):
 
 
 def of_properties(place: Place, properties: Properties, own: Own) -> Iterator[Schedule]:
-    """What the properties of a note ask for."""
+    """The schedules of a note's properties."""
     folded = {key.lower(): value for key, value in properties.items()}
     if _is_closed(folded) or is_template(place.path):
         return
@@ -270,13 +270,13 @@ def rule_of(words: str, now: datetime) -> str:
 
 
 def is_generated(properties: Properties) -> bool:
-    """Whether we have written the note: what it lists is due where it comes from."""
+    """Whether vaultmem wrote the note: its items are due in their own notes."""
     mark = properties.get("generated")
     return isinstance(mark, str) and mark.strip().lower() == "vaultmem"
 
 
 def is_template(path: str) -> bool:
-    """Whether a note is there to be copied, by its name or folder."""
+    """Whether a note is a template, by its name or folder."""
     return _TEMPLATE.search(path) is not None
 
 
@@ -361,7 +361,7 @@ def remind(session: Session, params: Arguments) -> JsonObject:
 
 
 def _to_the_person(text: str) -> str:
-    """Without "remind me to", which is meant for us."""
+    """The text without "remind me to"."""
     opening = language().table("reminders")["opening"]
     return re.sub(rf"\A\s*(?:{opening})", "", text, count=1, flags=re.IGNORECASE).strip() or text
 
