@@ -39,7 +39,7 @@ SPARING = {"MALLOC_ARENA_MAX": "2"}  # of who runs tests, one after the other: t
 LONG = (
     "test_life", "test_agent_process", "test_real_harnesses", "test_web_browser", "test_kill", "test_planted_bugs",
     "test_agent_losses", "test_two_machines", "test_agent_ends", "test_agent_kill", "test_benchmarks",
-    "test_recovery", "test_bad_input", "test_demo", "test_proxy_process", "test_warm_search", "test_damaged_state",
+    "test_batches", "test_bad_input", "test_demo", "test_proxy_process", "test_warm_search", "test_damaged_state",
     "test_living", "test_dispatch", "test_leaving", "test_anthropic_beside", "test_pending_agent",
     "test_damaged_index", "test_memories_together", "test_door_socket", "test_worker_kills", "test_embed",
     "test_undo", "test_web_safety", "test_hook", "test_alarm_year", "test_docs", "test_by_meaning", "test_web_texts",

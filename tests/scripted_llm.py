@@ -40,7 +40,6 @@ from typing import Any
 
 import pytest
 
-from tests import scripted_responses
 from tests.scripted_replies import (
     CREATED,
     MODEL,
@@ -57,6 +56,8 @@ from tests.scripted_replies import (
     prose,
     raw,
     resized,
+    response_events,
+    response_of,
     status,
     stream_error,
     text,
@@ -232,8 +233,8 @@ class _Handler(BaseHTTPRequestHandler):
             pieces = [reply.body]
         elif self.path.partition("?")[0].endswith("/responses"):
             given = reply.content or "", calls_of(reply), wants
-            whole = json.dumps(scripted_responses.whole(*given), ensure_ascii=False).encode()
-            pieces = scripted_responses.events(*given) if streamed else [whole]
+            whole = json.dumps(response_of(*given), ensure_ascii=False).encode()
+            pieces = response_events(*given) if streamed else [whole]
         else:
             pieces = events_of(reply, wants) if streamed else [whole_of(reply, wants)]
         chunked = streamed or "event-stream" in reply.headers.get("Content-Type", "")
