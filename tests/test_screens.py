@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_run import at_terminal, process
+from tests.effort import takes_less
 from tests.tables import each_case
 from vaultmem import screen
 from vaultmem.commands import upkeep_views
@@ -108,8 +109,12 @@ def test_a_diff_shows_which_words_differ() -> None:
     diff = (
         "--- a\n+++ b\n@@ -1 +1 @@\n-Anne likes tea\n+Anne likes coffee\n x\n-one\n-two\n+three\n"
     )
-    show_diff(diff, Output("text", Streams(out, out, terminal=True, colour=True)))
-    shown = out.getvalue()
+    streams = Streams(out, out, terminal=True, colour=True)
+    many = "-" + "a " * 6_000 + "\n+b " + "a " * 6_000
+    assert takes_less(5, lambda: show_diff(many, Output("text", streams)))
+    begin = out.tell()
+    show_diff(diff, Output("text", streams))
+    shown = out.getvalue()[begin:]
     assert "\033[31mAnne likes \033[0m\033[31;7mtea\033[0m\n" in shown
     assert "\033[32mAnne likes \033[0m\033[32;7mcoffee\033[0m\n" in shown
     assert "\033[31m-one\033[0m\n\033[31m-two\033[0m\n\033[32m+three\033[0m\n" in shown

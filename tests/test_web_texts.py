@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import vaultmem_web
 from tests.cli_run import on, ran, tree_hash
+from tests.effort import takes_less
 from tests.http_run import Door
 from tests.web_run import Browser, _quoted, door, me
 from vaultmem.errors import VaultmemError
@@ -98,6 +99,14 @@ def test_a_difference_shows_every_word_of_both(old: str, new: str) -> None:
             if line.startswith(sign):
                 for word in re.findall(r"[ab]+", line):
                     assert word in re.sub(r"<[^>]*>", "", side)
+
+
+def test_a_difference_of_many_like_words_holds_nobody_up() -> None:
+    """Who compares each of them with each needs hours for what one memory can hold."""
+    before, after = "a " * 6_000, f"b {'a ' * 6_000}"
+    text = diff_of("a", "a", before.encode(), after.encode())
+    assert takes_less(5, lambda: views.difference(text, Translator("en")).__html__())
+    assert "<ins>b a" in str(views.difference(text, Translator("en")))
 
 
 def test_what_takes_a_while_comes_behind_the_rest() -> None:

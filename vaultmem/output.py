@@ -235,6 +235,9 @@ def _plain(value: object) -> object:
     return getattr(value, "__dict__", None) or str(value)
 
 
+# How many pairs of words are compared to show a difference: many like ones take the square of their number.
+PAIRS = 1_000_000
+
 # A note may hold escape sequences that would steer the terminal that prints it.
 # Nor may it turn the line around (bidirectional controls).
 TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlencode
 import htpy as h
 
 from vaultmem.errors import VaultmemError
+from vaultmem.output import PAIRS
 from vaultmem_web.sessions import Notice
 from vaultmem_web.texts import LANGUAGES, Translator, in_order
 
@@ -343,13 +344,16 @@ def difference(unified: str, t: Translator) -> h.Element:
 def _difference(unified: str) -> Iterator[h.Node]:
     old: list[str] = []
     new: list[str] = []
+    room = PAIRS
     for line in [*unified.splitlines(), ""]:
         if line.startswith("-") and not line.startswith("---"):
             old.append(line[1:])
         elif line.startswith("+") and not line.startswith("+++"):
             new.append(line[1:])
         else:
-            yield from _changed(old, new)
+            before, after = (_WORDS.findall("\n".join(lines)) for lines in (old, new))
+            room -= len(before) * len(after)
+            yield from _changed(before, after) if old and new and room > 0 else _lines(old, new)
             old, new = [], []
             if line.startswith("@@"):
                 yield h.hr
@@ -357,13 +361,13 @@ def _difference(unified: str) -> Iterator[h.Node]:
                 yield h.p[line[1:] or " "]
 
 
-def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[h.Node]:
-    """Lines that became others: words that stay are shown once."""
-    if not (old and new):
-        yield from (h.p[h.del_[line or " "]] for line in old)
-        yield from (h.p[h.ins[line or " "]] for line in new)
-        return
-    before, after = (_WORDS.findall("\n".join(lines)) for lines in (old, new))
+def _lines(old: Sequence[str], new: Sequence[str]) -> Iterator[h.Node]:
+    yield from (h.p[h.del_[line or " "]] for line in old)
+    yield from (h.p[h.ins[line or " "]] for line in new)
+
+
+def _changed(before: Sequence[str], after: Sequence[str]) -> Iterator[h.Node]:
+    """Words that became others: those that stay are shown once."""
     parts: list[h.Node] = []
     for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         gone, come = "".join(before[a:b]), "".join(after[c:d])

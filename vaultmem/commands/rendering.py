@@ -11,7 +11,7 @@ from vaultmem import now, screen
 from vaultmem.api.verbs import COMMAND, JSON, find_verb, resolve_command
 from vaultmem.client import is_terminal
 from vaultmem.errors import StateError, UsageError, VaultmemError
-from vaultmem.output import Output
+from vaultmem.output import PAIRS, Output
 from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
@@ -292,10 +292,12 @@ def show_words(ahead: str, text: str, output: Output, *styles: str, most: int = 
 def show_diff(text: str | None, output: Output) -> None:
     """A unified diff, if there is one: on a terminal in colours, with the words that differ; else exact."""
     lines = text.removesuffix("\n").split("\n") if text else []
-    pairs = _pairs(lines) if output.colour else {}
+    pairs, room = _pairs(lines) if output.colour else {}, PAIRS
     for number, line in enumerate(lines):
-        if number in pairs:
-            painted = _words_that_differ(line, lines[pairs[number]], output)
+        other = lines[pairs[number]] if number in pairs else ""
+        room -= len(line) * len(other)
+        if other and room > 0:
+            painted = _words_that_differ(line, other, output)
         else:
             style = "bold" if line.startswith(("+++", "---")) else _COLOURS.get(line[:1])
             painted = output.paint(line, style) if style else line
