@@ -133,7 +133,7 @@ class Catalog:
         return self._frozen is not None and self._frozen != stamp(self.path)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.db.close()
 
     def is_in_place(self) -> bool:
@@ -152,16 +152,16 @@ class Catalog:
         self.db.execute("COMMIT")
 
     def add_indexes(self) -> None:
-        """Make what looking up links, names and tags needs in order to be quick, where that is not there yet."""
+        """Create the SQLite indexes for links, names and tags, where they are missing."""
         self.db.executescript(f"BEGIN; {_INDEXES} COMMIT;")
 
     def meta(self, key: str) -> str | None:
-        """A remembered value."""
+        """A stored value."""
         row = self.db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
     def set_meta(self, key: str, value: str) -> None:
-        """Remember a value."""
+        """Store a value."""
         self.db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def version(self) -> tuple[int, int, int]:
@@ -174,7 +174,7 @@ class Catalog:
         return bool(self.db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
 
     def waiting(self) -> int:
-        """How many notes a sync that was cut short has left half done."""
+        """The number of notes that an interrupted sync left unfinished."""
         dirty = self.db.execute("SELECT count(*) FROM dirty").fetchone()[0]
         return int(dirty) + int(self.db.execute("SELECT count(*) FROM stale").fetchone()[0])
 
@@ -209,7 +209,7 @@ def spoken() -> Iterator[None]:
 
 
 def as_state_error(error: BaseException | None) -> StateError | None:
-    """What to tell a person about an error of SQLite; None when it is another error."""
+    """The message for an error of SQLite; None for another error."""
     if not isinstance(error, sqlite3.DatabaseError):
         return None
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF

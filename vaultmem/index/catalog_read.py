@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @value
 class BlockPlace:
-    """Where a block is and what is known of its note."""
+    """A block's place, with facts of its note."""
 
     note: int
     ordinal: int
@@ -257,7 +257,7 @@ COUNT_UNREADABLE = """SELECT (SELECT count(*) FROM troubles)
 
 
 def counts(catalog: Catalog) -> dict[str, int]:
-    """How much of everything there is."""
+    """The counts of notes, blocks, links and so on."""
     queries = {
         "notes": "SELECT count(*) FROM notes",
         "blocks": "SELECT count(*) FROM blocks",
@@ -323,7 +323,7 @@ def changed_notes(catalog: Catalog, since: int | None) -> tuple[int, set[int] | 
 
 
 def block_sizes(catalog: Catalog, blocks: Iterable[int]) -> dict[int, int]:
-    """How much some blocks say (their sizes)."""
+    """The sizes of some blocks."""
     rows: list[tuple[int, int]] = _one_answer(catalog, _SIZES, json.dumps(list(blocks)))
     return dict(rows)
 

@@ -19,7 +19,7 @@ Resolve = Callable[[str, str, str, Sequence[Sequence[str]]], tuple[str | None, i
 
 
 class FileRow(NamedTuple):
-    """What the file system says about a file."""
+    """The stat of a file, with its path."""
 
     path: str
     kind: str
@@ -45,7 +45,7 @@ class BlockRow(NamedTuple):
 
 
 class NoteRow(NamedTuple):
-    """All that the catalog keeps of a note."""
+    """The row of a note."""
 
     note: Note
     dialect: str
@@ -59,7 +59,7 @@ class NoteRow(NamedTuple):
 
 
 def update_file(catalog: Catalog, row: FileRow, file: int) -> None:
-    """What the file system says now about a file that is known."""
+    """The new stat of a known file."""
     catalog.db.execute(
         "UPDATE files SET path = ?, kind = ?, size = ?, mtime_ns = ?, inode = ?, raw = ?, hash = ?, racy = ?,"
         " ctime_ns = ? WHERE id = ?",
@@ -68,7 +68,7 @@ def update_file(catalog: Catalog, row: FileRow, file: int) -> None:
 
 
 def remove_file(catalog: Catalog, file: int) -> set[str]:
-    """Remove a file and all that was read out of it; the names it had."""
+    """Remove a file and all its rows. Returns the names it had."""
     names = catalog.names_of(file)
     catalog.forget_content(file)
     catalog.db.execute("DELETE FROM files WHERE id = ?", (file,))
@@ -99,7 +99,7 @@ class Batch:
         self._last: int | None = None  # the id of the last file, within one transaction
 
     def file(self, row: FileRow) -> int:
-        """A new file; its id, which no other file ever had."""
+        """Add a file. Returns its id, which is never reused."""
         if self._last is None:
             found = self._catalog.db.execute(
                 "SELECT seq FROM sqlite_sequence WHERE name = 'files'"
@@ -143,7 +143,7 @@ class Batch:
             self._rows["tasks"].append(_words_row(file, 0, OPENING, text=row.opening))
 
     def write(self) -> None:
-        """Write everything. The caller holds the transaction."""
+        """Write all rows. The caller holds the transaction."""
         for table, statement in _INSERTS.items():
             self._catalog.db.executemany(statement, self._rows[table])
             self._rows[table] = []
@@ -223,7 +223,7 @@ _NOTE = "(SELECT id FROM files WHERE path = ? AND kind = 'note')"
 
 
 class Judged(NamedTuple):
-    """What has to be written."""
+    """The result of judging conflict copies."""
 
     pairs: list[Pair]  # all that look like a copy and its note
     again: list[Pair] | None  # of these, which were judged; None: everything was
@@ -247,12 +247,12 @@ class Copies:
         return self._catalog.meta("settled") == "yes"
 
     def paths_changed(self) -> None:
-        """Notes have come or gone."""
+        """Note new or removed notes."""
         self._pairs = None
         self._catalog.set_meta("settled", "no")
 
     def texts_changed(self, paths: Set[str]) -> None:
-        """Notes that were there before have been read again."""
+        """Note changed notes."""
         if self._pairs is None:
             self.paths_changed()
         elif not self._paired.isdisjoint(paths):
@@ -275,7 +275,7 @@ class Copies:
         return Judged(pairs, None, copies)
 
     def write(self, judged: Judged) -> None:
-        """Write it down, in a transaction."""
+        """Store the result, in a transaction."""
         db = self._catalog.db
         if judged.again is None:
             db.execute("DELETE FROM conflicts")
@@ -286,7 +286,7 @@ class Copies:
         self._catalog.set_meta("settled", "yes")
 
     def know(self, judged: Judged | None) -> None:
-        """It has been written for good."""
+        """Note that the transaction was committed."""
         if judged is not None:
             self._pairs, self._changed = judged.pairs, set()
             self._paired = {path for pair in judged.pairs for path in pair}

@@ -53,7 +53,7 @@ class Diff(NamedTuple):
 
 
 def nothing(*_: object) -> None:
-    """Nobody wants to step in."""
+    """Do nothing."""
 
 
 class Manner(NamedTuple):
@@ -65,7 +65,7 @@ class Manner(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a sync did. Counts are notes, `seconds` is wall time."""
+    """The report of a sync. Counts are notes, `seconds` is wall time."""
 
     added: int
     changed: int
@@ -115,7 +115,7 @@ def differences(catalog: Catalog, folder: str, how: Manner, place: Place | None 
 
 
 def _breathing(items: Iterable[T], breathe: Callable[[], None]) -> Iterator[T]:
-    """The same, with a breath every few hundred."""
+    """Iterate, calling `breathe` every few hundred items."""
     for number, item in enumerate(items):
         if number % BREATH == 0:
             breathe()

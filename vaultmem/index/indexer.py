@@ -82,14 +82,14 @@ class Indexer:
         self.close()
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         try:
             self.rest()
         finally:
             self.catalog.close()
 
     def rest(self) -> None:
-        """Let go of the keyword writer and its memory until the next change."""
+        """Close the keyword writer, which holds much memory, until the next change."""
         if self._keyword:
             writer, self._keyword = self._keyword, None
             writer.close()
@@ -108,7 +108,7 @@ class Indexer:
         return self.catalog.is_in_place() and os.path.exists(f"{self._kw_folder}/meta.json")
 
     def is_complete(self) -> bool:
-        """Whether it has once been made equal to the vault."""
+        """Whether the vault was indexed completely at least once."""
         return self.catalog.meta("synced") is not None
 
     def note_count(self) -> int:
@@ -144,7 +144,7 @@ class Indexer:
         return Report(added, changed_count - added, removed, same, troubles, False, 0.0)
 
     def _doubt(self, diff: Diff) -> VaultGoneError | None:
-        """Why not all that is gone is believed to be, and yet the rest is taken over."""
+        """Why some deletions are not believed, while the other differences are applied."""
         try:
             self.check(self.folder, diff)
         except VaultGoneError as error:
@@ -154,7 +154,7 @@ class Indexer:
         return None
 
     def apply(self, diff: Diff, work: Work) -> int:
-        """Take over what differs, and resolve the links anew; the number of notes that really changed."""
+        """Apply the differences, and resolve affected links. Returns the number of notes that really changed."""
         if self.reread:
             # Half of the notes by the rules of before, half by those of now, until _finish.
             self.catalog.set_meta("reader", "")
@@ -189,7 +189,7 @@ class Indexer:
         return compare.differences(self.catalog, self.folder, how, place)
 
     def kind(self, path: str) -> str:
-        """What a file is to us."""
+        """The kind of a file: note, file or nothing."""
         kind = self.rules.kind(path)
         return ours_as(path, self._memory_folder, self._page) if kind == "note" else kind
 
@@ -211,7 +211,7 @@ class Indexer:
         self.committed(gone)
 
     def _apply(self, batch: list[File], known: dict[str, int], progress: Progress) -> int:
-        """Read a batch and write it down; the number of notes that really changed."""
+        """Read a batch and write it to the index. Returns the number of notes that really changed."""
         replaced: list[int] = []
         for part in _batches(batch, len(batch) if known else PART_NOTES):
             read = self._write_down(part, known, progress)

@@ -57,7 +57,7 @@ class State:
         return folder if all(os.path.exists(part) for part in parts) else None
 
     def is_complete(self) -> bool:
-        """Whether the index in force has once been whole; the first one is in force from its beginning."""
+        """Whether the index in force was complete once; the first one is in force while it is being filled."""
         return self.generation() is not None and bool(self.manifest().get("complete", True))
 
     def is_behind(self) -> bool:
@@ -65,17 +65,17 @@ class State:
         return os.path.exists(self.path("behind"))
 
     def fall_behind(self) -> None:
-        """What was written just now could not be indexed; whoever searches next sees to it."""
+        """Note that a write could not be indexed; the next search does it."""
         with contextlib.suppress(OSError):  # then the next sync does
             os.close(_no_link(self.path("behind"), os.O_WRONLY | os.O_CREAT))
 
     def catch_up(self) -> None:
-        """The index knows all again."""
+        """Note that the index is up to date again."""
         with contextlib.suppress(OSError):
             os.unlink(self.path("behind"))
 
     def complete(self, notes: int) -> None:
-        """The index in force is whole, with so many notes."""
+        """Note that the index in force is complete, with so many notes."""
         number = self.manifest().get("generation")
         if isinstance(number, int):
             self.adopt(number, notes)
@@ -98,7 +98,7 @@ class State:
         return number, make_private(self._generation_folder(number))
 
     def note_count(self) -> int:
-        """How many notes the vault had when its index was last built anew."""
+        """How many notes the vault had when its index was last rebuilt."""
         count = self.manifest().get("notes")
         return count if isinstance(count, int) else 0
 
@@ -141,7 +141,7 @@ class State:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the one writer, or raise StateError that names the process that is."""
+        """Hold the lock of the one writer. Raises LockedError that names the process that holds it."""
         make_private(self.folder)
         try:
             handle = _no_link(self.path("lock"), os.O_RDWR | os.O_CREAT)

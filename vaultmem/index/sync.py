@@ -42,7 +42,7 @@ def sync(folder: str, config: Config, *, rebuild: bool = False, confirm_removals
 
 
 def changes(folder: str, config: Config) -> Report:
-    """What sync() would find to do, by sizes and times alone. Writes nothing."""
+    """What sync() would do, by sizes and times alone. Writes nothing."""
     state = State(folder)
     rulebook = rules_of(folder, config)
     generation = state.generation()
@@ -163,7 +163,7 @@ def tidy_keyword(indexer: Indexer, is_wanted: Callable[[], bool]) -> bool:
 
 
 class _WantedError(Exception):
-    """Somebody else needs the writer."""
+    """Stop because another task needs the writer."""
 
 
 def rules_of(folder: str, config: Config) -> Rulebook:

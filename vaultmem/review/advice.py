@@ -47,7 +47,7 @@ ByPath = Mapping[str, Memory]
 
 
 class Doubt(NamedTuple):
-    """What a model is asked about: one text, or two."""
+    """A doubt for a model: about one text, or two."""
 
     texts: tuple[str, ...]
     days: tuple[str, ...] = ()  # when each was written
@@ -88,7 +88,7 @@ def _by_id(session: Session) -> dict[str, Memory]:
 
 
 def may_be_sent(memory: Memory) -> bool:
-    """Whether a model may be asked about it."""
+    """Whether its text may be sent to a model."""
     is_apart = is_private(memory.properties) or memory.archived or is_own(memory)
     return memory.adopted and not is_apart and may_join(memory)
 
@@ -148,7 +148,7 @@ def _order(contents: Mapping[str, str], group: Group) -> tuple[bool, bool]:
 
 
 class Opinion(NamedTuple):
-    """What a model proposes about memories as they are now."""
+    """A model's proposal about present memories."""
 
     id: str
     kind: str
@@ -159,7 +159,7 @@ class Opinion(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The memory that would change most."""
+        """The path of the memory that would change most."""
         return self.memories[0].path
 
     @property
@@ -240,7 +240,7 @@ def opinions(session: Session) -> list[Opinion]:
 def opinion(
     row: reads.StoredProposal, by_id: Mapping[str, Memory], is_approved: Callable[[Memory], bool]
 ) -> Opinion | None:
-    """What a row proposes about memories that may be sent; None where it cannot be followed any more."""
+    """The proposal of a row; None where it can no longer be carried out."""
     group, (kind, choice) = _unchanged_group(row, by_id), (row.fields["kind"], row.fields["choice"])
     if not group or not _can_be_done(kind, group, is_approved):
         return None
@@ -269,7 +269,7 @@ def forget_stale(session: Session) -> None:
 
 
 def plan(session: Session, opinion: Opinion) -> Plan:
-    """What is done when it is accepted. Raises NoteChangedError when it cannot be done any more."""
+    """The plan for accepting it. Raises NoteChangedError when that is no longer possible."""
     draft = session.draft()
     memory, other = opinion.memories[0], opinion.memories[-1]
     if opinion.kind == MERGE:

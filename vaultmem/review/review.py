@@ -36,13 +36,13 @@ MOST_DIFFS = 20  # files that a proposal is shown with
 
 
 class ProposalReport(ProposalRow):
-    """A proposal with what it would change."""
+    """A proposal with its diff."""
 
     diff: str
 
 
 def propose(session: Session) -> int:
-    """Look for proposals, and store them for review; the number of those that are open now."""
+    """Look for proposals, and store them for review. Returns the number of open ones."""
     every = finder.collect(session)
     doable = {row["id"] for row in _doable_as_json(session, every)}
     made = {each.id: to_row(each) for each in every if each.id in doable}
@@ -64,7 +64,7 @@ def proposals(session: Session, params: Arguments) -> JsonObject:
 
 @final
 class Decision(TypedDict):
-    """What became of a proposal."""
+    """The decision on a proposal."""
 
     id: str
     path: str
@@ -74,7 +74,7 @@ class Decision(TypedDict):
 
 
 def accept(session: Session, params: Arguments) -> PlanReport | Decision:
-    """Make a proposed change. It is in the history, and can be undone."""
+    """Make a proposed change. It goes into the history, and can be undone."""
     proposal = _find(session, params)
     plan = _plan(session, proposal)
     if params.flag("dry_run"):
@@ -142,7 +142,7 @@ def to_row(one: Proposal) -> ProposalRow:
 
 
 def _doable_as_json(session: Session, every: Iterable[Proposal | Opinion]) -> list[ProposalReport]:
-    """Those that can be done: where a note has changed, the next dream looks again."""
+    """The proposals that still apply; where a note has changed, the next dream looks again."""
     rows: list[ProposalReport] = []
     for one in every:
         with contextlib.suppress(VaultmemError):

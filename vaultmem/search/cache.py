@@ -235,12 +235,12 @@ class CatalogCache:
 
     @cached_property
     def spoken(self) -> frozenset[int]:
-        """What was said in conversations: many short notes, which would stand before a person's own."""
+        """The notes of conversations: many short ones, which would outrank a person's own."""
         inside = below(f"{self._memory_folder}/{ENTRIES}")
         return frozenset(ids(self._catalog, _INSIDE, inside))
 
     def hidden_from(self, viewer: access.Viewer) -> dict[int, tuple[str, str]]:
-        """The notes that somebody may not see, with their paths and the reasons."""
+        """The notes that a viewer may not see, with their paths and the reasons."""
         return self.once(("hidden", viewer.name, viewer.also), lambda: self._hidden_from(viewer))
 
     def _hidden_from(self, viewer: access.Viewer) -> dict[int, tuple[str, str]]:
@@ -252,7 +252,7 @@ class CatalogCache:
         }
 
     def once(self, key: object, make: Callable[[], T]) -> T:
-        """What `make` gives, made once for a key."""
+        """The cached value of `make` for a key."""
         if key not in self._made:
             if len(self._made) >= MOST_MADE:
                 self._made.clear()
@@ -260,7 +260,7 @@ class CatalogCache:
         return cast("T", self._made[key])
 
     def faded(self, minimum: float, now: float) -> set[int]:
-        """Memories whose confidence has sunk below the minimum."""
+        """Memories whose confidence is below the minimum."""
         if minimum <= 0:
             return set()
         learning = [each for each in self._memories if each[1].policy == model.FSRS]
@@ -283,7 +283,7 @@ class CatalogCache:
         return known[1]
 
     def confidence(self, aging: model.Aging, now: float) -> float:
-        """How sure one memory still is."""
+        """The present confidence of a memory."""
         if aging.policy != model.FSRS:
             return self._sinking(aging, now)
         return self._by_reads([aging], now)[aging.id]
@@ -358,7 +358,7 @@ class CatalogCache:
 def _load_known(
     known: dict[Pair, T], blocks: list[Pair], read: Callable[[list[Pair]], dict[Pair, T]]
 ) -> dict[Pair, T]:
-    """Of these blocks what is known, and what is read of the others."""
+    """The cached values of these blocks, and those of the others read from the catalog."""
     if missing := [block for block in blocks if block not in known]:
         if len(known) > MOST_PLACES:
             known.clear()

@@ -53,7 +53,7 @@ class KeywordSearcher:
 
     @spoken()
     def refresh(self) -> bool:
-        """See what was committed since; whether there is anything."""
+        """Load later commits. Returns whether there were any."""
         commit = self._last_commit()
         if commit == self._commit or not self._is_live:
             return False
@@ -81,7 +81,7 @@ class KeywordSearcher:
 
     @spoken()
     def frequency(self, term: str) -> int:
-        """In how many blocks a term stands (of a CJK pair: its rarer character)."""
+        """The number of blocks with a term (of a CJK pair: with its rarer character)."""
         parts = list(term) if len(term) == 2 and is_character(term[0]) else [term]
         return min(self.vocabulary.count("body", part) for part in parts)
 
@@ -102,7 +102,7 @@ class KeywordSearcher:
 
     @spoken()
     def parts(self, question: Question, note: int) -> dict[str, dict[int, float]]:
-        """For one note: what each field gives to each of its blocks, {field: {block: points}}."""
+        """For one note, the points of its blocks by field: {field: {block: points}}."""
         only = Question(question.text, question.query, [note])
         parts = {}
         for field in rank.FIELDS:
@@ -146,7 +146,7 @@ class KeywordSearcher:
         return rank.STOP_WORDS.issuperset(tokenize(term.text))
 
     def _by_weight(self, words: list[Term]) -> tuple[list[Term], list[Term]]:
-        """Words that tell something, and stop words; a query of stop words only has no others."""
+        """Content words and stop words; for a query of stop words only, these count as content words."""
         weak = [word for word in words if self.is_weak(word)]
         if len(weak) == len(words):
             return words, []
@@ -184,7 +184,7 @@ class KeywordSearcher:
 
     @cached_property
     def _times(self) -> list[tuple[tuple[str, ...], tantivy.Query]]:
-        """What finds the blocks that speak of days or dates."""
+        """The query for blocks with days or dates."""
         times, body = language().time_words(), (self._schema, "body")
         results = []
         for one in [("|".join(tokenize(times.words)),), *times.patterns]:
@@ -227,7 +227,7 @@ class KeywordSearcher:
     def _term(
         self, term: Term, fields: Collection[str], strict: bool = False
     ) -> list[tantivy.Query]:
-        """The queries of which any finds this term. `strict`: its words must stand side by side."""
+        """Alternative queries for this term. `strict`: its words must be adjacent."""
         tokens = tokenize(term.text)
         if term.kind == "prefix":
             return self._prefix(term.text, fields)
@@ -243,7 +243,7 @@ class KeywordSearcher:
         return queries
 
     def _word(self, token: str, fields: Collection[str]) -> list[tantivy.Query]:
-        """BM25 where a field's length and repetition tell something, plain presence elsewhere."""
+        """BM25 for fields whose length and repetition are informative, plain presence for others."""
         weight = rank.word_weight(token)
         counts = {field: self.vocabulary.count(field, token) for field in ("body", *fields)}
         as_label = counts.get("label") or self.vocabulary.count("label", token)

@@ -88,7 +88,7 @@ class ModelVectors:
         return {key for key, _ in stored}
 
     def is_ready(self) -> bool:
-        """Whether its model is in memory, or not needed: a model of which no block has a vector answers nothing."""
+        """Whether its model is loaded, or not needed because no block has a vector of it."""
         return self.embedder.is_loaded() or not len(self.store)
 
     @_steady
@@ -170,7 +170,7 @@ class ModelVectors:
 
     @property
     def across(self) -> float:
-        """By how much a cosine of two scripts is nearer to 1 than it shows."""
+        """The correction of cosines between two scripts."""
         return (1 - self.model.mean) / (1 - (self.model.across or self.model.mean))
 
 

@@ -1,4 +1,4 @@
-"""What of a vault a shared index is given: the places of its blocks with their facts, and nothing of private notes."""
+"""The data for a shared index: the places of blocks with their metadata, and nothing of private notes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _tags(catalog: Catalog, note: int) -> list[str]:
 def _facts(
     properties: str | None, day: str | None, category: str | None, tags: Iterable[str]
 ) -> Mapping[str, Fact] | None:
-    """What blocks of a note can be filtered by; None for a private one. One whose properties cannot be read may be."""
+    """The metadata by which blocks of a note are filtered; None for a private one or unreadable properties."""
     known: Properties = json.loads(properties) if properties else {}
     if is_private(known):
         return None

@@ -44,7 +44,7 @@ class Filter:
 
 @value
 class Query:
-    """A query, taken apart."""
+    """A parsed query."""
 
     words: list[Term]  # should match
     must: list[Term]  # phrases that must match
@@ -53,13 +53,13 @@ class Query:
     filters: list[Filter]
 
     def sought(self) -> list[Term]:
-        """All that is looked for, and nothing that is excluded."""
+        """All terms that are not excluded."""
         return [*self.words, *self.must, *(term for group in self.groups for term in group)]
 
 
 @value
 class Ask:
-    """A search to make. `filters` come on top of those in the text; `group` is "note" or "block"."""
+    """A search request. `filters` are added to those in the text; `group` is "note" or "block"."""
 
     text: str
     limit: int = 10
@@ -77,7 +77,7 @@ class Ask:
     is_quick: bool = False  # fewer blocks are ranked, and none is embedded first
 
     def but(self, **changes: object) -> Ask:
-        """The same with other values of some fields."""
+        """A copy with other values of some fields."""
         return Ask(**{**self.__dict__, **changes})
 
 
@@ -220,7 +220,7 @@ def day_filter(field: str, text: str) -> Filter:
 
 
 def wanted_text(text: str, query: Query) -> str:
-    """What is looked for, as a person would say it: without filters and what is excluded."""
+    """The text of a query without filters and excluded terms."""
     if not query.filters and not query.excluded:
         return text
     return " ".join(term.text for term in query.sought())

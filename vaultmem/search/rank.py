@@ -92,17 +92,17 @@ def word_weight(token: str) -> float:
 
 
 def telling(tokens: Iterable[str]) -> set[str]:
-    """Without stop words."""
+    """The tokens without stop words."""
     return {token for token in tokens if word_weight(token) == 1.0}
 
 
 def rarity(count: int, total: int) -> float:
-    """How telling a word is that `count` of `total` blocks have: the idf of BM25, as Lucene computes it."""
+    """The inverse document frequency of a word in `count` of `total` blocks, as in Lucene's BM25."""
     return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5))
 
 
 def field_weights(field: str, frequent: bool) -> tuple[float, float]:
-    """What a word's BM25 score and its presence count in a field."""
+    """The weights of a word's BM25 score and of its presence in a field."""
     if frequent and field == "body":
         return 0.0, FREQUENT_WEIGHT
     return FIELD_WEIGHTS.get(field, 0.0), PRESENCE_WEIGHTS.get(field, 0.0)
@@ -127,7 +127,7 @@ def character_weight(character: str) -> float:
 
 
 def words_share(words: Collection[str]) -> float:
-    """How much of the points for the words of a question counts beside its meaning."""
+    """The share of the points for words in a search that also uses meaning."""
     characters = sum(map(is_character, words))
     if len(words) - characters / 2 <= FEW_WORDS:
         return 1.0
@@ -143,7 +143,7 @@ class Closeness:
     whole: float
 
     def scaled(self, share: float) -> Closeness:
-        """With so much of their distances to 1."""
+        """The cosines with their distances to 1 scaled by the share."""
         if share == 1:
             return self
         return Closeness(*(1 - (1 - one) * share for one in (self.block, self.joined, self.whole)))

@@ -30,7 +30,7 @@ WORD_SHARE = 0.6
 
 @value
 class Related:
-    """A note near another one. The score is between 0 and about 2; reasons say what it is made of."""
+    """A note related to another one. The score is between 0 and about 2; the reasons explain it."""
 
     path: str
     title: str
@@ -209,7 +209,7 @@ def _readable(searcher: Searcher, path: str) -> list[tuple[str, str | None]]:
 
 @value
 class Why:
-    """One note's standing for a query."""
+    """The rank of one note for a query."""
 
     path: str
     title: str
@@ -228,7 +228,7 @@ class Why:
 def why(
     searcher: Searcher, text: str, path: str, to: Viewer = PERSON, *, semantic: bool = False
 ) -> Why:
-    """Explain the standing of the note at `path` for a query of `to`."""
+    """Explain the rank of the note at `path` for a query of the viewer `to`."""
     answer = searcher.search(Ask(text, limit=500, semantic=semantic, viewer=to))
     place = next((n for n, result in enumerate(answer.results) if result.path == path), None)
     result = answer.results[place] if place is not None else None

@@ -80,13 +80,13 @@ class Searcher:
             raise
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         self.catalog.close()
         if self._meaning:
             self._meaning.close()
 
     def refresh(self) -> None:
-        """See what was written to this generation since."""
+        """Load later writes to this generation."""
         self.keyword.refresh()
 
     def meaning(self) -> Meaning:
@@ -131,13 +131,13 @@ class Searcher:
 
     @spoken()
     def near(self, ask: Ask) -> dict[str, float | None]:
-        """The paths of the notes that are found, best first, with the cosines that are known."""
+        """The paths of the notes in the results, best first, with known cosines."""
         best = {one.block >> ORD_BITS: _cosine(one) for one in self._blocks(ask).blocks}
         paths = catalog_read.paths_of(self.catalog, best)
         return {paths[note]: cosine for note, cosine in best.items() if note in paths}
 
     def _is_newer(self, known: CatalogCache) -> bool:
-        """Whether there is more to see than was seen."""
+        """Whether the catalog has changed since the last refresh."""
         try:
             return self.keyword.refresh() or self.catalog.version() != known.version
         except StateError:  # it cannot be looked at now; what was found stays
@@ -161,11 +161,11 @@ class Searcher:
         return result
 
     def hidden_from(self, viewer: access.Viewer) -> dict[str, str]:
-        """The paths of notes that somebody may not see, with the reasons."""
+        """The paths of notes that a viewer may not see, with the reasons."""
         return dict(self.cache().hidden_from(viewer).values() if viewer.name else ())
 
     def cache(self) -> CatalogCache:
-        """What is remembered of the catalog as it is now."""
+        """The cache for the present state of the catalog."""
         version = self.catalog.version()
         if self._cache is None or self._cache.version != version:
             memory_folder = self.config.text("memory_folder")
@@ -215,7 +215,7 @@ class Searcher:
         return language.Query(words, query.must, query.excluded, query.groups, query.filters)
 
     def _best(self, ask: Ask, question: Question, result: _Blocks) -> None:
-        """What fits the words best, and with a search by meaning the meaning, too."""
+        """Rank by words, and in a search by meaning also by cosines."""
         keyword, sizes = self._keyword_hits(ask, question)
         seats = self._seats(question, result.known)
         around = seats.around(keyword) if seats else {}
@@ -239,7 +239,7 @@ class Searcher:
         result.blocks = [ranking.ranked(block) for block in blocks[: ask.limit]]
 
     def _seats(self, question: Question, known: CatalogCache) -> Seats | None:
-        """Where the turns of conversations sit, if any may be found."""
+        """The seats of turns, if conversations are searched."""
         notes, turns = question.notes, known.spoken
         if notes is not None:
             turns = turns.difference(notes) if question.all_but else turns.intersection(notes)
@@ -321,7 +321,7 @@ class Searcher:
         )  # fmt: skip
 
     def _read(self, result: _Blocks, hits: list[tuple[int, Hit]]) -> None:
-        """Give hits their texts."""
+        """Add the texts to hits."""
         texts = self.texts.read(hit.raw or hit.path for _, hit in hits)
         ranges = result.known.ranges([pair for block, _ in hits for pair in result.others(block)])
         marker = snippet.Marker(result.forms, tokenize)
@@ -332,14 +332,14 @@ class Searcher:
             hit.more = [ranges[pair] for pair in result.others(block) if pair in ranges]
 
     def _telling_words(self, query: language.Query) -> set[str]:
-        """The tokens that tell something: all of the query but stop words."""
+        """The content tokens of the query, without stop words."""
         terms = query.sought()
         telling = {token for term in terms for token in self.keyword.vocabulary.telling(term.text)}
         return telling or {token for term in terms for token in tokenize(term.text)}
 
 
 def _candidates(ask: Ask) -> int:
-    """So many blocks are ranked, by words and as many by meaning."""
+    """How many blocks are ranked, by words and as many by meaning."""
     return 2 * ask.limit if ask.is_quick else max(CANDIDATES, 4 * ask.limit)
 
 

@@ -56,7 +56,7 @@ class Second(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What a call of embed_pending has done."""
+    """The result of embed_pending."""
 
     blocks: int  # newly embedded
     left: list[int]  # the notes that it did not come to, because it had to stop
@@ -95,7 +95,7 @@ class Meaning(ModelVectors):
         self._serving = Path(state.path("vec", SERVING))
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         if self._shared:
             self._shared.close()
         for one in self.parts():
@@ -104,11 +104,11 @@ class Meaning(ModelVectors):
             self.successor.close()
 
     def parts(self) -> list[ModelVectors]:
-        """The vectors by one model, or by two."""
+        """The vectors of the one or two models."""
         return [self, self.others] if self.others else [self]
 
     def part_of(self, text: str) -> ModelVectors:
-        """Those to which a text belongs."""
+        """The vectors of the model for a text."""
         return self.others if self.others and scripts.is_other(text) else self
 
     def count(self) -> int:
@@ -127,7 +127,7 @@ class Meaning(ModelVectors):
         return Second(name, len(rows), done, self.others_problem)
 
     def generations(self) -> list[int]:
-        """Other numbers when vectors were thrown away."""
+        """The versions of the stores, which change when vectors are dropped."""
         return [one.store.generation for one in self.parts()]
 
     def serve(self) -> None:
@@ -154,7 +154,7 @@ class Meaning(ModelVectors):
         return publish.text_at(rules, self.folder, place.path, self.cap, digest)
 
     def health(self) -> Health | None:
-        """How the shared index is; None where there is none."""
+        """The health of the shared index; None where there is none."""
         if self._shared_problem:
             return Health(self._shared_problem, 0)
         return self._shared.health() if self._shared else None
@@ -173,7 +173,7 @@ class Meaning(ModelVectors):
         return self.embedder.is_loaded() and all(one.is_ready() for one in self.parts())
 
     def load(self) -> None:
-        """Have them in memory."""
+        """Load the models."""
         self.embedder.query("")
         if self.others and not self.others.is_ready():
             self.others.embedder.query("")
@@ -183,7 +183,7 @@ class Meaning(ModelVectors):
         return self.setting != DEFAULT or bool(self.others) or not scripts.OTHER_SCRIPT.search(text)
 
     def unload(self) -> None:
-        """Give the memory of the embedding models back until the next use."""
+        """Unload the embedding models until the next use."""
         for one in self.parts():
             one.embedder.unload()
         if self.successor:

@@ -55,7 +55,7 @@ class Marker:
         return _window(flat, _merge_spans(marks), width)
 
     def _likely(self, flat: str) -> set[tuple[int, int]]:
-        """Where words stand that may have a wanted token: nearly all others are passed over quickly."""
+        """The places of words that may have a wanted token; others are skipped quickly."""
         low = flat.lower()
         if flat.isascii():
             return _starting(flat, low, self._beginnings)
@@ -78,7 +78,7 @@ class Marker:
 def written(
     tokens: Collection[str], hits: Iterable[Hit], stem: Callable[[str], Collection[str]]
 ) -> list[str]:
-    """How hits spell the words that have one of these tokens, of which the index knows only the stem."""
+    """The spellings in hits of words with one of these tokens, of which the index has only the stem."""
     marked = (hit.snippet[start:end].lower() for hit in hits for start, end in hit.marks)
     return [word for word in dict.fromkeys(marked) if not set(tokens).isdisjoint(stem(word))]
 
@@ -246,7 +246,7 @@ class NoteTexts:
             self._size -= len(oldest)
 
     def _signature(self, path: str, look: Look) -> Signature | None:
-        """What changes when a file does; None when it is not there or a link is on the way."""
+        """A fingerprint of a file; None when it is missing or behind a link."""
         try:
             status = os.lstat(f"{self._folder}/{path}")
         except (OSError, ValueError):

@@ -51,7 +51,7 @@ class Step(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What was written in one go."""
+    """One batch of writes."""
 
     number: int  # in the folder, where later ones have higher numbers
     token: str  # its own name for good
@@ -69,7 +69,7 @@ class PlannedWrite(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of the writes."""
+    """The outcome of the writes."""
 
     number: int | None  # of the batch; None when there was nothing to do
     done: tuple[Step, ...]
@@ -118,7 +118,7 @@ def unpack_batch(data: bytes, number: int) -> tuple[Batch, str]:
 
 
 def mark_left(record: str, steps: set[int]) -> None:
-    """Say in a record, for good, which of the steps that it still has did not happen."""
+    """Mark steps of a record as left out, durably."""
     handle = os.open(record, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         data = os.pread(handle, os.fstat(handle).st_size, 0)

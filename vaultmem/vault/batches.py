@@ -71,7 +71,7 @@ class Batches:
         return run.outcome()
 
     def heal(self) -> list[str]:
-        """Roll forward what a kill has cut off; a line for each thing that a person may want to know."""
+        """Finish batches that a kill interrupted. Returns a line for each thing that a person may want to know."""
         messages: list[str] = []
         for name in self._names():
             if name.endswith(".tmp"):  # of a record that was not written to its end
@@ -130,7 +130,7 @@ class Batches:
             raise StateError(f"{record} cannot be written: {error.strerror}") from error
 
     def close(self, number: int, steps: int, left: set[int]) -> None:
-        """From doing to done, with what was left out; a batch of which nothing was done is dropped."""
+        """Mark a batch as done, without the steps left out; one of which nothing was done is dropped."""
         record = self._record(number, DOING)
         if left and len(left) == steps:
             os.unlink(record)
@@ -229,7 +229,7 @@ class _Run:
         change(self._batches.vault, path, lambda data: self._render(at, data), part=part)
 
     def _render(self, at: int, data: bytes) -> bytes:
-        """The new bytes; when somebody was quicker they are made again, and put on record first."""
+        """The new bytes; after a concurrent edit they are made again and recorded first."""
         step = self._batch.steps[at]
         if data != step.old:
             step = step._replace(old=data, new=self._writes[at].render(data))
@@ -239,19 +239,19 @@ class _Run:
         return step.new
 
     def leave(self, at: int, reason: str) -> None:
-        """A step that did not happen."""
+        """Leave out a step, with the reason."""
         self._left.add(at)
         step = self._batch.steps[at]
         self._skipped.append((step.path or step.target, reason))
 
     def stop(self, at: int) -> None:
-        """The end before this step; where even that cannot be recorded, heal() will go on from here."""
+        """Stop before this step; where even that cannot be recorded, heal() goes on from here."""
         self._left.update(range(at, len(self._batch.steps)))
         with contextlib.suppress(OSError):
             self._batches.close(self._batch.number, len(self._batch.steps), self._left)
 
     def outcome(self) -> Outcome:
-        """The end."""
+        """Close the batch, and return its outcome."""
         steps = self._batch.steps
         try:
             self._batches.close(self._batch.number, len(steps), self._left)
@@ -281,7 +281,7 @@ def _put_aside(record: str) -> str:
 
 
 class Healing:
-    """Rolls a batch forward whose writer is dead."""
+    """Finishes a batch whose writer was killed."""
 
     def __init__(self, vault: str, batch: Batch) -> None:
         self._vault = vault
@@ -301,7 +301,7 @@ class Healing:
         return left
 
     def _forward(self, step: Step) -> None:
-        """See to it that the step is done; NoteChangedError when that would go over somebody's words."""
+        """Carry out the step, unless it is done. Raises NoteChangedError when it would overwrite an edit."""
         moves = step.path is not None and step.path != step.target
         held = self._held(step.target)
         if moves and held == b"" and self._held(step.path) is not None:

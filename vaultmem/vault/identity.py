@@ -54,7 +54,7 @@ def check(vault: str) -> None:
 
 
 def remember(vault: str, memory_folder: str) -> None:
-    """What is there now is the vault. Where it has a memory folder, that gets the marker."""
+    """Record the present folder as the vault, and put the marker into its memory folder, if there is one."""
     now = identity(vault)
     if now is None:
         return
@@ -76,7 +76,7 @@ def mark(vault: str, memory_folder: str) -> None:
 
 
 def shared_name(vault: str, memory_folder: str) -> str:
-    """What the vault is called on all machines: by its marker; where it has none yet, a name of this machine alone."""
+    """The id of the vault on all machines, from its marker; without one, an id of this machine alone."""
     return id_in(vault, f"{memory_folder}/{MARKER}").partition(" ")[0] or vault_id(vault)
 
 
@@ -110,7 +110,7 @@ def _ids(text: str) -> list[str]:
 
 
 def _unite(vault: str, marker: str) -> None:
-    """Leave nothing in the marker but its ids."""
+    """Rewrite the marker with nothing but its ids."""
     from vaultmem.vault import write  # rarely needed
 
     def united(data: bytes) -> bytes:
