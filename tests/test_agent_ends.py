@@ -6,8 +6,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -106,13 +106,11 @@ def test_a_search_right_after_the_old_index_was_removed(own: Path) -> None:
         time.sleep(
             1.0
         )  # the searcher has not seen this; to ask whether it is indexed would show it
-        rebuild = threading.Thread(target=lambda: agent.call("sync", rebuild=True, embed=False))
-        rebuild.start()
-        until(lambda: State(str(vault)).generation() != before)
-        try:
+        with ThreadPoolExecutor(1) as pool:
+            rebuilt = pool.submit(agent.call, "sync", rebuild=True, embed=False)
+            until(lambda: State(str(vault)).generation() != before)
             assert len(agent.found("apple")) == 10
-        finally:
-            rebuild.join()
+        assert rebuilt.result()
 
 
 HOLDING = """

@@ -5,9 +5,9 @@ import json
 import random
 import shutil
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -111,11 +111,10 @@ def test_rows_that_came_later_are_found_exactly(crowded: VectorStore, no_exact: 
 def test_searches_go_on_while_the_graph_is_built(store: VectorStore) -> None:
     index, query = HnswIndex(store, narrow=10), vector_of(b"q")
     expected = ExactIndex(store).search(query, 5)
-    building = threading.Thread(target=index.prepare)
-    building.start()
-    while building.is_alive():
-        assert len(index.search(query, 5)) == 5
-    building.join()
+    with ThreadPoolExecutor(1) as pool:
+        building = pool.submit(index.prepare)
+        while not building.done():
+            assert len(index.search(query, 5)) == 5
     assert index.rows == 1000
     assert index.search(query, 1) == expected[:1]
 

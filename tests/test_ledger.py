@@ -6,7 +6,7 @@ import random
 import sqlite3
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -177,25 +177,20 @@ def test_what_is_in_the_way_is_told(tmp_path: Path, what: str) -> None:
 
 
 def test_readers_and_writers_at_once(ledger: Ledger) -> None:
-    problems: list[StateError] = []
     ledger.write_runs([Run(name, NOW) for name in "012"], NOW)
 
     def write(name: str) -> None:
-        try:
-            for turn in range(15):
-                ledger.write_runs([begun(name, NOW + turn)], NOW)
-                done = Run(name, NOW, None, NOW + turn, True, "fine", 0.1, NOW + turn)
-                ledger.write_runs([done], NOW)
-        except StateError as error:
-            problems.append(error)
+        for turn in range(15):
+            ledger.write_runs([begun(name, NOW + turn)], NOW)
+            done = Run(name, NOW, None, NOW + turn, True, "fine", 0.1, NOW + turn)
+            ledger.write_runs([done], NOW)
 
-    writers = [threading.Thread(target=write, args=(str(n),)) for n in range(3)]
-    for thread in writers:
-        thread.start()
-    while any(thread.is_alive() for thread in writers):
-        for run in ledger.runs().values():
-            assert run.last_run is None or run.result in ("fine", CUT_SHORT)
-    assert not problems
+    with ThreadPoolExecutor(3) as pool:
+        writers = [pool.submit(write, name) for name in "012"]
+        while not all(writer.done() for writer in writers):
+            for run in ledger.runs().values():
+                assert run.last_run is None or run.result in ("fine", CUT_SHORT)
+    assert not any(writer.exception() for writer in writers)
     assert {run.last_run for run in ledger.runs().values()} == {NOW + 14}
 
 

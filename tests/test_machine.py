@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import psutil
@@ -54,15 +55,11 @@ def test_load_is_a_part_of_all_processors(monkeypatch: pytest.MonkeyPatch) -> No
     sys.platform != "linux", reason="elsewhere a priority belongs to the whole process"
 )
 def test_only_the_thread_that_asks_steps_back() -> None:
-    found: list[int] = []
-
-    def work() -> None:
+    def work() -> int:
         machine.lower_priority_of_thread()
-        found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
     before = os.getpriority(os.PRIO_PROCESS, 0)
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert found == [max(machine.NICE, before)]
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(work).result() == max(machine.NICE, before)
     assert os.getpriority(os.PRIO_PROCESS, 0) == before

@@ -8,7 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -278,25 +278,14 @@ def test_of_two_that_start_at_once_one_wins(path: str, answers: Answers) -> None
     ended = subprocess.run([sys.executable, "-c", LEFT, path], check=False)
     assert ended.returncode == -signal.SIGKILL
     servers = [Server(path, answers) for _ in range(8)]
-    failed: list[StateError] = []
-
-    def begin(server: Server) -> None:
-        try:
-            server.start()
-        except StateError as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=begin, args=(server,)) for server in servers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
+    with ThreadPoolExecutor(len(servers)) as pool:
+        begun = [pool.submit(server.start) for server in servers]
     client = Client(path)
     assert client.ask("echo") is not None
     client.close()
     for server in servers:
         server.stop()
-    assert len(failed) == 7
+    assert sum(isinstance(each.exception(), StateError) for each in begun) == 7
 
 
 def test_stop_leaves_the_socket_of_another(path: str, serve: Serve) -> None:

@@ -1,6 +1,6 @@
 """Background work steps aside for requests, and says how far it is."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -32,17 +32,11 @@ def test_background_work_waits_for_an_answer_but_not_for_ever(clock: Clock) -> N
     with clock.gate.answering():
         clock.gate.rest()
     assert clock.waits == [LONGEST_REST]
-    gate, released = Throttle(), threading.Event()
-
-    def background() -> None:
-        gate.rest()
-        released.set()
-
-    with gate.answering():
-        thread = threading.Thread(target=background)
-        thread.start()
-    assert released.wait(60)
-    thread.join()
+    gate = Throttle()
+    with ThreadPoolExecutor(1) as pool:
+        with gate.answering():
+            background = pool.submit(gate.rest)
+        background.result(60)
 
 
 def test_background_work_gets_half_of_the_time_under_steady_searching(clock: Clock) -> None:

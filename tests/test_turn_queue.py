@@ -6,8 +6,8 @@ import os
 import stat
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -194,12 +194,11 @@ def test_many_threads_and_the_worker_lose_nothing(turns: Turns) -> None:
     def speak(number: int) -> None:
         turns.finish(turns.begin("c", f"u{number}", time.time()), f"a{number}", time.time())
 
-    threads = [threading.Thread(target=speak, args=(number,)) for number in range(wanted)]
-    for thread in threads:
-        thread.start()
-    while any(thread.is_alive() for thread in threads) or turns.count():
-        over = [one for one in turns.waiting() if not one.is_open and turns.done(one)]
-        seen += [(one.user, one.assistant) for one in over]
+    with ThreadPoolExecutor(wanted) as pool:
+        spoken = [pool.submit(speak, number) for number in range(wanted)]
+        while not all(each.done() for each in spoken) or turns.count():
+            over = [one for one in turns.waiting() if not one.is_open and turns.done(one)]
+            seen += [(one.user, one.assistant) for one in over]
     assert sorted(seen) == sorted((f"u{number}", f"a{number}") for number in range(wanted))
 
 

@@ -4,8 +4,8 @@ import gc
 import os
 import random
 import shutil
-import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -131,12 +131,9 @@ def test_threads_may_take_turns(vault: Path, opened: Vault) -> None:
     Editor(vault, 1).put("note.md")
     synced(vault)
     expected = asked(opened.searcher())
-    found: list[list[Answer]] = []
     for _ in range(3):
-        thread = threading.Thread(target=lambda: found.append(asked(opened.searcher())))
-        thread.start()
-        thread.join()
-    assert found == [expected] * 3
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(lambda: asked(opened.searcher())).result() == expected
 
 
 def test_who_lets_go_of_a_searcher_lets_go_of_its_threads(vault: Path, opened: Vault) -> None:
