@@ -19,7 +19,7 @@ from benchmarks.classify import (
     report,
 )
 from tests.effort import takes_less
-from vaultmem.dreams.classify import TARGETS, THRESHOLD, classify, scores
+from vaultmem.dreams.classify import TARGETS, THRESHOLD, best, classify, scores
 from vaultmem.embedding.embed import Embedder
 from vaultmem.embedding.models import resolve_model
 from vaultmem.memories.model import CATEGORIES
@@ -174,3 +174,21 @@ def test_embeddings_add_to_them(near: dict[str, dict[str, float]], part: str, fl
     assert len(filed) >= 0.45 * len(found)
     assert len(wrong) <= 0.12 * len(filed)  # wrong filings are rare
     assert report(found)["accuracy"] == round(macro_accuracy(found), 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("Ich trinke lieber Tee als Kaffee", "preferences"),
+        ("Meine Lektorin ist Katrin", "people"),
+        ("Wir haben beschlossen, das Dach zu decken", "decisions"),
+        ("Montags gehe ich schwimmen, normalerweise abends", "habits"),
+        ("Mein Gehalt ist 70000", "knowledge"),
+    ],
+)
+def test_german_has_words_of_its_own_and_what_says_nothing_is_no_preference(
+    text: str, category: str
+) -> None:
+    """The built-in model does not know German: what is a little closer is so by chance."""
+    near = dict.fromkeys(TARGETS, 0.1) | {"preferences": 0.25}
+    assert best(classify(text, near)) == category

@@ -35,6 +35,7 @@ from vaultmem.text.values import lazy, plural
 
 CAP = 4000  # characters; what a text is about shows early
 THRESHOLD = 0.5  # of ten memories that clear it, nine are filed rightly: see benchmarks/classify.py
+CHANCE = 0.2  # what confidence by closeness alone has to be
 TARGETS = tuple(category for category in CATEGORIES if category != INBOX)
 SHARPNESS = 1.2  # of the softmax
 NONE_OF_THEM = 1.0  # the sum that "none of them" has without a word for it
@@ -61,9 +62,10 @@ class Signal(NamedTuple):
 
 @cache
 def signals() -> tuple[Signal, ...]:
-    """The words that hint at a category, with their weights; the English ones first."""
+    """The words of each language that hint at a category, with their weights."""
     tables = language().table("categories")
-    return (*_read(tables["english"], han=False), *_read(tables["chinese"], han=True))
+    own = [(name, one) for name, one in tables.items() if "signals" in one]
+    return tuple(each for name, one in own for each in _read(one, han=name == "chinese"))
 
 
 def _read(language: Mapping[str, Mapping[str, str]], *, han: bool) -> Iterator[Signal]:
@@ -214,8 +216,11 @@ def guesses(verdict: Verdict) -> list[tuple[str, float]]:
 
 
 def best(verdict: Verdict) -> str:
-    """The likeliest category, however unsure; a default where there is no signal at all."""
-    return verdict.category or next((name for name, _ in guesses(verdict)), OTHERWISE)
+    """The likeliest category, however unsure; a default where no word speaks for it and its closeness may be chance, as
+    that of a text in a language that the model does not know."""
+    is_chance = verdict.confidence < CHANCE and not any("+" in sign for sign in verdict.why)
+    likely = [] if is_chance else guesses(verdict)
+    return verdict.category or next((name for name, _ in likely), OTHERWISE)
 
 
 def file_inbox(draft: Draft) -> None:
@@ -261,8 +266,9 @@ def _file(draft: Draft, memory: Memory, text: str, verdict: Verdict) -> None:
         category = REMINDERS if is_plain(text) and is_timed else next(iter(names), OTHERWISE)
     if not draft.may(memory):
         return
-    signs = [sign.removeprefix(f"{category}: ") for sign in verdict.why[:2]]
-    why = f"{category}: {', '.join(signs) or 'nearest in meaning'} ({verdict.confidence:.2f})"
+    own = [sign for sign in verdict.why if sign.startswith(f"{category}: ")][:2]
+    signs = ", ".join(sign.removeprefix(f"{category}: ") for sign in own)
+    why = f"{category}: {signs or 'nothing tells of another'} ({verdict.confidence:.2f})"
     draft.move(memory, category, why)
     if verdict.category is None:
         draft.find(Finding(UNSURE, memory.path, why))
