@@ -161,7 +161,7 @@ def test_an_agent_that_hangs_is_not_taken_for_none(
     living: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pid = on(living, "start").data["pid"]
-    monkeypatch.setattr(life, "_ASKED", 0.2)
+    monkeypatch.setattr(life, "_STOP_TIMEOUT", 0.2)
     monkeypatch.setattr(life, "PATIENCE", 0.5)
     os.kill(pid, signal.SIGSTOP)
     try:

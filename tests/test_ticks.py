@@ -103,7 +103,7 @@ def test_a_daily_notes_own_name_is_no_day_to_snooze_until(place: str, style: str
         "2026-12-24": "2026-12-24",
         "直到周五": "2026-11-27",
         "until wednesday": "2026-11-25",  # the day it is due
-        "until Freitag 15:00": None,
+        "until vendredi 15:00": None,
         "": None,
     }.items():
         typed = f" {words} "

@@ -60,9 +60,8 @@ class Arguments:
         """The same as an assistant may have it written down; of what is a list, the texts that hold none."""
         from vaultmem.text.secrets import redact
 
-        kinds: Counter[str] = (
-            Counter()
-        )  # a title repeats the text as often as not: a secret in both is one
+        # A title repeats the text as often as not: a secret in both is one.
+        kinds = Counter(self.redacted)
 
         def clean(value: object) -> object:
             nonlocal kinds
