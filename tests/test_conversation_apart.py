@@ -10,6 +10,7 @@ from vaultmem import Filter, Vault
 from vaultmem.api.memory_tools import note_path
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.access import viewer
+from vaultmem.notes.places import file_name
 from vaultmem.search.query import Ask
 
 
@@ -70,7 +71,9 @@ def test_a_tool_reads_no_turn(opened: Vault) -> None:
 
 
 def test_who_reads_an_entry_as_a_memory_is_told_where_it_is(opened: Vault) -> None:
-    with pytest.raises(NoteNotFoundError, match="vaultmem conversations show home"):
-        opened.read("fact-0001")
+    path = opened.entries("home")[0]["path"]
+    for name in ("fact-0001", path, f"[[{file_name(path)}]]"):
+        with pytest.raises(NoteNotFoundError, match="vaultmem conversations show home"):
+            opened.read(name)
     with pytest.raises(NoteNotFoundError, match="Memory not found"):
         opened.read("nothing-like-it")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from vaultmem.memories.store import Session
     from vaultmem.operations.past import Removed
 
-SHORTEST_ID = 4  # characters of an id that can mean an entry
 MOST_VALUES = 60  # of one facet
 
 
@@ -52,15 +51,11 @@ def _hint(session: Session, text: str) -> NoteNotFoundError | None:
     gone = find_removed(session, text)
     if gone and gone.memory:
         return deleted_error(gone.memory)
-    if len(text) < SHORTEST_ID:
-        return None
-    for talk in session.desk.talks.talks():
-        for one in talk.entries:
-            if one.id.startswith(text.lower()):
-                return NoteNotFoundError(
-                    f"{text!r} is an entry of a conversation ({one.path}); "
-                    f"vaultmem conversations show {one.conversation} shows it"
-                )
+    for one in session.desk.talks.find(text)[:1]:
+        return NoteNotFoundError(
+            f"{text!r} is an entry of a conversation ({one.path}); "
+            f"vaultmem conversations show {one.conversation} shows it"
+        )
     return None
 
 
