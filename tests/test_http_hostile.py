@@ -12,6 +12,7 @@ import pytest
 
 from tests.http_run import Door, door, request, serving
 from tests.lazy import Lazy
+from vaultmem_server.streamable import MOST_OF_TOKEN
 from vaultmem_server.tokens import READ, TokenStore
 
 __all__ = ["door"]  # fixtures
@@ -152,6 +153,14 @@ def test_what_was_seen_on_the_way_cannot_be_used_again(door: Door) -> None:
     renewed = TokenStore().add("passing", READ)
     assert door.mcp(request("ping"), renewed, session).status == 404
     TokenStore().revoke("passing")
+
+
+def test_a_token_that_begins_many_sessions_ends_its_own_oldest(door: Door) -> None:
+    theirs, first = door.session("codex"), door.session("reader")
+    last = [door.session("reader") for _ in range(MOST_OF_TOKEN)][-1]
+    assert door.mcp(request("ping"), "codex", theirs).status == 200
+    assert door.mcp(request("ping"), "reader", last).status == 200
+    assert door.mcp(request("ping"), "reader", first).status == 404
 
 
 def test_a_slow_client_holds_nobody_up(door: Door) -> None:

@@ -35,7 +35,11 @@ if TYPE_CHECKING:
 SESSION, VERSION, LAST = "mcp-session-id", "mcp-protocol-version", "last-event-id"
 SOON = 1.0  # seconds for an answer as plain JSON
 QUIET = 15.0  # seconds after which a stream shows that it lives
-MOST_SESSIONS, MOST_STREAMS = 2_000, 32  # in all, and of one session
+MOST_SESSIONS, MOST_OF_TOKEN, MOST_STREAMS = (
+    2_000,
+    100,
+    32,
+)  # in all, of one token, and of one session
 IDLE = 3_600.0  # seconds after which a session is forgotten
 _STREAM = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
 _CANCELLED, _PROGRESS = "notifications/cancelled", "notifications/progress"
@@ -123,6 +127,9 @@ class Sessions:
         now = time.monotonic()
         for id_ in [id_ for id_, one in self._sessions.items() if now - one.used > IDLE]:
             self.end(self._sessions[id_])
+        own = [one for one in self._sessions.values() if one.token == caller.token.key]
+        if len(own) >= MOST_OF_TOKEN:  # no token ends the sessions of others
+            self.end(own[0])
         while len(self._sessions) >= MOST_SESSIONS:
             self.end(next(iter(self._sessions.values())))
         new = Session(secrets.token_urlsafe(24), caller.token.key, vault)

@@ -117,12 +117,15 @@ async def memory(visit: Visit) -> Page:
     wanted = {"deleted": True, "provenance": True, "counts": False}
     record = named(await visit.reader.ask("read", id=visit.text("id"), **wanted))
     content, is_archived = str(record["content"]), bool(record["deleted"])
+    shown = await asyncio.to_thread(
+        prose, content
+    )  # of a long one it takes seconds, and others are served meanwhile
     return Page(
         record["title"],
         [
             views.labels(record),
             record.get("attribution") and h.p(".problem")[record["attribution"]],
-            h.div(".prose")[prose(content)],
+            h.div(".prose")[shown],
             h.div(".buttons")[_deeds_for(visit, record, archived=is_archived)],
             None if is_archived else h.details("#editor", data_key="e")[
                 h.summary[t("Edit")],
