@@ -18,9 +18,8 @@ from tests.index_dump import contents, differences, rebuilt
 from vaultmem import client, paths
 from vaultmem.service.log import log_file
 
-PATIENCE = float(
-    os.environ.get("VAULTMEM_PATIENCE", "60")
-)  # seconds; nothing that works takes as long
+# seconds; nothing that works takes as long
+PATIENCE = float(os.environ.get("VAULTMEM_PATIENCE", "60"))
 PATCHED = "import sys; from vaultmem import cli; {}; cli.entry()"
 _SOON = 0.05  # who asks all the time holds the agent up
 

@@ -40,9 +40,8 @@ def other(tmp_path: Path) -> Path:
 def memories(vault: Path) -> dict[str, tuple[dict[str, Any], str]]:
     """The properties and the content of all memories, by their paths."""
     found = {}
-    for path in sorted(
-        (vault / "vaultmem").glob("*/**/*.md")
-    ):  # not the pages that are made of them
+    # not the pages that are made of them
+    for path in sorted((vault / "vaultmem").glob("*/**/*.md")):
         text = path.read_text()
         page = pages.read("frontmatter", text)
         found[path.relative_to(vault / "vaultmem").as_posix()] = (page.properties, page.content)

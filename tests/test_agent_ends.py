@@ -103,9 +103,8 @@ def test_a_search_right_after_the_old_index_was_removed(own: Path) -> None:
         assert len(agent.found("apple")) == 10
         before = State(str(vault)).generation()
         put(vault / "base0" / "Note 0.md", "apple, changed\n")
-        time.sleep(
-            1.0
-        )  # the searcher has not seen this; to ask whether it is indexed would show it
+        # the searcher has not seen this; to ask whether it is indexed would show it
+        time.sleep(1.0)
         with ThreadPoolExecutor(1) as pool:
             rebuilt = pool.submit(agent.call, "sync", rebuild=True, embed=False)
             until(lambda: State(str(vault)).generation() != before)

@@ -250,9 +250,8 @@ def test_killed_at_counted_events(writers: list[Writer], tmp_path: Path) -> None
 
     for turn in rounds(writers, tmp_path / "scratch", kill):
         if turn % 6 == 1:
-            shutil.rmtree(
-                tmp_path / "state", ignore_errors=True
-            )  # so that first indexing is killed, too
+            # so that first indexing is killed, too
+            shutil.rmtree(tmp_path / "state", ignore_errors=True)
 
 
 def test_killed_at_random_moments(writers: list[Writer], tmp_path: Path) -> None:

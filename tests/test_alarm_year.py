@@ -41,9 +41,8 @@ def shown_at(name: str, year: int, wall: datetime) -> datetime | None:
 @cache
 def expected(name: str, year: int, at: str, rules: Rules) -> datetime:
     """When it must ring."""
-    wall = datetime.fromisoformat(
-        at if "T" in at else f"{at}T{rules.day_at}"
-    )  # no zone: as it is shown
+    # no zone: as it is shown
+    wall = datetime.fromisoformat(at if "T" in at else f"{at}T{rules.day_at}")
     back = timedelta()
     while not (shown := shown_at(name, year, wall - back)):
         back += MINUTE  # the clock passed it over
@@ -104,9 +103,8 @@ class Year:
         while at < end:
             following = self.look(here, at)
             chance = self.random.random()
-            if (
-                chance < 0.05
-            ):  # off to the other computer: the vault is synced, then that one sleeps
+            # off to the other computer: the vault is synced, then that one sleeps
+            if chance < 0.05:
                 here, other = other, here
                 here.told = of_kind(collect([*here.told.values(), *other.told.values()]), Notified)
                 here.rested = True

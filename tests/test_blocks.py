@@ -50,9 +50,8 @@ def test_every_text_is_in_exactly_one_block(pieces: list[Piece]) -> None:
     blocks = group(pieces)
     joined = "\n".join(block.text for block in blocks)
     for heading in {heading for piece in pieces for heading in piece.headings}:
-        joined = re.sub(
-            rf"^{heading}$", "", joined, flags=re.MULTILINE
-        )  # a crossed heading goes into the text
+        # a crossed heading goes into the text
+        joined = re.sub(rf"^{heading}$", "", joined, flags=re.MULTILINE)
     assert letters(joined) == letters("".join(piece.text for piece in pieces))
 
 
@@ -196,9 +195,8 @@ def test_neighbours(blocks: list[Block], data: st.DataObject) -> None:
     others = "".join(block.text for n, block in enumerate(blocks) if n != at and abs(n - at) <= 2)
     assert not letters(near) - letters(others)
     words = [count_tokens(text) * 3 // 4 for text in (blocks[at].text, near)]
-    assert (
-        words[1] <= 4 * WINDOW_WORDS + 10
-    )  # a part is measured by its letters: dense ones weigh up to four times
+    # a part is measured by its letters: dense ones weigh up to four times
+    assert words[1] <= 4 * WINDOW_WORDS + 10
     if len(blocks) == 1 or words[0] >= WINDOW_WORDS:
         assert near == ""
 

@@ -202,9 +202,8 @@ def test_a_server_killed_at_any_moment_of_a_write_gets_all_in_the_end(
                 writing.join()
                 server.start()
             index.publish(wanted, whole=True)
-            if "segment" in str(
-                index.health().problem
-            ):  # a graph of Chroma's own that the kill has broken
+            # a graph of Chroma's own that the kill has broken
+            if "segment" in str(index.health().problem):
                 remove_collection(index)
             index.prepare()
             index.publish(wanted, whole=True)

@@ -327,7 +327,6 @@ def test_a_file_that_is_being_written_keeps_its_old_state(
         patched.setattr("os.read", read_and_write)
         assert not folder.known.refresh(["vaultmem/people/Tea.md"])
     assert folder.known.live()[0].hash == content_hash(TEA)
-    assert folder.known.refresh(
-        ["vaultmem/other.md"]
-    )  # it is looked at again, whatever is asked for
+    # it is looked at again, whatever is asked for
+    assert folder.known.refresh(["vaultmem/other.md"])
     assert folder.known.live()[0].hash == content_hash("half of\n more more")

@@ -119,9 +119,8 @@ def test_no_message_can_close_its_fence(text: str) -> None:
     last = question(text).messages[-1].content
     mark = last.rpartition("=== end of message ")[2].removesuffix(" ===")
     assert last.count(mark) == 2
-    assert (
-        question(last).messages[-1].content.count(mark) == 2
-    )  # even quoted whole, it gets another
+    # even quoted whole, it gets another
+    assert question(last).messages[-1].content.count(mark) == 2
     assert mark not in question(last).messages[-1].content.splitlines()[-1]
 
 

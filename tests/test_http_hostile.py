@@ -98,9 +98,8 @@ def raw(door: Door, *parts: bytes) -> bytes:
     """All that comes back for these bytes, until the door closes the connection or says no more."""
     received = b""
     with socket.create_connection(("127.0.0.1", door.port), timeout=20) as link, suppress(OSError):
-        with suppress(
-            BrokenPipeError, ConnectionResetError
-        ):  # it has closed before it was sent all
+        # it has closed before it was sent all
+        with suppress(BrokenPipeError, ConnectionResetError):
             for part in parts:
                 link.sendall(part)
         while piece := link.recv(65_536):

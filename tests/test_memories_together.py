@@ -97,9 +97,8 @@ def test_a_person_s_edit_is_seen_by_the_agent_s_next_answer(vault: Path) -> None
         note.write_text(note.read_text().replace("First words", "Other words"))
 
         def words() -> object:
-            with suppress(
-                NoteNotFoundError
-            ):  # between emptying a file and writing it, it is no memory
+            # between emptying a file and writing it, it is no memory
+            with suppress(NoteNotFoundError):
                 return opened.read(one["id"])["content"]
             return None
 

@@ -211,8 +211,7 @@ def test_what_is_pending_is_as_the_last_answer_and_the_last_undo_left_it(tmp_pat
             for command, waits in (([verb, item], False), (["undo", "--last"], True)):
                 assert on(vault, *command).code == 0
                 listed = on(vault, "pending", "--format", "text").out
-                shown = (
-                    page.read_text("utf-8") if page.exists() else ""
-                )  # a first page needs an item
+                # a first page needs an item
+                shown = page.read_text("utf-8") if page.exists() else ""
                 assert ("Marek" in listed, "Marek" in shown) == (waits, waits)
         assert (vault / memory["path"]).exists()

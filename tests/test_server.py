@@ -161,9 +161,8 @@ def mode(path: str) -> int:
 def test_nobody_else_can_reach_it(path: str, serve: Serve, mask: int) -> None:
     before = os.umask(mask)
     try:
-        Path(path).parent.mkdir(
-            mode=0o700
-        )  # with a umask that takes everything nobody can make folders
+        # with a umask that takes everything nobody can make folders
+        Path(path).parent.mkdir(mode=0o700)
         os.chmod(os.path.dirname(path), 0o700)
         serve()
     finally:

@@ -27,9 +27,8 @@ from vaultmem.api import rpc as codes
 
 __all__ = ["answers", "connect", "path", "serve"]  # fixtures
 
-PAUSE = (
-    0.2  # seconds after which a thread of the server has gone to rest, however busy the machine is
-)
+# seconds after which a thread of the server has gone to rest, however busy the machine is
+PAUSE = 0.2
 QUICK = Limits(line_bytes=2000, connections=5, half_sent=0.4, unread=0.4, answer=0.4)
 
 

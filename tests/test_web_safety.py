@@ -63,9 +63,8 @@ def test_stop_ends_the_page_that_ui_opened_and_the_page_says_so(
     (vault / ".obsidian").mkdir(parents=True)
     (vault / "Note.md").write_text("# Note\n")
     patient = "from vaultmem_server import serving\nserving.LAST_BYTES = 600\n"
-    (tmp_path / "sitecustomize.py").write_text(
-        patient
-    )  # a stream that is not ended holds the door for ten minutes
+    # a stream that is not ended holds the door for ten minutes
+    (tmp_path / "sitecustomize.py").write_text(patient)
     url = process("ui", "--print-url", "--vault", str(vault), PYTHONPATH=str(tmp_path)).out
     (one,) = life.open_doors(str(vault))
     context = chromium.new_context()

@@ -135,9 +135,8 @@ def test_settings_change_the_fingerprint_and_nothing_else_does(dialect: Dialect)
 @example(content=b'{"userIgnoreFilters": ["/(a+)+$/", 3, null], "showUnsupportedFiles": "x"}')
 @settings(max_examples=examples(40))
 def test_unreadable_settings_give_rules_all_the_same(dialect: Dialect, content: bytes) -> None:
-    path, _ = SETTINGS.get(
-        dialect.name, ("settings", b"")
-    )  # of others it is not known where they have theirs
+    # of others it is not known where they have theirs
+    path, _ = SETTINGS.get(dialect.name, ("settings", b""))
     assert parsed(opened(dialect, {path: content}), "pages/Note.md", "[[Other]]").links
 
 
