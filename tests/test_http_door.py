@@ -141,10 +141,22 @@ def test_every_write_leaves_a_line(door: Door) -> None:
     door.ask("write", content="The tortoise is called Ada.")
     door.ask("search", query="tortoise")
     assert door.ask("write", content="x", agent="me").status == 400
+    hello = {"capabilities": {}, "clientInfo": {"name": "old", "version": "1"}}
+    greeting = request("initialize", 1, protocolVersion="2025-03-26", **hello)
+    calls = [
+        request("tools/call", id_, name="memory_write", arguments={"content": text})
+        for id_, text in ((7, "The tortoise likes dandelions."), (8, ""))
+    ]
+    for token, calls_made in (("claude", calls), ("reader", calls[:1])):
+        session = door.mcp(greeting, token).headers["mcp-session-id"]
+        assert door.mcp(calls_made, token, session).status == 200
     lines = [json.loads(line) for line in trail.read_text().splitlines()[before:]]
     assert [(line["token"], line["client"], line["what"], line["status"]) for line in lines] == [
         ("claude-laptop", "claude", "write", "200"),
         ("claude-laptop", "claude", "write", "400"),
+        ("claude-laptop", "claude", "memory_write", "200"),
+        ("claude-laptop", "claude", "memory_write", "422"),
+        ("reader", "reader", "memory_write", "422"),
     ]
 
 

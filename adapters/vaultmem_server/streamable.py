@@ -14,7 +14,7 @@ import re
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -263,8 +263,8 @@ class _Endpoint:
             stream.send(json.dumps({"jsonrpc": "2.0", "id": stream.request, "error": problem}))
         finally:
             stream.end()
-            if tool := _tool_of(message):
-                self._door.audit.write(caller, session.vault, tool, status)
+            for tool, own in _writes(message, stream.events, status):
+                self._door.audit.write(caller, session.vault, tool, own)
 
     def _resume(self, request: Request, session: Session) -> Response:
         """The rest of a stream. Without Last-Event-ID there is nothing that we would send unasked."""
@@ -288,6 +288,21 @@ def _cancel(session: Session, message: JsonObject) -> None:
         is_open = stream.task is not None and not stream.is_over
         if wanted is not None and stream.request == wanted and is_open:
             stream.stop()
+
+
+def _writes(message: object, events: list[str], status: int) -> Iterator[tuple[str, int]]:
+    """The calls of tools that may write, of a batch each, with how they ended: a refusal is an answer, too."""
+    batch = message if isinstance(message, list) else [message]
+    if calls := [(tool, inside(one, "id")) for one in batch if (tool := _tool_of(one))]:
+        sent = [json.loads(event) for event in events]
+        answers = [one for each in sent for one in (each if isinstance(each, list) else [each])]
+        refused = [
+            inside(one, "id")
+            for one in answers
+            if inside(one, "error") or inside(one, "result", "isError")
+        ]
+        for tool, id_ in calls:
+            yield tool, 422 if status == 200 and id_ in refused else status
 
 
 def _tool_of(message: object) -> str:
