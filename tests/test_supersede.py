@@ -130,6 +130,10 @@ def test_on_pairs_that_nothing_was_fitted_on_it_is_right_nearly_always() -> None
         ("Meine Lektorin ist Katrin", "Katrin hat aufgehört, meine neue Lektorin ist Tina", REPLACES),
         ("我的编辑是王芳", "王芳离职了，我的新编辑是李明", REPLACES),
         ("乔纳斯不吃肉", "乔纳斯又吃肉了", REPLACES),
+        ("I live in Berlin", "Die Wohnung war zu klein, ich bin nach Wien gezogen", REPLACES),
+        ("Eva lebt seit Mai in Hamburg", "Eva ist nach Bremen gezogen", REPLACES),
+        ("Mein Onkel wohnt in Köln", "Mein Onkel ist nach Bonn umgezogen", REPLACES),
+        ("Tom wohnt in Köln", "Eva ist nach Bonn gezogen", "apart"),
         ("Tom is my brother", "Katrin left; my new editor is Tom", "apart"),
         ("My doctor is Dr. Lee", "Katrin left; my new editor is Tom", "apart"),
         ("Katrin likes tea", "Katrin left; my new editor is Tom", "apart"),
@@ -146,7 +150,7 @@ def test_changes_are_understood_in_german_too() -> None:
     kinds = [(label, relations(new, [old])[0].kind) for label, old, new in rows]
     right = kinds.count((REPLACES, REPLACES))
     assert right / sum(kind == REPLACES for _, kind in kinds) >= 0.93
-    assert right / sum(label == REPLACES for label, _ in kinds) >= 0.75
+    assert right / sum(label == REPLACES for label, _ in kinds) >= 0.8
 
 
 @given(st.lists(st.text(max_size=60), max_size=8), st.text(max_size=60))

@@ -256,6 +256,7 @@ _COMPOUND = lazy(
     r"(?!(?:Mac|Des|Les|Van|Fitz)[A-Z])(?:[A-Z][a-z]{2,}|[a-z]+)[A-Z]|.*\d|\w{3,}(?i:ism)$"
 )
 _HAN_MOVED = pattern("slots", "han_moved")
+_GERMAN_HOME = pattern("slots", "german_home", 0, place=_NAME)
 # Who moved lately still lives there; "last month" alone speaks of what is over.
 _MOVES = lazy(r"\b(?:moved|relocated)\b.*\bto\b|搬(?:家)?[到去来回]", re.IGNORECASE)
 _LATELY = pattern("slots", "lately")
@@ -305,6 +306,8 @@ def without_recency(sentence: str) -> str:
 
 def _residence(clause: str) -> Fact | None:
     """Who moved somewhere lives there. Precision before recall: a place is a name, and no tool that people move to."""
+    if (home := _GERMAN_HOME.match(clause)) and not _OPEN.search(home["subject"]):
+        return None if is_no_place(home["value"]) else Fact(home["subject"], "lives in", home["value"])  # fmt: skip
     if not _MOVES.search(clause):
         return None
     clause = _LATELY.sub("", clause).strip()
