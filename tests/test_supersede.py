@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from tests.stand_in_view import StandInView, memory_file
 from vaultmem import Vault
 from vaultmem.dreams.short_texts import is_event, is_working_note
-from vaultmem.dreams.supersede import REPLACES, SAME, may_contradict, relations, supersede
+from vaultmem.dreams.supersede import (
+    REPLACES,
+    SAME,
+    doubts,
+    may_contradict,
+    relations,
+    supersede,
+)
 from vaultmem.errors import NoteNotFoundError
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
@@ -246,6 +253,21 @@ def test_a_dream_lets_the_newer_one_win_where_writing_did_not_see_it() -> None:
     plan, after = StandInView(files).run(supersede)
     assert [change.target for change in plan.changes] == ["vaultmem/archive/Old.md"]
     assert after.run(supersede)[0].changes == ()
+
+
+def test_a_doubt_is_a_question_of_the_dream_and_changes_nothing() -> None:
+    files = dict([
+        memory_file("people/Old", "My dentist is Dr. Moss", 5),
+        memory_file("people/New", "My dentist is Dr. Lee", 1),
+        memory_file("people/Anne", "Anne lives in Ghent.", 5),
+        memory_file("people/Tom", "Tom works at Siemens.", 4),
+    ])  # fmt: skip
+    plan, _ = StandInView(files).run(doubts)
+    assert plan.changes == ()
+    (finding,) = plan.findings
+    assert finding.kind == "contradiction"
+    assert finding.said == "“My dentist is Dr. Lee” against “My dentist is Dr. Moss” in [[Old]]"
+    assert finding.others == ("vaultmem/people/Old.md",)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from vaultmem.dreams.dated import make_reminders, other_time, stale_days
 from vaultmem.dreams.links import resolve
 from vaultmem.dreams.merge import MERGED, merge
 from vaultmem.dreams.summaries import Means, compress
-from vaultmem.dreams.supersede import supersede
+from vaultmem.dreams.supersede import doubts, supersede
 from vaultmem.ledger.reads import Left
 from vaultmem.light import NamedTuple
 from vaultmem.memories.access import CONNECTED
@@ -77,6 +77,7 @@ def dream(draft: Draft, level: int, options: Options) -> None:
         if options.sessions is not None:
             compress(draft, options.sessions)
         contradictions(draft)
+        doubts(draft)
         fading(draft)
     if level >= MEDIUM:
         write_counts(draft)

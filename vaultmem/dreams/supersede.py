@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 
 from vaultmem.adapter import Properties
@@ -26,10 +26,11 @@ from vaultmem.dreams.short_texts import (
 )  # fmt: skip
 from vaultmem.light import NamedTuple
 from vaultmem.memories import access
-from vaultmem.memories.draft import Draft
+from vaultmem.memories.draft import Draft, Finding
 from vaultmem.memories.model import DEFAULT_SCOPE, REMINDERS, Memory
 from vaultmem.plugins import language
 from vaultmem.progress import counted
+from vaultmem.text.sanitize import quote_text
 from vaultmem.text.times import stamp
 
 LONGEST_VALUE = 5  # tokens
@@ -279,6 +280,22 @@ NEAR = 0.6  # cosine
 
 def supersede(draft: Draft) -> None:
     """Archive memories that a newer one replaces."""
+    for old, new, each in _compared(draft):
+        if each.kind == REPLACES and not draft.see(old).archived and draft.may(old, new):
+            replace(draft, old, new.id, f"“{new.title}” is newer")
+
+
+def doubts(draft: Draft) -> None:
+    """Find "contradiction" where a newer memory may replace an older one, and no rule of the language says so."""
+    for old, new, each in _compared(draft):
+        if each.kind == APART and each.is_doubtful and not each.contradicts:
+            words = [quote_text(draft.content(memory)) for memory in (new, old)]
+            text = f"“{words[0]}” against “{words[1]}” in [[{old.title}]]"
+            draft.find(Finding("contradiction", new.path, text, (old.path,)))
+
+
+def _compared(draft: Draft) -> Iterator[tuple[Memory, Memory, Relation]]:
+    """Each older memory beside a newer one, and what the newer one is to it."""
     done = {memory.text("replaced_by") for memory in draft.view.archived()}
     since = draft.view.now.timestamp() - RECENT
     short = [
@@ -301,9 +318,7 @@ def supersede(draft: Draft) -> None:
             [texts[old.path] for old in olds],
             [close.get(old.path) for old in olds],
         )
-        for old, each in zip(olds, compared, strict=True):
-            if each.kind == REPLACES and not draft.see(old).archived and draft.may(old, new):
-                replace(draft, old, new.id, f"“{new.title}” is newer")
+        yield from ((old, new, each) for old, each in zip(olds, compared, strict=True))
 
 
 def _older(draft: Draft, new: Memory, groups: list[list[Memory]]) -> list[Memory]:
