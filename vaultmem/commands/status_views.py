@@ -305,9 +305,12 @@ def _run_job(args: Namespace, job: Job, output: Output) -> int:
 
 def _run_here(folder: str, job: Job, output: Output) -> JobState:
     """Run a job in this process, as the agent would, and record its run for it."""
+    import logging
+
     from vaultmem.agent import jobs as agent_jobs
     from vaultmem.ledger.ledger import Runs
 
+    logging.getLogger("vaultmem.agent.jobs").addHandler(logging.NullHandler())  # the answer says it
     with Vault(folder) as vault:
         warn(vault, output)
         runs = Runs(agent_jobs.ledger(folder))
