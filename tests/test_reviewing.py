@@ -47,7 +47,9 @@ def test_proposals_are_listed_where_nobody_can_answer(
 ) -> None:
     synced(vault)
     assert done(vault, "review") == {"proposals": PROPOSALS, "chores": [], "count": 3, "rules": {}}
-    shown = said(vault, "review").out.splitlines()
+    listed = said(vault, "review")
+    assert "vaultmem: 3 to review\n" in listed.err
+    shown = listed.out.splitlines()
     assert shown[0] == "aaaaaaaaaaaa  broken-link  Notes/a.md:3  [[a]] leads nowhere"
     assert {verb for verb, _ in asked} == {"proposals", "pending"}
 

@@ -129,14 +129,14 @@ def review(args: Namespace, output: Output) -> int:
         answer = vault.ask("proposals", id=args.id)
         proposals, rules = answer["proposals"], answer["rules"]
         chores = [] if args.id is not None or not vault.is_indexed() else vault.chores()
+        count = len(proposals) + len(chores)
         if output.as_json:
-            count = len(proposals) + len(chores)
             output.data({"proposals": proposals, "chores": chores, "count": count, "rules": rules})
             return 0
         for kind, says in sorted(rules.items()):
             output.remark(f"{says} {kind} (vaultmem review --ask {kind} ends that rule)")
         if args.list or not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
-            output.remark(plural(len(proposals), "proposal"))
+            output.remark(f"{count} to review")
             for one in proposals:
                 output.line(_proposal_line(one, output))
         else:
