@@ -375,3 +375,15 @@ def test_no_statement_numbers_its_values() -> None:
     numbered = re.compile(r"[ (]\?\d")
     for path in MODULES:
         assert not numbered.search(path.read_text("utf-8")), shown(path)
+
+
+def test_no_group_is_repeated_possessively() -> None:
+    """Python before 3.11.5 reads that wrongly: "[[a]]" was no link. An atomic group means the same in every version."""
+    possessive = re.compile(r"[^(\\]\)(?:[*+?]|\{[\d,]*\})\+")
+    assert not [
+        f"{path}:{node.lineno}: {node.value[:60]}"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if possessive.search(node.value)
+    ]

@@ -19,11 +19,11 @@ _DRAWER_LINE = re.compile(r"[ \t]*+:([^\s:]++):(?:[ \t]++(.*\S)|)[ \t]*+")
 _SPECIAL = re.compile(r":|^[ \t]*+#\+", re.MULTILINE)
 _CODE = re.compile(
     r"^[ \t]*+#\+BEGIN_(?:SRC|EXAMPLE|QUERY|EXPORT|COMMENT).*\n"
-    r"(?:(?![ \t]*+#\+(?:BEGIN|END)_).*\n)*+[ \t]*+#\+END_\w++[ \t]*+$"
+    r"(?>(?:(?![ \t]*+#\+(?:BEGIN|END)_).*\n)*)[ \t]*+#\+END_\w++[ \t]*+$"
     r"|^[ \t]*+:(?:LOGBOOK|PROPERTIES):[ \t]*+\n"
-    r"(?:(?!\*++[ \t]|[ \t]*+:(?:LOGBOOK|PROPERTIES|END):).*\n)*+"
+    r"(?>(?:(?!\*++[ \t]|[ \t]*+:(?:LOGBOOK|PROPERTIES|END):).*\n)*)"
     r"[ \t]*+:END:[ \t]*+$"
-    r"|(?<![\w=~])([=~])(?=\S)(?:(?!\1)[^\n])++(?<=\S)\1(?![=~])|\$\$[^$]++\$\$",
+    r"|(?<![\w=~])([=~])(?=\S)(?>(?:(?!\1)[^\n])+)(?<=\S)\1(?![=~])|\$\$[^$]++\$\$",
     re.MULTILINE | re.IGNORECASE,
 )
 _HASH_PLUS = re.compile(r"#\+(?=\w)")

@@ -237,7 +237,7 @@ def block_id(properties: Iterable[Property]) -> str | None:
 
 
 _LONG = 1_000  # characters; a block up to this size stays whole
-_STEP = re.compile(r"^[ \t]*+(```|~~~)|\n(?:[ \t]*+\n)++", re.MULTILINE)  # fence or gap
+_STEP = re.compile(r"^[ \t]*+(```|~~~)|\n(?>(?:[ \t]*+\n)+)", re.MULTILINE)  # fence or gap
 _TITLE_LIMIT = 200
 _WORD = re.compile(r"[^\W\d_]{2}")
 _DEEPEST = 32  # more parents than this say nothing and would make a degenerate outline quadratic

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from vaultmem.adapter import Properties, Value
 
 LINE = re.compile(r"[ \t]*+([^\s:`\[\](){}#]++)::(?:[ \t]++(.*\S)|)[ \t]*+")
-_PAGE = r"\[\[((?:[^\[\]]|\[(?!\[)|\](?!\]))++)\]\]"
+_PAGE = r"\[\[((?>(?:[^\[\]]|\[(?!\[)|\](?!\]))+))\]\]"
 _LISTED = re.compile(_PAGE)
-_ITEM = re.compile(rf'(?:(?<![^,，\s])"[^"]*+"|{_PAGE}|[^,，])++')
+_ITEM = re.compile(rf'(?>(?:(?<![^,，\s])"[^"]*+"|{_PAGE}|[^,，])+)')
 _KEY_NOISE = re.compile(r'["^(){}]+')
 
 # Logseq's own: their values steer the editor and hold no references.

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 _FENCE = re.compile(r"^[ \t>]*+(?:-[ \t]++)?(`{3,}+|~{3,}+)(.*)$", re.MULTILINE)
 _LOGBOOK = re.compile(
     r"^[ \t]*+:LOGBOOK:[ \t]*+\n"
-    r"(?:(?![ \t]*+(?:-[ \t]|:LOGBOOK:|:END:)).*\n)*+[ \t]*+:END:[ \t]*+$",
+    r"(?>(?:(?![ \t]*+(?:-[ \t]|:LOGBOOK:|:END:)).*\n)*)[ \t]*+:END:[ \t]*+$",
     re.MULTILINE | re.IGNORECASE,
 )
 _CONTAINER = re.compile(
     r"^[ \t]*+(?:-[ \t]++)?#\+BEGIN_(\w++).*\n"
-    r"((?:(?![ \t]*+#\+(?:BEGIN|END)_).*\n)*+)[ \t]*+#\+END_\w++[ \t]*+$",
+    r"((?>(?:(?![ \t]*+#\+(?:BEGIN|END)_).*\n)*))[ \t]*+#\+END_\w++[ \t]*+$",
     re.MULTILINE | re.IGNORECASE,
 )
 _KEYWORD = re.compile(r"^[ \t]*+(?:-[ \t]++)?#\+\w++", re.MULTILINE)  # "#+END_QUOTE" is no tag
@@ -81,8 +81,8 @@ def _blank_code_body(container: re.Match[str]) -> str:
 
 UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _PLAIN = r"[^\[\]\n]|\[(?!\[)|\](?!\])"
-_PAGE = rf"(?:{_PLAIN})++"
-_NESTED = rf"(?:{_PLAIN}|\[\[(?:{_PLAIN}|\[\[{_PAGE}\]\])*+\]\])++"
+_PAGE = rf"(?>(?:{_PLAIN})+)"
+_NESTED = rf"(?>(?:{_PLAIN}|\[\[(?>(?:{_PLAIN}|\[\[{_PAGE}\]\])*)\]\])+)"
 _TAG_PART = r"[^\s#!?\"',:.;]"
 
 # Every branch begins with a plain character: the regex engine then skips ordinary text quickly.
@@ -91,13 +91,13 @@ _TOKEN = re.compile(
     r"|\[#[A-Za-z]\]"  # a priority
     rf"|\[\[(?P<page>{_PAGE})\]\]"
     rf"|\[\[(?P<nested>{_NESTED})\]\]"
-    rf"|\[(?P<label>(?:[^\[\]\n]|\[[^\[\]\n]*+\])*+)\]\((?:\[\[(?P<to_page>{_PAGE})\]\]|\(\((?P<to_block>{UUID})\)\)"
-    r"|(?P<to_file>[^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+))\)"
+    rf"|\[(?P<label>(?>(?:[^\[\]\n]|\[[^\[\]\n]*+\])*))\]\((?:\[\[(?P<to_page>{_PAGE})\]\]|\(\((?P<to_block>{UUID})\)\)"
+    r"|(?P<to_file>[^()\n]*+(?>(?:\([^()\n]*+\)[^()\n]*+)*)))\)"
     rf"|#\[\[(?P<tag_page>{_PAGE})\]\]"
     rf"|#\[\[(?P<tag_nested>{_NESTED})\]\]"
-    rf"|#(?!\[\[)(?P<tag>{_TAG_PART}++(?:[.;]++{_TAG_PART}++)*+)"
+    rf"|#(?!\[\[)(?P<tag>{_TAG_PART}++(?>(?:[.;]++{_TAG_PART}++)*))"
     rf"|\(\((?P<block>{UUID})\)\)"
-    r"|\{\{(?P<macro>(?:[^{}\n]|\}(?!\})|\{(?!\{))*+)\}\}"
+    r"|\{\{(?P<macro>(?>(?:[^{}\n]|\}(?!\})|\{(?!\{))*))\}\}"
 )
 _INNER = re.compile(rf"\[\[(?P<page>{_PAGE})\]\]|\[\[(?P<nested>{_NESTED})\]\]")
 _EMBEDDED = re.compile(rf"embed[ \t]++(?:\[\[(?P<page>{_NESTED})\]\]|\(\((?P<block>{UUID})\)\))")

@@ -18,7 +18,7 @@ _MOST_WAYS = 4 * COMPARED * COMPARED  # about a millisecond for one path, at the
 _TOKEN = re.compile(
     r"""
     (?P<escape>\\.)
-    |(?P<set>\[(?:\\.|[^\]\\])*+\])
+    |(?P<set>\[(?>(?:\\.|[^\]\\])*)\])
     |(?P<open>\((?:\?(?::|<[A-Za-z_]\w*>)?)?)
     |(?P<close>\))
     |(?P<branch>\|)

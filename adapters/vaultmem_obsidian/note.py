@@ -65,7 +65,7 @@ def _anchors(plain: str, body: int, starts: list[int]) -> dict[str, int]:
 # Who speaks: lines that begin with a name, in transcripts, interviews and exported chats.
 
 _TIME = r"(?:[\[(]?\d{1,2}:\d{2}(?::\d{2})?[\])]?[ \t]*+(?:[-–][ \t]*+)?)?"
-_LEAD = rf"(?:[ \t>]|[-*+][ \t]|\d{{1,9}}[.)][ \t])*+{_TIME}"
+_LEAD = rf"(?>(?:[ \t>]|[-*+][ \t]|\d{{1,9}}[.)][ \t])*){_TIME}"
 _BOLD = re.compile(rf"{_LEAD}\*\*([^*:：,，。\n]{{1,24}})(?:[:：]\*\*|\*\*[ \t]?[:：])")
 _WORD = r"[^\W\d_][^\s:：*\[\](){}|`<>]*+"
 _PLAIN = re.compile(rf"{_LEAD}({_WORD}(?:[ ]{_WORD}){{0,2}})(?::(?=\s)|：)")
@@ -125,7 +125,7 @@ _ITEM = re.compile(r"[ \t]*+(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 _RULE = re.compile(r"[ \t]*+(?:(?:-[ \t]*+){3,}|(?:\*[ \t]*+){3,}|(?:_[ \t]*+){3,})")
 _UNDERLINE = re.compile(r"[ ]{0,3}(?:=+|-+)[ \t]*+")
 _TABLE_RULE = re.compile(r"^(?=[ \t|:]*+-)[ \t|:-]++$\n?", re.MULTILINE)
-_QUOTE = re.compile(r"^(?:[ \t]*+>)++[ ]?(?:\[![^\]\n]*+\][+-]?[ \t]?)?", re.MULTILINE)
+_QUOTE = re.compile(r"^(?>(?:[ \t]*+>)+)[ ]?(?:\[![^\]\n]*+\][+-]?[ \t]?)?", re.MULTILINE)
 _BLOCK_ID = re.compile(r"(?:^|[ \t])\^[A-Za-z0-9-]+[ \t]*+$", re.MULTILINE)
 _MARKS = re.compile(r"<!--|-->|%%|\*\*")
 _SHORT_LIST = 400  # characters that stay together, about a hundred words

@@ -98,7 +98,7 @@ BLOCK_ID = re.compile(r"(?:^|(?<=\s))\^([A-Za-z0-9-]+)$")
 _MARKS = re.compile("[📅📆🗓⏳⌛🛫➕✅❌🔁🏁🆔⛔🔺⏫🔼🔽⏬⏰]|::")
 _LONGEST_FIELD = 400
 _MOST_FIELDS = 40
-_IDS = r"[a-zA-Z0-9_-]+(?:[ ]*,[ ]*[a-zA-Z0-9_-]+)*+"
+_IDS = r"[a-zA-Z0-9_-]+(?>(?:[ ]*,[ ]*[a-zA-Z0-9_-]+)*)"
 _FIELD = re.compile(
     rf"(?:(?P<mark>[📅📆🗓⏳⌛🛫➕✅❌⏰])\ufe0f?[ ]*(?P<day>{_DAY})(?:[ ]+(?P<time>{_TIME}))?"
     r"|(?P<priority>[🔺⏫🔼🔽⏬])\ufe0f?"

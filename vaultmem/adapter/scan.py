@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 # Each branch begins with a plain character: re then skips all others at once. Most code stands on one line.
 _TOKEN = re.compile(
-    r"\\.|`(?:[^`\n]++`(?!`)()|`*)|~~~~*|\$\$*|<!--|\[\[(?:[^\[\]\n]|\](?!\]))++\]\]"
+    r"\\.|`(?:[^`\n]++`(?!`)()|`*)|~~~~*|\$\$*|<!--|\[\[(?>(?:[^\[\]\n]|\](?!\]))+)\]\]"
 )
-_PREFIX = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*+")
+_PREFIX = re.compile(r"(?>(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*)")
 # Where a paragraph ends at the latest, so that one stray backtick cannot reach into the next item.
 _BLOCK_END = re.compile(
     r"\n(?=[ \t>]*+(?:\n|\Z|[-*+][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t]|```|~~~|\|))"
@@ -24,9 +24,9 @@ _FENCE = re.compile(r"^([ \t>]*+)(`{3,}+|~{3,}+)[ \t]*+$", re.MULTILINE)
 _UNQUOTED = re.compile(r"^(?![ \t]*+>)", re.MULTILINE)
 _MATHS_END = re.compile(r"\\.|(?<=[^\s\\])\$(?![\d$])")
 _RUN = re.compile(r"`+")
-_GAP = re.compile(r"\n(?:[^\S\n]*+\n)++")
+_GAP = re.compile(r"\n(?>(?:[^\S\n]*+\n)+)")
 _INDENT = r"(?: {4}| {0,3}\t)[ \t]*+\S"
-_INDENTED = re.compile(rf"(?:{_INDENT}.*+\n?)++")
+_INDENTED = re.compile(rf"(?>(?:{_INDENT}.*+\n?)+)")
 _FIRST_INDENTED = re.compile(rf"\n[ \t]*+\n{_INDENT}")
 _ITEM = re.compile(r"\n {0,3}(?:[-*+]|\d{1,9}[.)]|\[\^[^\]\s]+\]:)(?:\s|\Z)")
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _BLANK = lazy(r"[ \t\r\n]*")
-_STRING = lazy(r'"(?:[^"\\\x00-\x1f]+|\\[^\x00-\x1f])*+"')
+_STRING = lazy(r'"(?>(?:[^"\\\x00-\x1f]+|\\[^\x00-\x1f])*)"')
 _PLAIN = lazy(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null")
 DEEPEST = 200
 _DECODER = json.JSONDecoder()
