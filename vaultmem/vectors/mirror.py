@@ -111,11 +111,11 @@ class Mirror:
             except AwayError as error:
                 self._fail(error)
                 return None
-            rows = np.array(sorted(self._store.known(hashes).values()), dtype=np.int64)
+            near = np.array(sorted(self._store.known(hashes).values()), dtype=np.int64)
             if rows is not None:
-                rows = np.intersect1d(rows, rows, assume_unique=True)
-            if len(rows) >= wanted:
-                return rows
+                near = np.intersect1d(near, rows, assume_unique=True)
+            if len(near) >= wanted:
+                return near
             if len(hashes) < size:
                 self._is_sure = False  # it has less than it was given
                 return None
