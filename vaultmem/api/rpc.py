@@ -150,15 +150,15 @@ def carry_out(desk: MemoryStore, reader: Reader, name: str, params: JsonObject) 
 
     arguments = _check(name, params)
     one = declared_verb(name)
-    for param in ("by", "agent") if one.writes else ():
-        who = arguments.text(param)
-        if who and access.names_person(who):
+    writers = [param for param in ("by", "agent") if one.writes and arguments.text(param)]
+    for param in writers:
+        if access.names_person(who := arguments.text(param)):
             raise UsageError(
                 f"{arguments.spelled(param)} names an assistant, and none is called {who!r}; for what you do yourself, "
                 "leave it out"
             )
-        if who:
-            arguments = arguments.without_secrets()
+    if writers:
+        arguments = arguments.without_secrets()
     run: Callable[..., object] = resolve(one.run)
     with desk.ledger.held():
         if one.apart:
