@@ -67,12 +67,12 @@ class Written:
 
     def moment(self, text: str, read: Callable[[datetime], Moment | None]) -> Moment | None:
         """What `read` makes of a text on the day it was written."""
-        key, written = self._key(text), self.since(text)
+        written = self.since(text)
         moment = read(written)
         if moment is None or abs((moment.when - written).days) > FURTHEST_DAYS:
             return None
         if moment.relative or moment.repeat:
-            self.used[key] = f"{written:%Y-%m-%dT%H:%M}"
+            self.used[self._key(text)] = f"{written:%Y-%m-%dT%H:%M}"
         return moment
 
     def first_seen(self, text: str) -> str:
@@ -175,22 +175,16 @@ def _in_words(place: Place, due: Due, read: Callable[[datetime], Moment | None])
     if not moment:
         return None
     first, rule = moment.iso(), moment.repeat or ""
-    task = _task(due.text, moment, place.written.since(due.text))
+    task = _task(due.text, moment, place.written) if moment.relative else ""
     due = due._replace(due=first, at=first, repeat=rule or due.repeat, rolls=bool(rule), task=task)
     return Schedule(due, due.own_id or place.written.stem, rule)
 
 
-def _task(text: str, moment: Moment, written: datetime) -> str:
-    """What is to be done, without words such as "tomorrow"; "" where there are none."""
-    phrase = language().phrase(text, written) if moment.relative else None
-    if (
-        phrase is None
-        or phrase.rest
-        or phrase.moment is None
-        or phrase.moment.iso() != moment.iso()
-    ):
-        return ""
-    return _to_the_person(phrase.task)
+def _task(text: str, moment: Moment, written: Written) -> str:
+    """What is to be done, without words such as "tomorrow"; "" where `remind` would take these words otherwise."""
+    phrase = language().phrase(text, written.since(text))
+    is_alike = phrase.moment is not None and phrase.moment.iso() == moment.iso()
+    return _to_the_person(phrase.task) if is_alike and not phrase.rest else ""
 
 
 def _own_id(fields: JsonObject) -> str:
