@@ -94,6 +94,7 @@ class Verdict(NamedTuple):
     confidence: float  # 0.0 to 1.0, of the best category even where it is not given
     why: tuple[str, ...]  # 'preferences: "prefers" +2.6'
     scores: Mapping[str, float]
+    by_words: bool  # whether a signal speaks for the best category, and not closeness alone
 
 
 class _Hit(NamedTuple):
@@ -129,10 +130,12 @@ def classify(text: str, closeness: Mapping[str, float] | None = None) -> Verdict
     best = max(sums, key=sums.__getitem__)
     confidence = round(_share(sums, best), 4)
     why = [line for line in scored.why if line.startswith(f"{best}: ")][:_MOST_REASONS]
+    by_words = bool(why)
     if closeness and best in closeness:
         why.append(f"{best}: close in meaning ({closeness[best]:.2f})")
     rounded = {category: round(total, 4) for category, total in sums.items()}
-    return Verdict(best if confidence >= THRESHOLD else None, confidence, tuple(why), rounded)
+    sure = best if confidence >= THRESHOLD else None
+    return Verdict(sure, confidence, tuple(why), rounded, by_words)
 
 
 def _of_somebody(text: str) -> str:
@@ -218,7 +221,7 @@ def guesses(verdict: Verdict) -> list[tuple[str, float]]:
 def best(verdict: Verdict) -> str:
     """The likeliest category, however unsure; a default where no word speaks for it and its closeness may be chance, as
     that of a text in a language that the model does not know."""
-    is_chance = verdict.confidence < CHANCE and not any("+" in sign for sign in verdict.why)
+    is_chance = verdict.confidence < CHANCE and not verdict.by_words
     likely = [] if is_chance else guesses(verdict)
     return verdict.category or next((name for name, _ in likely), OTHERWISE)
 
