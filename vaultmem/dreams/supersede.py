@@ -98,8 +98,8 @@ def relations(
     for part in short_texts.changes(new):  # "Katrin left; my new editor is Tom"
         parts = _relations(part, olds, [None] * len(olds))
         whole = [
-            one if one.kind == REPLACES and (one.contradicts or _names(part, old)) else known
-            for old, known, one in zip(olds, whole, parts, strict=True)
+            one if one.kind == REPLACES and (one.contradicts or _names(part, old)) else before
+            for old, before, one in zip(olds, whole, parts, strict=True)
         ]
     return whole
 

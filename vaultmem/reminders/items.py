@@ -276,12 +276,12 @@ def render(items: Iterable[Item], style: str, notes: str = "", extent: Extent = 
     return text + notes
 
 
-def _last_line(expanded: Iterable[Item], more: int, older: int, extent: Extent) -> tuple[str, str]:
+def _last_line(listed: Iterable[Item], more: int, older: int, extent: Extent) -> tuple[str, str]:
     counts = [f"{more:,} more"] if more else []
     counts += [f"{older:,} overdue for more than two weeks"] if older else []
     if extent.shows_older:
         return ": ".join(["show less", *counts]), SHOW_LESS
-    if counts or any(item.counts_others for item in expanded):
+    if counts or any(item.counts_others for item in listed):
         return f"show all{': ' if counts else ''}{', '.join(counts)}", SHOW_ALL
     return "", ""
 
