@@ -57,13 +57,19 @@ def two(vault: Vault, one: str, other: str, **about: str) -> tuple[str, str]:
     )
 
 
-def test_a_merger_is_proposed_and_keeps_every_word(
-    vault: Path, model: ScriptedLlm, opened: Vault, near: dict[frozenset[str], float]
-) -> None:
+@pytest.fixture
+def alike(model: ScriptedLlm, opened: Vault, near: dict[frozenset[str], float]) -> tuple[str, str]:
+    """Two memories that the model takes for the same, by their ids."""
     ids = two(opened, TRAIN, RAIL)
     near[frozenset((TRAIN, RAIL))] = 0.85
     model.otherwise = advice(pair="same")
     opened.dream(3)
+    return ids
+
+
+def test_a_merger_is_proposed_and_keeps_every_word(
+    vault: Path, model: ScriptedLlm, opened: Vault, alike: tuple[str, str]
+) -> None:
     (one,) = of_model(opened)
     assert one["kind"] == "merge"
     assert len(pairs_in(model)) == 1
@@ -73,20 +79,16 @@ def test_a_merger_is_proposed_and_keeps_every_word(
     (left,) = opened.memories()
     assert TRAIN in left["content"]
     assert RAIL in left["content"]
-    assert left["id"] in ids
+    assert left["id"] in alike
     (gone,) = opened.memories(deleted=True)
-    assert gone["id"] in ids
+    assert gone["id"] in alike
     opened.undo(last=True)
     assert tree(vault) == before
 
 
 def test_what_cannot_be_followed_any_more_is_not_counted(
-    vault: Path, model: ScriptedLlm, opened: Vault, near: dict[frozenset[str], float]
+    vault: Path, alike: tuple[str, str], opened: Vault
 ) -> None:
-    ids = two(opened, TRAIN, RAIL)
-    near[frozenset((TRAIN, RAIL))] = 0.85
-    model.otherwise = advice(pair="same")
-    opened.dream(3)
 
     def count() -> int:
         opened.sync()
@@ -94,7 +96,7 @@ def test_what_cannot_be_followed_any_more_is_not_counted(
 
     assert len(of_model(opened)) == 1
     before = count()
-    path = vault / opened.read(ids[0])["path"]
+    path = vault / opened.read(alike[0])["path"]
     path.write_text(path.read_text().replace("---\n", "---\nproject: trips\n", 1))
     assert of_model(opened) == []
     assert count() == before - 1
