@@ -12,15 +12,17 @@ from typing import Any
 _ids = itertools.count(1)
 
 
-def response_of(said: str, calls: list[dict[str, Any]], wants: Mapping[str, Any]) -> dict[str, Any]:
+def response_of(
+    content: str, calls: list[dict[str, Any]], wants: Mapping[str, Any]
+) -> dict[str, Any]:
     """A whole response of the Responses API."""
     output: list[dict[str, Any]] = [
         {"type": "function_call", "id": f"fc_{call['id']}", "call_id": call["id"], "status": "completed",
          "name": call["function"]["name"], "arguments": call["function"]["arguments"]}
         for call in calls
     ]  # fmt: skip
-    if said:
-        part = {"type": "output_text", "text": said, "annotations": []}
+    if content:
+        part = {"type": "output_text", "text": content, "annotations": []}
         output.append({
             "type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part],
         })  # fmt: skip
@@ -32,36 +34,36 @@ def response_of(said: str, calls: list[dict[str, Any]], wants: Mapping[str, Any]
 
 
 def response_events(
-    said: str, calls: list[dict[str, Any]], wants: Mapping[str, Any]
+    content: str, calls: list[dict[str, Any]], wants: Mapping[str, Any]
 ) -> list[bytes]:
     """The same as a stream of events, as OpenAI's client reads them."""
-    end = response_of(said, calls, wants)
+    end = response_of(content, calls, wants)
     begun = {**end, "status": "in_progress", "output": []}
-    found: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
+    events: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
     for place, item in enumerate(end["output"]):
         empty = {**item, "status": "in_progress"}
         if item["type"] == "message":
             empty["content"] = []
         about = {"output_index": place, "item_id": item["id"]}
-        found.append({"type": "response.output_item.added", "output_index": place, "item": empty})
+        events.append({"type": "response.output_item.added", "output_index": place, "item": empty})
         if item["type"] == "message":
             at = {**about, "content_index": 0}
             part = item["content"][0]
-            found.append({
+            events.append({
                 "type": "response.content_part.added", **at, "part": {**part, "text": ""},
             })  # fmt: skip
-            found += [
+            events += [
                 {"type": "response.output_text.delta", **at, "delta": piece, "logprobs": []}
-                for piece in (said[n : n + 7] for n in range(0, len(said), 7))
+                for piece in (content[n : n + 7] for n in range(0, len(content), 7))
             ]
-            found.append({
-                "type": "response.output_text.done", **at, "text": said, "logprobs": [],
+            events.append({
+                "type": "response.output_text.done", **at, "text": content, "logprobs": [],
             })  # fmt: skip
-        found.append({"type": "response.output_item.done", "output_index": place, "item": item})
-    found.append({"type": "response.completed", "response": end})
+        events.append({"type": "response.output_item.done", "output_index": place, "item": item})
+    events.append({"type": "response.completed", "response": end})
     return [
         f"event: {one['type']}\ndata: {json.dumps({**one, 'sequence_number': n}, ensure_ascii=False)}\n\n".encode()
-        for n, one in enumerate(found)
+        for n, one in enumerate(events)
     ]
 
 
@@ -121,8 +123,8 @@ class Reply:
         return replace(self, cut=count)
 
 
-def text(said: str) -> Reply:
-    return Reply(content=said)
+def text(content: str) -> Reply:
+    return Reply(content=content)
 
 
 def as_json(value: object) -> Reply:
@@ -134,23 +136,23 @@ def fenced(value: object) -> Reply:
 
 
 def prose(value: object) -> Reply:
-    said = json.dumps(value, ensure_ascii=False)
+    content = json.dumps(value, ensure_ascii=False)
     return text(
-        f"Sure! Here is the JSON [as asked]:\n\n{said}\n\nLet me know if {{anything}} is missing."
+        f"Sure! Here is the JSON [as asked]:\n\n{content}\n\nLet me know if {{anything}} is missing."
     )
 
 
 def thinking(value: object) -> Reply:
-    said = json.dumps(value, ensure_ascii=False)
+    content = json.dumps(value, ensure_ascii=False)
     return text(
-        f'<think>\nThey want JSON, perhaps {{"wrong": [1]}}. Let me see.\n</think>\n\n{said}'
+        f'<think>\nThey want JSON, perhaps {{"wrong": [1]}}. Let me see.\n</think>\n\n{content}'
     )
 
 
 def broken(value: object) -> Reply:
     """Cut off two thirds in, as when there are no tokens left."""
-    said = json.dumps(value, ensure_ascii=False)
-    return text(said[: len(said) * 2 // 3])
+    content = json.dumps(value, ensure_ascii=False)
+    return text(content[: len(content) * 2 // 3])
 
 
 def wrong_ids(count: int = 3) -> Reply:
@@ -168,8 +170,8 @@ def raw(body: bytes, status: int = 200, **headers: str) -> Reply:
 
 
 def status(code: int, message: str = "") -> Reply:
-    said = {"error": {"message": message or f"status {code}", "type": "scripted", "code": None}}
-    return Reply(body=json.dumps(said).encode(), status=code)
+    content = {"error": {"message": message or f"status {code}", "type": "scripted", "code": None}}
+    return Reply(body=json.dumps(content).encode(), status=code)
 
 
 def too_many(seconds: float | str) -> Reply:
@@ -188,9 +190,9 @@ def huge(size: int) -> Reply:
     return text("x" * size)
 
 
-def stream_error(said: str, message: str) -> Reply:
+def stream_error(content: str, message: str) -> Reply:
     """A stream that tells of an error after some words, with status 200."""
-    events = [event_of(chunk({"role": "assistant", "content": said}))]
+    events = [event_of(chunk({"role": "assistant", "content": content}))]
     events.append(b"data: " + json.dumps({"error": {"message": message}}).encode() + b"\n\n")
     return raw(b"".join(events), Content_Type="text/event-stream")
 
@@ -207,9 +209,9 @@ def calls_of(reply: Reply) -> list[dict[str, Any]]:
         {
             "id": f"call_{n}",
             "type": "function",
-            "function": {"name": name, "arguments": json.dumps(given)},
+            "function": {"name": name, "arguments": json.dumps(arguments)},
         }
-        for n, (name, given) in enumerate(reply.calls)
+        for n, (name, arguments) in enumerate(reply.calls)
     ]
 
 
@@ -218,7 +220,7 @@ def whole_of(reply: Reply, wants: Mapping[str, Any]) -> bytes:
     if reply.calls:
         message["tool_calls"] = calls_of(reply)
     ending = "tool_calls" if reply.calls else "stop"
-    said = {
+    content = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": CREATED,
@@ -226,25 +228,25 @@ def whole_of(reply: Reply, wants: Mapping[str, Any]) -> bytes:
         "choices": [{"index": 0, "message": message, "finish_reason": ending}],
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
     }
-    return json.dumps(said, ensure_ascii=False).encode()
+    return json.dumps(content, ensure_ascii=False).encode()
 
 
 def events_of(reply: Reply, wants: Mapping[str, Any]) -> list[bytes]:
     model = str(wants.get("model", MODEL))
     events = [chunk({"role": "assistant", "content": None if reply.calls else ""}, model)]
-    said = reply.content or ""
+    content = reply.content or ""
     at = 0
-    while at < len(said):  # words, or what stands for them where there are no spaces
-        end = said.find(" ", at + 1)
-        end = min(len(said) if end < 0 else end, at + 2_000)
-        events.append(chunk({"content": said[at:end]}, model))
+    while at < len(content):  # words, or what stands for them where there are no spaces
+        end = content.find(" ", at + 1)
+        end = min(len(content) if end < 0 else end, at + 2_000)
+        events.append(chunk({"content": content[at:end]}, model))
         at = end
     for number, call in enumerate(calls_of(reply)):
-        given = call["function"].pop("arguments")
+        arguments = call["function"].pop("arguments")
         first = {"index": number, **call, "function": {**call["function"], "arguments": ""}}
         events.append(chunk({"tool_calls": [first]}, model))
-        for start in range(0, len(given), 7):
-            part = {"index": number, "function": {"arguments": given[start : start + 7]}}
+        for start in range(0, len(arguments), 7):
+            part = {"index": number, "function": {"arguments": arguments[start : start + 7]}}
             events.append(chunk({"tool_calls": [part]}, model))
     events.append(chunk({}, model, "tool_calls" if reply.calls else "stop"))
     if (wants.get("stream_options") or {}).get("include_usage"):

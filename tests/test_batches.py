@@ -57,8 +57,8 @@ class Place:
 
     def notes(self) -> dict[str, bytes]:
         """All files of the vault, hidden ones too."""
-        found = (path for path in self.vault.rglob("*") if path.is_file())
-        return {str(path.relative_to(self.vault)): path.read_bytes() for path in found}
+        files = (path for path in self.vault.rglob("*") if path.is_file())
+        return {str(path.relative_to(self.vault)): path.read_bytes() for path in files}
 
     def records(self) -> list[str]:
         folder = self.state / "batches"
@@ -249,10 +249,10 @@ def test_a_batch_of_one_small_write_waits_for_the_disk_only_as_often_as_it_must(
 def healed(place: Place) -> None:
     """All of a batch or nothing of it, nothing left over, and the record tells what is there."""
     place.batches.heal()
-    found = place.notes()
-    assert found in (BEFORE, AFTER)
-    assert place.records() == ([] if found == BEFORE else ["1.done"])
-    if found == AFTER:
+    notes = place.notes()
+    assert notes in (BEFORE, AFTER)
+    assert place.records() == ([] if notes == BEFORE else ["1.done"])
+    if notes == AFTER:
         assert len(place.batches.waiting()[0].steps) == 7
     assert place.batches.heal() == []
 
@@ -309,14 +309,14 @@ def test_a_person_changes_what_a_kill_has_cut_off(place: Place) -> None:
         for path, data in theirs.items():
             (place.vault / path).write_bytes(data)
         place.batches.heal()
-        found = place.notes()
-        assert {path: found[path] for path in theirs} == theirs
+        notes = place.notes()
+        assert {path: notes[path] for path in theirs} == theirs
         steps = [step for batch in place.batches.waiting() for step in batch.steps]
         for step in steps:
-            assert found[step.target] in (step.new, b"theirs")
+            assert notes[step.target] in (step.new, b"theirs")
         assert place.batches.heal() == [], "a second healing has nothing to say"
         assert not any(name.endswith(".doing") for name in place.records())
-        assert not any(".vaultmem" in path for path in found)
+        assert not any(".vaultmem" in path for path in notes)
 
 
 def left_behind(place: Place) -> Path:
@@ -345,10 +345,10 @@ def test_changes_that_are_given_up_are_said(place: Place) -> None:
     left_behind(place)
     (place.vault / "m" / "a.md").write_bytes(b"theirs")
     (place.vault / "m" / "d.md").unlink()
-    said = place.batches.heal()
-    assert len(said) == 3
-    assert "m/a.md was changed since" in said[0]
-    assert "m/d.md" in said[1]
+    messages = place.batches.heal()
+    assert len(messages) == 3
+    assert "m/a.md was changed since" in messages[0]
+    assert "m/d.md" in messages[1]
     assert [step.target for step in place.batches.waiting()[0].steps] == [
         "m/arch/b.md", "m/b.md", "m/e.md", "m/new.md", "other/new.md"
     ]  # fmt: skip
