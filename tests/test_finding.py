@@ -223,21 +223,42 @@ COPIES = ["b/Plan", "a/PLAN", "Plan (1)", "Plan 2", "Plan-ANN-PC",
 
 
 @pytest.mark.parametrize("mark", ["", "🆔 abc "])
-def test_no_name_of_a_note_hides_its_tasks(vault: Path, write: Write, mark: str) -> None:
+def test_what_stands_in_a_conflict_copy_too_is_due_once_and_nothing_else_is_hidden(
+    vault: Path, write: Write, mark: str
+) -> None:
     line = f"- [ ] call {mark}📅 2026-12-01\n"
     text = line + line + "".join(f"line {each}\n" for each in range(30))
     paths = sorted(["Plan.md", *(f"{copy}.md" for copy in COPIES)])
+    write("Plan.md", text)
+    (alone,) = found(vault)
     for path in paths:
         write(path, text)
     one = finder(vault)
     every = found(vault, by=one)
-    assert sorted(due.path for due in every) == paths
+    assert [due.path for due in every] == ["Plan.md", "a/PLAN.md", "b/Plan.md"]
+    write("Plan.sync-conflict-20261121-101010-ABCDEFG.md", text + "- [ ] write 📅 2026-12-02\n")
+    *same, more = found(vault, by=one)
+    assert (same, more.text, more.line) == (every, "write", 33)
     with catalog_of(vault) as catalog:
         listed = [path for path, _ in catalog_read.tasks(catalog)]
-    assert listed == [path for path in paths for _ in range(2)]
-    (vault / every[0].path).write_text(text.replace("[ ]", "[x]"))
-    left = found(vault, closed=frozenset({every[0].id}), by=one)
-    assert left == every[1:] == found(vault)
+    assert sorted({*listed}) == paths
+    write("Plan.md", text.replace("[ ]", "[x]"))
+    first, *left = found(vault, closed=frozenset({every[0].id}), by=one)
+    assert (first.path, first.id, left) == ("Plan (1).md", every[0].id, [*every[1:], more])
+    assert alone.text == first.text
+
+
+def test_a_memory_has_one_reminder_at_a_time_however_many_copies_it_has(
+    vault: Path, write: Write
+) -> None:
+    text = "---\nid: m1\ncategory: reminders\nremind: {}\n---\n{}\n"
+    write("vaultmem/reminders/water.md", text.format("2026-12-01", "water the plants"))
+    copy = "vaultmem/reminders/water (conflicted copy {}).md"
+    write(copy.format("2026-11-21"), text.format("2026-12-01", "water the plants and herbs"))
+    write(copy.format("2026-11-22"), text.format("2026-12-03", "water the plants"))
+    assert [(due.text, due.due) for due in found(vault)] == [
+        ("water the plants", "2026-12-01"), ("water the plants", "2026-12-03")
+    ]  # fmt: skip
 
 
 def test_relative_words_count_from_when_they_were_first_seen(vault: Path, write: Write) -> None:

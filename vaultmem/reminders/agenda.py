@@ -67,6 +67,10 @@ _PATHS = (
     "SELECT json_group_array(json_array(id, path)) FROM files WHERE id IN (SELECT note FROM tasks)"
 )
 
+# A copy whose original is gone goes by its own name.
+_COPIES = """SELECT c.copy, c.original, coalesce(o.path, f.path) FROM conflicts c JOIN files f ON f.id = c.copy
+    LEFT JOIN files o ON o.id = c.original"""
+
 
 def notes_with_times(catalog: Catalog, among: Iterable[int] | None) -> list[DueNote]:
     """The notes with open tasks, dated blocks, such sentences or such properties; of all notes, or of some."""
@@ -114,7 +118,9 @@ class Agenda:
         self._seq: int | None = None
         self._notes: dict[int, list[Schedule]] = {}  # what is not the same on every day
         self._same_names: frozenset[int] = frozenset()
-        self._copies: frozenset[int] = frozenset()
+        self._copies: dict[
+            int, tuple[int | None, str]
+        ] = {}  # conflict copies, each with its original and the path of that
         self._fixed: list[_Entry] = []  # what is the same on every day, sorted
         self._met: dict[str, str] | None = None
         # What moves, and all dues with it, at the last look: at most looks nothing has changed.
@@ -132,12 +138,22 @@ class Agenda:
             )
             if self._listed is None or self._listed[0] != moving:
                 every = sorted([*self._fixed, *moving]) if moving else self._fixed
-                dues: dict[tuple[str, str], Due] = {}
-                for entry in every:
-                    due, pair = entry.due
-                    dues.setdefault(pair, due)
-                self._listed = moving, _with_different_ids(dues)
+                self._listed = moving, _with_different_ids(self._once(every))
             return list(self._listed[1])
+
+    def _once(self, entries: list[_Entry]) -> dict[tuple[str, str], Due]:
+        """Each item once. What stands in a conflict copy, too, is listed from the original; of a memory that has other
+        words in its copy, there is one reminder at a time."""
+        originals = [entry for entry in entries if entry.note not in self._copies]
+        known = {entry.due.pair for entry in originals}
+        times = {(due.memory, entry.when) for entry in originals if (due := entry.due.due).memory}
+        dues: dict[tuple[str, str], Due] = {}
+        for entry in entries:
+            due, pair = entry.due
+            is_known = pair in known or (due.memory, entry.when) in times
+            if not (is_known and entry.note in self._copies):
+                dues.setdefault(pair, due)
+        return dues
 
     def next_turn(self, now: datetime) -> str:
         """When the next occurrence of anything that repeats takes the place of the last: a local minute, or ""."""
@@ -169,8 +185,12 @@ class Agenda:
         names, copies = self._same_names, self._copies
         if everything:
             self._same_names = _same_names(catalog)
-        self._copies = frozenset(catalog_read.conflict_copies(catalog))
-        return (names ^ self._same_names) | (copies ^ self._copies)
+        self._copies = {
+            copy: (original, path)
+            for copy, original, path in catalog.db.execute(_COPIES).fetchall()
+        }
+        judged = {copy for copy, _ in copies.items() ^ self._copies.items()}
+        return (names ^ self._same_names) | judged
 
     def _read(self, catalog: Catalog, changed: set[int] | None, now: datetime) -> None:
         notes, self._listed = notes_with_times(catalog, changed), None
@@ -194,7 +214,8 @@ class Agenda:
     def _read_note(self, note: DueNote, zone: tzinfo) -> tuple[list[Schedule], dict[str, str]]:
         """What a note asks for, and since when there are words whose meaning depends on that."""
         assert self._met is not None
-        name = folded_name(note.path)
+        original, path = self._copies.get(note.id, (note.id, note.path))
+        name = folded_name(path)
         is_own = bool(note.journal) or schedules.names_day(note.path, note.day)
         mtime = _local(note.mtime, zone)
         written = Written(name, note.journal or note.day, mtime, self._met, is_own=is_own)
@@ -204,8 +225,8 @@ class Agenda:
         author = origin_of(note.properties).writer if is_memory else ""
         asks = list(self._schedules(note, Place(note.path, note.title, foreign, written)))
         # Of these, an id of its own may be there twice, too.
-        if note.id in self._copies or note.id in self._same_names:
-            asks = [one if one.due.memory else one._replace(source=note.path) for one in asks]
+        if original in self._same_names:
+            asks = [one if one.due.memory else one._replace(source=path) for one in asks]
         if private or author or scope != EVERYBODY:
             asks = [
                 one._replace(due=one.due._replace(private=private, scope=scope, author=author))
