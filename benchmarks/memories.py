@@ -256,17 +256,17 @@ class Bench:
 def _past(vault: Path, count: int) -> Iterator[Row]:
     from vaultmem import Vault
     from vaultmem.api.rpc import Reader, carry_out
-    from vaultmem.pending.desk import Desk
+    from vaultmem.pending.open_store import open_store
 
     with Vault(str(vault)) as opened:
-        desk = Desk(opened.state, opened.config, lambda _: None)
+        store = open_store(opened.state, opened.config, lambda _: None)
         with opened.state.lock():
-            found = _timed(desk.remember)
+            found = _timed(store.remember)
             yield Row("history of what was found", "", f"{found / 1000:.2f} s")
-            wrote = [_timed(partial(carry_out, desk, Reader(opened), "write", {"content": text}))
+            wrote = [_timed(partial(carry_out, store, Reader(opened), "write", {"content": text}))
                      for text in texts(count, seed=3)]  # fmt: skip
             yield Row(f"{count:,} writes inside a process", "", _spread(wrote))
-            took = _timed(desk.remember)
+            took = _timed(store.remember)
             share = f"{took / count:.2f} ms each"
             yield Row(f"history of {count:,} batches", "", f"{took / 1000:.2f} s, {share}")
             for name, params in (
@@ -274,7 +274,7 @@ def _past(vault: Path, count: int) -> Iterator[Row]:
                 ("undo", {"last": True}),
                 ("undo", {"last": True}),
             ):
-                took = _timed(partial(carry_out, desk, Reader(opened), name, params))
+                took = _timed(partial(carry_out, store, Reader(opened), name, params))
                 yield Row(f"  {name} {'--last' * bool(params)}".rstrip(), "", f"{took:.0f} ms")
 
 

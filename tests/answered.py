@@ -1,4 +1,4 @@
-"""A vault with its desk at a moment that is given."""
+"""A vault and its store of memories, at a fixed time."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from vaultmem import Vault
 from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.memories.item_answers import DONE
 from vaultmem.pending import carrying
-from vaultmem.pending.desk import Desk
+from vaultmem.pending.open_store import open_store
 
 NOW = dt.datetime(2026, 11, 22, 10, 0).astimezone()
 HOW = "VAULTMEM_PENDING_COMPLETE_IN_NOTES"
@@ -23,20 +23,20 @@ TASKS = (
 
 
 class Bench:
-    """A vault with its desk at a moment that is given."""
+    """A vault and its store of memories, at a fixed time."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.vault = Vault(str(folder))
-        self.desk = Desk(self.vault.state, self.vault.config)
+        self.store = open_store(self.vault.state, self.vault.config)
         self.at = NOW
-        self.desk.now = self.seconds
+        self.store.now = self.seconds
 
     def seconds(self) -> float:
         return self.at.timestamp()
 
     def ask(self, verb: str, **params: object) -> Any:
-        return carry_out(self.desk, Reader(self.vault), verb, params)
+        return carry_out(self.store, Reader(self.vault), verb, params)
 
     def answer(self, id_: str, state: str = DONE, **params: object) -> Any:
         return self.ask("answer", id=id_, state=state, **params)
@@ -45,23 +45,23 @@ class Bench:
         """Time goes on, and the index hears of what happened in the vault."""
         self.at += dt.timedelta(minutes=minutes)
         synced(self.folder)
-        self.desk.touched_all()
+        self.store.touched_all()
 
     def id(self, words: str) -> str:
         """The id of what is due now and has these words."""
-        with self.desk.session(Reader(self.vault), writes=False) as session:
+        with self.store.session(Reader(self.vault), writes=False) as session:
             return next(due.id for due in carrying.dues(session) if words in due.text)
 
     def words(self) -> list[str]:
         """What waits."""
         catalog = self.vault.searcher().catalog
-        return [one.text for one in self.desk.pending.at(catalog, self.at).items()]
+        return [one.text for one in self.store.pending.at(catalog, self.at).items()]
 
     def text(self, path: str) -> str:
         return (self.folder / path).read_bytes().decode()
 
     def stated(self) -> dict[str, str]:
-        return {id_: one.state for id_, one in self.desk.pending.record.answers().items()}
+        return {id_: one.state for id_, one in self.store.pending.record.answers().items()}
 
 
 Open = Callable[..., Bench]

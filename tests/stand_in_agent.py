@@ -17,7 +17,7 @@ from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.commands.dispatch import methods
 from vaultmem.errors import VaultmemError
 from vaultmem.index.sync import sync
-from vaultmem.pending.desk import Desk
+from vaultmem.pending.open_store import open_store
 from vaultmem.progress import Progress
 
 
@@ -31,7 +31,7 @@ class OpenVault(Vault):
         pass
 
     def ask(self, verb: str, /, **params: object) -> Any:
-        return carry_out(Desk(self.state, self.config), Reader(self), verb, params)
+        return carry_out(open_store(self.state, self.config), Reader(self), verb, params)
 
 
 class StandIn:

@@ -12,7 +12,7 @@ from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader
 from vaultmem.memories.item_answers import completion_id
-from vaultmem.pending.desk import Desk
+from vaultmem.pending.open_store import open_store
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
 
@@ -30,10 +30,10 @@ def vault(vault: Path, write: Write) -> Path:
 def ids(vault: Path) -> dict[str, str]:
     """The ids of what waits, by the words."""
     with Vault(str(vault)) as opened:
-        desk, now = Desk(opened.state, opened.config), dt.datetime.now().astimezone()
+        store, now = open_store(opened.state, opened.config), dt.datetime.now().astimezone()
         searcher = Reader(opened).searcher()
         assert searcher is not None
-        return {one.text: one.id for one in desk.pending.at(searcher.catalog, now).items()}
+        return {one.text: one.id for one in store.pending.at(searcher.catalog, now).items()}
 
 
 def test_each_item_has_its_line(vault: Path) -> None:

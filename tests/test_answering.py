@@ -49,8 +49,8 @@ def test_a_task_stays_open_in_its_note_until_the_person_says_so(bench: Open) -> 
 def test_always_ticks_both_tasks_of_a_note_in_one_go(bench: Open) -> None:
     on = bench("always")
     both = [on.id("call Anne"), on.id("pay rent")]
-    with on.desk.session(Reader(on.vault), writes=True) as session:
-        record = session.desk.pending.record
+    with on.store.session(Reader(on.vault), writes=True) as session:
+        record = session.store.pending.record
         record.add([Answer(id_, DONE, "2026-11-22T08:00:00Z", "you") for id_ in both], [], 0.0)
     settled = on.ask("settle")
     assert sorted(one["due"] for one in settled["done"]) == sorted(both)
@@ -68,15 +68,15 @@ def test_a_late_copy_of_the_page_does_not_answer_again(bench: Open) -> None:
     """It would be another answer, without its words, and keep an undo from taking back the first."""
     on = bench("always")
     rent = on.id("pay rent")
-    on.desk.pending.refresh(on.vault.searcher().catalog, on.at)
+    on.store.pending.refresh(on.vault.searcher().catalog, on.at)
     page = on.folder / "vaultmem" / "pending.md"
     ticked = page.read_text().replace("[ ] pay rent", "[x] pay rent")
     on.answer(rent)
     on.later()
     page.with_name("pending.sync-conflict-20261122-100000-ABCDEFG.md").write_text(ticked)
-    done = on.desk.pending.refresh(on.vault.searcher().catalog, on.at)
-    assert not [one for one in on.desk.pending.ticked if not one.text]
-    first = on.desk.pending.record.answers()[rent]
+    done = on.store.pending.refresh(on.vault.searcher().catalog, on.at)
+    assert not [one for one in on.store.pending.ticked if not one.text]
+    first = on.store.pending.record.answers()[rent]
     assert first.text.startswith("pay rent")
     assert (on.id("pay rent") != rent, done.problems) == (True, [])
 
@@ -280,7 +280,7 @@ def test_an_assistant_does_not_drop_its_way_to_a_question_that_it_may_answer(
     with pytest.raises(UsageError, match="only you can approve"):
         on.answer(on.id("Offer"), DROPPED, by="claude")
     catalog = on.vault.searcher().catalog
-    shown = [due for due in on.desk.pending.dues(catalog, on.at) if due.foreign]
+    shown = [due for due in on.store.pending.dues(catalog, on.at) if due.foreign]
     assert shown
     for due in shown:
         with pytest.raises(UsageError, match="only you can approve"):
@@ -302,8 +302,8 @@ def test_a_vault_that_has_vanished_is_not_written_into(bench: Open) -> None:
     call = on.id("call Anne")
     (on.folder / "Tasks.md").rename(on.folder.parent / "Tasks.md")
     catalog = on.vault.searcher().catalog
-    on.desk.pending.refresh(catalog, on.at, "the vault is empty")
-    on.desk.pending.notify(catalog, on.at, "the vault is empty")
+    on.store.pending.refresh(catalog, on.at, "the vault is empty")
+    on.store.pending.notify(catalog, on.at, "the vault is empty")
     on.answer(call, vanished="the vault is empty")
     assert not (on.folder / "vaultmem").exists()
     assert on.stated()[call] == DONE

@@ -33,7 +33,7 @@ def proposed(bench: Open, write: Write) -> Bench:
 def question(on: Bench) -> str:
     """The id of the item that asks about the note."""
     catalog = on.vault.searcher().catalog
-    every = on.desk.pending.at(catalog, on.at).items()
+    every = on.store.pending.at(catalog, on.at).items()
     (found,) = (one.id for one in every if one.text.startswith("change line "))
     return found
 
@@ -91,7 +91,7 @@ def test_what_was_changed_since_is_not_changed_by_a_tick(proposed: Bench) -> Non
     id_ = question(on)
     typed = PLAN.replace("Plant", "Sow")
     (on.folder / "Plan.md").write_bytes(typed.encode())
-    on.desk.pending.record.add([Answer(id_, DONE, "2026-11-23T09:00:00Z")], [], on.seconds())
+    on.store.pending.record.add([Answer(id_, DONE, "2026-11-23T09:00:00Z")], [], on.seconds())
     assert [one["path"] for one in on.ask("settle")["skipped"]] == ["Plan.md"]
     assert on.text("Plan.md") == typed
     assert not any(one.startswith("change line") for one in on.words())
@@ -101,10 +101,10 @@ def test_what_another_machine_has_changed_is_not_changed_once_more(proposed: Ben
     """There, it may have been undone since; the answers travel in the vault."""
     on = proposed
     id_ = question(on)
-    [proposal] = review.open_for_notes(on.desk.ledger)[:1]
+    [proposal] = review.open_for_notes(on.store.ledger)[:1]
     marks = [id_, review_sources.carried_out_id(proposal.id)]
     at = "2026-11-22T09:00:00Z"
-    on.desk.pending.record.add([Answer(mark, DONE, at) for mark in marks], [], on.seconds())
+    on.store.pending.record.add([Answer(mark, DONE, at) for mark in marks], [], on.seconds())
     assert on.ask("settle")["done"] == []
     assert on.text("Plan.md") == PLAN
 

@@ -45,7 +45,7 @@ def test_no_dream_rewrites_a_reminder_because_it_stands_on_the_page(bench: Open)
     path = on.ask("remind", content="water the plants", at="2026-11-23 09:00")["path"]
     before = on.text(path)
     on.later()
-    assert on.desk.pending.refresh(on.vault.searcher().catalog, on.at).written
+    assert on.store.pending.refresh(on.vault.searcher().catalog, on.at).written
     assert "water the plants" in on.text("vaultmem/pending.md")
     assert listing.take(on.vault.state.folder)
     on.ask("dream", level=1)
@@ -197,7 +197,7 @@ def test_a_reminder_of_two_times_stays_until_both_are_answered(bench: Open) -> N
     on.later()
     catalog = on.vault.searcher().catalog
     first, second = (
-        due.id for due in on.desk.pending.dues(catalog, on.at) if "compost" in due.text
+        due.id for due in on.store.pending.dues(catalog, on.at) if "compost" in due.text
     )
     on.answer(first)
     assert file.exists()

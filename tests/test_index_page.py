@@ -13,7 +13,7 @@ from tests.index_dump import synced
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.memories.store import MemoryStore
-from vaultmem.pending.desk import Desk
+from vaultmem.pending.open_store import open_store
 
 pytestmark = pytest.mark.usefixtures("without_a_model")
 
@@ -26,16 +26,16 @@ Ask = Callable[..., Any]
 @pytest.fixture
 def ask(vault: Path) -> Ask:
     """Asks the store of the vault, which is indexed before."""
-    desks: list[tuple[MemoryStore, Vault]] = []
+    stores: list[tuple[MemoryStore, Vault]] = []
 
     def asked(verb: str, **params: object) -> Any:
         synced(vault)
-        if not desks:
+        if not stores:
             opened = Vault(str(vault))
-            desks.append((Desk(opened.state, opened.config), opened))
-        desk, opened = desks[0]
-        desk.touched_all()
-        return carry_out(desk, Reader(opened), verb, params)
+            stores.append((open_store(opened.state, opened.config), opened))
+        store, opened = stores[0]
+        store.touched_all()
+        return carry_out(store, Reader(opened), verb, params)
 
     return asked
 

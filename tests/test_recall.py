@@ -15,7 +15,7 @@ from vaultmem import Vault
 from vaultmem.api.rpc import Reader, carry_out
 from vaultmem.ledger.ledger import Ledger
 from vaultmem.memories.item_answers import DONE, Answer, approval_id
-from vaultmem.pending.desk import Desk
+from vaultmem.pending.open_store import open_store
 from vaultmem.pending.record import Record
 
 __all__ = ["knowing"]  # fixtures
@@ -226,13 +226,13 @@ def test_being_told_counts_as_being_read(knowing: Path) -> None:
 
 def test_a_recall_waits_for_nobody_at_the_desk(knowing: Path) -> None:
     with Vault(str(knowing)) as opened:
-        desk, reader = Desk(opened.state, opened.config), Reader(opened)
+        store, reader = open_store(opened.state, opened.config), Reader(opened)
         told: list[object] = []
-        with desk.session(reader, writes=False):
+        with store.session(reader, writes=False):
             asked = threading.Thread(
                 target=lambda: told.append(
                     carry_out(
-                        Desk(opened.state, opened.config),
+                        open_store(opened.state, opened.config),
                         reader,
                         "recall",
                         {"query": "boiler", **WORDS},

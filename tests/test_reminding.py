@@ -320,5 +320,5 @@ def test_a_reminder_is_edited_by_the_id_of_what_is_pending(opened: Vault, vault:
     edited = opened.edit(ids["call Anne"], "write to Anne on 2031-06-01 at 9:00")
     assert (edited["id"], edited["content"]) == (made["id"], "write to Anne")
     assert edited["remind"] == "2031-06-01T09:00"
-    with pytest.raises(NoteNotFoundError, match=r"is no memory but stands in Note\.md:1"):
+    with pytest.raises(NoteNotFoundError, match=r"is not a memory: it stands in Note\.md:1"):
         opened.edit(ids["Water the roses"], "Water the tulips")

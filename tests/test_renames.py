@@ -10,7 +10,7 @@ from tests.conftest import Write
 from tests.index_dump import synced
 from vaultmem.api import Vault
 from vaultmem.memories.item_answers import DONE, SNOOZED, Answer, approval_id
-from vaultmem.pending.desk import Desk
+from vaultmem.pending.open_store import open_store
 from vaultmem.reminders.due import KEEP_FOR, TASK, Due, Entries, Renames, moved_entries
 from vaultmem.synclog.log_entries import Notified
 
@@ -106,7 +106,7 @@ def test_a_note_that_is_renamed_neither_rings_nor_asks_again(
     def looked(*done: str) -> tuple[list[str], list[str]]:
         synced(vault)
         opened = Vault(str(vault))
-        waiting = Desk(opened.state, opened.config).pending
+        waiting = open_store(opened.state, opened.config).pending
         catalog = opened.searcher().catalog
         for one in waiting.dues(catalog, NOW):
             if one.text in done:

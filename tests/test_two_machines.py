@@ -26,15 +26,15 @@ from vaultmem import Vault
 from vaultmem.ledger import reads
 from vaultmem.memories.item_answers import DONE, Answer, approval_id, is_approved, item_ids
 from vaultmem.memories.store import MemoryStore
-from vaultmem.pending.desk import Desk
+from vaultmem.pending.open_store import open_store
 from vaultmem.pending.record import Record
 
 IDS = item_ids([("a.md", str(number)) for number in range(6)])
 HOUR = 3600.0
 
 
-def desk(vault: Vault) -> MemoryStore:
-    return Desk(vault.state, vault.config)
+def store(vault: Vault) -> MemoryStore:
+    return open_store(vault.state, vault.config)
 
 
 class Machine:
@@ -51,7 +51,7 @@ class Machine:
     @contextmanager
     def record(self) -> Iterator[Record]:
         with self.opened() as vault:
-            yield desk(vault).pending.record
+            yield store(vault).pending.record
 
     def settle(self) -> None:
         """As the agent does now and then; the page is old enough for another write."""
@@ -134,23 +134,23 @@ def test_what_was_approved_rejected_and_reinforced_on_one_is_so_on_the_other(pai
     with pair.laptop.opened() as vault:
         memory = vault.write("Bills are due on Mondays", source="https://x.test")["id"]
         vault.approve(memory)
-        reads.replace_open(desk(vault).ledger, {"3f2a9c01b7de": {"kind": "orphan"}}, 1.0)
-        reads.decide(desk(vault).ledger, "3f2a9c01b7de", reads.REJECTED, time.time())
-        reads.reinforce(desk(vault).ledger, {memory: "2026-11-22T10:00:00Z"}, time.time())
+        reads.replace_open(store(vault).ledger, {"3f2a9c01b7de": {"kind": "orphan"}}, 1.0)
+        reads.decide(store(vault).ledger, "3f2a9c01b7de", reads.REJECTED, time.time())
+        reads.reinforce(store(vault).ledger, {memory: "2026-11-22T10:00:00Z"}, time.time())
     pair.agree()
     with pair.desktop.opened() as vault:
-        assert is_approved(memory, desk(vault).answers())
+        assert is_approved(memory, store(vault).answers())
         assert (
-            reads.replace_open(desk(vault).ledger, {"3f2a9c01b7de": {"kind": "orphan"}}, 2.0) == 0
+            reads.replace_open(store(vault).ledger, {"3f2a9c01b7de": {"kind": "orphan"}}, 2.0) == 0
         )
-        assert reads.open_proposals(desk(vault).ledger) == []
-        assert reads.reinforced_at(desk(vault).ledger) == {memory: "2026-11-22T10:00:00Z"}
-        reads.decide(desk(vault).ledger, "3f2a9c01b7de", reads.REOPENED, 2.0)
+        assert reads.open_proposals(store(vault).ledger) == []
+        assert reads.reinforced_at(store(vault).ledger) == {memory: "2026-11-22T10:00:00Z"}
+        reads.decide(store(vault).ledger, "3f2a9c01b7de", reads.REOPENED, 2.0)
         vault.approve(memory, undo=True)
     pair.agree()
     with pair.laptop.opened() as vault:
-        assert not is_approved(memory, desk(vault).answers())
-        assert [one.id for one in reads.open_proposals(desk(vault).ledger)] == ["3f2a9c01b7de"]
+        assert not is_approved(memory, store(vault).answers())
+        assert [one.id for one in reads.open_proposals(store(vault).ledger)] == ["3f2a9c01b7de"]
 
 
 def test_undo_says_where_a_change_was_made_and_takes_it_back_by_content(pair: Pair) -> None:
@@ -242,12 +242,12 @@ def test_nobody_but_the_person_approves_by_a_line(pair: Pair) -> None:
     stranger.write_text(f"generated: vaultmem\nmachine: stranger\n{line} codex: yes\n")
     pair.laptop.settle()
     with pair.laptop.opened() as vault:
-        assert not is_approved(memory, desk(vault).answers())
+        assert not is_approved(memory, store(vault).answers())
         with other_state(pair.laptop.state), pytest.MonkeyPatch.context() as patch:
             stranger.write_text(f"generated: vaultmem\nmachine: stranger\n{line} you: yes\n")
             patch.setenv("VAULTMEM_SYNC_LOG", "off")
             with Vault(str(pair.laptop.vault)) as alone:
-                assert not is_approved(memory, desk(alone).answers())
+                assert not is_approved(memory, store(alone).answers())
 
 
 TRICKS = ("rename", "recreate", "evict", "number", "markers", "cut", "delete", "older", "junk")

@@ -86,7 +86,7 @@ def test_what_is_said_while_a_model_takes_its_time_is_written_at_once(opened: Va
     open_ = worker.turns.begin("e", "before the answer", time.time())
     worker.nudge()
     with Vault(opened.path) as other:
-        other.write("Anne likes tea")  # no lock and no desk is held meanwhile
+        other.write("Anne likes tea")  # no lock and no store is held meanwhile
         until(lambda: said(other, "e") == ["before the answer"])
         assert said(other) == ["I have a cat", "ok", "And a dog", "ok"]
         assert said(other, "d") == ["elsewhere", "ok"]

@@ -138,7 +138,7 @@ def recall(vault: Vault, prompt: str, known: frozenset[str], by: str) -> dict[st
         return {}
     from vaultmem.api.rpc import Reader, carry_out
     from vaultmem.memories.item_answers import item_id
-    from vaultmem.pending.desk import Desk
+    from vaultmem.pending.open_store import open_store
     from vaultmem.text.sanitize import one_line
     from vaultmem.text.secrets import redact
 
@@ -146,7 +146,7 @@ def recall(vault: Vault, prompt: str, known: frozenset[str], by: str) -> dict[st
         "query": " ".join(words), "top_k": MOST_RECALLED + len(known), "budget": 2 * BUDGET,
         "notes": False, "without": ["meaning", "preferences"], "by": by, "counts": False,
     }  # fmt: skip
-    result = carry_out(Desk(vault.state, vault.config), Reader(vault), "recall", params)
+    result = carry_out(open_store(vault.state, vault.config), Reader(vault), "recall", params)
     assert isinstance(result, dict)
     vouched = [(one, str(one["id"])) for one in result["memories"] if one["vouched"]]
     fresh = [one for one, id_ in vouched if known.isdisjoint((id_, item_id(id_, "preference")))]

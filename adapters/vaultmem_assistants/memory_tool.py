@@ -100,7 +100,7 @@ class _Tool:
             raise VaultmemError(f"File {path} already exists")
         target, filename = self.folder.new(inner)
         category = _category_in(inner, ELSEWHERE)
-        own = self.session.desk.new_id()
+        own = self.session.store.new_id()
         properties: dict[str, Value] = {
             "id": own, **_filing_properties(category), "scope": DEFAULT_SCOPE, "agent": self.by,
             "created_at": self.now, "updated_at": self.now, **({FILENAME: filename} if filename else {}),
@@ -169,7 +169,7 @@ class _Tool:
                 draft.archive(memory, self.by, why)
         self._carry_out(why, [*draft.plan("tool").changes, *others])
         if place.is_folder:
-            _remove_empty(f"{self.session.desk.vault}/{place.path}")
+            _remove_empty(f"{self.session.store.vault}/{place.path}")
         return f"Successfully deleted {path}"
 
     def rename(self) -> str:
@@ -192,7 +192,7 @@ class _Tool:
         )
         if place.is_folder:
             self.folder.new(f"{target}/x.md")  # refuses what may not be
-            vault, path = self.session.desk.vault, f"{self.folder.path}/{target}"
+            vault, path = self.session.store.vault, f"{self.folder.path}/{target}"
             for each, _, _ in os.walk(f"{vault}/{place.path}"):  # empty folders go along
                 rest = each[len(f"{vault}/{place.path}") :]
                 os.makedirs(f"{vault}/{path}{rest}", exist_ok=True)
@@ -234,7 +234,7 @@ class _Tool:
 
     def _memory(self, place: Place) -> Memory | None:
         """The memory in a file, if it is one."""
-        return self.session.desk.collection.at(place.path)
+        return self.session.store.collection.at(place.path)
 
     def _carry_out(self, why: str, changes: Sequence[Change]) -> None:
         """As one batch, all of it or an error."""
@@ -264,7 +264,7 @@ class _Tool:
         data = self.folder.data(place)
         inner = place.path[len(self.folder.path) + 1 :]
         wanted = f"{self.folder.path}/{ARCHIVED_NOTES}/{inner}"
-        target = free_path(wanted, self.session.desk.new_id(), self.session.view.exists)
+        target = free_path(wanted, self.session.store.new_id(), self.session.view.exists)
         return Change(TO_ARCHIVE, "", place.path, target, {}, None, digest(data), why, data)
 
     def _relocate(self, place: Place, inner: str, why: str) -> Change:

@@ -65,11 +65,11 @@ class Folder:
         if not session.viewer.name:  # only a model speaks to the tool
             session.viewer = access.viewer(BY)
         self._session = session
-        self.path = session.desk.folder
+        self.path = session.store.folder
         self._named: dict[tuple[str, str], str] = {}  # the paths of files by folder and filename
         self._names: dict[str, str] = {}  # and their filenames by path
         self._private: dict[str, bool] = {}  # whether the person keeps it from assistants, by path
-        for each in session.desk.collection.live():
+        for each in session.store.collection.live():
             self._private[each.path] = not session.sees(each)
             name = "" if self._private[each.path] else each.text(FILENAME)
             if name and "/" not in name:
@@ -89,7 +89,7 @@ class Folder:
         named = self._named.get((where, name)) if inner else None
         if named is not None and not self._is_withheld(named):
             return Place(inner, named, is_folder=False)
-        full = f"{self._session.desk.vault}/{path}"
+        full = f"{self._session.store.vault}/{path}"
         if path in self._names or self._has_link(path):
             return None
         if os.path.isdir(full):
@@ -111,7 +111,7 @@ class Folder:
         return page.error is not None or bool(hidden)
 
     def _has_link(self, path: str) -> bool:
-        full = self._session.desk.vault
+        full = self._session.store.vault
         for part in path.split("/"):
             full = f"{full}/{part}"
             if os.path.islink(full):
@@ -136,13 +136,13 @@ class Folder:
         own = nfc(name).removesuffix(".md")
         own = f"{safe(own) if is_unportable(own) else own}.md"
         wanted = "/".join((self.path, *map(nfc, folders), own))
-        path = free_path(wanted, self._session.desk.new_id(), self._session.view.exists)
+        path = free_path(wanted, self._session.store.new_id(), self._session.view.exists)
         return path, None if path.rpartition("/")[2] == name else name
 
     def inside(self, place: Place, depth: int) -> Iterator[Place]:
         """What is in a folder, so many levels deep, by name."""
         try:
-            with os.scandir(f"{self._session.desk.vault}/{place.path}") as entries:
+            with os.scandir(f"{self._session.store.vault}/{place.path}") as entries:
                 result = [each for each in entries if not each.is_symlink()]
         except OSError:
             return
@@ -167,7 +167,7 @@ class Folder:
                 return len(self.text(place).encode())
             except VaultmemError:
                 pass
-        return os.stat(f"{self._session.desk.vault}/{place.path}").st_size
+        return os.stat(f"{self._session.store.vault}/{place.path}").st_size
 
     def data(self, place: Place) -> bytes:
         """The bytes of a file."""
@@ -177,7 +177,7 @@ class Folder:
             raise VaultmemError(f"The path {ROOT}/{place.inner} does not exist.") from error
 
     def _bytes(self, path: str, most: int = -1) -> bytes:
-        with os.fdopen(open_inside(self._session.desk.vault, path), "rb") as file:
+        with os.fdopen(open_inside(self._session.store.vault, path), "rb") as file:
             return file.read(most)
 
     def text(self, place: Place) -> str:
@@ -194,7 +194,7 @@ class Folder:
 
     def style(self, path: str) -> str:
         """How pages are written there; "" for what is none."""
-        return self._session.desk.rules.page_style(path) if path.lower().endswith(".md") else ""
+        return self._session.store.rules.page_style(path) if path.lower().endswith(".md") else ""
 
 
 def compose_file(style: str, properties: Properties, content: str) -> bytes:

@@ -31,7 +31,7 @@ KINDS = {MEMORY: talk.FACTS, USER: talk.TURNS, ASSISTANT: talk.TURNS, SUMMARY: t
 MOST = 1_000_000
 
 
-def entries(desk: MemoryStore, _: Reader, request: Arguments) -> JsonObject:
+def entries(store: MemoryStore, _: Reader, request: Arguments) -> JsonObject:
     """The entries of one conversation, the oldest first; the newest of them where there is a limit."""
     conversation = conversation_of(request)
     kinds = request.texts("kinds")
@@ -41,7 +41,7 @@ def entries(desk: MemoryStore, _: Reader, request: Arguments) -> JsonObject:
                 f"unknown kind {kind[:40]!r}; there are {talk.FACTS}, {talk.TURNS}, {talk.SUMMARIES}"
             )
     limit = request.whole("limit", MOST)
-    every = desk.talks.entries(conversation)
+    every = store.talks.entries(conversation)
     result = [
         one
         for one in every
@@ -51,11 +51,11 @@ def entries(desk: MemoryStore, _: Reader, request: Arguments) -> JsonObject:
     return {"conversation_id": conversation, "entries": listed, "count": len(listed)}
 
 
-def conversations(desk: MemoryStore, _: Reader, request: Arguments) -> JsonObject:  # noqa: ARG001 - every verb has the same form
+def conversations(store: MemoryStore, _: Reader, request: Arguments) -> JsonObject:  # noqa: ARG001 - every verb has the same form
     """All conversations, the one that spoke last first."""
     result: dict[tuple[str, str], list[Entry]] = {}
     troubles: list[list[str]] = []
-    for each in desk.talks.talks():
+    for each in store.talks.talks():
         troubles += [list(trouble) for trouble in each.troubles]
         for one in each.entries:
             result.setdefault((each.folder, one.conversation), []).append(one)
@@ -142,7 +142,7 @@ def promote(session: Session, request: Arguments) -> JsonObject:
     if request.flag("dry_run"):
         return report_planned(session, plan)
     session.make(plan, who)
-    living = (one for one in session.desk.collection.live() if one.id == memory_id)
+    living = (one for one in session.store.collection.live() if one.id == memory_id)
     memory = result.same or next(living, None)
     if memory is None:
         raise NoteChangedError("the memory was gone as soon as it was written")
@@ -184,7 +184,7 @@ def _summaries_with(session: Session, one: Entry) -> list[Entry]:
     link = f"[[{file_name(one.path)}]]"
     return [
         each
-        for each in session.desk.talks.entries(one.conversation)
+        for each in session.store.talks.entries(one.conversation)
         if not (each.deleted or each.id == one.id or is_edited(each) or each.is_private)
         and (_is_final_of(each, one) or _is_session_of(each, link))
     ]
@@ -204,7 +204,7 @@ def _is_session_of(each: Entry, link: str) -> bool:
 def _living(session: Session, request: Arguments) -> Entry:
     """The living entry that is meant. Raises NoteNotFoundError."""
     id_ = request.needed("id")
-    result = session.desk.talks.find(id_)
+    result = session.store.talks.find(id_)
     living = [one for one in result if not one.deleted]
     if len(living) == 1:
         return living[0]

@@ -78,7 +78,7 @@ def conversation_of(params: Arguments) -> str:
 
 def put_away(session: Session, one: Entry, by: str, replaced_by: str = "") -> Change:
     """The change that puts an entry away."""
-    folder = session.desk.folder
+    folder = session.store.folder
     wanted = f"{folder}/{talk.put_away(one.path[len(folder) + 1 :])}"
     target = free_path(wanted, one.id, session.view.exists)
     sets: dict[str, Value] = {"deleted_at": stamp(session.now), "by": by}
@@ -103,7 +103,7 @@ class _Batch:
     @cached_property
     def _entries(self) -> dict[str, Entry]:
         """All of the conversation by id, those that live before those that were put away."""
-        result = self._session.desk.talks.entries(self._conversation)
+        result = self._session.store.talks.entries(self._conversation)
         return {one.id: one for one in sorted(result, key=lambda one: not one.deleted)}
 
     @cached_property
@@ -135,7 +135,7 @@ class _Batch:
         own = _text(record, "id")
         if not own and name:
             own = talk.derived_id(talk.scope_of(self._conversation), SUMMARY, name)
-        own = own or self._session.desk.new_id()
+        own = own or self._session.store.new_id()
         if not talk.is_entry_id(own):
             raise UsageError(f"{own[:40]!r} can be no id: letters, digits, - and _, 80 at most")
         of = record.get("of") or ()
@@ -163,7 +163,7 @@ class _Batch:
             self._skipped.append([new.id, "it is empty"])
             return
         name = new.name or talk.name_of(stamp(new.created), new.id)
-        place = f"{self._session.desk.folder}/{talk.place_of(self._conversation, new.role, name)}"
+        place = f"{self._session.store.folder}/{talk.place_of(self._conversation, new.role, name)}"
         before = self._entries.get(new.id)
         if new.role == SUMMARY:
             summary = self._summary(new, place)

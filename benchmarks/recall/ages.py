@@ -20,7 +20,8 @@ from typing import NamedTuple
 from vaultmem import Vault
 from vaultmem import now as clock
 from vaultmem.api.rpc import Reader, carry_out
-from vaultmem.pending.desk import Desk
+from vaultmem.memories.store import MemoryStore
+from vaultmem.pending.open_store import open_store
 from vaultmem.recall import recall_candidate
 
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.4)
@@ -57,12 +58,14 @@ def place(number: int) -> str:
     return f"vaultmem/knowledge/m{number:03}.md"
 
 
-def ranks(desk: Desk, reader: Reader, questions: list[Question], weight: float) -> list[float]:
+def ranks(
+    store: MemoryStore, reader: Reader, questions: list[Question], weight: float
+) -> list[float]:
     """One divided by the rank of each answer."""
     results = []
     for one in questions:
         params = {"query": one.text, "untrusted": True, "recency_weight": weight}
-        answer = carry_out(desk, reader, "recall", params)
+        answer = carry_out(store, reader, "recall", params)
         assert isinstance(answer, dict)
         paths = [hit["path"] for hit in answer["memories"]]
         results.append(1 / (paths.index(one.path) + 1) if one.path in paths else 0.0)
@@ -81,14 +84,14 @@ def main() -> None:
         with Vault(f"{made}/vault") as vault:
             vault.sync()
             vault.embed()
-            desk, reader = Desk(vault.state, vault.config), Reader(vault)
+            store, reader = open_store(vault.state, vault.config), Reader(vault)
             for sure, weight in product(SURE, WEIGHTS):
                 recall_candidate.CONFIDENCE_WEIGHT = sure
                 cells = []
                 for kind in ("old", "new"):
                     of_kind = [one for one in questions if one.kind == kind]
                     half = of_kind[options.split == "test" :: 2]
-                    found = ranks(desk, reader, half, weight)
+                    found = ranks(store, reader, half, weight)
                     first, mean = found.count(1.0), 100 * sum(found) / len(half)
                     cells.append(f"{kind} {first} of {len(half)} first, MRR {mean:.1f}")
                 print(f"recency {weight}, confidence {sure}: {'; '.join(cells)}")

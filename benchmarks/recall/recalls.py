@@ -22,7 +22,7 @@ import measure
 
 from vaultmem import Vault
 from vaultmem.api.rpc import Reader, carry_out
-from vaultmem.pending.desk import Desk
+from vaultmem.pending.open_store import open_store
 from vaultmem.recall.recall_candidate import STEPS
 from vaultmem.search.query import Ask
 
@@ -107,8 +107,8 @@ class Asker:
         self.vault = Vault(str(chosen.vault))
         self.vault.sync()
         self.vault.embed()
-        self.desk, self.reader = (
-            Desk(self.vault.state, self.vault.config),
+        self.store, self.reader = (
+            open_store(self.vault.state, self.vault.config),
             Reader(self.vault),
         )
 
@@ -118,7 +118,7 @@ class Asker:
             "query": query, "top_k": DEPTH, "budget": self.budget, "notes": self.set.notes, "untrusted": True,
             "without": list(without),
         }  # fmt: skip
-        found = carry_out(self.desk, self.reader, "recall", params)
+        found = carry_out(self.store, self.reader, "recall", params)
         assert isinstance(found, dict)
         told = found["memories"]
         spans = [measure.Span(one["path"], one["line"], one["end_line"]) for one in told]

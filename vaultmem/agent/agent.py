@@ -77,7 +77,7 @@ class Agent:
         self.reconciler = Reconciler(self._state, config, self._throttle, listeners)
         self._memories = Memories(state, config, self.reconciler.wrote, self._hears_all)
         self._reminders = Reminders(
-            self.vault, lambda: self._memories.desk.pending, lambda: self.reconciler.vanished, self._is_whole
+            self.vault, lambda: self._memories.store.pending, lambda: self.reconciler.vanished, self._is_whole
         )  # fmt: skip
         self._memories.remembered = self._reminders.tell_soon
         self.embedding = EmbeddingQueue(
@@ -215,7 +215,7 @@ class Agent:
 
     def _on_touch(self, path: str) -> None:
         self._memories.touched(path)
-        if self._memories.desk.pending.is_ours(path):
+        if self._memories.store.pending.is_ours(path):
             self._reminders.changed()
 
     def _is_whole(self) -> bool:

@@ -49,17 +49,17 @@ class Limits:
 class Connection:
     """`idle_since` is None while a request runs; `began` is set while one runs that must end soon."""
 
-    def __init__(self, link: socket.socket, desk: Server) -> None:
+    def __init__(self, link: socket.socket, server: Server) -> None:
         self.idle_since: float | None = time.monotonic()
         self.began: float | None = None
-        self._link, self._desk, self._limits = link, desk, desk.limits
+        self._link, self._server, self._limits = link, server, server.limits
         self._id: object = None  # of the request
         self._marks: JsonObject = {}  # of JSON-RPC, where the request has them
         self._wants_reply = True
         self._peer = _process_of(link)
         self._sending = threading.Lock()
         self._over = False
-        _set_timeout(link, socket.SO_SNDTIMEO, desk.limits.unread)
+        _set_timeout(link, socket.SO_SNDTIMEO, server.limits.unread)
 
     def run(self) -> None:
         """Serve until the client disconnects or is disconnected."""
@@ -108,12 +108,12 @@ class Connection:
 
     def _serve(self, line: bytes) -> None:
         self._id, self._marks, self._wants_reply, self.idle_since = None, {}, True, None
-        self._desk.begun()
+        self._server.begun()
         try:
             reply = self._reply(line)
         finally:
             self.began = None
-            self._desk.ended()
+            self._server.ended()
         if self._wants_reply:
             self._send(reply)
         self.idle_since = time.monotonic()  # only now: idle connections may be closed
@@ -124,7 +124,7 @@ class Connection:
             request = self._request(line)
             if request.method not in self._limits.slow_methods:
                 self.began = time.monotonic()
-            return json_text({**self._head(), "result": self._desk.answer(request)})
+            return json_text({**self._head(), "result": self._server.answer(request)})
         except (RequestError, VaultmemError) as error:
             return self._error(codes.code_of(error), str(error))
         except Exception as error:

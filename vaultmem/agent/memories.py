@@ -1,5 +1,5 @@
-"""The memories in the agent: one desk that stays open, the history that is written when it is quiet; and the reminders:
-one thread that notifies of what is due on the minute, and keeps pending.md true."""
+"""The memories in the agent: one store that stays open, and a history that is written when it is quiet. The reminders:
+one thread that notifies of what is due, on the minute, and keeps pending.md up to date."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vaultmem.config import Config
 from vaultmem.errors import VaultmemError
 from vaultmem.index.state import State
 from vaultmem.light import TYPE_CHECKING, TypedDict
-from vaultmem.pending.desk import Desk
+from vaultmem.pending.open_store import open_store
 from vaultmem.pending.pending import Pending
 from vaultmem.pending.pending_page import Refreshed
 from vaultmem.schedule import LocalZone
@@ -42,8 +42,8 @@ class Memories(threading.Thread):
         self, state: State, config: Config, wrote: Callable[[Iterable[str]], None], is_sure: Callable[[], bool]
     ) -> None:  # fmt: skip
         super().__init__(name="history", daemon=True)
-        self.desk = Desk(state, config, wrote)
-        self.desk.later = _soon
+        self.store = open_store(state, config, wrote)
+        self.store.later = _soon
         self.remembered: Callable[[], None] = lambda: (
             None
         )  # hears of each time the history was written
@@ -56,9 +56,9 @@ class Memories(threading.Thread):
     def ask(self, vault: MemoryVault, verb: str, params: JsonObject) -> object:
         """Carry out a verb."""
         if not self._is_sure():
-            self.desk.touched_all()
+            self.store.touched_all()
         try:
-            return carry_out(self.desk, Reader(vault), verb, params)
+            return carry_out(self.store, Reader(vault), verb, params)
         finally:
             if not only_reads(verb):
                 self._last = time.monotonic()
@@ -67,9 +67,9 @@ class Memories(threading.Thread):
     def touched(self, path: str) -> None:
         """Note a change at a path of the vault; "" for anywhere."""
         if path:
-            self.desk.touched(path)
+            self.store.touched(path)
         else:
-            self.desk.touched_all()
+            self.store.touched_all()
 
     def stop(self) -> None:
         """Ask the thread to end. Batches not yet in the history stay in the log for the next agent."""
@@ -79,10 +79,10 @@ class Memories(threading.Thread):
     def run(self) -> None:
         """Finish interrupted batches, then write the history whenever writers pause."""
         try:
-            self.desk.heal()
+            self.store.heal()
         except (VaultmemError, OSError) as error:
             log.error("what a kill cut off is not finished yet: %s", error)
-        if self.desk.batches.count():  # else git need not be loaded
+        if self.store.batches.count():  # else git need not be loaded
             self._written.set()
         while True:
             self._written.wait()
@@ -99,14 +99,14 @@ class Memories(threading.Thread):
         return now - self._last < QUIET and now - begun < AT_LATEST
 
     def _remember(self) -> None:
-        trouble = self.desk.history.trouble()
-        if trouble and self.desk.history.is_on:
+        trouble = self.store.history.trouble()
+        if trouble and self.store.history.is_on:
             if trouble != self._trouble:
                 log.warning("%s", trouble)
             self._trouble = trouble
             return
         try:
-            if self.desk.remember():
+            if self.store.remember():
                 self.remembered()
         except VaultmemError as error:
             log.error("the history could not be written: %s", error)

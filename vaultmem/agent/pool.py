@@ -290,7 +290,7 @@ class AgentVault(Vault):
         return self._agent.idle_seconds()
 
     def ask(self, verb: str, /, **params: object) -> Any:
-        """Carry out a verb of memories, at the one desk. Who waits for it holds no searcher."""
+        """Carry out a verb on the memories, in the one store. It waits for its turn without holding a searcher."""
         self.release()
         if takes(verb, "vanished") and (vanished := self._agent.reconciler.vanished):
             params = {**params, "vanished": vanished}

@@ -144,8 +144,8 @@ def ask(vault: MemoryVault, name: str, params: JsonObject) -> object:
             time.sleep(PAUSE)  # an agent that is just starting will answer soon; a sync will end
 
 
-def carry_out(desk: MemoryStore, reader: Reader, name: str, params: JsonObject) -> object:
-    """The answer of a verb, ready for JSON, from an open desk. Raises VaultmemError in one clear line."""
+def carry_out(store: MemoryStore, reader: Reader, name: str, params: JsonObject) -> object:
+    """The answer of a verb, ready for JSON, from an open store. Raises VaultmemError in one clear line."""
     from vaultmem.memories import access
 
     arguments = _check(name, params)
@@ -160,10 +160,10 @@ def carry_out(desk: MemoryStore, reader: Reader, name: str, params: JsonObject) 
     if writers:
         arguments = arguments.without_secrets()
     run: Callable[..., object] = resolve(one.run)
-    with desk.ledger.held():
+    with store.ledger.held():
         if one.apart:
-            return run(desk, reader, arguments)
-        with desk.session(reader, writes=one.writes) as session:
+            return run(store, reader, arguments)
+        with store.session(reader, writes=one.writes) as session:
             session.viewer = access.viewer(arguments.text("by"), arguments.texts("scope"))
             return run(session, arguments)
 
@@ -216,20 +216,20 @@ def _by_agent(folder: str, name: str, params: JsonObject) -> object:
 
 
 def _here(vault: MemoryVault, name: str, params: JsonObject) -> object:
-    from vaultmem.pending.desk import Desk
+    from vaultmem.pending.open_store import open_store
 
     reader = Reader(vault)
-    desk = Desk(vault.state, vault.config)
-    if only_reads(name) and not desk.is_unfinished():
-        return vault.mended(lambda: carry_out(desk, reader, name, params))
+    store = open_store(vault.state, vault.config)
+    if only_reads(name) and not store.is_unfinished():
+        return vault.mended(lambda: carry_out(store, reader, name, params))
     with vault.state.lock():
-        desk.heal()
-        answer = carry_out(desk, reader, name, params)
-        desk.settle()
-        if desk.batches.count() > MOST_BATCHES:
-            history = desk.history
+        store.heal()
+        answer = carry_out(store, reader, name, params)
+        store.settle()
+        if store.batches.count() > MOST_BATCHES:
+            history = store.history
             if not (history.is_on and history.trouble()):
-                desk.remember()
+                store.remember()
         return answer
 
 

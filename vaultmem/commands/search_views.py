@@ -289,15 +289,15 @@ def _search_line(vault: Vault, ask: Ask, line: JsonObject) -> JsonObject:
 
 
 def _recall_batch(vault: Vault, params: JsonObject, output: Output) -> int:
-    """Many questions in this process, to one desk."""
+    """Answer many questions in this process, from one store."""
     from vaultmem.api.rpc import Reader, carry_out
-    from vaultmem.pending.desk import Desk
+    from vaultmem.pending.open_store import open_store
 
-    desk, reader = Desk(vault.state, vault.config), Reader(vault)
+    store, reader = open_store(vault.state, vault.config), Reader(vault)
 
     def answer(line: JsonObject) -> JsonObject:
         own = {**params, "query": None, "counts": False, **_recall_params(line)}
-        reply = carry_out(desk, reader, "recall", own)
+        reply = carry_out(store, reader, "recall", own)
         assert isinstance(reply, dict)
         return {"results": reply.pop("memories"), **reply}
 

@@ -72,7 +72,7 @@ def export(session: Session, params: Arguments) -> Page:
         size += len(lines[-1])
         if size > PAGE:
             return {"lines": lines, "next": json.dumps(place), "left_out": 0}
-    return {"lines": lines, "next": None, "left_out": len(session.desk.collection.troubles())}
+    return {"lines": lines, "next": None, "left_out": len(session.store.collection.troubles())}
 
 
 def _after(params: Arguments) -> _Place | None:
@@ -90,7 +90,7 @@ def _after(params: Arguments) -> _Place | None:
 
 def _chosen(session: Session, params: Arguments) -> list[tuple[_Place, Memory]]:
     """What is wanted, the oldest first."""
-    collection = session.desk.collection
+    collection = session.store.collection
     result = list(collection.live())
     if params.flag("include_archived"):
         result += collection.archived()
@@ -112,12 +112,12 @@ def _created(each: Memory) -> float:
 def _line(session: Session, each: Memory, shape: str) -> str:
     if shape != JSONL:
         return json_line(WRITERS[shape](session.record(each)))
-    data = session.desk.bytes_of(each.path)
+    data = session.store.bytes_of(each.path)
     if data is None:
         raise NoteNotFoundError(f"there is no note {each.path}")
-    style = session.desk.rules.page_style(each.path)
+    style = session.store.rules.page_style(each.path)
     page = pages.read(style, decode(data)[0])
-    inner = each.path[len(session.desk.folder) + 1 :]
+    inner = each.path[len(session.store.folder) + 1 :]
     plain = Exchanged(each.id, inner, each.archived, page.properties, page.content)
     line = line_of(plain)
     if _comes_back(line, style, data):

@@ -80,7 +80,7 @@ class _Run:
         self.entries = 0  # of the history
 
 
-def import_lines(desk: MemoryStore, reader: Reader, params: Arguments) -> ImportReport:
+def import_lines(store: MemoryStore, reader: Reader, params: Arguments) -> ImportReport:
     """Take in a file that waits in the state folder. The report has "new", "changed" and "known" (counts), "kept" and
     "failed" (each with "line" and "reason"), and "changes". Others get their turn between two batches."""
     name, writes = params.needed("file"), not params.flag("dry_run")
@@ -88,10 +88,10 @@ def import_lines(desk: MemoryStore, reader: Reader, params: Arguments) -> Import
         raise UsageError('"file" must be the name of a file that waits to be imported')
     shape = params.text("shape") or JSONL
     run = _Run(params)
-    with desk.session(reader, writes=False) as session:
-        run.hashes = {(each.hash, each.scope) for each in session.desk.collection.live()}
+    with store.session(reader, writes=False) as session:
+        run.hashes = {(each.hash, each.scope) for each in session.store.collection.live()}
     try:
-        with open(os.path.join(desk.state.path(FOLDER), name), "rb") as file:
+        with open(os.path.join(store.state.path(FOLDER), name), "rb") as file:
             heard, done = listener(), 0
             heard.stage(
                 "importing",
@@ -100,12 +100,12 @@ def import_lines(desk: MemoryStore, reader: Reader, params: Arguments) -> Import
             file.seek(0)
             lines = _readable(run, lines_of(file, shape))
             for batch in in_batches(lines, lambda line: line.size, BATCH, BATCH_BYTES):
-                with heard_by(Silent()), desk.session(reader, writes=writes) as session:
+                with heard_by(Silent()), store.session(reader, writes=writes) as session:
                     _Batch(session, run).take(batch)
                 heard.advance(batch[-1].number - done)
                 done = batch[-1].number
             if run.links and writes:
-                with desk.session(reader, writes=True) as session:
+                with store.session(reader, writes=True) as session:
                     _link(session, run)
     except OSError as error:
         raise VaultmemError(f"what is to be imported cannot be read: {error.strerror}") from error
@@ -128,12 +128,12 @@ def arrival(session: Session, memory: Exchanged, by: str) -> Arrival:
     """The file that a memory will be, as of the assistant that brings it. Raises VaultmemError where there is none."""
     # What was in a file of a vault goes back into one, byte by byte, whatever it is.
     content = memory.content if memory.file is not None else checked_content(memory.content)
-    own = memory.id or _text(memory.properties.get("id")) or session.desk.new_id()
+    own = memory.id or _text(memory.properties.get("id")) or session.store.new_id()
     path = unicodedata.normalize("NFC", _place(memory, content))
-    if f"{session.desk.folder}/{path}".casefold() == session.desk.pending.path.casefold():
+    if f"{session.store.folder}/{path}".casefold() == session.store.pending.path.casefold():
         raise VaultmemError(f"its path {path[:60]!r} is that of the page of pending items")
-    style = session.desk.rules.page_style(f"{session.desk.folder}/{path}")
-    if f"{session.desk.folder}/{path}".count("/") > DEEPEST:
+    style = session.store.rules.page_style(f"{session.store.folder}/{path}")
+    if f"{session.store.folder}/{path}".count("/") > DEEPEST:
         raise VaultmemError(f"its path has more than {DEEPEST} folders; nothing so deep is read")
     data = _bytes(session, memory._replace(id=own), style)
     page = _read(style, data)
@@ -157,7 +157,7 @@ def arrival(session: Session, memory: Exchanged, by: str) -> Arrival:
 
 
 def _is_approved(session: Session, id_: str) -> bool:
-    return is_approved(id_, session.desk.pending.record.answers())
+    return is_approved(id_, session.store.pending.record.answers())
 
 
 def _bytes(session: Session, memory: Exchanged, style: str) -> bytes:
@@ -255,7 +255,7 @@ class _Batch:
         before = run.seen.setdefault(new.id, line.number)
         if before != line.number:
             raise VaultmemError(f"its id is that of line {before}")
-        if session.desk.bytes_of(f"{session.desk.folder}/{new.path}") == new.data:  # under any id
+        if session.store.bytes_of(f"{session.store.folder}/{new.path}") == new.data:  # under any id
             run.known += 1
             return None
         there = self._there.get(new.id)
@@ -274,7 +274,7 @@ class _Batch:
         """Whether nothing would be gained. Of another program's memory, what vaultmem has noted since stays."""
         is_equal = new.is_foreign or there.properties == new.properties
         is_same = there.hash == new.hash and is_equal
-        return is_same or self._session.desk.bytes_of(there.path) == new.data
+        return is_same or self._session.store.bytes_of(there.path) == new.data
 
     def _merge(self, number: int, there: Memory, new: Arrival) -> Change | None:
         """What becomes of two versions of one memory."""
@@ -283,7 +283,7 @@ class _Batch:
             if not new.archived and new.hash == there.hash:
                 self._run.known += 1
                 return None
-            own = session.desk.new_id()
+            own = session.store.new_id()
             data = pages.edit(new.style, new.data, {"id": own}, None)
             return self._create(new._replace(id=own, data=data))
         if conflict == "skip" or new.updated <= there.updated:
@@ -292,7 +292,7 @@ class _Batch:
             return None
         self._refuse_approved(new)
         target = there.path if there.archived == new.archived else self._free_path(new)
-        old = session.desk.bytes_of(there.path)
+        old = session.store.bytes_of(there.path)
         if old is None:
             raise VaultmemError(f"{there.path} cannot be read")
         if there.hash != new.hash:
@@ -310,7 +310,7 @@ class _Batch:
         def is_taken(path: str) -> bool:
             return path.lower() in self._taken or self._session.view.exists(path)
 
-        return free_path(f"{self._session.desk.folder}/{new.path}", new.id, is_taken)
+        return free_path(f"{self._session.store.folder}/{new.path}", new.id, is_taken)
 
     def _refuse_approved(self, new: Arrival) -> None:
         """A person has approved what was there under that id, and nothing that an assistant brings in its place."""
@@ -319,7 +319,7 @@ class _Batch:
 
 
 def _by_id(session: Session) -> dict[str, Memory]:
-    collection = session.desk.collection
+    collection = session.store.collection
     return {each.id: each for each in (*collection.archived(), *collection.live())}
 
 

@@ -180,7 +180,7 @@ def _same(session: Session, text: str, matches: Existing) -> Memory | None:
     if matches.same:
         return matches.same
     for memory, resemblance in matches.similar:
-        if is_same(text, session.desk.collection.content(memory), resemblance):
+        if is_same(text, session.store.collection.content(memory), resemblance):
             return memory
     return None
 
@@ -217,13 +217,13 @@ class _Seen:
     """What need not come in: what memories say or were made of, alive or archived, and what was looked at before."""
 
     def __init__(self, session: Session) -> None:
-        collection = session.desk.collection
+        collection = session.store.collection
         self._memories: dict[str, Memory] = {}
         for memory in (*collection.archived(), *collection.live()):
             self._memories[memory.hash[:_HASH_LENGTH]] = memory
             if made_of := memory.text(HASH):
                 self._memories[made_of] = memory
-        self._taken = taken_hashes(session.desk.ledger)
+        self._taken = taken_hashes(session.store.ledger)
         self._now: set[str] = set()
         self._texts: list[tuple[bytes, str]] = []  # what comes in now, and its sketch
 
@@ -282,7 +282,7 @@ def take_in(session: Session, params: Arguments) -> JsonObject:
         failed = dict(session.carry_out(plan, header(params, why, session.now)).skipped)
         ids = {change.id for change in plan.changes if change.target in failed}
         whole = [one for one in results if not any(p.new and p.new.id in ids for p in one.parts)]
-        take(session.desk.ledger, {each for one in whole for each in one.hashes}, session.now)
+        take(session.store.ledger, {each for one in whole for each in one.hashes}, session.now)
     places = {change.id: change.target for change in plan.changes}
     reports = [_item_report(result, places, failed) for result in results]
     return {"results": reports, "left": len(items) - len(results)}

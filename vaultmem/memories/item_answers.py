@@ -184,7 +184,7 @@ def answers_before(
     session: Session, commits: list[Commit]
 ) -> tuple[tuple[Answered, ...], list[Skipped]]:
     """The answers to pending items as they were before; those that were answered again since stay."""
-    known = session.desk.pending.record.answers()
+    known = session.store.pending.record.answers()
     now = {one.id: (one.state, one.until) for one in known.values()}
     back: list[Answered] = []
     refused: list[Skipped] = []
@@ -208,23 +208,23 @@ def keep_answers(session: Session, who: Header) -> None:
         if one.after in (DONE, DROPPED):
             answers.append(Answer(carried_out_id(one.id), DONE, at, who.by, "", one.text))
     if answers:
-        session.desk.pending.record.add(answers, [], session.now)
+        session.store.pending.record.add(answers, [], session.now)
 
 
 def keep_as_entry(session: Session, who: Header, answers: Sequence[Answer]) -> None:
     """Record answers from which nothing else follows, as an entry of the history."""
-    record = session.desk.pending.record
+    record = session.store.pending.record
     who = who._replace(answers=history_answers(record.answers(), answers))
     record.add(answers, [], session.now)
-    session.desk.batches.apply(who, [])
+    session.store.batches.apply(who, [])
 
 
 def entry_of_answer(session: Session, id_: str, state: str) -> str | None:
     """The entry that gave an item this answer last, if it holds and there is a history."""
-    if session.desk.history.trouble():
+    if session.store.history.trouble():
         return None
-    session.desk.remember()
-    for one in holding(session.desk.history.log(limit=MOST))[0]:
+    session.store.remember()
+    for one in holding(session.store.history.log(limit=MOST))[0]:
         if any((each.id, each.after) == (id_, state) for each in one.answers):
             return one.commit
     return None

@@ -160,9 +160,9 @@ def finding_to_json(one: Finding) -> FindingRow:
 
 def diff(session: Session, change: Change) -> str:
     """The change of a file as a unified diff."""
-    old = None if change.path is None else session.desk.bytes_of(change.path)
+    old = None if change.path is None else session.store.bytes_of(change.path)
     try:
-        new = rendering(change, session.desk.rules.page_style)(old)
+        new = rendering(change, session.store.rules.page_style)(old)
     except VaultmemError as error:
         return f"not possible: {error}\n"
     return diff_of(change.path, change.target, old or b"", new)

@@ -55,11 +55,11 @@ def _warn(line: str) -> None:
 
 
 class MemoryStore:
-    """The memories of one vault, but for what is pending: see vaultmem.pending.desk. Who writes holds the lock of the
-    state folder.
+    """The memories of one vault, as verbs, jobs and searches use them. Open it with vaultmem.pending.open_store, which
+    adds the pending items. Whoever writes holds the lock of the state folder.
 
-    Any thread may use it; they wait for each other. `on_write` hears the paths that were written. Most verbs need
-    little of it: what costs time to import is imported when it is first used.
+    Any thread may use it; they wait for each other. `on_write` is called with the paths that were written. Most verbs
+    need little of it: what is slow to import is imported at first use.
     """
 
     def __init__(
@@ -261,9 +261,10 @@ class MemoryStore:
         if self.config.text("sync.log") == "on":
             reads.note_written(self.ledger, contents, self.now())
 
-    def named(self, session: Session, name: str) -> str:  # noqa: ARG002 - see Desk
-        """The name of a memory that another name stands for."""
-        return name
+    def memory_name(self, session: Session, name: str) -> str:
+        """The id of the memory that a pending item is about; any other name unchanged. Raises NoteNotFoundError where
+        the item stands in a note of the person's."""
+        raise NotImplementedError
 
     def bytes_of(self, path: str, most: int = WHOLE) -> bytes | None:
         """A file of the vault as it is now, or its first bytes; None where there is none."""
@@ -277,9 +278,9 @@ class MemoryStore:
 class Session:
     """The context of one verb or job."""
 
-    def __init__(self, desk: MemoryStore, reader: Reader) -> None:
-        self.desk, self.reader = desk, reader
-        self.now = desk.now()
+    def __init__(self, store: MemoryStore, reader: Reader) -> None:
+        self.store, self.reader = store, reader
+        self.now = store.now()
         self.viewer = access.PERSON
 
     def sees(self, memory: Memory) -> bool:
@@ -290,17 +291,17 @@ class Session:
     @cached_property
     def reads(self) -> dict[str, ReadCount]:
         """How often memories were read."""
-        return reads.counts(self.desk.ledger)
+        return reads.counts(self.store.ledger)
 
     @cached_property
     def reinforced(self) -> dict[str, str]:
         """When memories were reinforced, by their ids."""
-        return reads.reinforced_at(self.desk.ledger)
+        return reads.reinforced_at(self.store.ledger)
 
     @cached_property
     def answers(self) -> Mapping[str, Answer]:
         """The person's answers."""
-        return self.desk.answers()
+        return self.store.answers()
 
     def is_approved(self, memory: Memory) -> bool:
         """Whether the person has approved it."""
@@ -329,18 +330,18 @@ class Session:
     def find(self, text: str, *, archived: bool = False) -> Memory:
         """The memory that an id, the beginning of one, a title or a path means, among those that the viewer may see."""
         seen = self.sees if self.viewer.name else None
-        name = self.desk.named(self, text)
-        return self.desk.collection.find(name, archived=archived, seen=seen)
+        name = self.store.memory_name(self, text)
+        return self.store.collection.find(name, archived=archived, seen=seen)
 
     def record(self, memory: Memory) -> MemoryRecord:
         """The record of a memory."""
-        counted = self.__dict__.get("reads") or reads.counts(self.desk.ledger, memory.id)
-        known = Known(counted, self.id_of, self.now, self.desk.half_life)
-        return records.record(memory, self.desk.collection.content(memory), known)
+        counted = self.__dict__.get("reads") or reads.counts(self.store.ledger, memory.id)
+        known = Known(counted, self.id_of, self.now, self.store.half_life)
+        return records.record(memory, self.store.collection.content(memory), known)
 
     def id_of(self, title: str) -> str:
         """The id behind a link's title."""
-        memory = self.desk.collection.titled(title)
+        memory = self.store.collection.titled(title)
         return memory.id if memory else title
 
     def make(self, plan: Plan, who: Header) -> None:
@@ -353,14 +354,14 @@ class Session:
         """Carry out a plan, except for changes that are no longer possible."""
         from vaultmem.memories.draft import rendering
 
-        style = self.desk.rules.page_style
+        style = self.store.rules.page_style
         writes = [
             PlannedWrite(change.path, change.target, rendering(change, style), change.why)
             for change in map(self._called, plan.changes)
         ]
-        outcome = self.desk.batches.apply(who, writes)
+        outcome = self.store.batches.apply(who, writes)
         if outcome.done:
-            self.desk.written(outcome)
+            self.store.written(outcome)
             self.__dict__.pop("view", None)
         return outcome
 
@@ -371,7 +372,7 @@ class Session:
         if change.action != CREATE or change.raw is not None:
             return change
         title = file_name(change.target)
-        rules = self.desk.rules.at(change.target)
+        rules = self.store.rules.at(change.target)
         read = rules.parse(change.target, "", FrontMatter({}, None, 0)).title
         if read == title:
             return change

@@ -32,9 +32,9 @@ class View:
 
     def __init__(self, session: Session) -> None:
         self.now: datetime = session.local_time  # aware, in the person's zone
-        self.folder = session.desk.folder  # the memory folder's path in the vault
-        self._session, self._store = session, session.desk
-        self._collection, self._reader = session.desk.collection, session.reader
+        self.folder = session.store.folder  # the memory folder's path in the vault
+        self._session, self._store = session, session.store
+        self._collection, self._reader = session.store.collection, session.reader
         self._live = self._collection.live()
 
     def memories(self) -> Sequence[Memory]:

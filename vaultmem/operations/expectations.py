@@ -61,17 +61,17 @@ def read(text: str) -> list[Expectation]:
     return list(dict.fromkeys(every))[:MOST]
 
 
-def expectations(desk: MemoryStore, _reader: Reader, _arguments: Arguments) -> JsonObject:
+def expectations(store: MemoryStore, _reader: Reader, _arguments: Arguments) -> JsonObject:
     """All of them, in the order of the page; and what the last check was made of."""
-    checked = reads.findings(desk.ledger, CHECKED)
-    rows = [one._asdict() for one in read(_content(desk)[1])]
+    checked = reads.findings(store.ledger, CHECKED)
+    rows = [one._asdict() for one in read(_content(store)[1])]
     return {"expectations": rows, "checked": checked[0]["subject"] if checked else ""}
 
 
 def expect(session: Session, arguments: Arguments) -> JsonObject:
     """Add an expectation, or with `remove` drop one answer of a question, or all."""
     question = arguments.text("question")
-    data, content = _content(session.desk)
+    data, content = _content(session.store)
     if arguments.flag("remove"):
         return _remove(session, arguments, data, content)
     new = Expectation(question, arguments.text("answer"))
@@ -108,8 +108,8 @@ def _remove(session: Session, arguments: Arguments, data: bytes | None, content:
 def _write(
     session: Session, arguments: Arguments, page: tuple[bytes | None, str], why: str, which: Expectation
 ) -> JsonObject:  # fmt: skip
-    path, (data, content) = _path(session.desk), page
-    form = session.desk.rules.page_style(path)
+    path, (data, content) = _path(session.store), page
+    form = session.store.rules.page_style(path)
     composed = None if data is None else pages.edit(form, data, {}, content)
     raw = composed or (
         pages.compose(form, {}, content) if form == pages.OUTLINE else content.encode()
@@ -122,26 +122,26 @@ def _write(
     return planned or {**which._asdict(), "path": path, "changed": bool(plan.changes)}
 
 
-def keep_lost(desk: MemoryStore, _reader: Reader, arguments: Arguments) -> JsonObject:
+def keep_lost(store: MemoryStore, _reader: Reader, arguments: Arguments) -> JsonObject:
     """Remember what failed a check, and since when, for the page of pending items; and what the check was made of."""
-    known = {one["subject"]: one["at"] for one in reads.findings(desk.ledger, LOST, CHECKED)}
+    known = {one["subject"]: one["at"] for one in reads.findings(store.ledger, LOST, CHECKED)}
     rows: list[FindingRow] = []
     for one in arguments.records("lost"):
         text = f"{quote_text(str(one['question']))} does not find {quote_text(str(one['answer']))}"
-        at = known.get(text, desk.now())
+        at = known.get(text, store.now())
         rows.append({"kind": LOST, "subject": text, "said": text, "at": at})
-    rows.append({"kind": CHECKED, "subject": arguments.line("checked"), "at": desk.now()})
+    rows.append({"kind": CHECKED, "subject": arguments.line("checked"), "at": store.now()})
     with contextlib.suppress(StateError):  # to check is possible where nothing can be written
-        reads.keep_findings(desk.ledger, (LOST, CHECKED), rows, desk.now())
+        reads.keep_findings(store.ledger, (LOST, CHECKED), rows, store.now())
     return {"lost": len(rows) - 1}
 
 
-def _path(desk: MemoryStore) -> str:
-    return f"{desk.folder}/{NAME}"
+def _path(store: MemoryStore) -> str:
+    return f"{store.folder}/{NAME}"
 
 
-def _content(desk: MemoryStore) -> tuple[bytes | None, str]:
-    path = _path(desk)
-    data = desk.bytes_of(path)
+def _content(store: MemoryStore) -> tuple[bytes | None, str]:
+    path = _path(store)
+    data = store.bytes_of(path)
     text = "" if data is None else decode(data)[0].replace("\r\n", "\n")
-    return data, pages.read(desk.rules.page_style(path), text).content
+    return data, pages.read(store.rules.page_style(path), text).content

@@ -48,7 +48,7 @@ def restore(session: Session, params: Arguments) -> JsonObject:
         gone = find_removed(session, params.needed("id"))
         if gone is None:
             raise
-        target = free_path(gone.path, session.desk.new_id(), session.view.exists)
+        target = free_path(gone.path, session.store.new_id(), session.view.exists)
         why = "restored from the history"
         change = Change(CREATE, "", None, target, {}, None, None, why, gone.data)
         return _restore(session, params, change)
@@ -184,7 +184,7 @@ def reinforce(session: Session, params: Arguments) -> JsonObject:
     preview = finish(session, params, draft.plan("reinforce"), f"reinforce {memory.title}")
     if preview:
         return preview
-    reads.reinforce(session.desk.ledger, {memory.id: stamp(session.now)}, session.now)
+    reads.reinforce(session.store.ledger, {memory.id: stamp(session.now)}, session.now)
     now = session.record(session.find(memory.id))
     return {
         "id": memory.id, "confidence": now["confidence"], "last_reinforced_at": now["last_reinforced_at"],
@@ -199,7 +199,7 @@ def _edit(session: Session, params: Arguments, plan: Plan, memory: Memory, why: 
 
 
 def _record_at(session: Session, path: str) -> JsonObject:
-    memory = session.desk.collection.at(path)
+    memory = session.store.collection.at(path)
     if memory is None:
         raise NoteChangedError(f"{path} was removed as soon as it was written")
     return {**session.record(memory)}

@@ -38,9 +38,9 @@ def is_generated(data: bytes) -> bool:
     return any(pages.read(style, text).properties.get("generated") == BY for style in styles)
 
 
-def is_taken(desk: MemoryStore, path: str) -> bool:
+def is_taken(store: MemoryStore, path: str) -> bool:
     """Whether a person's note, or something that is no file, has this name."""
-    full = f"{desk.vault}/{path}"
+    full = f"{store.vault}/{path}"
     if not os.path.lexists(full):
         return False
     with contextlib.suppress(OSError, ValueError):
@@ -48,58 +48,58 @@ def is_taken(desk: MemoryStore, path: str) -> bool:
     return True
 
 
-def of_others(desk: MemoryStore, every: Iterable[File]) -> Iterator[tuple[str, str, float]]:
+def of_others(store: MemoryStore, every: Iterable[File]) -> Iterator[tuple[str, str, float]]:
     """Of such pages those that say something else than this machine wrote: the path, the content, and since when."""
-    last = _last_texts(desk)
+    last = _last_texts(store)
     for file in every:
-        data = desk.bytes_of(file.raw, _LONGEST_COPY)
+        data = store.bytes_of(file.raw, _LONGEST_COPY)
         if data and last.get(file.path) != files.digest(data) and is_generated(data):
-            page = pages.read(desk.rules.page_style(file.path), decode(data)[0])
+            page = pages.read(store.rules.page_style(file.path), decode(data)[0])
             yield file.path, page.content, max(file.mtime_ns, file.ctime_ns) / 1e9
 
 
-def keep(desk: MemoryStore, texts: Mapping[str, str]) -> int:
+def keep(store: MemoryStore, texts: Mapping[str, str]) -> int:
     """Write pages where nothing is, or over generated ones, if this machine has something new to say or a merge has
     left both versions of one; how many."""
-    last = _last_texts(desk)
+    last = _last_texts(store)
     before, written = dict(last), 0
     try:
         for path, text in texts.items():
             data = text.encode("utf-8", "replace")
-            is_merged = b"\n<<<<<<< " in (desk.bytes_of(path, _LONGEST_COPY) or b"")
-            is_whole = os.path.lexists(f"{desk.vault}/{path}") and not is_merged
+            is_merged = b"\n<<<<<<< " in (store.bytes_of(path, _LONGEST_COPY) or b"")
+            is_whole = os.path.lexists(f"{store.vault}/{path}") and not is_merged
             if last.get(path) != files.digest(data) or not is_whole:
-                written += _write(desk, path, data)
+                written += _write(store, path, data)
                 last[path] = files.digest(data)
     finally:
         if last != before:
-            _remember(desk, last)
+            _remember(store, last)
     return written
 
 
-def _write(desk: MemoryStore, path: str, data: bytes) -> bool:
-    refuse_links(desk.vault, path)
-    full = f"{desk.vault}/{path}"
+def _write(store: MemoryStore, path: str, data: bytes) -> bool:
+    refuse_links(store.vault, path)
+    full = f"{store.vault}/{path}"
     write.sweep(os.path.dirname(full))
     if not os.path.lexists(full):
-        write.create(desk.vault, path, data)
+        write.create(store.vault, path, data)
         return True
     if not os.path.isfile(full):
         raise VaultmemError(f"{path} is no file; move it away")
-    return write.change(desk.vault, path, _replace_generated(path, data), part=True)
+    return write.change(store.vault, path, _replace_generated(path, data), part=True)
 
 
-def _last_texts(desk: MemoryStore) -> dict[str, str]:
+def _last_texts(store: MemoryStore) -> dict[str, str]:
     try:
-        with open(desk.state.path(_STATE_FILE), encoding="utf-8") as file:
+        with open(store.state.path(_STATE_FILE), encoding="utf-8") as file:
             return json_object(file.read())
     except (OSError, ValueError):
         return {}
 
 
-def _remember(desk: MemoryStore, last: dict[str, str]) -> None:
+def _remember(store: MemoryStore, last: dict[str, str]) -> None:
     with contextlib.suppress(OSError):  # then a page is written once more than needed
-        replace_private(desk.state.path(_STATE_FILE), json.dumps(last))
+        replace_private(store.state.path(_STATE_FILE), json.dumps(last))
 
 
 def _replace_generated(path: str, data: bytes) -> Callable[[bytes], bytes]:
@@ -111,23 +111,23 @@ def _replace_generated(path: str, data: bytes) -> Callable[[bytes], bytes]:
     return replace
 
 
-def clear_copies(desk: MemoryStore, path: str) -> None:
+def clear_copies(store: MemoryStore, path: str) -> None:
     """Remove the copies that sync programs have left beside it: they say nothing that is not known."""
-    _clear(desk, conflicts.named_after(desk.vault, path), conflicts.clear)
+    _clear(store, conflicts.named_after(store.vault, path), conflicts.clear)
 
 
-def put_away(desk: MemoryStore, paths: Iterable[str]) -> None:
+def put_away(store: MemoryStore, paths: Iterable[str]) -> None:
     """Archive pages that are no longer generated."""
-    _clear(desk, paths, lambda vault, path, folder, _: conflicts.put_away(vault, path, folder))
+    _clear(store, paths, lambda vault, path, folder, _: conflicts.put_away(vault, path, folder))
 
 
 def _clear(
-    desk: MemoryStore, paths: Iterable[str], clear: Callable[[str, str, str, bytes], object]
+    store: MemoryStore, paths: Iterable[str], clear: Callable[[str, str, str, bytes], object]
 ) -> None:
     for path in paths:
         try:
-            data = files.content(f"{desk.vault}/{path}", _LONGEST_COPY)[0]
+            data = files.content(f"{store.vault}/{path}", _LONGEST_COPY)[0]
             if is_generated(data):
-                clear(desk.vault, path, desk.folder, data)
+                clear(store.vault, path, store.folder, data)
         except (OSError, ValueError, VaultmemError) as error:  # the next job tries again
             log.warning("%s: %s", path, error)

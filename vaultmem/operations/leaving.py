@@ -72,10 +72,10 @@ class Settled:
 def notices(session: Session) -> dict[str, str]:
     """The notices in force: the day on which a memory is archived, by id. Ticked ones are kept first."""
     now = session.local_time
-    answers = session.desk.pending.answers(now)
+    answers = session.store.pending.answers(now)
     keep(session, answers, Settled())
     results: dict[str, str] = {}
-    for row in reads.findings(session.desk.ledger, *LEAVING):
+    for row in reads.findings(session.store.ledger, *LEAVING):
         answer = answers.get(leaving_id(row))
         state = answer.state if answer else ""
         if state == DONE or is_asleep(answer, now.isoformat()[:16]):
@@ -94,17 +94,17 @@ def give(
         return
     known = {
         row["id"]: row
-        for row in reads.findings(session.desk.ledger, *LEAVING)
+        for row in reads.findings(session.store.ledger, *LEAVING)
         if row["id"] in values
     }
     day = (session.local_time + NOTICE).date().isoformat()
     rows: list[FindingRow] = []
     for each in items:
-        memory = session.desk.collection.at(each["subject"])
+        memory = session.store.collection.at(each["subject"])
         if each["kind"] in LEAVING and memory is not None:
             leaves = known[memory.id]["leaves"] if memory.id in known else day
             rows.append({**each, "id": memory.id, "leaves": leaves})
-    reads.keep_findings(session.desk.ledger, kinds, rows, session.now)
+    reads.keep_findings(session.store.ledger, kinds, rows, session.now)
 
 
 def keep(
@@ -112,8 +112,8 @@ def keep(
 ) -> None:
     """Keep what was ticked."""
     open_, done = [], len(settled.done)
-    live = {one.id: one for one in session.desk.collection.live()}
-    for row in reads.findings(session.desk.ledger, *LEAVING):
+    live = {one.id: one for one in session.store.collection.live()}
+    for row in reads.findings(session.store.ledger, *LEAVING):
         id_ = leaving_id(row)
         answer = answers.get(id_)
         memory = live.get(row["id"])
@@ -124,7 +124,7 @@ def keep(
         elif not _carry_out(session, id_, memory, settled):
             open_.append(row)
     if len(settled.done) > done:
-        reads.keep_findings(session.desk.ledger, LEAVING, open_, session.now)
+        reads.keep_findings(session.store.ledger, LEAVING, open_, session.now)
 
 
 def _carry_out(session: Session, id_: str, memory: Memory, settled: Settled) -> bool:

@@ -139,23 +139,25 @@ def _plain(text: str) -> str:
 
 def keep_changes(session: Session) -> bool:
     """Write the note, if it is enabled and its content has changed. Returns whether it was written."""
-    desk = session.desk
-    path = f"{desk.folder}/{CHANGES}"
-    generated.clear_copies(desk, path)
-    if desk.config.text("dream.report") == "off" or desk.history.trouble():
+    store = session.store
+    path = f"{store.folder}/{CHANGES}"
+    generated.clear_copies(store, path)
+    if store.config.text("dream.report") == "off" or store.history.trouble():
         return False
-    desk.remember()
-    commits = desk.history.log(limit=MOST_COMMITS, since=session.now - (WEEKS + 1) * WEEK)
+    store.remember()
+    commits = store.history.log(limit=MOST_COMMITS, since=session.now - (WEEKS + 1) * WEEK)
     records = [
-        _record(*each, desk.folder) for each in standing(commits) if not is_by_conversation(each[0])
+        _record(*each, store.folder)
+        for each in standing(commits)
+        if not is_by_conversation(each[0])
     ]
-    records = _without_private(desk.collection, records)
-    if not records and desk.bytes_of(path, 1) is None:
+    records = _without_private(store.collection, records)
+    if not records and store.bytes_of(path, 1) is None:
         return False  # with a page, the last of what it says was undone
-    living = [memory.title for memory in desk.collection.live()]
-    text = what_changed(records, session.view.now.date(), living, desk.rules.page_style(path))
+    living = [memory.title for memory in store.collection.live()]
+    text = what_changed(records, session.view.now.date(), living, store.rules.page_style(path))
     try:
-        return bool(generated.keep(desk, {path: text}))
+        return bool(generated.keep(store, {path: text}))
     except VaultmemError as error:  # the note only tells what was done
         log.warning("%s", error)
         return False
@@ -246,26 +248,28 @@ def refresh(session: Session, _: Arguments) -> JsonObject:
 
 def keep_index(session: Session) -> bool:
     """Write the page, if it is enabled and its content has changed. Returns whether it was written."""
-    desk = session.desk
-    if desk.config.text("memories.pages") == "off" or desk.listed == desk.version:
+    store = session.store
+    if store.config.text("memories.pages") == "off" or store.listed == store.version:
         return False
-    _clear_empty_folders(desk)
+    _clear_empty_folders(store)
     _keep_transcripts(session)
-    path = f"{desk.folder}/{INDEX}"
-    live = desk.collection.live()
-    is_first = not os.path.lexists(f"{desk.vault}/{path}")
-    if generated.is_taken(desk, path) or (is_first and (not live or _is_name_taken(session, path))):
+    path = f"{store.folder}/{INDEX}"
+    live = store.collection.live()
+    is_first = not os.path.lexists(f"{store.vault}/{path}")
+    if generated.is_taken(store, path) or (
+        is_first and (not live or _is_name_taken(session, path))
+    ):
         return False
-    generated.clear_copies(desk, path)
+    generated.clear_copies(store, path)
     try:
         if is_first:
             _write_views(session)
-        page = render(live, desk.rules.page_style(path))
-        written = bool(generated.keep(desk, {path: page}))
+        page = render(live, store.rules.page_style(path))
+        written = bool(generated.keep(store, {path: page}))
     except (VaultmemError, OSError) as error:  # the page only lists what there is
         log.warning("%s", error)
         return False
-    desk.listed = desk.version
+    store.listed = store.version
     return written
 
 
@@ -283,23 +287,23 @@ def _is_name_taken(session: Session, path: str) -> bool:
 
 def _write_views(session: Session) -> None:
     """Write the editor's views of memories once; after that they belong to the person."""
-    desk = session.desk
-    if _NOT_IN_VIEWS & set(desk.folder):
+    store = session.store
+    if _NOT_IN_VIEWS & set(store.folder):
         return
-    for name, text in desk.rules.views(f"{desk.folder}/{INDEX}").items():
-        path, days = f"{desk.folder}/{name}", desk.half_life / 24
+    for name, text in store.rules.views(f"{store.folder}/{INDEX}").items():
+        path, days = f"{store.folder}/{name}", store.half_life / 24
         is_note = name.endswith(".md")
-        if os.path.lexists(f"{desk.vault}/{path}") or (is_note and _is_name_taken(session, path)):
+        if os.path.lexists(f"{store.vault}/{path}") or (is_note and _is_name_taken(session, path)):
             continue
-        filled = text.replace("{folder}", desk.folder).replace("{days}", f"{days:g}")
-        write.create(desk.vault, path, filled.encode())
+        filled = text.replace("{folder}", store.folder).replace("{days}", f"{days:g}")
+        write.create(store.vault, path, filled.encode())
 
 
-def _clear_empty_folders(desk: MemoryStore) -> None:
+def _clear_empty_folders(store: MemoryStore) -> None:
     """Remove empty folders of categories; the inbox stays, because people put notes there."""
     for name in CATEGORIES:
         if name != INBOX:
             try:
-                os.rmdir(f"{desk.vault}/{desk.folder}/{name}")
+                os.rmdir(f"{store.vault}/{store.folder}/{name}")
             except OSError:
                 continue  # there is something in it, or it is not there

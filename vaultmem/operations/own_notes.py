@@ -56,8 +56,8 @@ def _edit(session: Session, params: Arguments, new: Callable[[list[Value]], Valu
     path, key = path_of(session, params.needed("note")), params.needed("key")
     if not key.isprintable():
         raise UsageError("the name of a property is one line")
-    data = session.desk.bytes_of(path) or b""
-    form = session.desk.rules.page_style(path)
+    data = session.store.bytes_of(path) or b""
+    form = session.store.rules.page_style(path)
     was = _value(form, decode(data)[0], key)
     value = new(_items(form, was))
     if isinstance(was, dict) and value is not None:
@@ -132,7 +132,7 @@ class Standing(NamedTuple):
         at = session.local_time.strftime("%Y-%m-%dT%H:%M")
         done = Completion(at, recurrence.next_day, recurrence.is_over)
         text = self.data[len(mark) :].decode()
-        now = session.desk.rules.at(self.path).completed(self.path, text, self.task, done)
+        now = session.store.rules.at(self.path).completed(self.path, text, self.task, done)
         if now is None:
             where = f"{self.path}:{self.task.line}"
             raise NoteChangedError(
@@ -145,14 +145,14 @@ class Standing(NamedTuple):
 
 def find_task(session: Session, path: str, fits: Callable[[Task], bool]) -> Standing | None:
     """The first task of a note that fits; None when none does, or the note is gone."""
-    data = session.desk.bytes_of(path)
+    data = session.store.bytes_of(path)
     if data is None:
         return None
     try:
         text = data.removeprefix(codecs.BOM_UTF8).decode().replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise NoteChangedError(f"{path} is not UTF-8; tick it in your editor") from error
-    note = session.desk.rules.at(path).parse(path, text, split(text))
+    note = session.store.rules.at(path).parse(path, text, split(text))
     return next((Standing(path, data, task) for task in note.tasks if fits(task)), None)
 
 
@@ -165,7 +165,7 @@ def path_of(session: Session, text: str) -> str:
     searcher = session.reader.searcher() if viewer.name else None
     but = frozenset(searcher.hidden_from(viewer)) if searcher else frozenset()
     near = {wanted, f"{wanted}.md"} - but
-    exact = [path for path in sorted(near) if session.desk.bytes_of(path) is not None]
+    exact = [path for path in sorted(near) if session.store.bytes_of(path) is not None]
     searcher = session.reader.searcher() if not exact else None
     result = exact or (catalog_read.find_notes(searcher.catalog, text, but) if searcher else [])
     if not result:
@@ -174,9 +174,9 @@ def path_of(session: Session, text: str) -> str:
         several = ", ".join(result[:_MOST_NAMED])
         raise NoteNotFoundError(f"several notes are called {text!r}: {several}; name one by its path")  # fmt: skip
     path = result[0]
-    if session.desk.rules.kind(path) != "note":
+    if session.store.rules.kind(path) != "note":
         raise UsageError(f"{path} is no note of this vault")
-    inside = f"{session.desk.folder}/"
+    inside = f"{session.store.folder}/"
     if path.startswith(inside) and is_our_page(path[len(inside) :]):
         raise UsageError(f"{path} is written by vaultmem; what you change there is lost")
     return path

@@ -54,18 +54,18 @@ def history(session: Session, params: Arguments) -> JsonObject:
     path = _path(session, params.text("id")) if params.text("id") else None
     limit, by = params.whole("limit"), _is_by(params.text("by"))
     every = bool(path or by or params.flag("conversations"))
-    commits = session.desk.history.log(path, limit if every else ALL, by, _since(session, params))
+    commits = session.store.history.log(path, limit if every else ALL, by, _since(session, params))
     commits = [one for one in commits if every or not is_by_conversation(one)][:limit]
-    elsewhere = session.desk.pending.record.written_elsewhere()
+    elsewhere = session.store.pending.record.written_elsewhere()
     return {"history": [_commit_to_json(one, elsewhere) for one in commits], "count": len(commits)}
 
 
 def diff(session: Session, params: Arguments) -> CommitReport:
     """What one commit changed."""
     catch_up(session)
-    history_ = session.desk.history
+    history_ = session.store.history
     commit = history_.resolve(params.needed("commit"))
-    elsewhere = session.desk.pending.record.written_elsewhere()
+    elsewhere = session.store.pending.record.written_elsewhere()
     return {**_commit_to_json(history_.show(commit), elsewhere), "diff": history_.diff(commit)}
 
 
@@ -78,7 +78,7 @@ def undo(session: Session, params: Arguments) -> UndoReport:
         taking = _taking(session, commits, who.by)
         if taking.writes or taking.refused or taking.answers:
             break
-    elsewhere = session.desk.pending.record.written_elsewhere()
+    elsewhere = session.store.pending.record.written_elsewhere()
     report: UndoReport = {
         "undone": [in_short(_commit_to_json(one, elsewhere)) for one in commits],
         "redone": params.flag("redo"),
@@ -111,13 +111,13 @@ class _Taking(NamedTuple):
 
 
 def _taking(session: Session, commits: list[Commit], by: str) -> _Taking:
-    past = session.desk.history
+    past = session.store.history
     undone = [undoing.Undone(past.files(one), past.moved_since(one.commit)) for one in commits]
     subjects = ", ".join(one.why for one in commits)
     again = subjects.startswith(UNDO) and all(one.undoes for one in commits)
     why = f"{REDO}{subjects.removeprefix(UNDO)}" if again else f"{UNDO}{subjects}"
     means = undoing.Means(
-        session.desk.folder, session.desk.bytes_of, past.merged, _archiver(session, by),
+        session.store.folder, session.store.bytes_of, past.merged, _archiver(session, by),
         lambda one, other: _id(session, one) == _id(session, other), put_away,
     )  # fmt: skip
     writes, not_possible = undoing.planned_writes(undone, means, why[:LONGEST_WHY])
@@ -127,13 +127,13 @@ def _taking(session: Session, commits: list[Commit], by: str) -> _Taking:
 
 
 def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) -> Outcome:
-    outcome = session.desk.batches.apply(who, taking.writes)
+    outcome = session.store.batches.apply(who, taking.writes)
     if outcome.done:
-        session.desk.written(outcome)
+        session.store.written(outcome)
     if outcome.done or not taking.writes:
         _keep_decisions(session, who.answers)
         item_answers.keep_answers(session, who)
-        session.desk.remember()
+        session.store.remember()
         if any(one.kind == "job" for one in taking.commits):
             _keep_undone(session, outcome)
         _refresh_pages(session, vanished)
@@ -143,31 +143,31 @@ def _carry_out(session: Session, who: Header, taking: _Taking, vanished: str) ->
 def _keep_decisions(session: Session, answers: Iterable[Answered]) -> None:
     """Reopen proposals whose rejection is undone, and reject them when that is redone."""
     states = {one.id: one.after for one in answers if one.after in (OPEN, DROPPED)}
-    for one in reads.all_proposals(session.desk.ledger) if states else ():
+    for one in reads.all_proposals(session.store.ledger) if states else ():
         after = states.get(item_answers.proposal_id(one.id))
         if after and one.state != reads.ACCEPTED:
             state = reads.REOPENED if after == OPEN else reads.REJECTED
-            reads.decide(session.desk.ledger, one.id, state, session.now)
+            reads.decide(session.store.ledger, one.id, state, session.now)
 
 
 def _refresh_pages(session: Session, vanished: str) -> None:
     from vaultmem.operations import overviews  # the first of them reads this module
 
-    if session.desk.bytes_of(f"{session.desk.folder}/{overviews.CHANGES}", 1) is not None:
+    if session.store.bytes_of(f"{session.store.folder}/{overviews.CHANGES}", 1) is not None:
         overviews.keep_changes(session)  # what a job has told
     overviews.keep_index(session)
     if searcher := session.reader.searcher_after_writes():
-        session.desk.pending.refresh(searcher.catalog, session.local_time, vanished)
+        session.store.pending.refresh(searcher.catalog, session.local_time, vanished)
 
 
 def _id(session: Session, data: bytes) -> str:
-    style = session.desk.rules.page_style(f"{session.desk.folder}/{ARCHIVE}/-.md")
+    style = session.store.rules.page_style(f"{session.store.folder}/{ARCHIVE}/-.md")
     return str(pages.read(style, decode(data)[0]).properties.get("id", ""))
 
 
 def _archiver(session: Session, by: str) -> Callable[[bytes], bytes]:
     sets: dict[str, Value] = {"deleted_at": stamp(session.now), "by": by}
-    style = session.desk.rules.page_style(f"{session.desk.folder}/{ARCHIVE}/-.md")
+    style = session.store.rules.page_style(f"{session.store.folder}/{ARCHIVE}/-.md")
 
     def archived(data: bytes) -> bytes:
         try:
@@ -180,23 +180,23 @@ def _archiver(session: Session, by: str) -> Callable[[bytes], bytes]:
 
 def _keep_undone(session: Session, outcome: Outcome) -> None:
     """Keep jobs from repeating what a person has just undone."""
-    results = [session.desk.collection.at(step.target) for step in outcome.done]
+    results = [session.store.collection.at(step.target) for step in outcome.done]
     rows = [(each.id, each.path, each.hash) for each in results if each and not each.archived]
-    reads.leave_undone(session.desk.ledger, rows, session.now)
+    reads.leave_undone(session.store.ledger, rows, session.now)
 
 
 def _preview(session: Session, one: PlannedWrite) -> ChangeReport:
-    old = None if one.path is None else session.desk.bytes_of(one.path)
+    old = None if one.path is None else session.store.bytes_of(one.path)
     diff = diff_of(one.path, one.target, old or b"", one.render(old))
     return {"path": one.path, "target": one.target, "why": one.why, "diff": diff}
 
 
 def catch_up(session: Session) -> None:
     """Update the history before it is read; where nothing can be written, it stays as it is."""
-    state = session.desk.state
+    state = session.store.state
     try:
         with contextlib.nullcontext() if state.holds_lock() else state.lock():
-            session.desk.heal()
+            session.store.heal()
             _remember(session)
     except LockedError:
         raise
@@ -206,10 +206,10 @@ def catch_up(session: Session) -> None:
 
 
 def _remember(session: Session) -> None:
-    trouble = session.desk.history.trouble()
+    trouble = session.store.history.trouble()
     if trouble:
         raise VaultmemError(trouble)
-    session.desk.remember()
+    session.store.remember()
 
 
 def _is_by(name: str) -> Callable[[str], bool] | None:
@@ -220,7 +220,7 @@ def _is_by(name: str) -> Callable[[str], bool] | None:
 
 def _chosen(session: Session, params: Arguments) -> list[list[Commit]]:
     """The candidates, likeliest first: one where a commit is named, several for the last change or undo."""
-    past = session.desk.history
+    past = session.store.history
     commit, name = params.text("commit"), params.text("name")
     is_last = params.flag("last") or params.flag("redo")
     if sum(map(bool, (commit, params.flag("last"), params.flag("redo"), name))) != 1:
@@ -266,7 +266,7 @@ def _last_elsewhere(
     session: Session, seen: list[Commit], own: list[Commit], taken_back: set[str]
 ) -> list[Commit]:
     """What vaultmem did last, if on another machine: the files it wrote there at once, as they were seen here."""
-    elsewhere = session.desk.pending.record.written_elsewhere()
+    elsewhere = session.store.pending.record.written_elsewhere()
     marks = [
         (elsewhere[id_], one)
         for one in seen
@@ -308,7 +308,7 @@ def _path(session: Session, text: str) -> str:
     except NoteNotFoundError:
         if gone := find_removed(session, text):
             return gone.path
-        texts = session.desk.talks.find(text)
+        texts = session.store.talks.find(text)
         if len(texts) > 1:
             some = ", ".join(one.id for one in texts[:3])
             raise NoteNotFoundError(
@@ -354,15 +354,15 @@ class Removed(NamedTuple):
 
 def removed_files(session: Session) -> list[Removed]:
     """All that is known of and not back yet, the last removed first; nothing where there is no history."""
-    desk = session.desk
-    if desk.history.trouble():
+    store = session.store
+    if store.history.trouble():
         return []
-    reader = Reader(desk.folder, desk.rules.page_style)
-    there = {one.id for one in (*desk.collection.live(), *desk.collection.archived())}
+    reader = Reader(store.folder, store.rules.page_style)
+    there = {one.id for one in (*store.collection.live(), *store.collection.archived())}
     results = []
-    for path, data, at in desk.history.removed(MOST_COMMITS):
+    for path, data, at in store.history.removed(MOST_COMMITS):
         memory = reader.parsed(path, data, at)
-        if (memory.id if memory else path) in there or desk.collection.exists(path):
+        if (memory.id if memory else path) in there or store.collection.exists(path):
             continue
         there.add(memory.id if memory else path)
         if memory is None or session.sees(memory):
@@ -375,7 +375,7 @@ def find_removed(session: Session, text: str) -> Removed | None:
     """The removed memory that an id, the beginning of one, a title or a path names."""
     every = removed_files(session)
     memories = {one.path: one for one in every if one.memory}
-    memory = chosen(text, session.desk.folder, [one.memory for one in every if one.memory])
+    memory = chosen(text, session.store.folder, [one.memory for one in every if one.memory])
     return memories[memory.path] if memory else _called(text, every)
 
 

@@ -28,14 +28,14 @@ def provenance(session: Session, memory: Memory) -> JsonObject:
     """All of it; for the person alone, since it says who reads what."""
     older = [
         {"id": one.id, "title": one.title, "path": one.path}
-        for one in session.desk.collection.archived()
+        for one in session.store.collection.archived()
         if one.text("replaced_by") == memory.id
     ]
     return {
         "drawn_from": _turn_behind(session, memory) or _note_behind(session, memory),
         "replaced": older,
         "replaced_by": memory.text("replaced_by"),
-        "recalled": [one._asdict() for one in reads.recalls(session.desk.ledger, memory.id)],
+        "recalled": [one._asdict() for one in reads.recalls(session.store.ledger, memory.id)],
     }
 
 
@@ -61,7 +61,7 @@ def drawn_from(session: Session, one: Entry) -> tuple[list[Entry], list[Memory]]
     """What was learned from an entry of a conversation: the facts of a turn, and the memories that facts became."""
     facts = [
         each
-        for each in session.desk.talks.entries(one.conversation)
+        for each in session.store.talks.entries(one.conversation)
         if each.is_fact and turn_of(each, [one])
     ]  # fmt: skip
     names = {name for each in (one, *facts) for name in (each.id, file_name(each.path))}
@@ -79,10 +79,10 @@ def _sources(memory: Memory) -> list[str]:
 
 def _turn_behind(session: Session, memory: Memory) -> JsonObject | None:
     names = _sources(memory)
-    entry = next((one for name in names for one in session.desk.talks.find(name)), None)
+    entry = next((one for name in names for one in session.store.talks.find(name)), None)
     if entry is None:
         return None
-    turn = turn_of(entry, session.desk.talks.entries(entry.conversation)) or entry
+    turn = turn_of(entry, session.store.talks.entries(entry.conversation)) or entry
     place = {"path": turn.path, "conversation": turn.conversation, "entry": turn.id}
     return _with_sentence(place, turn.content, session, memory)
 
@@ -92,8 +92,8 @@ def _note_behind(session: Session, memory: Memory) -> JsonObject | None:
     if match is None:
         return None
     name = match[1] or match[2]
-    path = name if session.desk.bytes_of(name, 1) is not None else session.view.target(name)
-    data = session.desk.bytes_of(path) if path else None
+    path = name if session.store.bytes_of(name, 1) is not None else session.view.target(name)
+    data = session.store.bytes_of(path) if path else None
     if path is None or data is None:
         return None
     return _with_sentence({"path": path}, decode(data)[0], session, memory)
@@ -102,6 +102,6 @@ def _note_behind(session: Session, memory: Memory) -> JsonObject | None:
 def _with_sentence(
     place: dict[str, str], text: str, session: Session, memory: Memory
 ) -> JsonObject:
-    content = session.desk.collection.content(memory)
+    content = session.store.collection.content(memory)
     sentence, line = sentence_in(text, content) or ("", 0)
     return {**place, "sentence": sentence, "line": line}

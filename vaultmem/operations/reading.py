@@ -35,7 +35,7 @@ def read(session: Session, params: Arguments) -> JsonObject:
     if params.flag("counts", default=True):
         with contextlib.suppress(StateError):  # to read is possible of a full disk
             stored = {memory.id: memory.stored_reads}
-            reads.add(session.desk.ledger, stored, session.now, session.viewer.name)
+            reads.add(session.store.ledger, stored, session.now, session.viewer.name)
     answer = {**session.record(memory), **_attribution(session, memory)}
     if not params.flag("provenance"):
         return answer
@@ -51,7 +51,7 @@ def _hint(session: Session, text: str) -> NoteNotFoundError | None:
     gone = find_removed(session, text)
     if gone and gone.memory:
         return deleted_error(gone.memory)
-    for one in session.desk.talks.find(text)[:1]:
+    for one in session.store.talks.find(text)[:1]:
         return NoteNotFoundError(
             f"{text!r} is an entry of a conversation ({one.path}); "
             f"vaultmem conversations show {one.conversation} shows it"
@@ -70,13 +70,13 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
         params.flag("include_compressed") or params.flag("deleted"),
         tuple(params.text("words").lower().split()),
     )  # fmt: skip
-    collection = session.desk.collection
+    collection = session.store.collection
     everything = collection.archived() if params.flag("deleted") else collection.live()
     by_hand = _removed_by_hand(session) if params.flag("deleted") else {}
     everything = [*everything, *(one.memory for one in by_hand.values() if one.memory)]
     if session.viewer.name:
         everything = [memory for memory in everything if session.sees(memory)]
-    known = Known(session.reads, session.id_of, session.now, session.desk.half_life)
+    known = Known(session.reads, session.id_of, session.now, session.store.half_life)
     memories = chosen(everything, wanted, known)
     if params.flag("unapproved"):
         memories = [memory for memory in memories if _attribution(session, memory)]

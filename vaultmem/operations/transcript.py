@@ -59,9 +59,9 @@ class Row(NamedTuple):
 
 def keep(session: Session) -> int:
     """Take in pages, write changed ones, archive pages of other names. Returns how many were written."""
-    desk = session.desk
-    but, talks = take_in(session, desk.talks.talks())
-    titles = {one.id: one.title for one in desk.collection.live()}
+    store = session.store
+    but, talks = take_in(session, store.talks.talks())
+    titles = {one.id: one.title for one in store.collection.live()}
     texts = {}
     for each in talks:
         if each.entries:
@@ -69,17 +69,17 @@ def keep(session: Session) -> int:
             sets: dict[str, Value] = {"generated": generated.BY, "TP_ignore_this_file": True}
             if path not in but:
                 body = render(each.entries, titles)
-                texts[path] = pages.compose(desk.rules.page_style(path), sets, body).decode()
+                texts[path] = pages.compose(store.rules.page_style(path), sets, body).decode()
             others = (one.path for one in each.pages if one.path != path and one.path not in but)
-            generated.put_away(desk, others)
-    return generated.keep(desk, texts)
+            generated.put_away(store, others)
+    return generated.keep(store, texts)
 
 
 def links_to(session: Session, conversation: str) -> list[Value]:
     """The link to the page of a conversation, where such pages are written."""
-    if session.desk.config.text("memories.pages") == "off":
+    if session.store.config.text("memories.pages") == "off":
         return []
-    path = page_path(session, session.desk.talks.entries(conversation))
+    path = page_path(session, session.store.talks.entries(conversation))
     return [f"[[{file_name(path)}]]"]
 
 
@@ -88,7 +88,7 @@ def page_path(session: Session, entries: Sequence[Entry]) -> str:
     day = _day(min((one.created for one in entries), default=0.0))
     folder = talk.folder_of(entries[0].conversation) if entries else ""
     name = folder[:_SHORT] if _NO_NAME.fullmatch(folder) else folder
-    return f"{session.desk.talks.place}/{folder}/{CHAT} {day:%Y-%m-%d} {name}.md"
+    return f"{session.store.talks.place}/{folder}/{CHAT} {day:%Y-%m-%d} {name}.md"
 
 
 def _day(at: float) -> datetime:
@@ -219,14 +219,14 @@ _ELSEWHERE = "from its page, which another machine wrote"
 
 def take_in(session: Session, talks: list[Talk]) -> tuple[set[str], list[Talk]]:
     """Make records of pages of other machines; pages to be left as they are, and all conversations then."""
-    desk, alone, is_changed = session.desk, set[str](), False
+    store, alone, is_changed = session.store, set[str](), False
     every = (page for each in talks for page in each.pages)
-    for path, text, changed in generated.of_others(desk, every):
+    for path, text, changed in generated.of_others(store, every):
         tail, rows = read(text)
         conversation = talk.in_folder(path.split("/")[-2], tail.get("conversation"))
         if not conversation:
             continue
-        entries = desk.talks.entries(conversation)
+        entries = store.talks.entries(conversation)
         new = _new_records(session, conversation, entries, rows)
         changes = [*new, *_taken_back(session, entries, tail.get("away"))]
         if changes and session.now - changed < PATIENCE:
@@ -234,11 +234,11 @@ def take_in(session: Session, talks: list[Talk]) -> tuple[set[str], list[Talk]]:
             continue
         if changes:
             _carry_out(session, conversation, changes)
-            entries, is_changed = desk.talks.entries(conversation), True
+            entries, is_changed = store.talks.entries(conversation), True
         ours = {one.id for one in entries if is_on_page(one)}
         if ours == {one.id for one in rows} and path == page_path(session, entries):
             alone.add(path)
-    return alone, desk.talks.talks() if is_changed else talks
+    return alone, store.talks.talks() if is_changed else talks
 
 
 def _new_records(
@@ -263,7 +263,7 @@ def _new_records(
             properties["links"] = [f"[[{name}]]" for name in of]
         if one.role == ASSISTANT:
             properties["content_hash"] = content_hash(one.content)
-        target = f"{session.desk.folder}/{talk.place_of(conversation, one.role, names[one.id])}"
+        target = f"{session.store.folder}/{talk.place_of(conversation, one.role, names[one.id])}"
         yield Change(CREATE, one.id, None, target, properties, one.content, None, _ELSEWHERE)
 
 
@@ -273,7 +273,7 @@ def _record_name(one: Row) -> str:
 
 
 def _taken_back(session: Session, entries: Sequence[Entry], away: Value) -> Iterator[Change]:
-    folder = session.desk.folder
+    folder = session.store.folder
     gone = {*str(away or "").split()}
     for one in entries:
         if one.id in gone and not (one.deleted or one.is_private):

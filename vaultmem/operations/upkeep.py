@@ -42,7 +42,7 @@ Step = Callable[[Draft, Options], None]
 def dream(session: Session, params: Arguments) -> PlanReport:
     """Maintenance of a level: 1 files memories, 2 also merges and links, 3 also looks across them."""
     level, name = params.whole("level"), f"dream {params.whole('level')}"
-    desk, day, dry_run = session.desk, session.view.now.date(), params.flag("dry_run")
+    store, day, dry_run = session.store, session.view.now.date(), params.flag("dry_run")
     if _is_old_news(session, params, level):
         report = to_json(Plan(name), NOTHING)
         report["level"] = level
@@ -57,14 +57,14 @@ def dream(session: Session, params: Arguments) -> PlanReport:
     notable = (one for one in plan.findings if one.kind != UNSURE)  # those a model is asked
     report["findings"] = [finding_to_json(one) for one in notable]
     if not dry_run and not report["changes"] and not plan.left:
-        desk.dreamt[level] = (desk.version, day)
+        store.dreamt[level] = (store.version, day)
     report["level"] = level
     return report
 
 
 def _is_old_news(session: Session, params: Arguments, level: int) -> bool:
-    desk = session.desk
-    dreamt = desk.dreamt.get(level) == (desk.version, session.view.now.date())
+    store = session.store
+    dreamt = store.dreamt.get(level) == (store.version, session.view.now.date())
     return params.flag("only_news") and dreamt
 
 
@@ -77,7 +77,7 @@ _NOTICED = {
 
 def _keep_findings(session: Session, level: int, findings: tuple[Finding, ...]) -> None:
     """Store the findings of a dream. Doubts about a category stay as long as the memory exists."""
-    ledger, at = session.desk.ledger, session.desk.collection.at
+    ledger, at = session.store.ledger, session.store.collection.at
     kinds = [kind for least, noticed in _NOTICED.items() if least <= level for kind in noticed]
     subjects = {one.subject for one in findings}
     older = [
@@ -122,8 +122,8 @@ def compress(session: Session, params: Arguments) -> PlanReport:
 def consolidate(session: Session, params: Arguments) -> PlanReport:
     """Expire, decay, upgrade and merge, once."""
     report = _run(session, params, "consolidate", steps.consolidate)[0]
-    if not params.flag("dry_run") and not session.desk.history.trouble():
-        session.desk.history.tidy()
+    if not params.flag("dry_run") and not session.store.history.trouble():
+        session.store.history.tidy()
     return report
 
 
@@ -142,7 +142,7 @@ def old_sessions(session: Session, params: Arguments) -> JsonObject:
 
 def _means(session: Session, params: Arguments) -> summing.Means:
     """The summaries of old sessions: of those sent to a model, else of all."""
-    threshold = session.desk.config.number("conversations.compress_after")
+    threshold = session.store.config.number("conversations.compress_after")
     texts = {
         str(one.get("id", "")): str(one.get("text", "")) for one in params.records("summaries")
     }
@@ -150,9 +150,9 @@ def _means(session: Session, params: Arguments) -> summing.Means:
 
 
 def _options(session: Session, params: Arguments) -> Options:
-    config = session.desk.config
+    config = session.store.config
     return Options(
-        session.desk.seen(), config.seconds("memories.inbox_ttl"),
+        session.store.seen(), config.seconds("memories.inbox_ttl"),
         config.seconds("memories.decay_after"), config.number("memories.upgrade_reads"),
         config.text("memories.forget") == "all", config.text("recall.trust"), _means(session, params),
     )  # fmt: skip
@@ -166,7 +166,7 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> tuple[Pl
     if not dry_run:
         _hear_other_machines(session)
     notices = leaving.notices(session) if is_unattended and not dry_run else None
-    limit = params.whole("limit", session.desk.config.number("dream.max_changes"))
+    limit = params.whole("limit", session.store.config.number("dream.max_changes"))
     draft = session.draft(limit)
     draft.notices = notices
     options = _options(session, params)
@@ -195,7 +195,7 @@ def _run(session: Session, params: Arguments, name: str, step: Step) -> tuple[Pl
 def _draft(session: Session, draft: Draft, options: Options) -> Draft:
     """The draft without files that a person is typing in, and memories that an undo of a job has left so."""
     leave_unquiet(draft, options.seen)
-    undone = reads.undone(session.desk.ledger)
+    undone = reads.undone(session.store.ledger)
     for memory in session.view.memories():
         if undone.get(memory.id) == (memory.path, memory.hash):
             draft.leave(memory)
@@ -204,15 +204,15 @@ def _draft(session: Session, draft: Draft, options: Options) -> Draft:
 
 def _count_listed(session: Session) -> None:
     """Count memories that were listed at a session's start, on the page or in a notification."""
-    ledger = session.desk.ledger
+    ledger = session.store.ledger
     with suppress(StateError, OSError):  # then the next job does it
-        session.desk.pending.count_listed(lambda times: reads.use(ledger, times, session.now))
+        session.store.pending.count_listed(lambda times: reads.use(ledger, times, session.now))
 
 
 def _hear_other_machines(session: Session) -> None:
     """Take over reads, reinforcements and rejections of other machines; without an agent, they get ours later."""
     with suppress(VaultmemError, OSError):  # then the next job does it
-        session.desk.pending.record.settle(None, session.now)
+        session.store.pending.record.settle(None, session.now)
 
 
 # What a job asks a person before it does it, because nobody watches: age is computed by a clock that may be wrong.
@@ -223,14 +223,14 @@ LATE = 14 * 86_400.0  # seconds
 
 def check(session: Session, job: str, plan: Plan) -> None:
     """Raise VaultmemError when the job has to wait until a person has confirmed the plan."""
-    run = session.desk.ledger.runs().get(job)
+    run = session.store.ledger.runs().get(job)
     last = session.now if run is None else run.seen if run.last_ok is None else run.last_ok
     _confirm(session, "clock", _strange_clock(session, job, last), last)
     _confirm(session, job, _too_many(session, job, plan), last)
 
 
 def _strange_clock(session: Session, job: str, last: float) -> str:
-    due = next_time(session.desk.config.text(f"jobs.{job}"), last, last)
+    due = next_time(session.store.config.text(f"jobs.{job}"), last, last)
     if session.now - (last if due is None else due) <= LATE:
         return ""
     before, now = (
@@ -250,10 +250,10 @@ def _too_many(session: Session, job: str, plan: Plan) -> str:
 
 def _confirm(session: Session, subject: str, doubt: str, last: float) -> None:
     """Ask, unless that was answered since the job ran last; take back a question without a doubt."""
-    ledger = session.desk.ledger
+    ledger = session.store.ledger
     known = reads.findings(ledger, HALTED)
     mine = next((one for one in known if one["subject"] == subject), None)
-    is_confirmed = mine is not None and session.desk.pending.is_confirmed(mine)
+    is_confirmed = mine is not None and session.store.pending.is_confirmed(mine)
     others = [one for one in known if one is not mine]
     if not doubt:
         if mine and not is_confirmed:

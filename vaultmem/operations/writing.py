@@ -94,7 +94,7 @@ def write(session: Session, params: Arguments, times: Properties | None = None) 
                 **report_planned(session, plan), **_clashes(existing), **secret_kinds, "created": False,
             }  # fmt: skip
         outcome = session.carry_out(plan, header(params, f"write {title}", session.now))
-        written = session.desk.collection.at(plan.changes[-1].target)
+        written = session.store.collection.at(plan.changes[-1].target)
         if written is not None:
             return {
                 **_report(session, written, existing), **secret_kinds, "created": True, "duplicate_of": None,
@@ -102,7 +102,7 @@ def write(session: Session, params: Arguments, times: Properties | None = None) 
             }  # fmt: skip
         if not outcome.skipped:
             break
-        session.desk.collection.refresh()
+        session.store.collection.refresh()
     reason = outcome.skipped[0][1] if outcome.skipped else "it was gone as soon as it was written"
     raise NoteChangedError(f"the memory was not written: {reason}")
 
@@ -127,7 +127,7 @@ def find_superseded(session: Session, params: Arguments, new: New, existing: Exi
     """The memories whose place the new one takes: the one that was named, and those that speak of the same."""
     if params.text("replaces"):
         return [_find(session, params.needed("replaces"))]
-    trust = session.desk.config.text("recall.trust")
+    trust = session.store.config.text("recall.trust")
     if new.category == REMINDERS:
         return []
     return [
@@ -167,7 +167,7 @@ def new_memory(
     category = REMINDERS if times else params.text("category") or INBOX
     now = stamp(session.now)
     properties: dict[str, Value] = {
-        "id": session.desk.new_id(),
+        "id": session.store.new_id(),
         "phase": phase_of(category),
         "category": category,
         "scope": params.scope() or DEFAULT_SCOPE,
@@ -235,7 +235,7 @@ def look(
         same = [memory for memory in same if _reminds_alike(memory, times)]
     if same:
         return Existing(same[0], [], [])
-    like = session.desk.collection.like(similarity.sketch(content), ALIKE)
+    like = session.store.collection.like(similarity.sketch(content), ALIKE)
     near = [pair for pair in like if _is_seen(session, pair[0], scope)]
     if not contradictions or len(content) > CAP:
         return Existing(None, near[:MOST_SIMILAR], [])
@@ -247,7 +247,7 @@ def look(
 
 def find_same(session: Session, content: str, scope: str) -> list[Memory]:
     """Memories of exactly this text that the writer and its scope can see, oldest first."""
-    same = session.desk.collection.with_hash(similarity.content_hash(content))
+    same = session.store.collection.with_hash(similarity.content_hash(content))
     seen = [memory for memory in same if _is_seen(session, memory, scope)]
     return sorted(seen, key=lambda memory: (memory.created, memory.path))
 
@@ -260,9 +260,9 @@ def _against(
     session: Session, content: str, like: Iterable[str]
 ) -> tuple[list[Against], list[Memory]]:
     """Older memories that the text may replace, the surest first; and those that state the same."""
-    known, close = session.desk.collection, _near(session, content)
+    known, close = session.store.collection, _near(session, content)
     words = short_texts.stems(content) | short_texts.stems(supersede.properties(content))
-    indexed, recent = {*like, *close}, session.desk.recent[:ABOUT]
+    indexed, recent = {*like, *close}, session.store.recent[:ABOUT]
     olds: list[tuple[Memory, str]] = []
     for path in dict.fromkeys([*like, *close, *recent]):
         memory = known.at(path)
@@ -297,9 +297,9 @@ def _states_one_thing(memory: Memory) -> bool:
 def _near(session: Session, content: str) -> dict[str, float | None]:
     if session.reader.searcher() is not None:
         text = f"{content[:CAP]} {supersede.properties(content)}"
-        return session.reader.near(text, session.desk.folder, ABOUT, content[:WEIGHED])
+        return session.reader.near(text, session.store.folder, ABOUT, content[:WEIGHED])
     newest = sorted(
-        session.desk.collection.live(), key=lambda memory: (-memory.created, memory.path)
+        session.store.collection.live(), key=lambda memory: (-memory.created, memory.path)
     )
     return {memory.path: None for memory in newest[:ABOUT_UNSEARCHED]}
 
@@ -317,22 +317,22 @@ def _closeness_to_all(session: Session, content: str) -> float | None:
     meaning = session.reader.warm_meaning()
     if meaning is None:
         return None
-    centroid = _centroid(session, session.desk)
+    centroid = _centroid(session, session.store)
     return None if centroid is None else float(meaning.embedder.query(content[:WEIGHED]) @ centroid)
 
 
-def _centroid(session: Session, desk: MemoryStore) -> NDArray[np.float32] | None:
+def _centroid(session: Session, store: MemoryStore) -> NDArray[np.float32] | None:
     """The centroid of a sample of all memories, computed every ten minutes."""
     from vaultmem.memories.view import Nearness
 
-    if desk.centroid and session.now - desk.centroid[0] < CENTROID_LIFE:
-        return desk.centroid[1]
+    if store.centroid and session.now - store.centroid[0] < CENTROID_LIFE:
+        return store.centroid[1]
     model_ = session.reader.meaning()  # for one thread at a time
     if model_ is None:
         return None
-    live = desk.collection.live()
+    live = store.collection.live()
     made = Nearness(*model_, live[:: 1 + len(live) // SAMPLE]).centroid()
-    desk.centroid = (session.now, made)
+    store.centroid = (session.now, made)
     return made
 
 
@@ -343,7 +343,7 @@ def _report(session: Session, memory: Memory, existing: Existing) -> JsonObject:
 
 def may_merge(session: Session, one: Memory, other: Memory) -> bool:
     """Whether a dream may make one of two memories that state the same."""
-    trust = session.desk.config.text("recall.trust")
+    trust = session.store.config.text("recall.trust")
     first, second = access.origin(one.properties), access.origin(other.properties)
     return kin(one, session.is_approved) == kin(other, session.is_approved) and (
         access.may_stand_for(first, second, trust) or access.may_stand_for(second, first, trust)

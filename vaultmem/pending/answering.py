@@ -46,13 +46,13 @@ _PREFIX = "vm-"
 _MOST_NAMED = 5
 
 
-# --- Without a turn at the desk: a look, and the desktop, need not wait for a dream
+# --- Without the lock of the store: listing and notifying need not wait for a dream
 
 
-def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
+def pending(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     """All pending items, the chores that these only count, and on request the facts for an assistant that starts."""
-    catalog, now, vanished = _catalog(reader), _now(desk), params.line("vanished")
-    at, to = desk.pending.at(catalog, now, vanished), access.viewer(params.text("by"))
+    catalog, now, vanished = _catalog(reader), _now(store), params.line("vanished")
+    at, to = store.pending.at(catalog, now, vanished), access.viewer(params.text("by"))
     items = [dict(item.__dict__) for item in at.items(params.whole("days"))]
     if to.name:
         items = [
@@ -71,9 +71,9 @@ def pending(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     }  # fmt: skip
 
 
-def notify(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
+def notify(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:
     """Take the answers from the page, write it, and notify of what is due."""
-    catalog, now, waiting = _catalog(reader), _now(desk), desk.pending
+    catalog, now, waiting = _catalog(reader), _now(store), store.pending
     dry_run, vanished = params.flag("dry_run"), params.line("vanished")
     refreshed = None if dry_run else waiting.refresh(catalog, now, vanished)
     planned = waiting.notify(catalog, now, vanished, dry_run=dry_run)
@@ -98,8 +98,8 @@ def _catalog(reader: Reader) -> Catalog:
     return searcher.catalog
 
 
-def _now(desk: MemoryStore) -> datetime:
-    return datetime.fromtimestamp(desk.now(), LocalZone())
+def _now(store: MemoryStore) -> datetime:
+    return datetime.fromtimestamp(store.now(), LocalZone())
 
 
 # --- Answers
@@ -114,7 +114,7 @@ class _Target(NamedTuple):
 
 def settle(session: Session, params: Arguments) -> JsonObject:
     """Carry out all answers that are not carried out yet, whatever their origin."""
-    session.desk.pending.check_vault(params.line("vanished"))
+    session.store.pending.check_vault(params.line("vanished"))
     return dict(vars(carrying.settle(session, dry_run=params.flag("dry_run"))))
 
 
@@ -122,8 +122,8 @@ def answer(session: Session, params: Arguments) -> AnswerReport:
     """Take an answer, and carry out what it asks for. An item that is closed stays as it is."""
     state, name = params.needed("state"), params.needed("id")
     now = session.local_time
-    record = session.desk.pending.record
-    session.desk.pending.check_vault(params.line("vanished"))
+    record = session.store.pending.record
+    session.store.pending.check_vault(params.line("vanished"))
     until = _until(params, now) if state == SNOOZED else ""
     place = own_notes.place(session, name)
     if place is not None and state == DONE and not params.text("by"):
@@ -169,7 +169,7 @@ def _series(session: Session, target: _Target, state: str, params: Arguments) ->
     if state != OPEN:
         return ""
     own = target.due.series if target.due else carrying.series_of(session, target.id)
-    return own if is_closed(session.desk.pending.record.answers(), own) else ""
+    return own if is_closed(session.store.pending.record.answers(), own) else ""
 
 
 def _unanswered_due(session: Session, id_: str) -> Due | None:
@@ -221,16 +221,16 @@ def _carry_out(session: Session, params: Arguments, target: _Target, who: Header
             "asks": _question(session, target) if state == DONE else None,
         }
     if searcher := session.reader.searcher():
-        session.desk.pending.refresh(searcher.catalog, session.local_time, params.line("vanished"))
+        session.store.pending.refresh(searcher.catalog, session.local_time, params.line("vanished"))
     return more
 
 
 def _question(session: Session, target: _Target) -> str | None:
-    asks = session.desk.config.text("pending.complete_in_notes") == "ask"
+    asks = session.store.config.text("pending.complete_in_notes") == "ask"
     if not asks or target.due is None or target.due.kind != TASK:
         return None
     question = completion_id(target.due.path)
-    return None if is_closed(session.desk.pending.record.answers(), question) else question
+    return None if is_closed(session.store.pending.record.answers(), question) else question
 
 
 # --- Which item
@@ -240,7 +240,7 @@ def _target(session: Session, name: str, now: datetime) -> _Target:
     searcher = session.reader.searcher()
     if searcher is None:
         raise StateError(NOT_INDEXED)
-    waiting, to = session.desk.pending, session.viewer
+    waiting, to = session.store.pending, session.viewer
     at = waiting.at(searcher.catalog, now)
     items = [*at.items(), *at.review.chores()]
     dues = {due.id: due for due in carrying.dues(session)}
@@ -309,9 +309,9 @@ def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
     if due is not None and due.private:
         raise UsageError(f"{target.id} is private: only you can answer it, in pending.md")
     dues = carrying.dues(session)
-    known = {one.id for one in dues} | {memory.id for memory in session.desk.collection.live()}
+    known = {one.id for one in dues} | {memory.id for memory in session.store.collection.live()}
     questions = {approval_id(id_) for id_ in known} | {completion_id(one.path) for one in dues}
-    answers = session.desk.pending.record.answers()
+    answers = session.store.pending.record.answers()
     unapproved = due is not None and due.kind != REMINDER and not is_listable(due, answers)
     if target.id in questions or unapproved:
         raise UsageError(f"only you can approve {name_of}: tick it in pending.md")

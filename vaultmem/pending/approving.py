@@ -40,7 +40,7 @@ def approve(session: Session, params: Arguments) -> JsonObject:
     undo = params.flag("undo")
     if not undo and (fact := _fact(session, params.text("id"))):
         return _remember(session, fact, dry_run=params.flag("dry_run"))
-    answers = session.desk.pending.record.answers()
+    answers = session.store.pending.record.answers()
     results = [
         memory
         for memory in _resolve(session, params)
@@ -61,13 +61,13 @@ def approve(session: Session, params: Arguments) -> JsonObject:
 
 def _fact(session: Session, text: str) -> Learned | None:
     """The fact of a conversation that the id names; None where it names a memory."""
-    searcher, desk = session.reader.searcher(), session.desk
+    searcher, store = session.reader.searcher(), session.store
     if searcher is None or len(text) < SHORTEST_ID:
         return None
     with contextlib.suppress(NoteNotFoundError):
         session.find(text)
         return None
-    facts = person_facts.learned_facts(searcher.catalog, desk.vault, desk.folder)
+    facts = person_facts.learned_facts(searcher.catalog, store.vault, store.folder)
     results = [one for one in facts if one.id.startswith(text.lower()) or one.question == text]
     return results[0] if len({one.question for one in results}) == 1 else None
 
@@ -75,7 +75,7 @@ def _fact(session: Session, text: str) -> Learned | None:
 def _remember(session: Session, fact: Learned, *, dry_run: bool) -> JsonObject:
     word = Answer(fact.question, DONE, stamp(session.now), YOU, "", one_line(fact.content))
     if not dry_run:
-        session.desk.pending.record.add([word], [], session.now)
+        session.store.pending.record.add([word], [], session.now)
     settled = carrying.settle(session, dry_run=dry_run, more=[word])
     for one in carrying.about(fact.question, settled.skipped):
         raise VaultmemError(f"{fact.path}: {one['reason']}")
@@ -85,15 +85,15 @@ def _remember(session: Session, fact: Learned, *, dry_run: bool) -> JsonObject:
     return {"approved": 1, "taken_back": 0, "memories": [memory], "dry_run": dry_run}
 
 
-def approved_ids(desk: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:  # noqa: ARG001 - the form of verbs that run apart
+def approved_ids(store: MemoryStore, reader: Reader, params: Arguments) -> JsonObject:  # noqa: ARG001 - the form of verbs that run apart
     """Which of these ids the person has approved."""
-    answers = desk.pending.record.answers()
+    answers = store.pending.record.answers()
     return {"approved": [one for one in params.texts("ids") if is_approved(one, answers)]}
 
 
 def take_back(session: Session, memories: Mapping[str, str]) -> None:
     """Withdraw the approval of memories, titles by ids, whose words change: the person has not seen the new ones."""
-    record = session.desk.pending.record
+    record = session.store.pending.record
     answers, at = record.answers(), stamp(session.now)
     approved = {own: title for own, title in memories.items() if is_approved(own, answers)}
     results = [
@@ -109,7 +109,7 @@ def _resolve(session: Session, params: Arguments) -> list[Memory]:
     wanted = {key: value for key in ("agent", "source") if (value := params.text(key))}
     if not wanted:
         raise UsageError("name a memory, or --agent NAME or --source NAME")
-    return [one for one in session.desk.collection.live() if has(one, wanted)]
+    return [one for one in session.store.collection.live() if has(one, wanted)]
 
 
 # The authors of search results, where these are neither the viewer's own words nor approved by the person.
@@ -132,13 +132,13 @@ WAITING = ("contradiction", "fading")  # a person may want to do something about
 
 def waiting(session: Session, params: Arguments) -> JsonObject:  # noqa: ARG001 - every verb has the same form
     """The findings of dreams that still hold, and the number of open proposals."""
-    collection = session.desk.collection
+    collection = session.store.collection
     results = []
-    for each in reads.findings(session.desk.ledger, *WAITING):
+    for each in reads.findings(session.store.ledger, *WAITING):
         memory = collection.at(each["subject"])
         if memory is not None and not memory.archived:
             results.append({**each, "id": memory.id})
-    open_ = reads.open_proposals(session.desk.ledger)
+    open_ = reads.open_proposals(session.store.ledger)
     return {"findings": results, "proposals": len(open_), "troubles": collection.troubles()}
 
 
@@ -155,7 +155,7 @@ class Overview(TypedDict):
 
 def overview(session: Session, params: Arguments) -> Overview:  # noqa: ARG001 - every verb has the same form
     """Counts by phase, category and scope."""
-    collection = session.desk.collection
+    collection = session.store.collection
     live = collection.live()
     return {
         "memory_count": len(live),
@@ -163,5 +163,5 @@ def overview(session: Session, params: Arguments) -> Overview:  # noqa: ARG001 -
         "phases": dict(sorted(Counter(memory.phase for memory in live).items())),
         "categories": dict(sorted(Counter(memory.category for memory in live).items())),
         "scopes": dict(sorted(Counter(memory.scope for memory in live).items())),
-        "history": session.desk.history.trouble(),
+        "history": session.store.history.trouble(),
     }

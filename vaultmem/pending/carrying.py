@@ -61,7 +61,7 @@ def dues(session: Session, answers: Answers | None = None) -> list[Due]:
     searcher = session.reader.searcher()
     if searcher is None:
         return []
-    pending = session.desk.pending
+    pending = session.store.pending
     known = pending.record.answers() if answers is None else answers
     return pending.dues(searcher.catalog, session.local_time, known)
 
@@ -70,7 +70,7 @@ def settle(
     session: Session, *, dry_run: bool = False, more: Iterable[Answer] = (), entry: Header | None = None
 ) -> Settled:  # fmt: skip
     """Carry out answers that are not carried out yet, one entry of the history each; or preview that."""
-    pending, entries = session.desk.pending, [entry] if entry else []
+    pending, entries = session.store.pending, [entry] if entry else []
     if not dry_run:
         pending.unsettled = False  # what is answered from now on is for the next time
         ticked, pending.ticked = pending.ticked, []
@@ -86,7 +86,7 @@ def settle(
     led_to = {one["due"] for one in work.settled.done}  # entries of their own
     for one in work.entries:
         if not any(answer.id in led_to for answer in one.answers):
-            session.desk.batches.apply(one, [])
+            session.store.batches.apply(one, [])
     return work.settled
 
 
@@ -144,17 +144,17 @@ class _Work:
 
     def promote_facts(self) -> None:
         """Make memories of the facts of conversations that the person has ticked."""
-        searcher, desk = self._session.reader.searcher(), self._session.desk
+        searcher, store = self._session.reader.searcher(), self._session.store
         if searcher is None:
             return
         now = self._session.local_time
-        for fact in desk.pending.facts_to_promote(searcher.catalog, now, self._answers):
+        for fact in store.pending.facts_to_promote(searcher.catalog, now, self._answers):
             with self._or_skip(fact.question, fact.path):
                 self._promote(fact)
 
     def decide_proposals(self) -> None:
         """Make the proposed changes that the person ticked, and reject those that they dropped."""
-        for proposal in review.open_for_notes(self._session.desk.ledger):
+        for proposal in review.open_for_notes(self._session.store.ledger):
             with self._or_skip(proposal_id(proposal.id), proposal.path):
                 report = review_sources.decide(
                     self._session, proposal, self._answers, dry_run=self._dry_run
@@ -188,7 +188,7 @@ class _Work:
             if answer.id == due.series or all(is_closed(answers, other.id) for other in others):
                 yield answer, mark  # else it has another time to come
         elif due.kind == TASK and answer.state == DONE:
-            how = self._session.desk.config.text("pending.complete_in_notes")
+            how = self._session.store.config.text("pending.complete_in_notes")
             consent = answer if how == "always" else answers.get(completion_id(due.path))
             if how == "never" or consent is None or consent.state != DONE:
                 return
@@ -213,7 +213,7 @@ class _Work:
             self._carry_out(due, answer, plan, next_at)
 
     def _memory_of(self, due: Due) -> Memory | None:
-        live = self._session.desk.collection.live()
+        live = self._session.store.collection.live()
         return next((one for one in live if one.id == due.memory), None)
 
     def _archive_reminder(self, due: Due, answer: Answer) -> Plan | None:
@@ -226,7 +226,7 @@ class _Work:
         return draft.plan(answer.state)
 
     def _ticked(self, due: Due) -> Plan | None:
-        if self._session.desk.bytes_of(due.path) is None:
+        if self._session.store.bytes_of(due.path) is None:
             return None
 
         def is_meant(task: Task) -> bool:
@@ -281,12 +281,12 @@ class _Work:
         if not self._dry_run:
             at = stamp(self._session.now)
             answers = [Answer(each, OPEN, at, YOU, "", words) for each in ids]
-            self._session.desk.pending.record.add(answers, [], self._session.now)
+            self._session.store.pending.record.add(answers, [], self._session.now)
 
     def _record(self, marks: Iterable[str], answer: Answer, by: str, words: str) -> None:
         at = max(stamp(self._session.now), answer.at)
         answers = [Answer(mark, DONE, at, by, "", f"carried out: {words}") for mark in marks]
-        self._session.desk.pending.record.add(answers, [], self._session.now)
+        self._session.store.pending.record.add(answers, [], self._session.now)
 
 
 def _next_times(memory: Memory, following: Due) -> dict[str, Value]:
@@ -313,7 +313,7 @@ def _next_times(memory: Memory, following: Due) -> dict[str, Value]:
 
 def answered_reminders(session: Session) -> dict[str, Memory]:
     """The reminders in the archive, by the ids of the items whose answers put them there."""
-    archived = session.desk.collection.archived()
+    archived = session.store.collection.archived()
     return {str(id_): one for one in archived if (id_ := one.properties.get(ANSWERED))}
 
 
@@ -336,7 +336,7 @@ def restore(session: Session, who: Header, id_: str) -> str | None:
     """Restore it, and return its path. The answers of `who` go into the history in any case."""
     plan = restore_plan(session, id_)
     if plan is None:
-        session.desk.batches.apply(who, [])
+        session.store.batches.apply(who, [])
         return None
     session.make(plan, who)
     return plan.changes[0].target

@@ -124,7 +124,7 @@ def decide(
         return None
     if state == DONE and carried_out_id(proposal.id) in answers:
         if not dry_run:
-            reads.decide(session.desk.ledger, proposal.id, reads.ACCEPTED, session.now)
+            reads.decide(session.store.ledger, proposal.id, reads.ACCEPTED, session.now)
         return None
     verb = review.accept if state == DONE else review.reject
     return verb(session, Arguments({"id": proposal.id, "dry_run": dry_run}))

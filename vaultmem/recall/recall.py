@@ -1,5 +1,5 @@
-"""The verb `recall`: what is known about a question, within a budget of tokens. It takes no turn at the desk: a dream
-may sit there for a minute."""
+"""The verb `recall`: what is known about a question, within a budget of tokens. It does not
+take the lock of the store, which a dream may hold for a minute."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _recallers: WeakKeyDictionary[MemoryStore, Recaller] = WeakKeyDictionary()
 _making = allocate_lock()
 
 
-def recall(desk: MemoryStore, reader: Reader, request: Arguments) -> RecallReport:
+def recall(store: MemoryStore, reader: Reader, request: Arguments) -> RecallReport:
     """The answer, best first after the preferences; with `explain`, what each step did."""
-    wanted = wanted_of(request, desk.config, desk.now())
-    run = recaller(desk).run(desk, reader, wanted)
+    wanted = wanted_of(request, store.config, store.now())
+    run = recaller(store).run(store, reader, wanted)
     if request.flag("counts"):
-        recaller(desk).count(desk, [one for one, _ in run.chosen.items], wanted.viewer.name)
+        recaller(store).count(store, [one for one, _ in run.chosen.items], wanted.viewer.name)
     report: RecallReport = {
         "memories": [to_json(one, number, wanted.viewer) for one, number in run.chosen.items],
         "tokens": run.chosen.tokens,
@@ -86,22 +86,22 @@ def _as_of(request: Arguments, now: float) -> float | None:
     return (local + timedelta(days=1)).timestamp() if local.time() == time.min else at
 
 
-def recaller(desk: MemoryStore) -> Recaller:
+def recaller(store: MemoryStore) -> Recaller:
     """The recaller of a store."""
     with _making:
-        if desk not in _recallers:
-            _recallers[desk] = Recaller(desk)
-        return _recallers[desk]
+        if store not in _recallers:
+            _recallers[store] = Recaller(store)
+        return _recallers[store]
 
 
 class Recaller:
     """The caches that recalls of one vault share. Thread-safe."""
 
-    def __init__(self, desk: MemoryStore) -> None:
-        self.sources = Sources(desk.vault, desk.folder, desk.rules.page_style)
-        self.setting = setting = desk.config.text("recall.reranker")
-        threads = desk.config.number("embedding.threads")
-        models = str(desk.state.models_folder())
+    def __init__(self, store: MemoryStore) -> None:
+        self.sources = Sources(store.vault, store.folder, store.rules.page_style)
+        self.setting = setting = store.config.text("recall.reranker")
+        threads = store.config.number("embedding.threads")
+        models = str(store.state.models_folder())
         self.reranker: Reranker | None = None
         if setting != "off":
             from vaultmem.embedding.rerank import Reranker
@@ -111,18 +111,18 @@ class Recaller:
         self._unread: list[tuple[str, dict[str, int]]] = []
         self._lock = allocate_lock()
 
-    def run(self, desk: MemoryStore, reader: Reader, wanted: Wanted) -> Run:
+    def run(self, store: MemoryStore, reader: Reader, wanted: Wanted) -> Run:
         """Recall once."""
         searcher, semantic = _searcher(reader, wanted)
-        answers = lru_cache(desk.answers)
+        answers = lru_cache(store.answers)
         remarks = [f"keyword results only: {reader.trouble}"] if reader.trouble else []
-        trust = desk.config.text("recall.trust")
-        look = Look(searcher, semantic, answers, desk.now(), remarks, wanted.viewer, trust)
+        trust = store.config.text("recall.trust")
+        look = Look(searcher, semantic, answers, store.now(), remarks, wanted.viewer, trust)
         run = Run(self, look, wanted)
         run.carry_out()
         return run
 
-    def count(self, desk: MemoryStore, chosen: Iterable[Candidate], by: str = "") -> None:
+    def count(self, store: MemoryStore, chosen: Iterable[Candidate], by: str = "") -> None:
         """Count the memories of an answer as read by the viewer, in the background."""
         with self._lock:
             is_first = not self._unread
@@ -131,14 +131,14 @@ class Recaller:
                     _put(self._unread, one, by)
             if not is_first or not self._unread:
                 return
-        desk.later(lambda: self._write_down(desk))
+        store.later(lambda: self._write_down(store))
 
-    def _write_down(self, desk: MemoryStore) -> None:
+    def _write_down(self, store: MemoryStore) -> None:
         with self._lock:
             unread, self._unread = self._unread, []
         with contextlib.suppress(StateError):  # to recall is possible where nothing can be written
             for by, stored in unread:
-                reads.add(desk.ledger, stored, desk.now(), by)
+                reads.add(store.ledger, stored, store.now(), by)
 
 
 def _put(unread: list[tuple[str, dict[str, int]]], one: Candidate, by: str) -> None:

@@ -57,11 +57,11 @@ class Doubt(NamedTuple):
 
 def doubts(session: Session, _: Arguments) -> JsonObject:
     """The "doubts" for one question. Texts are without secrets, and cut."""
-    known = {one.id for one in reads.all_proposals(session.desk.ledger)}
+    known = {one.id for one in reads.all_proposals(session.store.ledger)}
     memories = {one.path: one for one in _by_id(session).values()}
     contents = {path: _content(session, one) for path, one in memories.items()}
     # What is still where a dream has filed it without being sure.
-    unsure = (each["subject"] for each in reads.findings(session.desk.ledger, UNSURE))
+    unsure = (each["subject"] for each in reads.findings(session.store.ledger, UNSURE))
     single = [(memories[path],) for path in unsure if contents.get(path, "").strip()]
     groups: list[Group] = [*_pairs(session, memories, contents), *single]
     fresh = [group for group in groups if doubt_id(group) not in known]
@@ -189,8 +189,8 @@ def advise(session: Session, params: Arguments) -> JsonObject:
             "reason": _reason(answer.get("reason")), "model": model, "category": group[0].category,
         }  # fmt: skip
         rows[id_] = (OPEN if _is_usable(session, kind, choice, group) else CONSULTED), fields
-    before = {one.id for one in reads.all_proposals(session.desk.ledger)}
-    reads.advise(session.desk.ledger, rows, session.now)
+    before = {one.id for one in reads.all_proposals(session.store.ledger)}
+    reads.advise(session.store.ledger, rows, session.now)
     new = [id_ for id_, (state, _) in rows.items() if state == OPEN and id_ not in before]
     return {"proposed": len(new), "open": len(opinions(session))}
 
@@ -231,7 +231,7 @@ def _can_be_done(kind: str, group: Group, is_approved: Callable[[Memory], bool])
 
 def opinions(session: Session) -> list[Opinion]:
     """All that are open and can be followed still, in the order of paths."""
-    by_id, rows = _by_id(session), reads.open_proposals(session.desk.ledger)
+    by_id, rows = _by_id(session), reads.open_proposals(session.store.ledger)
     every = (opinion(one, by_id, session.is_approved) for one in rows if one.is_of_model)
     usable = [one for one in every if one is not None]
     return sorted(usable, key=lambda each: (each.path, each.kind, each.id))
@@ -259,7 +259,7 @@ def _unchanged_group(row: reads.StoredProposal, by_id: Mapping[str, Memory]) -> 
 
 def forget_stale(session: Session) -> None:
     """Drop what was proposed or asked about memories that say something else by now. Decisions of a person stay."""
-    by_id, ledger = _by_id(session), session.desk.ledger
+    by_id, ledger = _by_id(session), session.store.ledger
     rows = [one for one in reads.all_proposals(ledger) if one.is_of_model]
     gone = [one.id for one in rows if one.state == CONSULTED and not _unchanged_group(one, by_id)]
     gone += [

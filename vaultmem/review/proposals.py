@@ -231,7 +231,7 @@ class Finder:
 
     def __init__(self, session: Session, catalog: Catalog) -> None:
         self._session, self._catalog = session, catalog
-        self._inside = session.desk.folder + "/"
+        self._inside = session.store.folder + "/"
         self._template_folders = self._prefixes(*_TEMPLATES)
         self._attachments = self._prefixes(_ATTACHMENTS)
         self._daily_template = self._setting(*_DAILY).removesuffix(".md") + ".md"
@@ -322,17 +322,17 @@ class Finder:
         return [str(row[0]) for row in rows]
 
     def _rows(self, query: str, most: int) -> list[tuple[str, ...]]:
-        values = {"folder": self._session.desk.folder, "most": most}
+        values = {"folder": self._session.store.folder, "most": most}
         return self._catalog.db.execute(query, values).fetchall()
 
     def _note(self, path: str) -> Note:
         """A note as it is now, with its own line ends; without text when it is too large."""
-        data = self._session.desk.bytes_of(path, LARGEST + 1) or b""
+        data = self._session.store.bytes_of(path, LARGEST + 1) or b""
         text = "" if len(data) > LARGEST else files.decode(data)[0]
         return Note(path, text, self._is_outline(path))
 
     def _is_outline(self, path: str) -> bool:
-        return self._session.desk.rules.page_style(path) == "outline"
+        return self._session.store.rules.page_style(path) == "outline"
 
     def _is_ordinary(self, note: Note) -> bool:
         return not note.path.lower().endswith(".org") and not self._is_template(note)
@@ -359,7 +359,7 @@ class Finder:
         return tuple(f"{folder}/" for each in settings if (folder := self._setting(*each)))
 
     def _setting(self, path: str, key: str) -> str:
-        value = json_object(self._session.desk.bytes_of(path) or b"").get(key)
+        value = json_object(self._session.store.bytes_of(path) or b"").get(key)
         return value.strip("/").removeprefix("./") if isinstance(value, str) else ""
 
 

@@ -46,7 +46,7 @@ def propose(session: Session) -> int:
     every = finder.collect(session)
     doable = {row["id"] for row in _doable_as_json(session, every)}
     made = {each.id: to_row(each) for each in every if each.id in doable}
-    reads.replace_open(session.desk.ledger, made, session.now)
+    reads.replace_open(session.store.ledger, made, session.now)
     advice.forget_stale(session)
     _follow_rules(session)
     return len(_doable_as_json(session, _open(session)))
@@ -58,7 +58,7 @@ def proposals(session: Session, params: Arguments) -> JsonObject:
         rows = [_to_json(session, _find(session, params))]
     else:
         rows = _doable_as_json(session, _open(session))
-    rules = reads.rules(session.desk.ledger)
+    rules = reads.rules(session.store.ledger)
     return {"proposals": rows, "count": len(rows), "rules": rules, "kinds": list(finder.KINDS)}
 
 
@@ -86,7 +86,7 @@ def accept(session: Session, params: Arguments) -> PlanReport | Decision:
 
 def _make(session: Session, proposal: Proposal | Opinion, plan: Plan, who: Header) -> None:
     session.make(plan, who)
-    reads.decide(session.desk.ledger, proposal.id, ACCEPTED, session.now)
+    reads.decide(session.store.ledger, proposal.id, ACCEPTED, session.now)
 
 
 def rule(session: Session, params: Arguments) -> JsonObject:
@@ -95,14 +95,14 @@ def rule(session: Session, params: Arguments) -> JsonObject:
         raise UsageError("only you can make rules for what is proposed; leave --by out")
     kind, says = params.needed("kind"), params.needed("says")
     if not params.flag("dry_run"):
-        reads.rule(session.desk.ledger, kind, says, session.now)
-    rules = {**reads.rules(session.desk.ledger), kind: says}
+        reads.rule(session.store.ledger, kind, says, session.now)
+    rules = {**reads.rules(session.store.ledger), kind: says}
     return {"kind": kind, "says": says, "rules": {k: v for k, v in rules.items() if v != ASK}}
 
 
 def _follow_rules(session: Session) -> None:
     """Make what the person wants made always, each as an entry of the history of its own, to be undone by itself."""
-    rules = reads.rules(session.desk.ledger)
+    rules = reads.rules(session.store.ledger)
     for one in _open(session):
         if isinstance(one, Proposal) and rules.get(one.kind) == ALWAYS:
             with contextlib.suppress(VaultmemError):
@@ -116,8 +116,8 @@ def reject(session: Session, params: Arguments) -> Decision:
     proposal = _find(session, params)
     if not params.flag("dry_run"):
         own = proposal_id(proposal.id)
-        reads.decide(session.desk.ledger, proposal.id, REJECTED, session.now)
-        if state_of(session.desk.pending.record.answers(), own) != DROPPED:
+        reads.decide(session.store.ledger, proposal.id, REJECTED, session.now)
+        if state_of(session.store.pending.record.answers(), own) != DROPPED:
             what = f"proposal {proposal.id} ({proposal.kind})"  # no words of a note that may be private
             word = Answer(own, DROPPED, stamp(session.now), YOU, "", what)
             who = header(params, f"rejected: {proposal.said}"[:200], session.now)
@@ -126,7 +126,7 @@ def reject(session: Session, params: Arguments) -> Decision:
 
 
 def _open(session: Session) -> list[Proposal | Opinion]:
-    return [*open_for_notes(session.desk.ledger), *advice.opinions(session)]
+    return [*open_for_notes(session.store.ledger), *advice.opinions(session)]
 
 
 def open_for_notes(ledger: Ledger) -> list[Proposal]:
@@ -184,7 +184,7 @@ def _plan(session: Session, proposal: Proposal | Opinion) -> Plan:
 
 
 def _change(session: Session, proposal: Proposal) -> Change:
-    data = session.desk.bytes_of(proposal.path)
+    data = session.store.bytes_of(proposal.path)
     if data is None:
         raise NoteNotFoundError(f"{proposal.path} is gone")
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
@@ -197,7 +197,7 @@ def _change(session: Session, proposal: Proposal) -> Change:
     if proposal.kind == DUPLICATE:
         if session.view.sources(proposal.path):
             raise NoteChangedError(f"{proposal.path} is linked to by now")
-        wanted = f"{session.desk.folder}/{ARCHIVED_NOTES}/{proposal.path}"
+        wanted = f"{session.store.folder}/{ARCHIVED_NOTES}/{proposal.path}"
         target, action = free_path(wanted, proposal.id, session.view.exists), TO_ARCHIVE
     expected = digest(data)
     return Change(

@@ -1,7 +1,7 @@
-"""The store of memories together with what is pending: what verbs, jobs and searches work with.
+"""Open the store of memories of a vault together with its pending items.
 
-Memories know of pending items only what the answers to them say; how these are collected, listed and answered is known
-here, above them. A command that needs none of it loads none of it.
+Memories know only the answers to pending items; how the items are collected, listed and answered is known here, one
+layer above. A command that needs no pending items imports nothing of them.
 """
 
 from __future__ import annotations
@@ -19,11 +19,17 @@ if TYPE_CHECKING:
     from vaultmem.pending.pending import Pending
 
 
-class Desk(MemoryStore):
-    """The memories of one vault, and what is pending in it. Any thread may use it."""
+def open_store(
+    state: State, config: Config, on_write: Callable[[Iterable[str]], None] | None = None
+) -> MemoryStore:
+    """The memories and pending items of one vault. `on_write` is called with the paths after each write; without it,
+    they are indexed at once. Whoever writes through the store holds the lock of the state folder."""
+    return _StoreWithPending(state, config, on_write)
 
+
+class _StoreWithPending(MemoryStore):
     def __init__(
-        self, state: State, config: Config, on_write: Callable[[Iterable[str]], None] | None = None
+        self, state: State, config: Config, on_write: Callable[[Iterable[str]], None] | None
     ) -> None:
         super().__init__(state, config, on_write)
         self._making = allocate_lock()
@@ -31,7 +37,6 @@ class Desk(MemoryStore):
 
     @property
     def pending(self) -> Pending:
-        """The pending items and their page. Needs no lock of the store."""
         from vaultmem.pending.pending import Pending
 
         with self._making:
@@ -39,8 +44,7 @@ class Desk(MemoryStore):
                 self._pending = Pending(self.state, self.config, self.rules, self.ledger)
             return self._pending
 
-    def named(self, session: Session, name: str) -> str:
-        """The id of the memory that a pending item is of; any other name as it is."""
+    def memory_name(self, session: Session, name: str) -> str:
         id_ = name.strip().removeprefix("^")
         if not id_.startswith("vm-"):
             return name
@@ -49,11 +53,10 @@ class Desk(MemoryStore):
         due = next((each for each in dues(session) if id_ in (each.id, each.series)), None)
         if due and not due.memory and not session.viewer.name:
             place = f"{due.path}:{due.line}" if due.line else due.path
-            raise NoteNotFoundError(f"{id_} is no memory but stands in {place}; change it there")
+            raise NoteNotFoundError(f"{id_} is not a memory: it stands in {place}; change it there")
         return due.memory if due and due.memory else name
 
     def answers(self) -> Mapping[str, Answer]:
-        """The person's answers to pending items, without collecting the items themselves."""
         if self._pending is not None:
             return self._pending.record.answers()
         from vaultmem.pending.record import open_record
