@@ -72,8 +72,18 @@ def test_a_memory_is_corrected_forgotten_and_brought_back(page: Page, door: Door
     at(page, f"/memory?id={made['id']}")
     page.get_by_text("Edit", exact=True).click()
     page.locator("#editor textarea").fill("The tide tables are in the chart chest.")
+    expect(page.get_by_role("button", name="Still true")).to_have_count(0)  # it does not fade
+    page.get_by_label("tags").fill("tides")
+    page.get_by_role("button", name="Tag", exact=True).click()
+    expect(page.locator("#notice")).to_contain_text("tagged")
+    expect(page.locator("#editor textarea")).to_have_value(
+        "The tide tables are in the chart chest."
+    )
     page.get_by_role("button", name="Save").click()
     expect(page.locator("#notice")).to_contain_text("changed")
+    expect(page.locator("#editor")).not_to_have_attribute(
+        "open", ""
+    )  # else it is not shown again when it changes
     expect(page.locator("#content > .prose")).to_have_text(
         "The tide tables are in the chart chest."
     )
@@ -140,6 +150,9 @@ def test_what_is_due_is_done_and_taken_back(page: Page, door: Door) -> None:
     )
     row = page.locator("#content .row", has_text="Sweep the chimney")
     row = page.locator(f"#{row.first.get_attribute('id')}")
+    page.locator("body").press("a")  # no row is chosen
+    page.locator("body").press("r")
+    expect(page.locator("#notice")).to_be_empty()
     row.get_by_role("button", name="Done").click()
     expect(page.locator("#notice")).to_contain_text("marked as done")
     expect(row).to_have_count(0)
@@ -200,6 +213,23 @@ def test_a_typed_text_survives_a_conflict(page: Page, door: Door) -> None:
         "The mooring fee is due in April, says the club."
     )
     assert door.ask("read", id=made["id"]).data["content"] == "The mooring fee is due in May."
+    with (
+        page.context.new_page() as other
+    ):  # the session ends, and another one begins: forms are not of that one
+        home = page.url.partition("/ui")[0]
+        other.goto(f"{home}/ui/")
+        other.get_by_role("button", name="Close this session").click()
+        for _ in range(2):
+            page.get_by_role("button", name="Save").click()
+            expect(page.locator("#ended")).to_be_visible()
+            expect(page.locator("#editor textarea")).to_have_value(
+                "The mooring fee is due in April, says the club."
+            )
+            assert [one[:6] for one in PROBLEMS] == [
+                "error:"
+            ]  # the browser's own line about the status
+            PROBLEMS.clear()
+            entered(page.context, door)
 
 
 def test_it_works_without_the_script(chromium: Browser, door: Door) -> None:

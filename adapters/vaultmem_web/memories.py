@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import htpy as h
 
-from vaultmem.memories.model import CATEGORIES
+from vaultmem.memories.model import CAN_BE_REINFORCED, CATEGORIES
 from vaultmem_web import drawing, views
 from vaultmem_web.actions import LIKELIEST
 from vaultmem_web.data import Record, Visit, named
@@ -147,7 +147,7 @@ def _deeds_for(visit: Visit, row: Record, *, archived: bool) -> h.Node:
     if archived:
         return button(visit, "restore", t("Restore"), "a", id=row["id"])
     return [
-        button(visit, "reinforce", t("Still true"), id=row["id"]),
+        row["decay_policy"] in CAN_BE_REINFORCED and button(visit, "reinforce", t("Still true"), id=row["id"]),
         row.get("attribution") and button(visit, "approve", t("Approve"), "a", id=row["id"]),
         form(visit, "file", _category(visit, row["category"]), h.button[t("File")], id=row["id"]),
         form(visit, "tag", views.field("add", t("tags"), placeholder="home garden"), h.button[t("Tag")], id=row["id"]),

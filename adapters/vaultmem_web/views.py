@@ -79,6 +79,9 @@ def document(page: Page, visit: Visit, notice: Notice | None) -> AsyncIterator[s
         ],
         h.main("#main", tabindex="-1")[
             h.p("#stopped.problem", role="alert", hidden=True)[t("vaultmem was stopped. To go on, type vaultmem ui in a terminal.")],
+            h.p("#ended.problem", role="alert", hidden=True)[
+                t("Not done: the session of this page has ended. Copy what you typed, then load the page again.")
+            ],
             h.div("#notice", role="status")[_notice(visit, notice) if notice else None],
             h.div("#content", data_live=page.live)[h.h1[page.title], page.content],
         ],

@@ -1,32 +1,39 @@
 // The page works without this. It makes it quick: forms without a new page, results while one types, long lists,
 // keys, and what changes elsewhere. Documents come by XMLHttpRequest, which parses HTML and runs nothing of it; no
-// string becomes HTML here, so the browser can forbid that for all of the page (Trusted Types).
+// string becomes HTML here, so the browser can forbid that for all of the page (Trusted Types). Where none comes, the
+// person is told, and what is on the page stays.
 
 const one = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
 function load(method, address, body, shown = "1") {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     const request = new XMLHttpRequest();
     request.open(method, address);
     request.responseType = "document";
     if (body) request.setRequestHeader("Content-Type", "application/x-www-form-urlencoded");
     else request.setRequestHeader("X-Vaultmem", shown); // the notice of an action is for the page that asked for it
-    request.onload = () => resolve(request);
-    request.onerror = () => reject(new Error("no answer"));
+    request.onload = () => {
+      const isOurs = Boolean(request.response && one("#content", request.response));
+      one("#ended").hidden = isOurs;
+      resolve(isOurs ? request : null);
+    };
+    request.onerror = () => { isThere(false); resolve(null); };
     request.send(body);
   });
 }
 
 // --- showing what came
 
-function put(into, from) {
+function put(into, from, sent) {
   if (!into || !from) return;
   const id = document.activeElement?.id, top = scrollY;
-  const opened = all("details[open][id], li[id] details[open]", into).map(handle);
+  const opened = all("details[open][id], li[id] details[open]", into).filter((each) => !each.contains(sent)).map(handle);
+  const typed = all("textarea", into).filter((field) => field.value !== field.defaultValue && field.form !== sent);
   into.replaceChildren(...from.childNodes);
   Object.assign(into.dataset, from.dataset);
   for (const details of all("details", into)) if (opened.includes(handle(details))) details.open = true;
+  for (const old of typed) for (const field of all(`textarea[name=${old.name}]`, into)) field.value = old.value;
   if (id && !one(":focus")) document.getElementById(id)?.focus();
   ready(into);
   scrollTo(0, top); // a long list was short for a moment
@@ -37,11 +44,13 @@ function handle(details) {
   return `${row?.id}/${row ? all("details", row).indexOf(details) : 0}`;
 }
 
+const language = document.documentElement.lang;
+const locale = navigator.languages.find((name) => name.startsWith(language)) || language; // en-GB writes a day as en-US does not
 let chosen = []; // what a refresh has to choose again, also in rows that come later
 function ready(root) {
   for (const time of all("time[datetime]", root)) {
     const moment = new Date(time.dateTime);
-    if (!Number.isNaN(+moment)) time.textContent = moment.toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+    if (!Number.isNaN(+moment)) time.textContent = moment.toLocaleString(locale, { dateStyle: "medium", timeStyle: "short" });
   }
   for (const box of all("input[type=checkbox]", root)) if (chosen.includes(box.value)) box.checked = true;
   for (const list of all(".list", root)) long(list);
@@ -50,7 +59,7 @@ function ready(root) {
 const edits = () => one("#editor[open]") || document.activeElement?.closest("#content textarea, #content input, #content select");
 async function refresh() {
   if (edits() || !one("#content")) return;
-  const answer = await load("GET", location.href).catch(() => null); // the door may be closing
+  const answer = await load("GET", location.href);
   if (answer?.status !== 200 || edits()) return; // one may have begun to type meanwhile
   chosen = all(".row :checked").map((box) => box.value);
   put(one("#content"), one("#content", answer.response));
@@ -67,15 +76,14 @@ document.addEventListener("submit", async (event) => {
   try {
     const row = form.closest(".row"), next = row?.nextElementSibling || row?.previousElementSibling;
     const answer = await load("POST", button?.getAttribute("formaction") || form.action, fields);
+    if (!answer) return;
     const shown = answer.response, failed = one("#notice .problem", shown);
     put(one("#notice"), one("#notice", shown));
     if (failed && one("#editor[open]")) return; // what was typed stays where it is
-    if (one("#content", shown)) {
-      chosen = [];
-      history.replaceState(null, "", answer.responseURL);
-      put(one("#content"), one("#content", shown));
-      if (next?.id) document.getElementById(next.id)?.focus();
-    }
+    chosen = [];
+    history.replaceState(null, "", answer.responseURL);
+    put(one("#content"), one("#content", shown), form);
+    if (next?.id) document.getElementById(next.id)?.focus();
   } finally {
     if (button) button.disabled = false;
   }
@@ -88,7 +96,7 @@ async function type({ target }) {
   if (!form?.dataset.typed) return;
   const address = `${form.action}?${new URLSearchParams(new FormData(form))}`;
   const answer = await load("GET", address, null, "part");
-  if (turn !== typed) return; // a later key was faster
+  if (turn !== typed || !answer) return; // a later key was faster
   history.replaceState(null, "", address);
   put(one(form.dataset.typed), one(form.dataset.typed, answer.response));
 }
@@ -100,6 +108,7 @@ document.addEventListener("toggle", async (event) => {
   if (!details.open || !details.dataset.part || details.dataset.loaded) return;
   details.dataset.loaded = "1";
   const answer = await load("GET", details.dataset.part);
+  if (!answer) return delete details.dataset.loaded;
   details.append(...one("#content", answer.response).childNodes);
 }, true);
 
@@ -128,6 +137,7 @@ function long(list) {
       asked.add(start);
       const query = list.dataset.rows.includes("?") ? "&" : "?";
       const answer = await load("GET", `${list.dataset.rows}${query}offset=${start}`);
+      if (!answer) return asked.delete(start);
       for (const row of all(".row", answer.response)) {
         if (known.has(+row.dataset.at)) continue;
         place(document.adoptNode(row));
@@ -163,7 +173,9 @@ document.addEventListener("keydown", (event) => {
     one("#editor textarea").focus();
   } else if (key === "Enter" && row && event.target === row) one("a", row)?.click();
   else if ("aersu".includes(key)) {
-    const button = (row && one(`[data-key=${key}]`, row)) || one(`#notice [data-key=${key}]`) || (!row && one(`#content [data-key=${key}]`));
+    // Of a list no row is meant before one is chosen: a stray key would drop the first.
+    const own = all(`[data-key=${key}]`, row || document).find((each) => row || !each.closest("#content .row"));
+    const button = own || one(`#notice [data-key=${key}]`);
     if (!button) return;
     button.click();
   } else return;
