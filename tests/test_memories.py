@@ -235,6 +235,22 @@ def test_what_was_removed_by_hand_is_listed_and_comes_back_by_its_id(
     assert opened.restore(one["title"])["id"] == one["id"]
     with pytest.raises(NoteNotFoundError, match="not found"):
         opened.restore("Never there")
+    (vault / "Mine").mkdir()
+    (vault / one["path"]).rename(vault / "Mine/My own.md")
+    opened.sync()
+    for verb in (opened.read, opened.restore):
+        with pytest.raises(
+            NoteNotFoundError, match=rf"was moved to Mine/My own.md .* back to {one['path']}"
+        ):
+            verb(one["id"])
+    assert [each["id"] for each in opened.memories(deleted=True)] == [other["id"]]
+    (vault / "Mine/My own.md").rename(vault / one["path"])
+    copy = vault / "vaultmem/archive/copy.md"
+    copy.write_bytes((vault / one["path"]).read_bytes())
+    with pytest.raises(
+        VaultmemError, match=f"it is {one['path']}, and {copy.relative_to(vault)} is a copy"
+    ):
+        opened.restore(one["id"])
 
 
 def test_an_undo_that_cannot_be_names_the_one_before_it(vault: Path, opened: Vault) -> None:

@@ -9,6 +9,7 @@ from vaultmem.errors import NoteChangedError, NoteNotFoundError, UsageError, Vau
 from vaultmem.ledger import reads
 from vaultmem.memories import access
 from vaultmem.memories.arguments import Arguments, which_day
+from vaultmem.memories.collection import deleted_error
 from vaultmem.memories.draft import CREATE, Change, Draft, Plan, restored
 from vaultmem.memories.memory_file import fold
 from vaultmem.memories.model import INBOX, Memory
@@ -41,19 +42,26 @@ def restore(session: Session, params: Arguments) -> JsonObject:
     try:
         memory = session.find(params.needed("id"), archived=True)
     except NoteNotFoundError:
-        from vaultmem.operations.past import catch_up, find_removed  # rarely needed
+        from vaultmem.operations.past import catch_up  # rarely needed
+        from vaultmem.operations.reading import find_removed
 
         with contextlib.suppress(VaultmemError):  # without a history there is none
             catch_up(session)
         gone = find_removed(session, params.needed("id"))
         if gone is None:
             raise
+        if gone.memory and gone.outside:
+            raise deleted_error(gone.memory, gone.outside) from None
         target = free_path(gone.path, session.store.new_id(), session.view.exists)
         why = "restored from the history"
         change = Change(CREATE, "", None, target, {}, None, None, why, gone.data)
         return _restore(session, params, change)
     if not memory.archived:
         raise VaultmemError(f"{memory.title!r} is not deleted; there is nothing to restore")
+    if alive := next((one for one in session.store.collection.live() if one.id == memory.id), None):
+        raise VaultmemError(
+            f"{memory.title!r} is not deleted: it is {alive.path}, and {memory.path} is a copy of it"
+        )
     return _restore(session, params, restored(session.view, memory, "restored from the archive"))
 
 

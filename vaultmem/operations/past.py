@@ -24,15 +24,13 @@ from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import item_answers
 from vaultmem.memories.access import is_same
 from vaultmem.memories.arguments import Arguments
-from vaultmem.memories.collection import chosen
 from vaultmem.memories.conversation import is_talk, put_away
 from vaultmem.memories.item_answers import DROPPED, OPEN
-from vaultmem.memories.memory_file import Reader
-from vaultmem.memories.model import Memory
 from vaultmem.memories.reports import diff_of, header, in_short
 from vaultmem.memories.store import Session
 from vaultmem.notes import pages
 from vaultmem.notes.places import ARCHIVE
+from vaultmem.operations.reading import find_removed
 from vaultmem.text.times import stamp
 from vaultmem.vault.batch_record import Answered, Header, Outcome, PlannedWrite
 from vaultmem.vault.files import decode
@@ -335,54 +333,3 @@ def _commit_to_json(record: Commit, elsewhere: Mapping[str, Written]) -> CommitR
         "machine": ", ".join(sorted({mark.machine for mark in marks})), "kind": record.kind, "why": why,
         "files": files,
     }  # fmt: skip
-
-
-# Files that a person has removed: the history has their last bytes, so they are found and come back like those of the
-# archive.
-
-MOST_COMMITS = 1_000  # in which they are searched
-
-
-class Removed(NamedTuple):
-    """A file that was removed by hand, as it was."""
-
-    path: str
-    data: bytes
-    content: str  # without its properties
-    memory: Memory | None  # None: it was no memory
-
-
-def removed_files(session: Session) -> list[Removed]:
-    """All that is known of and not back yet, the last removed first; nothing where there is no history."""
-    store = session.store
-    if store.history.trouble():
-        return []
-    reader = Reader(store.folder, store.rules.page_style)
-    there = {one.id for one in (*store.collection.live(), *store.collection.archived())}
-    results = []
-    for path, data, at in store.history.removed(MOST_COMMITS):
-        memory = reader.parsed(path, data, at)
-        if (memory.id if memory else path) in there or store.collection.exists(path):
-            continue
-        there.add(memory.id if memory else path)
-        if memory is None or session.sees(memory):
-            content = pages.read(reader.style(path), decode(data)[0]).content
-            results.append(Removed(path, data, content, memory and memory._replace(archived=True)))
-    return results
-
-
-def find_removed(session: Session, text: str) -> Removed | None:
-    """The removed memory that an id, the beginning of one, a title or a path names."""
-    every = removed_files(session)
-    memories = {one.path: one for one in every if one.memory}
-    memory = chosen(text, session.store.folder, [one.memory for one in every if one.memory])
-    return memories[memory.path] if memory else _called(text, every)
-
-
-def _called(text: str, every: Iterable[Removed]) -> Removed | None:
-    wanted = text.strip().removeprefix("[[").removesuffix("]]").lower().removesuffix(".md")
-    for one in every:
-        name = one.path.lower().removesuffix(".md")
-        if wanted in (name, name.rpartition("/")[2]):
-            return one
-    return None

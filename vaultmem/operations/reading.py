@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from vaultmem.errors import NoteNotFoundError, StateError, UsageError, VaultmemError
+from vaultmem.index.catalog import below
 from vaultmem.ledger import reads
-from vaultmem.light import TYPE_CHECKING
+from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access
+from vaultmem.memories.collection import chosen as named
 from vaultmem.memories.collection import deleted_error
+from vaultmem.memories.memory_file import Reader
 from vaultmem.memories.records import FILTERS, Known, Wanted, chosen, record
+from vaultmem.notes import pages
+from vaultmem.notes.places import file_name
 from vaultmem.text.sanitize import one_line
+from vaultmem.vault.files import decode
 
 if TYPE_CHECKING:
     from vaultmem.adapter import JsonObject
     from vaultmem.memories.arguments import Arguments
     from vaultmem.memories.model import Memory
     from vaultmem.memories.store import Session
-    from vaultmem.operations.past import Removed
 
 MOST_VALUES = 60  # of one facet
 
@@ -46,11 +52,9 @@ def read(session: Session, params: Arguments) -> JsonObject:
 
 def _hint(session: Session, text: str) -> NoteNotFoundError | None:
     """An error with advice for a memory whose file was removed by hand, and for an entry of a conversation."""
-    from vaultmem.operations.past import find_removed  # rarely needed
-
     gone = find_removed(session, text)
     if gone and gone.memory:
-        return deleted_error(gone.memory)
+        return deleted_error(gone.memory, gone.outside)
     for one in session.store.talks.find(text)[:1]:
         return NoteNotFoundError(
             f"{text!r} is an entry of a conversation ({one.path}); "
@@ -92,11 +96,11 @@ def list_memories(session: Session, params: Arguments) -> JsonObject:
 
 
 def _removed_by_hand(session: Session) -> dict[str, Removed]:
-    from vaultmem.operations.past import catch_up, removed_files  # rarely needed
+    from vaultmem.operations.past import catch_up  # rarely needed
 
     with contextlib.suppress(VaultmemError):  # then what was removed last is missing
         catch_up(session)
-    return {one.path: one for one in removed_files(session) if one.memory}
+    return {one.path: one for one in removed_files(session) if one.memory and not one.outside}
 
 
 def _facets(memories: Sequence[Memory]) -> dict[str, dict[str, int]]:
@@ -117,3 +121,70 @@ def _attribution(session: Session, memory: Memory) -> dict[str, str]:
     if not texts or session.is_approved(memory):
         return {}
     return {"attribution": one_line(texts)}
+
+
+# Files that a person has removed: the history has their last bytes, so they are found and come back like those of the
+# archive.
+
+MOST_COMMITS = 1_000  # in which they are searched
+
+
+class Removed(NamedTuple):
+    """A file that was removed by hand, as it was."""
+
+    path: str
+    data: bytes
+    content: str  # without its properties
+    memory: Memory | None  # None: it was no memory
+    outside: str = ""  # where it lies now, beside the memory folder
+
+
+def removed_files(session: Session) -> list[Removed]:
+    """All that is known of and not back yet, the last removed first; nothing where there is no history. What was only
+    moved out of the memory folder comes with its path."""
+    store = session.store
+    if store.history.trouble():
+        return []
+    reader = Reader(store.folder, store.rules.page_style)
+    there = {one.id for one in (*store.collection.live(), *store.collection.archived())}
+    results = []
+    for path, data, at in store.history.removed(MOST_COMMITS):
+        memory = reader.parsed(path, data, at)
+        if (key := memory.id if memory else path) in there or store.collection.exists(path):
+            continue
+        there.add(key)
+        if memory is None or session.sees(memory):
+            content = pages.read(reader.style(path), decode(data)[0]).content
+            results.append(Removed(path, data, content, memory and memory._replace(archived=True)))
+    outside = _outside(session, [one.memory.id for one in results if one.memory])
+    return [one._replace(outside=outside.get(one.memory and one.memory.id, "")) for one in results]
+
+
+_OUTSIDE = """SELECT j.value, f.path FROM json_each(?) j JOIN notes n ON instr(n.properties, j.value)
+    JOIN files f ON f.id = n.id WHERE NOT (f.path >= ? AND f.path < ?)"""
+
+
+def _outside(session: Session, ids: list[str]) -> dict[str | None, str]:
+    """The notes beside the memory folder that have one of these ids."""
+    if not ids or (searcher := session.reader.searcher()) is None:
+        return {}
+    values = json.dumps(ids), *below(session.store.folder)
+    rows = searcher.catalog.db.execute(_OUTSIDE, values).fetchall()
+    return {id_: path for id_, path in rows if _has_id(session, path, id_)}
+
+
+def _has_id(session: Session, path: str, id_: str) -> bool:
+    text = decode(session.store.bytes_of(path) or b"")[0]
+    return pages.read(session.store.rules.page_style(path), text).properties.get("id") == id_
+
+
+def find_removed(session: Session, text: str) -> Removed | None:
+    """The removed memory that an id, the beginning of one, a title or a path names."""
+    every = removed_files(session)
+    memories = {one.path: one for one in every if one.memory}
+    memory = named(text, session.store.folder, [one.memory for one in every if one.memory])
+    if memory is not None:
+        return memories[memory.path]
+    wanted = text.strip().removeprefix("[[").removesuffix("]]").lower().removesuffix(".md")
+    names = {one.path.lower().removesuffix(".md"): one for one in reversed(every)}
+    return names.get(wanted) or {file_name(name): one for name, one in names.items()}.get(wanted)
