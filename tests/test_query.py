@@ -99,7 +99,7 @@ CASES = {
         [], [], [], [], [Filter("before", "2026-03"), Filter("after", "2025")]
     ),
     # What cannot be understood is searched as words.
-    "before:monday": Query(words("before:monday"), [], [], [], []),
+    "before:banana": Query(words("before:banana"), [], [], [], []),
     "after:2026-13-01": Query(words("after:2026-13-01"), [], [], [], []),
     "before:２０２６": Query(words("before:２０２６"), [], [], [], []),
     "https://example.org/a?b": Query(words("https://example.org/a?b"), [], [], [], []),
@@ -137,6 +137,7 @@ WORDS = {  # on Wednesday, 25 November 2026: looking back, and ahead where that 
     "last year": ("2025-01-01", "2025-12-31"),
     "next week": ("2026-11-30", "2026-12-06"),
     "two weeks ago": ("2026-11-11", "2026-11-11"),
+    "gestern": ("2026-11-24", "2026-11-24"),
     "上个月": ("2026-10-01", "2026-10-31"),
     "下周": ("2026-11-30", "2026-12-06"),
     "friday": ("2026-11-20", "2026-11-20", "2026-11-27"),
@@ -154,6 +155,8 @@ def test_days_in_words(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     figures = text if text[:4].isdigit() else first
     assert day_filter("from", text) == Filter("from", figures)
     assert day_range(day_filter("to", text).value), "as an index reads it"
+    ((before,), (after,)) = (parse(f'{field}:"{text}"').filters for field in ("before", "after"))
+    assert (before.value, after.value) == (figures, figures if text[:4].isdigit() else last)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from vaultmem.errors import UsageError
 from vaultmem.light import cast
 from vaultmem.memories.access import PERSON, Viewer
 from vaultmem.text.times import day_range
@@ -189,8 +190,13 @@ def _filter(match: re.Match[str]) -> Filter | None:
     value = (match["phrase"] if match["phrase"] is not None else match["word"]).strip()
     if field == "tag":
         value = value.lstrip("#")
-    if not value or (field in ("before", "after") and day_range(value) is None):
+    if not value:
         return None
+    if field in ("before", "after"):
+        try:
+            value = day_filter(field, value).value
+        except UsageError:
+            return None
     return Filter(field, value, bool(match["not"]))
 
 
@@ -211,11 +217,11 @@ def filters_of(options: JsonObject) -> tuple[Filter, ...]:
 
 
 def day_filter(field: str, text: str) -> Filter:
-    """The filter "from" or "to" a day that may be in words."""
+    """A filter by a day that may be in words. Raises UsageError where it is none."""
     if not day_range(text):
         from vaultmem.memories.arguments import days  # and the grammar, which few need
 
-        text = days(text)[field == "to"]
+        text = days(text)[field in ("to", "after")]
     return Filter(field, text)
 
 
