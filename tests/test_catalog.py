@@ -17,7 +17,7 @@ from vaultmem.index.catalog import Catalog, spoken
 from vaultmem.search import cache
 from vaultmem.search.query import Filter
 from vaultmem.text.times import day_range
-from vaultmem.text.values import encodable
+from vaultmem.text.values import normalize_text
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def opened(vault: Path, write: Write) -> Vault:
 def by_looking_at_all(catalog: Catalog, name: str) -> list[str]:
     """What find_notes() answers, worked out of the names of all notes."""
     wanted = name.strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
-    wanted = encodable(wanted)
+    wanted = normalize_text(wanted)
     folded = wanted.lower()
     low = folded.removesuffix(".md") + ".md"
     rows = catalog.db.execute(

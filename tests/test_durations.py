@@ -48,7 +48,7 @@ def test_spoken(seconds: float, said: str) -> None:
 
 
 def cron(text: str) -> Cron:
-    read = times.read(text)
+    read = times.read_schedule(text)
     assert isinstance(read, Cron)
     return read
 
@@ -82,14 +82,14 @@ def test_cron_fields(text: str, field: str, numbers: list[int]) -> None:
 )  # fmt: skip
 def test_what_is_no_schedule(text: str) -> None:
     with pytest.raises(ValueError, match=r"a length of time|a cron line"):
-        times.read(text)
+        times.read_schedule(text)
 
 
 @given(st.text(max_size=30))
 def test_any_text_is_a_schedule_or_a_clear_error(text: str) -> None:
     said = "a cron line"
     try:
-        times.read(text)
+        times.read_schedule(text)
     except ValueError as error:
         said = str(error)
     assert said.startswith(("a length of time", "a cron line"))

@@ -13,7 +13,7 @@ from vaultmem.text.similarity import (
     bands,
     content_hash,
     jaccard,
-    normal,
+    normal_form,
     opening,
     resemblance,
     shingles,
@@ -28,8 +28,8 @@ CONTENTS = st.text(st.sampled_from("ab \t\n\r\0é笔e\u0301\ud800.🎉"), max_si
 @given(CONTENTS)
 @settings(max_examples=examples(300))
 def test_blanks_at_the_edges_and_line_ends_do_not_count(content: str) -> None:
-    whole = normal(content)
-    assert normal(whole) == whole
+    whole = normal_form(content)
+    assert normal_form(whole) == whole
     unix = content.replace("\r\n", "\n").replace("\r", "\n")
     same = content_hash(content)
     assert content_hash("\n \n" + unix.replace("\n", "  \t\n") + "\n\n") == same

@@ -5,7 +5,7 @@ import pytest
 from tests.stand_in_files import Files
 from vaultmem.adapter import FrontMatter, Note
 from vaultmem.notes.frontmatter import split
-from vaultmem.text.sanitize import fill
+from vaultmem.text.sanitize import editor_uri
 from vaultmem_logseq import dialect
 from vaultmem_logseq.rules import LogseqRules
 from vaultmem_logseq.settings import Settings
@@ -210,6 +210,6 @@ def test_dialect_and_uri() -> None:
     )
     assert (mirrored.title, mirrored.anchors) == ("a.b", {ID: 1})
     assert (
-        fill(lowbar.uri_template, "/home/me/My graph/", "p", "a/b c?")
+        editor_uri(lowbar.uri_template, "/home/me/My graph/", "p", "a/b c?")
         == "logseq://graph/My%20graph?page=a%2Fb%20c%3F"
     )

@@ -8,7 +8,7 @@ from tests.laws import examples
 from tests.stand_in_files import Files
 from vaultmem.adapter import FrontMatter
 from vaultmem.notes.logseq_properties import from_outline, to_outline
-from vaultmem.text.similarity import content_hash, normal
+from vaultmem.text.similarity import content_hash, normal_form
 from vaultmem_logseq import dialect
 
 LINES = st.sampled_from(
@@ -32,7 +32,7 @@ CONTENTS = st.lists(LINES | st.text(max_size=6), max_size=14).map("\n".join) | s
 def test_an_outline_gives_the_content_back(content: str) -> None:
     page = to_outline(content)
     assert content_hash(from_outline(page)) == content_hash(content)
-    assert from_outline(page) == normal(content)
+    assert from_outline(page) == normal_form(content)
     assert to_outline(from_outline(page)) == page
 
 
@@ -41,7 +41,7 @@ def test_an_outline_gives_the_content_back(content: str) -> None:
 def test_every_line_of_an_outline_belongs_to_a_block(content: str) -> None:
     page = to_outline(content)
     if not page:
-        assert not normal(content)
+        assert not normal_form(content)
         return
     lines = page.split("\n")
     assert lines[0].startswith("-")

@@ -17,7 +17,7 @@ from vaultmem.search.query import (
     parse,
 )
 from vaultmem.text.times import day_range
-from vaultmem.text.values import encodable
+from vaultmem.text.values import normalize_text
 
 PARTS = st.sampled_from(
     ["a", "foo", '"', '""', '"a b"', "-", "-x", '-"a b"', "OR", "or", "x*", "*", "a*b", "tag:", "tag:x", "-tag:#x", "before:2026",
@@ -55,7 +55,7 @@ def test_parse_never_raises_and_loses_no_word(text: str) -> None:
     assert all(len(group) >= 2 for group in query.groups)
     heard = "".join([term.text for term in terms] + [one.value for one in query.filters])
     operators = 'OR-"*:#' + "".join(FILTERS)
-    for letter in encodable(text):
+    for letter in normalize_text(text):
         if letter.isalnum() and letter not in operators:
             assert letter in heard
 
@@ -66,7 +66,7 @@ def test_parse_never_raises_and_loses_no_word(text: str) -> None:
     )
 )
 def test_a_plain_word_is_searched_as_it_is(word: str) -> None:
-    assert parse(word) == Query(words(encodable(word)), [], [], [], [])
+    assert parse(word) == Query(words(normalize_text(word)), [], [], [], [])
 
 
 @given(st.integers(1, 5000))

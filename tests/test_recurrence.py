@@ -281,9 +281,9 @@ def test_days_are_those_of_dateutil(
     )  # fmt: skip
     fits = [start, *(one.date() for one in every if one.date() != start)]
     found = [start]
-    while (one := recurrence.around(rule, start, found[-1])[1]) and one <= end:
+    while (one := recurrence.occurrences_around(rule, start, found[-1])[1]) and one <= end:
         found.append(one)
-        assert recurrence.around(rule, start, one)[0] == one
+        assert recurrence.occurrences_around(rule, start, one)[0] == one
     assert found == fits
 
 
@@ -296,13 +296,15 @@ def test_days_are_those_of_dateutil(
 def test_a_rule_goes_on_from_any_of_its_days_as_if_from_its_first(rule: str, start: date) -> None:
     known, resumed = (
         recurrence.read_rule(rule),
-        recurrence.read_rule(recurrence.resumed(rule, start)),
+        recurrence.read_rule(recurrence.resume_rule(rule, start)),
     )
     assert known is not None
     assert resumed is not None
     day: date | None = start
     for _ in range(3):
-        day = recurrence.around(known, start, day)[1] if day else None
+        day = recurrence.occurrences_around(known, start, day)[1] if day else None
         for later in range(0, 900, 7) if day else ():
             at = day + timedelta(later)
-            assert recurrence.around(resumed, day, at) == recurrence.around(known, start, at)
+            assert recurrence.occurrences_around(resumed, day, at) == recurrence.occurrences_around(
+                known, start, at
+            )

@@ -11,7 +11,7 @@ from tests.effort import is_linear
 from tests.laws import examples
 from tests.secret_corpus import PLAIN, SECRETS
 from vaultmem.text.secret_values import Form, forms
-from vaultmem.text.secrets import named_by, redact
+from vaultmem.text.secrets import redact, text_for_title
 
 
 @pytest.mark.parametrize(("text", "gone"), SECRETS)
@@ -77,7 +77,7 @@ def test_no_mixture_of_what_is_none_makes_one(text: str) -> None:
     ],
 )
 def test_a_name_comes_from_what_is_left(text: str, name: str) -> None:
-    assert named_by(text) == name
+    assert text_for_title(text) == name
 
 
 # --- time

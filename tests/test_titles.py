@@ -15,7 +15,14 @@ from vaultmem.adapter import FrontMatter
 from vaultmem.memories.model import CATEGORIES, GENERATED
 from vaultmem.notes.dialects import installed
 from vaultmem.text.sanitize import columns, graphemes
-from vaultmem.text.titles import MAX_BYTES, MAX_CHARACTERS, free_path, free_title, safe, title_of
+from vaultmem.text.titles import (
+    MAX_BYTES,
+    MAX_CHARACTERS,
+    free_path,
+    free_title,
+    safe_title,
+    title_of,
+)
 from vaultmem.vault.conflicts import Places, conflict_original, conflicts
 from vaultmem.vault.walk import is_temporary
 from vaultmem_logseq.names import title_from_path
@@ -70,15 +77,15 @@ def assert_safe(title: str) -> None:
 @given(TITLES)
 @settings(max_examples=examples(400))
 def test_every_title_is_safe_and_stays_as_it_is(title: str) -> None:
-    made = safe(title)
+    made = safe_title(title)
     assert_safe(made)
-    assert safe(made) == made
+    assert safe_title(made) == made
 
 
 @given(TITLES)
 @settings(max_examples=examples(200))
 def test_nobody_takes_a_title_for_a_sync_conflict(title: str) -> None:
-    path = f"{safe(title)}.md"
+    path = f"{safe_title(title)}.md"
     assert conflict_original(path) is None
     stem = re.sub(r" (?:\([0-9]+\)|[0-9]+)$", "", path[:-3])
     places = Places([path, f"{stem}.md", "Plan.md", "a.md"])
@@ -89,7 +96,7 @@ def test_nobody_takes_a_title_for_a_sync_conflict(title: str) -> None:
 @given(TITLES)
 @settings(max_examples=examples(200))
 def test_no_editor_reads_a_title_as_a_day_a_folder_or_another_name(title: str) -> None:
-    made = safe(title)
+    made = safe_title(title)
     path = f"vaultmem/inbox/{made}.md"
     assert title_from_path(path, triple_lowbar=True) == made
     for dialect in installed():
@@ -106,7 +113,7 @@ PIECES = ["a", "é", "x\u0301", "👨‍👩‍👧‍👦", "🇩🇪", "각", 
 def test_no_grapheme_is_cut_in_half(pieces: list[str]) -> None:
     whole = "".join(pieces)
     assert list(graphemes(whole)) == pieces
-    made = safe(whole)
+    made = safe_title(whole)
     if pieces:
         ends = list(accumulate(map(len, pieces)))
         assert whole.startswith(made)
@@ -164,14 +171,14 @@ def test_a_title_is_short(content: str) -> None:
     title = title_of(content)
     assert sum(map(columns, graphemes(title))) <= 60
     assert "\n" not in title
-    assert_safe(safe(title))
+    assert_safe(safe_title(title))
 
 
 @pytest.mark.parametrize(
     "part", ["*", "[", "[[", "<", "_", "`", "- ", "a::", "> ", "[x](", "^a ", "\\"]
 )
 def test_time_is_linear_in_the_content(part: str) -> None:
-    assert takes_less(1, lambda: safe(title_of(part * (60_000 // len(part)))))
+    assert takes_less(1, lambda: safe_title(title_of(part * (60_000 // len(part)))))
 
 
 @given(TITLES, st.uuids().map(str), st.integers(0, 6))
@@ -212,7 +219,7 @@ def test_a_free_title_says_the_day_and_then_the_id() -> None:
     ],
 )
 def test_a_number_at_the_end_stays_readable(given: str, made: str) -> None:
-    assert safe(given) == made
+    assert safe_title(given) == made
     assert conflict_original(f"{made}.md") is None
 
 

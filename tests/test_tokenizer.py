@@ -17,7 +17,7 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 from tests.laws import examples
 from vaultmem.embedding import wordpieces
 from vaultmem.embedding.unigram import Unigram
-from vaultmem.text.values import encodable
+from vaultmem.text.values import normalize_text
 
 RECORDED = json.loads(
     (Path(__file__).parent / "data" / "minilm_token_ids.json").read_text(encoding="utf-8")
@@ -53,7 +53,7 @@ COUNTED = st.one_of(
 @settings(max_examples=examples(3_000))
 @given(st.lists(COUNTED, max_size=6).map(" ".join))
 def test_tokens_are_counted_as_the_tokenizer_makes_them(tokenizer: Tokenizer, text: str) -> None:
-    text = encodable(text)
+    text = normalize_text(text)
     ids = tokenizer.encode(text, add_special_tokens=False).ids
     assert wordpieces.count(text) == len(ids)
 

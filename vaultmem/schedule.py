@@ -48,7 +48,7 @@ def next_time(
 
     A job that never ran counts from now. So does one whose last run lies in the future. None for "off".
     """
-    wanted = times.read(schedule)
+    wanted = times.read_schedule(schedule)
     if wanted is None:
         return None
     start = now if counted_from is None else min(counted_from, now)

@@ -59,7 +59,7 @@ def schedule(text: str) -> str:
     # Only for those who set one: most commands need none.
     from vaultmem.text import times as schedules
 
-    schedules.read(text)
+    schedules.read_schedule(text)
     return " ".join(text.lower().split())
 
 

@@ -14,7 +14,7 @@ from vaultmem.memories import access
 from vaultmem.memories.store import Session
 from vaultmem.notes import frontmatter, pages
 from vaultmem.notes.places import ARCHIVE, is_in, is_reserved
-from vaultmem.text.titles import free_path, safe
+from vaultmem.text.titles import free_path, safe_title
 from vaultmem.vault.files import CAP, decode, open_inside
 from vaultmem.vault.walk import nfc
 
@@ -134,7 +134,7 @@ class Folder:
             if is_unportable(part):
                 raise VaultmemError(f"No folder can be called {part} on every system; choose another name")  # fmt: skip
         own = nfc(name).removesuffix(".md")
-        own = f"{safe(own) if is_unportable(own) else own}.md"
+        own = f"{safe_title(own) if is_unportable(own) else own}.md"
         wanted = "/".join((self.path, *map(nfc, folders), own))
         path = free_path(wanted, self._session.store.new_id(), self._session.view.exists)
         return path, None if path.rpartition("/")[2] == name else name

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from vaultmem.text.json_text import Part, parts
+from vaultmem.text.json_text import Part, read_parts
 from vaultmem_chat.llm.replies import sound, text_of
 
 # Where a message is put in: before the last words of the user, or first of all.
@@ -79,7 +79,7 @@ Members = dict[str, Part]
 def _read(body: bytes, chat_of: Callable[[str, Members], Chat | None]) -> Chat | None:
     try:
         text = body.decode("utf-8")
-        members, end = parts(text)
+        members, end = read_parts(text)
         if text[end:].strip(" \t\r\n"):
             return None
         names = ("messages", "input", "metadata", "user", "model", "previous_response_id")
@@ -98,7 +98,7 @@ def _unambiguous(members: Sequence[Part], names: Sequence[str]) -> Members:
 def _completion(text: str, body: Members) -> Chat | None:
     if "messages" not in body or not isinstance(body["messages"].value, list):
         return None
-    messages, _ = parts(text, body["messages"].start)
+    messages, _ = read_parts(text, body["messages"].start)
     roles = [one.value.get("role") if isinstance(one.value, dict) else None for one in messages]
     if "user" not in roles or None in roles:
         return None
@@ -117,7 +117,7 @@ def _response(text: str, body: Members) -> Chat | None:
         return Chat(words, True, (words,), digest, *about, (start, start), end, previous)
     if not isinstance(raw.value, list):
         return None
-    items, _ = parts(text, raw.start)
+    items, _ = read_parts(text, raw.start)
     roles = [_role(one.value) for one in items]
     if "user" not in roles:  # the results of tools alone: the server knows the question
         return Chat("", False, (), "", *about, (0, 0), 0, previous) if previous else None
@@ -129,7 +129,7 @@ def _chat(
 ) -> Chat:
     """The chat of a list of messages; those of `guides` may follow the question."""
     last = len(roles) - 1 - roles[::-1].index("user")
-    _unambiguous(parts(text, messages[last].start)[0], ("role", "content"))
+    _unambiguous(read_parts(text, messages[last].start)[0], ("role", "content"))
     first, before = messages[0].start, messages[last].start
     at = len(text[:first].encode())
     texts = [sound(text_of(one.value)) for one in messages]

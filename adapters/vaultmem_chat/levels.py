@@ -10,7 +10,7 @@ from typing import NamedTuple
 from vaultmem.adapter.services import Question
 from vaultmem.dreams.summaries import SESSION, question, rank, sentences, statements
 from vaultmem.memories.conversation import ASSISTANT, SUMMARY, Entry, derived_id
-from vaultmem.text.values import table
+from vaultmem.text.values import toml_table
 
 NONE, BRIEF, STANDARD, DETAILED, HIERARCHICAL = LEVELS = (
     "none", "brief", "standard", "detailed", "hierarchical",
@@ -83,7 +83,7 @@ def is_stale(tokens: int, summed: int, *, new_facts: bool) -> bool:
 
 
 def _task(name: str) -> str:
-    return str(table("vaultmem_chat", "prompts")["summaries"][name])
+    return str(toml_table("vaultmem_chat", "prompts")["summaries"][name])
 
 
 def final(

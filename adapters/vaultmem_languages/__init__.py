@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from vaultmem.light import cast
-from vaultmem.text.values import TYPE_CHECKING, lazy, table
+from vaultmem.text.values import TYPE_CHECKING, lazy, toml_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ _PART = lazy(r"(?<!\?P)<([a-z_]+)>")
 
 def words(section: str, name: str) -> str:
     """A text of words.toml."""
-    text: str = table("vaultmem_languages", "words")[section][name]
+    text: str = toml_table("vaultmem_languages", "words")[section][name]
     return text
 
 
@@ -56,7 +56,7 @@ class _PlainLanguage:
 
     def table(self, name: str) -> Mapping[str, Any]:
         """See vaultmem.adapter.Language."""
-        result = table("vaultmem_languages", "categories" if name == "categories" else "words")
+        result = toml_table("vaultmem_languages", "categories" if name == "categories" else "words")
         return result if name == "categories" else result[name]
 
     def __getattr__(self, name: str) -> object:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from vaultmem.light import NamedTuple
-from vaultmem.text.values import lazy, table
+from vaultmem.text.values import lazy, toml_table
 from vaultmem_languages import pattern, slots
 from vaultmem_languages.slots import Fact, fixed_fact, without_recency
 from vaultmem_languages.when_words import han_number
@@ -74,7 +74,7 @@ _SUBJECT = rf"(?P<subject>{_WORD}(?:[ \t]{_WORD}){{0,6}}?)"
 @cache
 def _verbs(language: str) -> dict[str, tuple[str, bool]]:
     """Verbs as they are written: the canonical one, and whether it denies."""
-    tables: dict[str, str] = table("vaultmem_languages", "words")[f"{language}_verbs"]
+    tables: dict[str, str] = toml_table("vaultmem_languages", "words")[f"{language}_verbs"]
     return {
         verb: (kind.removeprefix("not "), kind.startswith("not "))
         for kind, verbs in tables.items()

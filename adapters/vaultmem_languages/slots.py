@@ -8,7 +8,7 @@ import unicodedata
 from functools import cache
 
 from vaultmem.light import NamedTuple
-from vaultmem.text.values import lazy, table
+from vaultmem.text.values import lazy, toml_table
 from vaultmem_languages import pattern
 from vaultmem_languages.when_words import (
     MONTH_NAME,
@@ -53,7 +53,7 @@ class _Words(NamedTuple):
 
 @cache
 def _words() -> _Words:
-    lists: dict[str, str] = table("vaultmem_languages", "words")["slots"]
+    lists: dict[str, str] = toml_table("vaultmem_languages", "words")["slots"]
     chinese, american = _pairs(lists["chinese_names"]), _pairs(lists["american"])
     opposites: dict[str, list[str]] = {}
     for one, other in (pair.split() for pair in _items(lists["opposites"])):
@@ -334,5 +334,5 @@ def is_no_place(name: str) -> bool:
 @cache
 def _no_places() -> frozenset[str]:
     """Names that people move to and go on living where they do: programs, companies, faiths, teams."""
-    lists = table("vaultmem_languages", "words")["moves"].values()
+    lists = toml_table("vaultmem_languages", "words")["moves"].values()
     return frozenset(name.replace("-", " ") for names in lists for name in names.split())

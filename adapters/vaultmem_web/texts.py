@@ -12,7 +12,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from vaultmem.output import TURNING
-from vaultmem.text.values import table
+from vaultmem.text.values import toml_table
 
 LANGUAGES = {"en": "English", "zh": "中文"}
 
@@ -30,7 +30,9 @@ class Translator:
 
     def __init__(self, language: str) -> None:
         self.language = language
-        self._table: Mapping[str, str] = {} if language == "en" else table("vaultmem_web", language)
+        self._table: Mapping[str, str] = (
+            {} if language == "en" else toml_table("vaultmem_web", language)
+        )
 
     def __call__(self, text: str, **values: object) -> str:
         """A text, with its values filled in. What the table lacks is English."""

@@ -257,7 +257,7 @@ def test_a_choice_is_one_of_the_candidates_whatever_their_order(
 
 @every_dialect
 def test_the_editor_link_holds_up_with_any_name(dialect: Dialect) -> None:
-    link = sanitize.fill(
+    link = sanitize.editor_uri(
         opened(dialect).uri_template, "/my notes/Tom & Jerry", "a b/c#d?e&笔.md", "c#d {x}"
     )
     assert re.match(r"[a-z][a-z0-9+.-]*:/", link)

@@ -19,7 +19,7 @@ from vaultmem.errors import UsageError
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.output import Output, json_text, table
 from vaultmem.text.sanitize import one_line
-from vaultmem.text.titles import safe, title_of
+from vaultmem.text.titles import safe_title, title_of
 from vaultmem.text.values import TEXT_PROPERTIES
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _title(one: Answer) -> str:
     """The title, and what it says where that is something else, with the tags, when it reminds, and the attribution of
     words that no person has approved."""
     says = title_of(one["content"])
-    is_else = not one["title"].lower().startswith(safe(says).lower())
+    is_else = not one["title"].lower().startswith(safe_title(says).lower())
     title = f"{one['title']}: {says}" if says and is_else else one["title"]
     whose = [f"({one['attribution']})"] if "attribution" in one else []
     reminds = (f"({when})" for when in _reminds(one))

@@ -12,7 +12,7 @@ from vaultmem.api.verbs import COMMAND, GROUPS, Param, Verb, commands, find_verb
 from vaultmem.commands.parsing import choices_of, program, shared_options
 from vaultmem.errors import UsageError
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.text.values import did_you_mean, file_text, lazy, table
+from vaultmem.text.values import did_you_mean, file_text, lazy, toml_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +124,7 @@ def help_of(param: Param) -> str | None:
 
 def _details() -> dict[str, str]:
     """The text below the options in the help of commands."""
-    return table("vaultmem.commands", "details")
+    return toml_table("vaultmem.commands", "details")
 
 
 def _width() -> int:

@@ -11,7 +11,7 @@ from vaultmem.errors import VaultmemError
 from vaultmem.memories.access import viewer
 from vaultmem.output import Output
 from vaultmem.pending import listing
-from vaultmem.text.values import LEAST_LISTED, TYPE_CHECKING, plural, with_room
+from vaultmem.text.values import LEAST_LISTED, TYPE_CHECKING, fit_sections, plural
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -138,7 +138,7 @@ def _show_sections(sections: dict[str, list[Row]], days: int, output: Output, mo
     }  # fmt: skip
     every = [row for rows in sections.values() for row in rows]
     wide = max((len(_when(row["due"] or "")) for row in every), default=0)
-    visible = with_room(sections, most, LEAST_LISTED)
+    visible = fit_sections(sections, most, LEAST_LISTED)
     for section, rows in visible.items():
         if rows:
             title, *style = titles[section]

@@ -24,7 +24,7 @@ from vaultmem.errors import UsageError, VaultmemError
 from vaultmem.notes.places import ARCHIVE
 from vaultmem.output import Output
 from vaultmem.reminders.items import WORDS
-from vaultmem.text.sanitize import one_line, words
+from vaultmem.text.sanitize import one_line, one_line_or_placeholder
 from vaultmem.text.values import TYPE_CHECKING, plural
 
 if TYPE_CHECKING:
@@ -142,7 +142,10 @@ def review(args: Namespace, output: Output) -> int:
         else:
             _go_through(vault, proposals, args, output)
     for one in chores:
-        text, source = words(one["text"], WORDS), output.paint(one_line(one["source"]), "dim")
+        text, source = (
+            one_line_or_placeholder(one["text"], WORDS),
+            output.paint(one_line(one["source"]), "dim"),
+        )
         output.line("  ".join(filter(None, (output.paint(one["id"], "yellow"), text, source))))
     return 0
 

@@ -17,7 +17,7 @@ from vaultmem.memories.model import REMINDERS, Memory
 from vaultmem.plugins import language
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import stamp
-from vaultmem.text.titles import free_title, safe
+from vaultmem.text.titles import free_title, safe_title
 from vaultmem.text.values import lazy
 
 # --- "Tomorrow" means nothing a week later: relative days get the date they meant
@@ -162,7 +162,7 @@ class _ReminderMaker:
 def other_time(text: str, before: str, now: datetime) -> Phrase | None:
     """The time that the words of a reminder name and the words `before` do not; None for none."""
     phrase = language().phrase(text.strip(), now)
-    is_known = set(safe(phrase.words).split()) <= set(safe(before).split())
+    is_known = set(safe_title(phrase.words).split()) <= set(safe_title(before).split())
     return None if is_known or phrase.rest else phrase
 
 

@@ -14,7 +14,7 @@ from vaultmem.embedding import minilm, multilingual
 from vaultmem.errors import ModelError
 from vaultmem.light import TYPE_CHECKING, Protocol
 from vaultmem.notes.blocks import count_tokens
-from vaultmem.text.values import encodable
+from vaultmem.text.values import normalize_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -121,13 +121,13 @@ class Embedder(TextEmbedder):
         limit = longest * LETTERS_PER_TOKEN
         lengths = [count_tokens(text[:limit]) for text in texts]
         for indices in cut_batches(lengths, longest):
-            batch = [encodable(texts[index][:limit]) for index in indices]
+            batch = [normalize_text(texts[index][:limit]) for index in indices]
             yield indices, normalize_rows(running.passages(batch))
         machine.give_back()
 
     def _question(self, text: str) -> NDArray[np.float32]:
         running = self._running()
-        cut = encodable(text[: running.longest * LETTERS_PER_TOKEN])
+        cut = normalize_text(text[: running.longest * LETTERS_PER_TOKEN])
         vector: NDArray[np.float32] = normalize_rows(running.question(cut))[0]
         return vector
 

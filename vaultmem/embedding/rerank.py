@@ -12,7 +12,7 @@ from pathlib import Path
 from vaultmem.embedding.embed import quiet_fastembed, reported
 from vaultmem.errors import ModelError
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.text.values import encodable
+from vaultmem.text.values import normalize_text
 
 if TYPE_CHECKING:
     from fastembed.rerank.cross_encoder import TextCrossEncoder
@@ -36,9 +36,11 @@ class Reranker:
     def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """How well each text answers the question, as the model says it: logits. Raises ModelError."""
         running = self._load()
-        pieces = [encodable(text[:LONGEST]) for text in texts]
+        pieces = [normalize_text(text[:LONGEST]) for text in texts]
         with _usable(self.setting):
-            results = [float(one) for one in running.rerank(encodable(question[:LONGEST]), pieces)]
+            results = [
+                float(one) for one in running.rerank(normalize_text(question[:LONGEST]), pieces)
+            ]
         if len(results) != len(pieces) or any(map(math.isnan, results)):
             raise ModelError(f"The reranker {self.setting} gives no number for some texts.")
         return results

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from unicodedata import normalize
 
 from vaultmem.light import TYPE_CHECKING
-from vaultmem.text.values import encodable, file_text, lazy
+from vaultmem.text.values import file_text, lazy, normalize_text
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -58,7 +58,7 @@ def count(text: str) -> int:
     tokenizer, which takes 30 ms to load, is not needed."""
     plain = text if text.isascii() and text.isprintable() else text.translate(_PLAIN)
     if not plain.isascii() or any(mark in text for mark in _SPECIAL):
-        return len(_shared_tokenizer().encode(encodable(text), add_special_tokens=False))
+        return len(_shared_tokenizer().encode(normalize_text(text), add_special_tokens=False))
     return sum(map(_count_word, _PARTS.findall(plain.lower())))
 
 

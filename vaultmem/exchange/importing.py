@@ -25,7 +25,7 @@ from vaultmem.progress import Silent, heard_by, listener
 from vaultmem.text.secrets import redact
 from vaultmem.text.similarity import content_hash
 from vaultmem.text.times import seconds, stamp
-from vaultmem.text.titles import free_path, safe, title_of
+from vaultmem.text.titles import free_path, safe_title, title_of
 from vaultmem.text.values import in_batches
 from vaultmem.vault.files import CAP, decode, digest
 from vaultmem.vault.walk import DEEPEST
@@ -171,7 +171,7 @@ def _bytes(session: Session, memory: Exchanged, style: str) -> bytes:
         properties |= {key: now for key in ("created_at", "updated_at") if key not in properties}
         if memory.links:
             # Until all are there.
-            properties["links"] = [f"[[{safe(own)}]]" for own in memory.links]
+            properties["links"] = [f"[[{safe_title(own)}]]" for own in memory.links]
     return pages.compose(style, properties, memory.content)
 
 
@@ -189,7 +189,7 @@ def _read(style: str, data: bytes) -> pages.Page:
 def _place(memory: Exchanged, content: str) -> str:
     """Where it lies in the memory folder: where it lay, as far as that goes with being archived."""
     path = memory.path
-    name = path.rpartition("/")[2] if path else f"{safe(title_of(content))}.md"
+    name = path.rpartition("/")[2] if path else f"{safe_title(title_of(content))}.md"
     if memory.archived:
         return path if in_archive(path) else f"{ARCHIVE}/{name}"
     if not path or in_archive(path):
@@ -331,7 +331,7 @@ def _link(session: Session, run: _Run) -> None:
         each = there.get(own)
         titles = [f"[[{there[other].title}]]" for other in others if other in there]
         if each is not None and titles and each.properties.get("links") != titles:
-            left = [f"[[{safe(other)}]]" for other in others if other not in there]
+            left = [f"[[{safe_title(other)}]]" for other in others if other not in there]
             sets: dict[str, Value] = {"links": [*titles, *left]}
             why = "linked as imported"
             changes.append(Change(EDIT, own, each.path, each.path, sets, None, None, why))

@@ -62,7 +62,7 @@ def item_of(params: Arguments, record: JsonObject) -> Item:
     path, title = _line(record.get("path"), 1_000), _line(record.get("title"))
     properties |= {"aliases": aliases, "source_path": path.text, "links": links}
     name = secrets.title_without_marks(title.text)
-    kinds = (*lines.kinds, *secrets.in_either(title, path))
+    kinds = (*lines.kinds, *secrets.kinds_in_either(title, path))
     return Item(
         path.text, text, name, Arguments(about), properties, _date(record, held, path.text), kinds
     )
@@ -139,7 +139,7 @@ class _Lines:
             return [*self.listed(value)] or None
         if not isinstance(value, str):
             return None
-        plain = secrets.behind(key, self.line(value, 1_000))
+        plain = secrets.redact_property(key, self.line(value, 1_000))
         self.kinds += plain.kinds
         return plain.text or None
 

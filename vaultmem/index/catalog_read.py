@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from vaultmem.index.catalog import Catalog, among, below
-from vaultmem.text.values import TYPE_CHECKING, encodable, value
+from vaultmem.text.values import TYPE_CHECKING, normalize_text, value
 
 MOST_LIKE = 10_000  # letters of a pattern; SQLite takes 50,000 bytes
 
@@ -117,7 +117,7 @@ def conflict_copies(catalog: Catalog) -> set[int]:
 
 def find_notes(catalog: Catalog, name: str, but: frozenset[str]) -> list[str]:
     """The paths that may be meant by a name: exact path, else file name or title, else alias; none of `but`."""
-    wanted = encodable(name).strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
+    wanted = normalize_text(name).strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
     exact = catalog.db.execute(_BY_PATH, (wanted, wanted + ".md")).fetchall()
     if result := [str(row[0]) for row in exact if row[0] not in but]:
         return result

@@ -95,9 +95,9 @@ def canonical_name(name: str) -> str:
 
 def names_person(name: str) -> bool:
     """Whether it reads as a name of the person, or as none, whatever stands in it that nobody sees."""
-    from vaultmem.text.sanitize import visible  # who reads needs it not
+    from vaultmem.text.sanitize import without_invisible  # who reads needs it not
 
-    return visible(name).strip().lower() in ("", *PERSON_NAMES)
+    return without_invisible(name).strip().lower() in ("", *PERSON_NAMES)
 
 
 def is_same(one: str, other: str) -> bool:

@@ -16,7 +16,7 @@ from vaultmem.adapter import Value
 from vaultmem.errors import FrontMatterError
 from vaultmem.light import NamedTuple
 from vaultmem.notes.yaml_lines import escape, json_string, newline_of
-from vaultmem.text.similarity import normal
+from vaultmem.text.similarity import normal_form
 from vaultmem.text.values import lazy
 
 _LINE = lazy(r"[ \t]*([^\s:`\[\](){}#]+)::(?:[ \t]++([^\r\n]*\S))?[ \t]*(?:\r?\n|\Z)")
@@ -248,7 +248,7 @@ _FENCE = lazy(r"[ \t]*(`{3,}|~{3,})([^`\n]*)")
 
 def to_outline(content: str) -> str:
     """The content as blocks; "" for an empty one."""
-    lines = normal(content).split("\n")
+    lines = normal_form(content).split("\n")
     if lines == [""]:
         return ""
     outline = _Writer().outline(lines)

@@ -17,7 +17,7 @@ from vaultmem.memories.reports import finish, header
 from vaultmem.memories.store import Session
 from vaultmem.notes.places import file_name
 from vaultmem.text.times import stamp
-from vaultmem.text.titles import free_path, free_title, safe, title_of
+from vaultmem.text.titles import free_path, free_title, safe_title, title_of
 
 _NO_REINFORCING = {
     "stable": "Memory has stable decay policy, reinforcement has no effect",
@@ -99,8 +99,8 @@ def _title_after(draft: Draft, memory: Memory, before: str, content: str) -> str
     from vaultmem.dreams.links import Linkers  # who lists memories does without these
     from vaultmem.text import secrets
 
-    before, content = secrets.named_by(before), secrets.named_by(content)
-    old, new = (fold(safe(title_of(each))) for each in (before, content))
+    before, content = secrets.text_for_title(before), secrets.text_for_title(content)
+    old, new = (fold(safe_title(title_of(each))) for each in (before, content))
     day = (memory.text("remind") or draft.written_at(memory).date().isoformat())[:10]
     if new == old or fold(memory.title) not in (old, f"{old}, {day}"):
         return ""

@@ -21,7 +21,7 @@ from vaultmem.notes.frontmatter import split
 from vaultmem.notes.places import is_our_page
 from vaultmem.text import recurrence
 from vaultmem.text.sanitize import one_line
-from vaultmem.text.values import encodable, lazy
+from vaultmem.text.values import lazy, normalize_text
 from vaultmem.vault.files import decode, digest
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def find_task(session: Session, path: str, fits: Callable[[Task], bool]) -> Stan
 
 def path_of(session: Session, text: str) -> str:
     """The path of the note that a path, title, file name or alias means, among those that the viewer may see."""
-    wanted, viewer = encodable(text).strip().removeprefix("/"), session.viewer
+    wanted, viewer = normalize_text(text).strip().removeprefix("/"), session.viewer
     searcher = session.reader.searcher() if viewer.name else None
     but = frozenset(searcher.hidden_from(viewer)) if searcher else frozenset()
     near = {wanted, f"{wanted}.md"} - but

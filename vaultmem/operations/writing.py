@@ -116,7 +116,7 @@ def _without_call(content: str) -> str:
 
 def create(draft: Draft, new: New, why: str) -> str:
     """Write a memory under a title that is free, its own or else one from its text; that title."""
-    wanted = new.title or secrets.named_by(secrets.redact(new.content).text)
+    wanted = new.title or secrets.text_for_title(secrets.redact(new.content).text)
     day = str(new.properties.get("remind") or stamp(draft.view.now.timestamp()))[:10]
     title = titles.free_title(wanted, day, new.id, draft.is_taken)
     draft.create(new._replace(title=title), why)
@@ -193,7 +193,7 @@ def new_memory(
         properties["expires_at"] = stamp(_end(session, params))
     properties.update({"created_at": now, "updated_at": now})
     value = secrets.title_without_marks(params.text("title"))
-    value = titles.safe(value) if value else ""
+    value = titles.safe_title(value) if value else ""
     return New(str(properties["id"]), value, category, content, properties)
 
 
@@ -223,7 +223,7 @@ def _leads(repeat: str, earlier: str, later: str) -> bool:
         start, day = dt.date.fromisoformat(earlier), dt.date.fromisoformat(later)
     except ValueError:  # somebody has written something else there
         return False
-    return rule is not None and recurrence.around(rule, start, day)[0] == day
+    return rule is not None and recurrence.occurrences_around(rule, start, day)[0] == day
 
 
 def look(

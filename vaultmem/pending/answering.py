@@ -30,7 +30,7 @@ from vaultmem.pending import carrying
 from vaultmem.reminders.due import REMINDER, TASK, Due, earlier_occurrences
 from vaultmem.reminders.items import Item, days_later, is_listable, words_of
 from vaultmem.schedule import LocalZone
-from vaultmem.text.sanitize import words
+from vaultmem.text.sanitize import one_line_or_placeholder
 from vaultmem.text.times import stamp
 from vaultmem.vault.batch_record import Header
 
@@ -129,7 +129,7 @@ def answer(session: Session, params: Arguments) -> AnswerReport:
     if place is not None and state == DONE and not params.text("by"):
         return own_notes.tick(session, params, *place)
     target = _target(session, _id_at(session, place) if place else name, now)
-    text = words(target.text)
+    text = one_line_or_placeholder(target.text)
     who = header(params, f"{state}: {text}"[:200], session.now)
     if who.kind == "assistant":
         _check_assistant_may(session, target, who.by)
@@ -144,7 +144,7 @@ def answer(session: Session, params: Arguments) -> AnswerReport:
     if not changed:
         return report
     # The page of answers is no private note.
-    known = words(words_of(target.due)) if target.due else text
+    known = one_line_or_placeholder(words_of(target.due)) if target.due else text
     answers = [Answer(target.id, state, stamp(session.now), who.by, until, known)]
     if series:  # its end is recorded under its own id
         answers = [answers[0]._replace(id=series), *(answers if state == OPEN else [])]
@@ -164,7 +164,9 @@ def _series(session: Session, target: _Target, state: str, params: Arguments) ->
         if due is None or not due.series:
             where = f"{due.path}:{due.line}" if due and due.repeat else ""
             why = f"repeats in its note, {where}; end it there, or" if where else "does not repeat;"
-            raise UsageError(f"{words(target.text)!r} ({target.id}) {why} leave --series out")
+            raise UsageError(
+                f"{one_line_or_placeholder(target.text)!r} ({target.id}) {why} leave --series out"
+            )
         return due.series
     if state != OPEN:
         return ""
@@ -260,7 +262,11 @@ def _target(session: Session, name: str, now: datetime) -> _Target:
         from difflib import get_close_matches  # rarely needed
 
         near = get_close_matches(_whole(name), visible, 1, 0.85)  # one wrong character
-        advice = f"did you mean {near[0]} ({words(visible[near[0]])})? " if near else ""
+        advice = (
+            f"did you mean {near[0]} ({one_line_or_placeholder(visible[near[0]])})? "
+            if near
+            else ""
+        )
         raise NoteNotFoundError(
             f"no pending item has the id {name[:40]!r}; {advice}vaultmem pending lists what is pending"
         )
@@ -305,7 +311,7 @@ def _of_memory(name: str, dues: Iterable[Due]) -> str:
 
 def _check_assistant_may(session: Session, target: _Target, name: str) -> None:
     """An assistant answers for what is due, and takes back its own answers; nothing else."""
-    due, name_of = target.due, f"{words(target.text)!r} ({target.id})"
+    due, name_of = target.due, f"{one_line_or_placeholder(target.text)!r} ({target.id})"
     if due is not None and due.private:
         raise UsageError(f"{target.id} is private: only you can answer it, in pending.md")
     dues = carrying.dues(session)

@@ -35,7 +35,7 @@ from vaultmem.reminders.due import REMINDER, TASK, Due, series_id
 from vaultmem.reminders.items import carried_out_ids, words_of
 from vaultmem.review import review
 from vaultmem.review.proposals import Proposal
-from vaultmem.text.recurrence import resumed
+from vaultmem.text.recurrence import resume_rule
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.times import stamp
 from vaultmem.vault.batch_record import Answered, Header
@@ -301,7 +301,7 @@ def _next_times(memory: Memory, following: Due) -> dict[str, Value]:
         return {}
     rule = following.repeat
     with suppress(ValueError):
-        rule = resumed(rule, date.fromisoformat((by or remind)[:10]))
+        rule = resume_rule(rule, date.fromisoformat((by or remind)[:10]))
     sets: dict[str, Value] = {"remind": following.at}
     if by:
         sets["due"] = following.due

@@ -179,12 +179,12 @@ def gather(vault: MemoryVault, now: float, days: int = DAYS, *, keep: bool = Fal
 def to_row(item: Mapping[str, Any]) -> Row:
     """An item that anybody may see."""
     from vaultmem.reminders.items import PRIVATE, WORDS
-    from vaultmem.text.sanitize import one_line, words
+    from vaultmem.text.sanitize import one_line, one_line_or_placeholder
     from vaultmem.text.secrets import redact
 
     repeat = item.get("repeat")
     return {
-        "id": item["id"], "section": item["section"], "text": words(redact(item["text"]).text, WORDS),
+        "id": item["id"], "section": item["section"], "text": one_line_or_placeholder(redact(item["text"]).text, WORDS),
         "due": item.get("due") or None, "source": item.get("source") or "",
         "place": "" if item["text"] == PRIVATE else one_line(item.get("source") or ""),
         "title": one_line(item.get("title") or ""), "scope": item.get("scope") or "global",

@@ -29,7 +29,7 @@ from vaultmem.text.sanitize import one_line
 from vaultmem.text.secrets import redact
 from vaultmem.text.similarity import content_hash, topic_words
 from vaultmem.text.times import seconds
-from vaultmem.text.values import EVERYBODY, in_turns, value
+from vaultmem.text.values import EVERYBODY, interleave, value
 from vaultmem.vault import files
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _most_used_and_newest(facts: Iterable[_Scored]) -> list[_Scored]:
     """Alternately the most used and the newest."""
     ranked = sorted(facts, key=lambda one: (-one.score, one.note.path))
     newest = sorted(ranked, key=lambda one: -one.created)
-    return in_turns(ranked, newest, key=lambda one: one.note.path)
+    return interleave(ranked, newest, key=lambda one: one.note.path)
 
 
 def uses_of(own: Properties, id_: str, counts: Mapping[str, int]) -> int:

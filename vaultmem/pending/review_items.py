@@ -44,7 +44,7 @@ from vaultmem.reminders.items import (
     words_of,
 )
 from vaultmem.text.times import seconds
-from vaultmem.text.values import in_turns, plural
+from vaultmem.text.values import interleave, plural
 
 if TYPE_CHECKING:
     from vaultmem.review.proposals import Proposal
@@ -107,7 +107,7 @@ class Review:
     def items(self) -> list[Item]:
         """A few questions that only the person can answer, and one line that counts the rest."""
         kinds = self._kinds
-        questions = in_turns(*(kinds[kind] for kind in _QUESTIONS), key=lambda one: one.id)
+        questions = interleave(*(kinds[kind] for kind in _QUESTIONS), key=lambda one: one.id)
         # An answer brings up the next.
         first, rest = questions[:MOST_QUESTIONS], questions[MOST_QUESTIONS:]
         rest += [each for kind, some in kinds.items() if kind not in PERSONAL for each in some]
@@ -160,7 +160,7 @@ class Review:
         used = sorted(
             known, key=lambda pair: -person_facts.uses_of(pair[0].own, pair[0].id, counts)
         )
-        listed = in_turns(known, used, key=lambda pair: pair[0].id)[:MOST_PREFERENCES]
+        listed = interleave(known, used, key=lambda pair: pair[0].id)[:MOST_PREFERENCES]
         known = [pair for pair in known if pair in listed]
         return [
             Item(

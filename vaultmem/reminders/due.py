@@ -180,7 +180,7 @@ def _days_around(rule: str, start: date, until: date) -> tuple[str, str]:
     known = recurrence.read_rule(rule)
     if known is None:
         return (start.isoformat(), "") if start <= until else ("", start.isoformat())
-    last, following = recurrence.around(known, start, until)
+    last, following = recurrence.occurrences_around(known, start, until)
     return last.isoformat() if last else "", following.isoformat() if following else ""
 
 

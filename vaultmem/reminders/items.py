@@ -23,9 +23,9 @@ from vaultmem.memories.item_answers import (
     state_of,
 )
 from vaultmem.reminders.due import TASK, Due
-from vaultmem.text.sanitize import one_line, words
+from vaultmem.text.sanitize import one_line, one_line_or_placeholder
 from vaultmem.text.times import seconds
-from vaultmem.text.values import LEAST_LISTED, plural, value, with_room
+from vaultmem.text.values import LEAST_LISTED, fit_sections, plural, value
 
 HEADINGS = {
     "today": "Today", "soon": "Next 7 days", "overdue": "Overdue", "review": "To review",
@@ -268,7 +268,7 @@ def render(items: Iterable[Item], style: str, notes: str = "", extent: Extent = 
     sections = {name: [item for item in single if item.section == name] for name in LISTED}
     for count in range(min(extent.items, len(single)), -1, -1):
         least = {name: count * number // extent.items for name, number in LEAST_LISTED.items()}
-        chosen = [one for some in with_room(sections, count, least).values() for one in some]
+        chosen = [one for some in fit_sections(sections, count, least).values() for one in some]
         last = _last_line(chosen, len(single) - count, older, extent)
         text = _our_part(chosen, last, style)
         if len(text) <= room:
@@ -288,7 +288,7 @@ def _last_line(listed: Iterable[Item], more: int, older: int, extent: Extent) ->
 
 def display_text(item: Item) -> str:
     """The text of an item on a page."""
-    return words(item.text, WORDS)
+    return one_line_or_placeholder(item.text, WORDS)
 
 
 def _our_part(items: Sequence[Item], last: tuple[str, str], style: str) -> str:

@@ -101,7 +101,7 @@ class Notifier:
             return ""
         title = alarm.note or os.path.splitext(os.path.basename(path))[0]
         template = self._rules.uri_templates()[self._rules.at(path).dialect]
-        return sanitize.fill(template, self._vault, path, title)
+        return sanitize.editor_uri(template, self._vault, path, title)
 
 
 def notification_findings(config: Config, state: State) -> list[tuple[str, str]]:

@@ -30,7 +30,7 @@ from vaultmem.notes.places import CATEGORIES, INBOX
 from vaultmem.plugins import language
 from vaultmem.text import secrets
 from vaultmem.text.sanitize import one_line, quote_text
-from vaultmem.text.values import table
+from vaultmem.text.values import toml_table
 
 if TYPE_CHECKING:
     from vaultmem.memories.reports import ProposalRow
@@ -316,7 +316,7 @@ def question(doubts: Sequence[Doubt]) -> Question:
     """One call for all of these, each with a short id. Only texts and days are sent."""
     items = [{"id": at, **_item(one)} for at, one in enumerate(doubts)]
     files = "\n".join(f"- {name}: {about}" for name, about in FILES.items())
-    task = table("vaultmem.review", "prompts")["task"].replace("{files}", files)
+    task = toml_table("vaultmem.review", "prompts")["task"].replace("{files}", files)
     messages = (Message("system", task), Message("user", json_lines(items)))
     schema = list_schema("answers", {
         "id": {"type": "integer", "minimum": 0, "maximum": max(0, len(doubts) - 1)},

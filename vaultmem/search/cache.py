@@ -15,7 +15,7 @@ from vaultmem.notes.places import CHAT, ENTRIES, RECORDS
 from vaultmem.search import query as language
 from vaultmem.search.query import Filter
 from vaultmem.text.times import day_range
-from vaultmem.text.values import encodable
+from vaultmem.text.values import normalize_text
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -80,7 +80,7 @@ _DATED = {"before": ("<", 0), "after": (">", 1), "from": (">=", 0), "to": ("<=",
 
 
 def _condition(one: language.Filter) -> tuple[str, list[str | int]]:
-    folded = encodable(one.value).lower()
+    folded = normalize_text(one.value).lower()
     if one.field == "tag":
         top = folded.rstrip("/")
         tagged = "SELECT note FROM tags WHERE folded = ? OR folded GLOB ? || '/*'"
@@ -317,7 +317,7 @@ class CatalogCache:
 
     def uri(self, dialect: str, path: str, title: str) -> str:
         """The link that opens a note in its editor; of what was said in a conversation, its page."""
-        from vaultmem.text.sanitize import fill  # a search that finds nothing does without
+        from vaultmem.text.sanitize import editor_uri  # a search that finds nothing does without
 
         talk, mark, _ = path.partition(f"/{RECORDS}/")
         if mark:
@@ -325,7 +325,7 @@ class CatalogCache:
             row = self._catalog.db.execute(_PAGE, span).fetchone()
             path, title = (row[0], row[0][len(talk) + 1 : -3]) if row else (path, title)
         template = self.once(("uri", dialect), lambda: self._catalog.meta(f"uri {dialect}") or "")
-        return fill(template, self._folder, path, title)
+        return editor_uri(template, self._folder, path, title)
 
     def notes_that_fit(self, wanted: Iterable[Filter]) -> set[int] | None:
         """The notes that pass all filters; None without filters."""

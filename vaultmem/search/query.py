@@ -13,7 +13,7 @@ from vaultmem.errors import UsageError
 from vaultmem.light import cast
 from vaultmem.memories.access import PERSON, Viewer
 from vaultmem.text.times import day_range
-from vaultmem.text.values import TEXT_PROPERTIES, TYPE_CHECKING, encodable, lazy, value
+from vaultmem.text.values import TEXT_PROPERTIES, TYPE_CHECKING, lazy, normalize_text, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,7 +134,7 @@ def parse(text: str) -> Query:
     query = Query([], [], [], [], [])
     either = False
     last: Term | None = None
-    for match in list(_TOKEN.finditer(encodable(text[:MAX_CHARS])))[:MAX_TERMS]:
+    for match in list(_TOKEN.finditer(normalize_text(text[:MAX_CHARS])))[:MAX_TERMS]:
         if match["word"] == "OR" and not match["not"] and not match["field"]:
             either = last is not None
             continue

@@ -1,1 +1,1 @@
-"""The pure ground floor: text, times, secrets. No files, no clock, no engine."""
+"""Pure functions on text, times and secrets. They use no files, no clock and no engine."""

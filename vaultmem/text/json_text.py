@@ -1,4 +1,5 @@
-"""JSON as text with places: every value knows where it stands, so that one can be put in and all else stays."""
+"""JSON as text with positions: every value knows its offsets, so that one can be inserted and all other bytes
+stay."""
 
 from __future__ import annotations
 
@@ -20,18 +21,18 @@ _DECODER = json.JSONDecoder()
 
 
 class Part(NamedTuple):
-    """One member of an object, or one item of a list: its name, from where to where its value stands, the value."""
+    """One member of an object or one item of a list: its name, the offsets of its value, and the value."""
 
     name: str
     start: int
     end: int
     value: object
-    begin: int  # where it begins, with its name
+    begin: int  # offset of its name, or of the value in a list
 
 
 @value
 class Node:
-    """One value: what it is, from where to where it stands, and what is in it."""
+    """One value: its kind, its offsets, and its contents."""
 
     kind: str  # object, list, text, plain
     start: int
@@ -42,14 +43,14 @@ class Node:
     starts: list[int]  # where each item begins: its name, in an object
 
     def get(self, name: str) -> Node | None:
-        """A member of an object. Raises ValueError when it is there twice."""
+        """The value of a member of an object, or None. Raises ValueError when the name occurs twice."""
         if self.names.count(name) > 1:
-            raise ValueError(f"{name!r} is there twice")
+            raise ValueError(f"{name!r} occurs twice")
         return self.items[self.names.index(name)] if name in self.names else None
 
 
 def parse(text: str) -> Node:
-    """The whole text as one value. Raises ValueError where it is not strictly JSON."""
+    """The value that the whole text is. Raises ValueError unless it is strict JSON."""
     start = _skip(text, 1 if text.startswith("\ufeff") else 0)
     node, end = _value(text, start, 0)
     if _skip(text, end) != len(text):
@@ -64,11 +65,13 @@ def _skip(text: str, at: int) -> int:
 
 def _wrong(text: str, at: int) -> ValueError:
     line = text.count("\n", 0, at) + 1
-    return ValueError(f"line {line} is not plain JSON (comments and trailing commas are not)")
+    return ValueError(
+        f"line {line} is not plain JSON (comments and trailing commas are not allowed)"
+    )
 
 
 def _value(text: str, at: int, depth: int) -> tuple[Node, int]:
-    """The value that begins here, with all that is in it, and where it ends."""
+    """The value that begins at `at`, with everything in it, and the offset of its end."""
     if depth > DEEPEST:
         raise ValueError("it is nested too deeply")
     opening, start, string = text[at : at + 1], at, ""
@@ -94,16 +97,17 @@ def _string(text: str, at: int) -> tuple[str, int]:
         raise _wrong(text, at) from error
 
 
-def parts(text: str, at: int = 0) -> tuple[list[Part], int]:
-    """What is in the object or list that begins here, and where that ends. Only this one level gets places; what is in
-    a part is read by the decoder in C, which takes megabytes in a moment. Raises ValueError where it is not JSON."""
+def read_parts(text: str, at: int = 0) -> tuple[list[Part], int]:
+    """The parts of the object or list that begins at `at`, and the offset of its end. Only this level gets positions;
+    the parts themselves are read by the decoder in C, which is far faster. Raises ValueError where the text is not
+    JSON."""
     return _walk(text, _skip(text, at), _decode)
 
 
 def _walk(
     text: str, at: int, read: Callable[[str, int], tuple[object, int]]
 ) -> tuple[list[Part], int]:
-    """The parts of the object or list that begins here, each as `read` has it, and where that ends."""
+    """The parts of the object or list that begins at `at`, each read by `read`, and the offset of its end."""
     opening = text[at : at + 1]
     if opening not in ("{", "["):
         raise _wrong(text, at)
@@ -149,13 +153,13 @@ def append_item(text: str, node: Node, entry: object, name: str = "") -> str:
     outer = _line_indent(text, node.start)
     newline = _newline(text)
     blank = newline + outer + _unit(text)
-    closing = newline + outer  # whatever blanks follow: removed() must know which were there before
+    closing = newline + outer  # remove_item() must know which blanks were there before
     at = node.start + 1
     return text[:at] + blank + prefix + _render_entry(text, entry, blank) + closing + text[at:]
 
 
 def _render_entry(text: str, entry: object, blank: str) -> str:
-    """An entry as its neighbours are written: on one line, or indented below one another."""
+    """An entry in the layout of its neighbours: on one line, or one per line with their indentation."""
     if "\n" not in blank:
         return json.dumps(entry, ensure_ascii=False)
     lines = json.dumps(entry, ensure_ascii=False, indent=_unit(text)).split("\n")
@@ -164,7 +168,7 @@ def _render_entry(text: str, entry: object, blank: str) -> str:
 
 
 def _unit(text: str) -> str:
-    """By how much a line goes in below another."""
+    """The indentation of one level."""
     match = re.search(r"\{[ \t]*\r?\n([ \t]+)\S", text)
     return match[1] if match and not text[: match.start()].strip("\ufeff \t\r\n") else "  "
 
@@ -180,7 +184,7 @@ def _line_indent(text: str, at: int) -> str:
 
 
 def remove_item(text: str, node: Node, number: int) -> str:
-    """The text without one item, and without the comma that went with it. After added(), the text as it was."""
+    """The text without one item and its comma. After append_item(), this gives the original text back."""
     if number:
         return text[: node.items[number - 1].end] + text[node.items[number].end :]
     if len(node.items) > 1:

@@ -1,7 +1,7 @@
 """The next day of a repeating task, by the Tasks plugin's rules: "every month on the last Friday".
 
-The words are those of rrule's English. A plain unit is counted on from the old day and stays in the
-month (31 January, every month: 28 February); with "when done" it is counted from the day of doing.
+The words are those of rrule's English. A plain unit is counted from the previous day and stays in the month (31
+January, every month: 28 February); with "when done" it is counted from the day of completion.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Rule(NamedTuple):
     month_days: tuple[int, ...] = ()  # from the end when negative
     months: tuple[int, ...] = ()
     when_done: bool = False
-    times: int | None = None  # that it comes round at all, its first day counted
-    until: date | None = None  # the last day on which it may
-    since: date | None = None  # its first day, where it goes on from a later one
+    times: int | None = None  # how many occurrences there are, the first day included
+    until: date | None = None  # the last day on which it may occur
+    since: date | None = None  # its first day, where it is resumed from a later one
 
     @property
     def is_plain(self) -> bool:
@@ -56,9 +56,9 @@ class Rule(NamedTuple):
 def next_day(text: str, day: date, done_on: date) -> date | None:
     """The day after `day` on which a task with this rule is due again.
 
-    `done_on` counts instead of `day` in rules that end with "when done". None when the text is no
-    rule that we know, or has no further day. "for 10 times" is counted from `day` each time, as the
-    plugin does: the text of a task does not tell how often it was done.
+    `done_on` counts instead of `day` in rules that end with "when done". None when the text is not a rule that we
+    know, or has no further day. "for 10 times" is counted from `day` each time, as the plugin does: the text of a
+    task does not tell how often it was done.
     """
     rule = read_rule(text)
     if rule is None or rule.times == 1:
@@ -71,20 +71,21 @@ def next_day(text: str, day: date, done_on: date) -> date | None:
 
 
 def is_over(text: str, day: date, done_on: date) -> bool:
-    """Whether the text is a rule that we know, and has no day after that one because it is at its end."""
+    """Whether the text is a known rule that has ended: no day follows `day`."""
     rule = read_rule(text)
     if rule is None or (rule.times is None and rule.until is None):
         return False
     return next_day(text, day, done_on) is None
 
 
-def around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
-    """The last occurrence up to `day` and the first after it, of what repeats from `start` on; the start is one
-    itself. Reckoned from the start, whatever was done when: from the 31st, every month has its last day."""
+def occurrences_around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
+    """The last occurrence up to `day` and the first after it, for a rule that repeats from `start` on; the start
+    counts as one. Counted from the start, whatever was completed when: from the 31st, every month uses its last
+    day."""
     if day < start:
         return None, start
     if rule.since is not None and rule.since < start:
-        last, following = around(rule._replace(since=None), rule.since, day)
+        last, following = occurrences_around(rule._replace(since=None), rule.since, day)
         return max(last or start, start), following
     if rule.times is not None or rule.until is not None:
         return _ended_around(rule, start, day)
@@ -94,9 +95,9 @@ def around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None
     return last or start, _nearest(rule, start, day_after(day, 1), 1)
 
 
-def resumed(text: str, start: date) -> str:
-    """The rule in words for who goes on with it from one of its later days: its first day is named where it counts,
-    for how often it comes round, and for the length of months."""
+def resume_rule(text: str, start: date) -> str:
+    """The rule in words, for resuming it from one of its later days: it names the first day where that matters, for
+    the number of occurrences and for the length of months."""
     rule = read_rule(text)
     if rule is None or rule.since is not None:
         return text
@@ -107,20 +108,20 @@ def resumed(text: str, start: date) -> str:
 
 
 def _ended_around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
-    """The same of a rule that ends: nothing follows its last day."""
+    """The same for a rule that ends: nothing follows its last day."""
     endless = rule._replace(times=None, until=None)
     end = rule.until or date.max
     if rule.times is not None:
         end = min(end, _last_of(endless, start, rule.times, day))
-    last, following = around(endless, start, max(start, min(day, end)))
+    last, following = occurrences_around(endless, start, max(start, min(day, end)))
     return last, following if following and following <= end else None
 
 
 def _last_of(rule: Rule, start: date, times: int, today: date) -> date:
-    """The day on which what repeats from `start` on comes for the last time; the end of time where that is to come."""
+    """The last day of a rule that repeats from `start` on; date.max while that day is still to come."""
     if rule.is_plain:
         return _steps(rule, start, times - 1) or date.max
-    left = times - 1  # the start is one
+    left = times - 1  # the start counts as one
     for number in range(start.toordinal(), today.toordinal() + 1):
         day = date.fromordinal(number)
         left -= day > start and _fits(rule, start, day)
@@ -130,7 +131,7 @@ def _last_of(rule: Rule, start: date, times: int, today: date) -> date:
 
 
 def read_rule(text: str) -> Rule | None:
-    """The rule in words; None when any word is not understood."""
+    """Parse a rule in words. Returns None when any word is not understood."""
     words = " ".join(text.lower().replace("!", " ").split())
     when_done = words.endswith(" when done")
     tokens = _tokens(words.removesuffix(" when done"))
@@ -139,7 +140,7 @@ def read_rule(text: str) -> Rule | None:
 
 
 def _tokens(words: str) -> list[str]:
-    """Words, ordinals as "#3", numbers, commas; nothing when something else stands in the text."""
+    """Words, ordinals as "#3", numbers and commas; empty when the text holds anything else."""
     result = []
     position = 0
     while position < len(words):
@@ -189,7 +190,7 @@ class _Reader:
         )  # fmt: skip
 
     def _end(self) -> bool:
-        """How often, or until when; False where that is not understood."""
+        """Read how often or until when. Returns False where that is not understood."""
         if self._accept("for"):
             word = self._next()
             self.times = int(word) if word.isdigit() else _NUMBERS.get(word)
@@ -237,7 +238,7 @@ class _Reader:
         return None
 
     def _list(self) -> bool:
-        """Days and months with commas, "and" or "or" between them; whether there was one."""
+        """Read days and months separated by commas, "and" or "or". Returns whether there was one."""
         if not self._what():
             return False
         while self._accept(",", "and", "or"):
@@ -300,7 +301,7 @@ def _day(words: list[str]) -> date | None:
 
 
 def _steps_around(rule: Rule, start: date, day: date) -> tuple[date | None, date | None]:
-    """Of a plain step: how often it fits between the two days, give or take one."""
+    """The occurrences around `day` of a plain step, found by dividing the distance between the two days."""
     count = _units_between(rule.unit, start, day) // rule.interval
     steps = [_steps(rule, start, count + more) for more in (-1, 0, 1, 2) if count + more >= 0]
     passed = [step for step in steps if step and step <= day]
@@ -309,7 +310,7 @@ def _steps_around(rule: Rule, start: date, day: date) -> tuple[date | None, date
 
 
 def _steps(rule: Rule, start: date, count: int) -> date | None:
-    """So many steps from the start at once: step by step, the 31st would become the 28th for good."""
+    """The day `count` steps from the start, in one go: step by step, the 31st would become the 28th for good."""
     number = rule.interval * count
     if rule.unit in {DAILY, WEEKLY}:
         return day_after(start, number * (7 if rule.unit == WEEKLY else 1))
@@ -317,7 +318,7 @@ def _steps(rule: Rule, start: date, count: int) -> date | None:
 
 
 def _nearest(rule: Rule, start: date, day: date | None, way: int) -> date | None:
-    """The nearest day after the start that fits, from `day` on or back, looked for day by day."""
+    """The nearest day after the start that fits, searched day by day from `day`, forwards or backwards."""
     if day is None:
         return None
     first, last = start.toordinal(), date.max.toordinal()
@@ -330,7 +331,7 @@ def _nearest(rule: Rule, start: date, day: date | None, way: int) -> date | None
 
 
 def _fits(rule: Rule, start: date, day: date) -> bool:
-    """Whether a rule with days or months has that day, as dateutil.rrule reads it."""
+    """Whether a rule with days or months includes that day, as dateutil.rrule reads it."""
     if rule.months and day.month not in rule.months:
         return False
     if not (rule.weekdays or rule.month_days):

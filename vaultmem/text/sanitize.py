@@ -1,6 +1,6 @@
-"""Text of notes as an assistant may be shown it: one short line in which nothing is markup, structure or a command.
+"""Text of notes made safe for an assistant: one short line in which nothing is markup, structure or a command.
 
-Marks are replaced by signs that look like them and mean nothing, so that a person can still read the line.
+Special characters are replaced by look-alikes without meaning, so that a person can still read the line.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from functools import lru_cache
 
 from vaultmem.text.values import lazy
 
-# Characters as people see them: a letter with its accents, a family of emoji, a flag.
+# Characters as people see them (graphemes): a letter with its accents, a family of emoji, a flag.
 
 JOINER = "\u200d"
 _FLAGS = range(0x1F1E6, 0x1F200)
 _SKINS = range(0x1F3FB, 0x1F400)
-# Vowels and finals, which stand in the square of the letter before.
+# Vowels and finals, which are part of the syllable before them.
 _LATE_JAMO = range(0x1160, 0x1200)
 _WIDE = ("W", "F")
 # Control characters, marks of direction, halves of characters.
@@ -25,7 +25,7 @@ _UNSHOWN = ("Cc", "Cf", "Cs", "Co", "Cn")
 
 
 def graphemes(text: str) -> Iterator[str]:
-    """The text in pieces that must not be parted: near enough to Unicode's UAX 29 to cut a title."""
+    """The graphemes of a text: near enough to Unicode's UAX 29 to cut a title."""
     if text.isascii():
         yield from text
         return
@@ -40,7 +40,7 @@ def graphemes(text: str) -> Iterator[str]:
 
 
 def _belongs(text: str, at: int, flags: int) -> bool:
-    """Whether the character at a place belongs to the piece before it."""
+    """Whether the character at `at` belongs to the grapheme before it."""
     here, before = text[at], text[at - 1]
     if here.isascii():
         return False
@@ -53,26 +53,26 @@ def _belongs(text: str, at: int, flags: int) -> bool:
 
 
 def columns(piece: str) -> int:
-    """How wide a piece is shown: 2 for Chinese, Japanese, Korean and emoji, else 1."""
+    """The width of a grapheme in columns: 2 for Chinese, Japanese, Korean and emoji, else 1."""
     return 2 if unicodedata.east_asian_width(piece[0]) in _WIDE else 1
 
 
 MOST = 160  # characters
 NO_WORDS = "(no words)"
-_LOOKED_AT = 25  # times as many: what nobody sees may stand in front of the words
-_ROUNDS = 20  # what one step leaves, another may have to look at again
+_LOOKED_AT = 25  # times as many are read: invisible characters may precede the words
+_ROUNDS = 20  # what one step leaves may need another
 _MOST_MARKS = 4  # accents on one letter
 _ANSI = lazy(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
 )
-_UNSEEN = lazy(  # letters that nobody sees, and selectors that could carry words
+_UNSEEN = lazy(  # invisible letters, and selectors that could carry words
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0d\ufff0-\uffff\U000e0000-\U000e0fff]"
 )
 _LOOKALIKES = str.maketrans({"<": "‹", ">": "›", "@": "＠", "#": "＃", "^": "ˆ", "`": "'"})
 _RUNS = "javascript|vbscript|livescript|data|file|blob|obsidian|logseq|vscode|cursor|shortcuts|ms-[a-z-]+|x-[a-z-]+"
-_BEGINS = "(?<![a-z0-9])"  # of a word, also of one that Chinese stands before
+_BEGINS = "(?<![a-z0-9])"  # of a word, also of one that follows Chinese
 _DATED = "📅📆🗓⏳⌛🛫➕✅❌⏰"
-# A pattern, a sign that is in every line it matches, and what takes its place.
+# A pattern, a character that every line it matches contains, and the replacement.
 _CHANGES: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
     (lazy(pattern, re.IGNORECASE), sign, new)
     for pattern, sign, new in (
@@ -94,13 +94,13 @@ _CHANGES: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
         (r"-{3,}", "---", "—"),
     )
 )
-# What a task says of itself: a date in the quoted words must not be taken for ours.
+# Fields of a task: a date in the quoted words must not be taken for ours.
 _OF_TASKS = lazy(rf"(?:[{_DATED}]\ufe0f? ?)+(?=\d)|[🔁🏁🆔⛔]\ufe0f? ?(?=\w)|[🔺⏫🔼🔽⏬]\ufe0f?")
 _START = lazy(
     r"(?:[\s＃›|~—⟧]+|[-*+](?= |$)|[-*_=]{3,}|\\?\[.?\](?= |$)|\d{1,9}[.)](?= *\\?\[.?\](?: |$))"
     r"|(?:TODO|DOING|DONE|NOW|LATER|WAITING|WAIT|CANCELL?ED|IN-PROGRESS|STARTED)(?= |$))+"
 )
-_BROKEN_OFF = " ,;:–—-"  # what no cut ends with
+_BROKEN_OFF = " ,;:–—-"  # no cut ends with these
 _NO_WORDS = lazy(r"[^\w ]+|_+")
 
 
@@ -115,13 +115,13 @@ def one_line(text: str, most: int = MOST) -> str:
     return _cut(_step(bare), most)
 
 
-def words(text: str, most: int = MOST) -> str:
-    """The text in one line, and a word for it where nothing is left."""
+def one_line_or_placeholder(text: str, most: int = MOST) -> str:
+    """The text in one line, or a placeholder where nothing is left."""
     return one_line(text, most) or NO_WORDS
 
 
 def _step(line: str) -> str:
-    line = " ".join(visible(_ANSI.sub("", line)).translate(_LOOKALIKES).split())
+    line = " ".join(without_invisible(_ANSI.sub("", line)).translate(_LOOKALIKES).split())
     for pattern, sign, new in _CHANGES:
         if sign in line:
             line = pattern.sub(new, line)
@@ -131,8 +131,9 @@ def _step(line: str) -> str:
     return (line[start.end() :] if start else line).strip()
 
 
-def visible(line: str) -> str:
-    """The line without controls, marks of direction and what has no width; a joiner stays between emoji."""
+def without_invisible(line: str) -> str:
+    """The line without control characters, direction marks and zero-width characters; a joiner stays between
+    emoji."""
     if line.isascii() and line.isprintable():
         return line
     line = _UNSEEN.sub("", unicodedata.normalize("NFC", line))
@@ -158,7 +159,7 @@ def _joins(before: str, after: str) -> bool:
 
 
 def _cut(line: str, most: int) -> str:
-    """As much of the line as fits, in whole words if they are not very long, with a sign that there was more."""
+    """As much of the line as fits, in whole words if they are not very long, with an ellipsis where it was cut."""
     if len(line) <= most:
         return line
     pieces: list[str] = []
@@ -173,25 +174,25 @@ def _cut(line: str, most: int) -> str:
     return (cut if blank < 0 else cut[:blank]).rstrip(_BROKEN_OFF) + "…"
 
 
-# Words of a note in a line of ours: short, in one line, without anything that steers a terminal or an editor.
+# Words of a note in a message of ours: short, in one line, without anything that controls a terminal or an editor.
 
 LONGEST = 120  # characters
 
 
 def quote_text(text: str, longest: int = LONGEST) -> str:
-    """The text as it may be quoted."""
-    return _cut(" ".join(visible(text[: 8 * longest]).split()), longest)
+    """The text made safe to quote in a message: one line of at most `longest` characters."""
+    return _cut(" ".join(without_invisible(text[: 8 * longest]).split()), longest)
 
 
 # Links that open a note in its editor.
 
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-MOST_ENCODED = 4096  # paths, remembered: each result of a search has one
+MOST_ENCODED = 4096  # cached paths: each result of a search has one
 _ENCODED = [chr(c) if c in _PLAIN else f"%{c:02X}" for c in range(256)]
 
 
-def fill(template: str, vault: str, path: str, title: str) -> str:
-    """The link for a note; `vault` is the folder's path."""
+def editor_uri(template: str, vault: str, path: str, title: str) -> str:
+    """The link that opens a note; `vault` is the path of the vault's folder."""
     folder = vault.replace("\\", "/").rstrip("/")
     name = folder.rpartition("/")[2]
     parts = {"{vault}": name, "{path}": path, "{title}": title}

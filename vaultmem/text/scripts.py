@@ -1,5 +1,5 @@
-"""Whether a text is in the language that the default embedding model was trained on, which is English: by its letters,
-and by words that any English text has. And which part of a long message its writer typed."""
+"""Detects whether a text is in English, the language of the default embedding model, by its letters and by words that
+any English text has; and finds the part of a long message that its writer typed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from vaultmem.text.values import lazy
 
-OTHER_LETTERS = 0.3  # share from which a text is not in Latin letters
+OTHER_LETTERS = 0.3  # share of letters from which a text counts as not Latin
 ENGLISH_WORDS = 0.04  # least share of the commonest words; English prose has 0.15 to 0.35
-FEWEST = 60  # words by which a language can be recognized
+FEWEST = 60  # words needed to recognize a language
 _LATIN = lazy("[A-Za-z\u00aa\u00b5\u00ba\u00c0-\u024f\u1e00-\u1eff]")
 OTHER_SCRIPT = lazy(r"[^\W\d_A-Za-z\u00aa\u00b5\u00ba\u00c0-\u024f\u1e00-\u1eff]")
 _WORD = lazy("[A-Za-z\u00c0-\u024f]+")
@@ -21,13 +21,13 @@ _FREQUENT = frozenset(
 
 
 ENGLISH, SCRIPT, OTHER = "English", "another script", "another language"
-# Shares of the notes from which another model is worth advising; a list of names may pass for another language.
+# Shares of the notes from which another model is recommended; a list of names may pass for another language.
 ENOUGH = {SCRIPT: 0.1, OTHER: 0.4}
 
 
 def is_other(text: str) -> bool:
-    """Whether a text is in another script than Latin, whichever it is. A character of Chinese says as much as several
-    letters, so fewer than half are enough."""
+    """Whether a text is in a script other than Latin. A Chinese character says as much as several letters, so fewer
+    than half are enough."""
     if text.isascii() or not OTHER_SCRIPT.search(text):
         return False
     others = len(OTHER_SCRIPT.findall(text))
@@ -35,7 +35,7 @@ def is_other(text: str) -> bool:
 
 
 def language(text: str) -> str | None:
-    """ENGLISH, SCRIPT or OTHER; None where there is too little of a text to tell."""
+    """ENGLISH, SCRIPT or OTHER; None where the text is too short to tell."""
     prose = _CODE.sub(" ", text)
     others = len(OTHER_SCRIPT.findall(prose))
     if others >= FEWEST and is_other(prose):
@@ -48,8 +48,8 @@ def language(text: str) -> str | None:
 
 
 def unknown_share(texts: Iterable[str]) -> tuple[int, int, str] | None:
-    """How many of how many texts the default model does not understand, where these are enough to matter; and what most
-    of them are, SCRIPT or OTHER."""
+    """The number of texts that the default model does not understand, the number of texts whose language is known,
+    and what most of the former are (SCRIPT or OTHER). None where they are too few to matter."""
     known = [one for one in map(language, texts) if one is not None]
     most = max(ENOUGH, key=lambda kind: known.count(kind) / ENOUGH[kind])
     if not known or known.count(most) < ENOUGH[most] * len(known):
@@ -57,16 +57,16 @@ def unknown_share(texts: Iterable[str]) -> tuple[int, int, str] | None:
     return len(known) - known.count(ENGLISH), len(known), most
 
 
-# Of a message: what its writer typed.
+# The part of a message that its writer typed.
 
-_TYPED = 4000  # characters that somebody types; a longer message holds something pasted
-_ROUND = 1500  # characters around what is pasted that may be typed
+_TYPED = 4000  # characters that a person types; a longer message holds something pasted
+_ROUND = 1500  # characters around the pasted part that may be typed
 _STOPS = "\n.!?。！？"
 
 
 def typed_part(message: str) -> str:
-    """What of a long message may be typed: its first paragraph and its last, as far as they are short. Between them
-    lies what was pasted."""
+    """The part of a long message that its writer may have typed: its first and last paragraphs, as far as they are
+    short. What lies between them was pasted."""
     if len(message) <= _TYPED:
         return message
     message = message.replace("\r\n", "\n")

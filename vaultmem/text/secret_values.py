@@ -1,4 +1,4 @@
-"""Whether what stands behind the word "password" or "token" is one, or only speaks of one."""
+"""Tells whether the text after a word such as "password" or "token" is a secret, or only mentions one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from functools import cache, partial
 from itertools import pairwise
 
 from vaultmem.light import NamedTuple
-from vaultmem.text.values import lazy, table
+from vaultmem.text.values import lazy, toml_table
 
 SHORTEST_TOKEN = 12
-_BITS = 3.0  # a letter, in what is random; words and names of many letters have less, or no digits
+_BITS = 3.0  # per letter, in random text; long words and names have less, or no digits
 
 _MIXED_TOKEN = 16
 _CHANGES = 0.45  # of the places between two letters: 0.5 and more by chance, 0.2 to 0.4 in names of several words
@@ -48,8 +48,8 @@ def is_token(value: str) -> bool:
 
 
 def _jumps(value: str) -> bool:
-    """Whether capitals, small letters and digits follow each other as only chance has it: aNameOfTwoOrThreeWords
-    changes at its words, a random text at every second letter. Without a digit it may be iPhoneXSMaxVSiPadOS."""
+    """Whether capitals, small letters and digits alternate as if by chance: aNameOfTwoOrThreeWords changes between
+    words, a random text at every second letter. Without a digit it may be iPhoneXSMaxVSiPadOS."""
     if len(value) < _MIXED_TOKEN or not value.isalnum() or value.islower() or value.isupper():
         return False
     if not _DIGITS.search(value):
@@ -60,7 +60,7 @@ def _jumps(value: str) -> bool:
 
 
 def is_password(value: str) -> bool:
-    """Whether somebody could have chosen it as a password: a word alone counts as prose."""
+    """Whether it could be a password that somebody chose: a single word counts as prose."""
     if len(value) < 6 or _speaks_of_something(value) or _MAIL.match(value):
         return False
     if value.isdigit():
@@ -71,12 +71,12 @@ def is_password(value: str) -> bool:
     if _ODD.search(inner):
         return True
     if _NUMBERED_WORD.match(value):
-        return True  # secret123 is chosen often, userPassword2 is a name
+        return True  # secret123 is a common password, userPassword2 is a name
     return any(map(str.isdigit, inner)) and not _OWN_NAME.search(inner)
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether it only stands where a secret would."""
+    """Whether it is a placeholder for a secret."""
     return bool(_PLACEHOLDER.search(value)) or value.lower() in _NO_SECRETS
 
 
@@ -86,14 +86,14 @@ _NO_SECRETS = frozenset(
 
 
 def _speaks_of_something(value: str) -> bool:
-    """A place, a version, a name in code, words with dashes: nothing that opens a door."""
+    """Whether it is a path, a version, a name in code, or words with dashes: not a secret."""
     if is_placeholder(value) or _PLACE.match(value) or _VERSION_OR_DAY.match(value):
         return True
     return bool(_CODE.match(value)) or bool(_ALGORITHM.match(value)) or _is_slug(value)
 
 
 def _is_slug(value: str) -> bool:
-    """Words and short numbers with separators between: gpt-4o-mini, user_name_2."""
+    """Whether it is words and short numbers with separators between them: gpt-4o-mini, user_name_2."""
     if _ODD.search(value):
         return False
     pieces = [piece for piece in _SEPARATOR.split(value) if piece]
@@ -111,21 +111,21 @@ def _is_word(piece: str) -> bool:
 
 
 def _bits(value: str) -> float:
-    """The entropy of its letters, in bits a letter."""
+    """The entropy of its letters, in bits per letter."""
     size = len(value)
     return -sum(n / size * math.log2(n / size) for n in Counter(value).values())
 
 
 def mark(kind: str) -> str:
-    """What stands in place of a secret."""
+    """The text that replaces a secret."""
     return f"[redacted: {kind}]"
 
 
 def _marking(
     kind_of: Callable[[re.Match[str]], str], kinds: list[str]
 ) -> Callable[[re.Match[str]], str]:
-    """Puts a mark in the place of a match's group "value" where that is a secret, of a kind that goes to `kinds`; ""
-    is none."""
+    """A replacement function for re.sub: it puts a mark in place of the group "value" where `kind_of` says that it is
+    a secret, and adds the kind to `kinds`; "" means that it is not."""
 
     def marked(match: re.Match[str]) -> str:
         if not (kind := kind_of(match)):
@@ -137,11 +137,11 @@ def _marking(
     return marked
 
 
-# Secrets that are known by the name before them: "password: ...", "API_KEY=...", --token ..., <password>.
+# Secrets that are recognized by the name before them: "password: ...", "API_KEY=...", --token ..., <password>.
 
 
 def _words(name: str) -> str:
-    text: str = table("vaultmem.text", "secrets")["words"][name]
+    text: str = toml_table("vaultmem.text", "secrets")["words"][name]
     return text.replace("\n", "")
 
 
@@ -168,7 +168,7 @@ _XML = lazy(
     r"(?i:<(?:(?P<password>[\w.:-]{0,20}password)|(?P<token>[\w.:-]{0,20}(?:token|secret|api-?key)))>)"
     r"(?P<value>[^<>\s]{6,400})(?P<after></)"
 )
-_BELOW = lazy(  # a value that has the next line for itself
+_BELOW = lazy(  # a value alone on the next line
     r"[:=：＝]\*{0,2}(?:[ \t]{0,2}[|>][+-]?)?[ \t]{0,8}\r?\n[ \t>]{0,16}[\"'`]?"
     rf"(?P<value>{_VALUE_CHARS})(?=[\"'`]?[ \t]{{0,8}}(?:\r?\n|\Z))"
 )
@@ -179,14 +179,15 @@ _ENDS = lazy(r"[\s.,;!?。，；\"'`)*&\\]?$")
 
 
 def redact_assigned(text: str, kinds: list[str]) -> str:
-    """The text with a mark in place of each value that a name says to be secret."""
+    """The text with a mark in place of each value whose name says that it is secret."""
     for sign, pattern in (("", _NAMED), ("--", _OPTION), ("</", _XML)):
         text = pattern.sub(_marking(_kind_beside, kinds), text) if sign in text else text
     return _BELOW.sub(_marking(_kind_below, kinds), text) if "\n" in text else text
 
 
 def _kind_beside(match: re.Match[str]) -> str:
-    """Of the value behind a name on its line: no call or index in code, not the next word of a sentence."""
+    """The kind of a value after a name on the same line; "" for a call or an index in code and for the next word of a
+    sentence."""
     after = match["after"]
     if after[:1] in _CODE_FOLLOWS and after:
         return ""
@@ -196,7 +197,7 @@ def _kind_beside(match: re.Match[str]) -> str:
 
 
 def _kind_below(match: re.Match[str]) -> str:
-    """Of the value on a line of its own, if what stands before it is the name of a secret."""
+    """The kind of a value on a line of its own, if the line before it names a secret; else ""."""
     at = match.start()
     name = _NAME_ABOVE.search(match.string[max(0, at - _LONGEST_NAME) : at])
     return _kind_named(name, match["value"]) if name else ""
@@ -209,7 +210,7 @@ def _kind_named(name: re.Match[str], value: str) -> str:
 
 
 class Form(NamedTuple):
-    """One kind of secret. It is looked for where its `sign` stands in the text, which is cheap to find."""
+    """One kind of secret. Its pattern is tried only where its `sign` occurs in the text, which is cheap to find."""
 
     kind: str
     sign: str
@@ -219,7 +220,7 @@ class Form(NamedTuple):
 
 @cache
 def forms(name: str) -> tuple[Form, ...]:
-    """The "forms" that providers give their keys, or the "places" where secrets stand."""
+    """The "forms" in which providers issue their keys, or the "places" where secrets occur."""
     alone = r"(?<![A-Za-z0-9_-])%s(?![A-Za-z0-9_])"
     return tuple(
         Form(
@@ -228,12 +229,12 @@ def forms(name: str) -> tuple[Form, ...]:
             lazy(one["pattern"] if name == "places" or "within" in one else alone % one["pattern"]),
             "random" in one,
         )
-        for one in table("vaultmem.text", "secrets")[name]
+        for one in toml_table("vaultmem.text", "secrets")[name]
     )
 
 
 def redact_in_places(text: str, kinds: list[str]) -> str:
-    """The text with a mark in place of each secret that is known by where it stands, as in addresses."""
+    """The text with a mark in place of each secret that is recognized by its position, as in URLs."""
     low = text.lower()
     for form in forms("places"):
         if form.sign in low:

@@ -1,9 +1,9 @@
-"""Secrets in a text, which no memory should hold: keys, tokens, private keys, passwords behind their names.
+"""Secrets in a text, which no memory should hold: keys, tokens, private keys, passwords after their names.
 
-`redact()` is for all that writes down words of a person or a machine.
-What is found is replaced by a mark that says what was there. A false alarm costs a piece of somebody's note, so that a
-value counts only where it has the form of a key, looks random behind the name of one, or stands behind the word
-"password" and is no word itself. All of it is linear in the text: every repetition in a pattern has a limit.
+Everything that stores words of a person or a machine calls `redact()`. It replaces each secret by a mark that says
+what was there. A false positive costs a piece of somebody's note, so a value counts only where it has the form of a
+key, looks random after the name of one, or follows the word "password" and is not a word itself. All of it is linear
+in the text: every repetition in a pattern has a limit.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from vaultmem.text.values import lazy
 
 
 def redact_known_forms(text: str, kinds: list[str]) -> str:
-    """The text with a mark in place of each key that has a form of its own. An example out of a manual is marked as
-    well: nobody needs it, and who says that a key with EXAMPLE in it opens nothing?"""
+    """The text with a mark in place of each key that has a form of its own. Examples from manuals are replaced as
+    well: nobody needs them, and a key with EXAMPLE in it may be a real one."""
     for form in forms("forms"):
         if form.sign in text:
             text, count = form.pattern.subn(mark(form.kind), text)
@@ -31,7 +31,7 @@ def redact_known_forms(text: str, kinds: list[str]) -> str:
     return text
 
 
-# Private keys in a text, as files and mails hold them: a line that begins them, letters, a line that ends them.
+# Private keys in a text, as in files and mails: an opening line, letters, a closing line.
 
 _KIND = "private key"
 _NAME = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?"
@@ -44,7 +44,7 @@ _CUT_OFF = lazy(r"(?:\s{0,4}(?:\\n)?[ \t>]{0,8}[A-Za-z0-9+/=]{24,200}(?:\\n)?){1
 _PUTTY = lazy(
     r"(?<=\nPrivate-Lines: )\d{1,3}(?:\n[ \t>]{0,16}[A-Za-z0-9+/=]{1,80}(?=\n|\Z)){1,200}"
 )
-_FEWEST = 4  # letters that are a key and no dash or dots
+_FEWEST = 4  # letters that make a key and not a dash or dots
 
 
 def private_keys(text: str, kinds: list[str]) -> str:
@@ -69,8 +69,8 @@ def private_keys(text: str, kinds: list[str]) -> str:
 
 
 def _key_end(text: str, begin: int, most: int) -> int | None:
-    """Where the key ends whose first line ends at `begin`; None when no key is behind it, as where a manual tells how
-    one begins."""
+    """The offset of the end of the key whose first line ends at `begin`; None when no key follows, as where a manual
+    shows how one begins."""
     closing = _END.search(text, begin, most)
     if closing and _is_key(text[begin : closing.start()]):
         return closing.end()
@@ -79,12 +79,12 @@ def _key_end(text: str, begin: int, most: int) -> int | None:
 
 
 def _is_key(body: str) -> bool:
-    """Whether what stands between the two lines is a key, however short and however it is broken, and not words or the
-    dots of an example."""
+    """Whether the text between the two lines is a key, however short and however wrapped, and not words or the dots
+    of an example."""
     runs = [run for run in _BETWEEN.split(_HEADER.sub("", body)) if run]
     solid = [run for run in runs if _LETTERS.match(run) and not _is_word(run)]
     if len(runs) == 1 and not solid and "\n" in body and _LETTERS.match(runs[0]):
-        solid = runs  # alone on its line: nobody writes a word there
+        solid = runs  # alone on its line: not a word
     size = sum(map(len, solid))
     if size < _FEWEST or is_placeholder("".join(runs)[:200]):
         return False
@@ -95,14 +95,14 @@ def _is_word(run: str) -> bool:
     return len(run) <= 20 and run.isalpha() and (run.islower() or run.istitle())
 
 
-# The marks that stand in a text where a secret was, and the words that a title can be taken from beside them.
+# The marks in a text where a secret was, and the words beside them that a title can be taken from.
 
 _MARK = lazy(r"\[redacted: ([^\[\]\n]{1,40})\]")
 
 
-def named_by(text: str) -> str:
-    """What of a text a title can be taken from: the lines without marks, else what stands around the marks, else what
-    was there. A text without marks stays as it is."""
+def text_for_title(text: str) -> str:
+    """The part of a text that a title can be taken from: the lines without marks, else the words around the marks,
+    else the marks themselves. A text without marks stays as it is."""
     match = _MARK.search(text)
     if match is None:
         return text
@@ -117,7 +117,7 @@ def named_by(text: str) -> str:
 
 
 def title_without_marks(title: str) -> str:
-    """A title that was given, without its marks; "" where nothing else is in it."""
+    """A title without its marks; "" where nothing else is in it."""
     if not _MARK.search(title):
         return title
     rest = _MARK.sub(" ", title)
@@ -125,13 +125,13 @@ def title_without_marks(title: str) -> str:
 
 
 def _says_something(line: str) -> bool:
-    """Whether a word is in it; a heading of a name such as "key:" is one."""
+    """Whether it holds a word; a label such as "key:" is one."""
     return sum(map(str.isalpha, line)) >= 2 or any(
         "\u3400" <= letter <= "\u9fff" for letter in line
     )
 
 
-# What nobody sees between two letters of a key, as a web page leaves it there: who shows the text leaves it out.
+# Invisible characters between two letters of a key, as web pages leave them: they vanish when the text is displayed.
 _UNSEEN = lazy(
     r"(?<=[\n -~])[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]+(?=[\n -~])"
 )
@@ -139,17 +139,17 @@ _STEPS = (private_keys, redact_known_forms, redact_in_places, redact_assigned)
 
 
 class Redacted(NamedTuple):
-    """A text without its secrets, and the kinds of what was taken out, in no order."""
+    """A text without its secrets, and the kinds of the secrets that were removed, in no particular order."""
 
     text: str
     kinds: tuple[str, ...]
 
 
 def redact(text: str) -> Redacted:
-    """The text with a mark such as "[redacted: GitHub token]" in place of each secret, and the kinds of what was there.
+    """The text with a mark such as "[redacted: GitHub token]" in place of each secret, and the kinds of the secrets.
 
-    Pure, in time linear to the text; redacting again changes nothing. The text as a whole has to be given: what lies
-    between two lines that enclose it is not seen in a piece of it."""
+    Pure, in time linear to the text; redacting again changes nothing. Pass the whole text: a key between two
+    enclosing lines is not recognized in a piece of it."""
     result = _redact(text)
     bare = result.text if text.isascii() else _UNSEEN.sub("", result.text)
     if bare != result.text and (hidden := _redact(bare)).kinds:
@@ -164,15 +164,14 @@ def _redact(text: str) -> Redacted:
     return Redacted(text, tuple(result))
 
 
-def behind(name: str, text: str) -> Redacted:
-    """What redact() does with one line that is the value of a property: its name may say that it is a secret."""
+def redact_property(name: str, text: str) -> Redacted:
+    """Like redact(), for one line that is the value of the property `name`: the name may say that it is a secret."""
     result = redact(f"{name}: {text}")
     return (
         result._replace(text=result.text.partition(": ")[2]) if result.kinds else Redacted(text, ())
     )
 
 
-def in_either(title: Redacted, path: Redacted) -> list[str]:
-    """The kinds in a title and in a path. The title is as often as not the name of the file: a secret in both is
-    one."""
+def kinds_in_either(title: Redacted, path: Redacted) -> list[str]:
+    """The kinds of secrets in a title and in a path, each once: the title is often the name of the file."""
     return [*(Counter(title.kinds) | Counter(path.kinds)).elements()]

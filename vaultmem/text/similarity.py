@@ -1,8 +1,8 @@
-"""How alike two contents are: equal, beginning alike, or sharing most of their words.
+"""How similar two contents are: equal, with the same beginning, or sharing most of their words.
 
-Sketches are one-permutation min-hashes (Li, Owen, Zhang 2012) with optimal densification (Shrivastava
-2017), of which eight bits a value are kept (b-bit minwise hashing, Li, König 2010): a sketch is small
-enough for ten thousand of them to be held and compared one by one.
+Sketches are one-permutation min-hashes (Li, Owen, Zhang 2012) with optimal densification (Shrivastava 2017), of which
+eight bits per value are kept (b-bit minwise hashing, Li, König 2010): a sketch is small enough that ten thousand of
+them can be kept in memory and compared one by one.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     import hashlib
 
 SIZE = 32  # values of a sketch
-_CAP = 20_000  # characters of a content that sketches and shingles are made of
+_CAP = 20_000  # characters of a content that sketches and shingles use
 _OPENING = 100
-# Values in a key: 10 keys, of which texts with J = 0.7 share one with 1-(1-0.7^3)^10 = 98 %.
+# Values per key: 10 keys, of which texts with J = 0.7 share one with probability 1-(1-0.7^3)^10 = 98 %.
 _BAND = 3
 _BITS = 256
 _RUN = 3  # units in a shingle
-# Scripts without blanks between words, and Hangul, whose words end in particles: a unit a character.
+# Scripts without blanks between words, and Hangul, whose words end in particles: each character is a unit.
 _ALONE = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
     r"\uff66-\uff9f\U00020000-\U0003ffff"
@@ -39,9 +39,9 @@ _MIX, _MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
 _LENT = 0xD1B54A32D192ED03
 
 
-def normal(content: str) -> str:
-    """The content as far as it counts: NFC, line ends "\\n", without blanks at the ends of lines and empty
-    lines around it. What no file of text can hold, NUL and halves of characters, is U+FFFD."""
+def normal_form(content: str) -> str:
+    """The normal form of a content: NFC, line ends "\\n", without blanks at the ends of lines and empty lines around
+    it. NUL and lone surrogates, which no text file can hold, become U+FFFD."""
     if not content.isascii():
         content = unicodedata.normalize("NFC", content)
     if "\r" in content:
@@ -55,13 +55,13 @@ def normal(content: str) -> str:
 
 
 def content_hash(content: str) -> str:
-    """SHA-256 in hex of the content as far as it counts."""
-    return _sha256()(normal(content).encode()).hexdigest()
+    """The SHA-256 of the content's normal form, in hex."""
+    return _sha256()(normal_form(content).encode()).hexdigest()
 
 
 @cache
 def _sha256() -> Callable[[bytes], hashlib._Hash]:
-    """Python's own, for hashlib would load OpenSSL, a quarter of a bare start."""
+    """Python's own SHA-256: hashlib would load OpenSSL, a quarter of a bare start."""
     for name in ("_sha2", "_sha256", "hashlib"):  # the first from Python 3.12 on, the second before
         with suppress(ImportError):
             return __import__(name).sha256  # type: ignore[no-any-return] # by name
@@ -69,19 +69,19 @@ def _sha256() -> Callable[[bytes], hashlib._Hash]:
 
 
 def opening(content: str) -> str:
-    """How it begins: the first 100 characters without regard to case and blanks."""
-    begin = " ".join(normal(content[:_CAP]).split())[:_OPENING]
+    """The first 100 characters, without case and blanks."""
+    begin = " ".join(normal_form(content[:_CAP]).split())[:_OPENING]
     return begin if begin.isascii() and begin.islower() else begin.casefold()
 
 
 def shingles(content: str) -> frozenset[int]:
-    """All runs of three words, or characters where words have no blanks between them, as 32-bit numbers
-    that are the same in every process."""
+    """All runs of three words, or of characters where words have no blanks between them, as 32-bit hashes that are
+    the same in every process."""
     return frozenset(map(crc32, _runs(content)))
 
 
 def sketch(content: str) -> bytes:
-    """What resemblance() and bands() need of a content: 32 bytes; none of an empty one."""
+    """The sketch of a content for resemblance() and bands(): 32 bytes; b"" for an empty content."""
     lowest = [_MASK] * SIZE
     for run in set(_runs(content)):
         mixed = crc32(run) * _MIX & _MASK
@@ -104,9 +104,9 @@ def resemblance(one: bytes, other: bytes) -> float:
 
 
 def resembling(row: bytes, sketch: bytes, least: float) -> list[int]:
-    """Which of the sketches in a row, SIZE bytes each one behind the other, resemble one so much or nearly so. Of
-    two numbers that are exclusive-ored, the bytes that are equal become 0: counting those takes a hundredth of a
-    second for a hundred thousand sketches, and comparing them one by one half a second."""
+    """The positions of the sketches in `row` (SIZE bytes each, one after the other) whose resemblance to `sketch` is
+    about `least` or more. XOR turns equal bytes into 0: counting those takes a hundredth of a second for a hundred
+    thousand sketches; comparing them one by one takes half a second."""
     if not row:
         return []
     wanted = int(SIZE * (least * (1 - 1 / _BITS) + 1 / _BITS))  # values that must be equal
@@ -117,14 +117,15 @@ def resembling(row: bytes, sketch: bytes, least: float) -> list[int]:
 
 
 def jaccard(one: str, other: str) -> float:
-    """The share of their shingles that two contents have in common, counted; 0.0 when there are none."""
+    """The exact share of their shingles that two contents have in common, from 0.0 to 1.0; 0.0 when there are
+    none."""
     a, b = shingles(one), shingles(other)
     shared = len(a & b)
     return shared / (len(a) + len(b) - shared) if shared else 0.0
 
 
 def bands(sketch: bytes) -> tuple[int, ...]:
-    """Keys of which similar contents share one: those with a Jaccard of 0.7 in more than 95 of 100 cases,
+    """Keys of which similar contents share at least one: with a Jaccard index of 0.7 in more than 95 of 100 cases,
     unrelated ones in 1 of 1,000."""
     if not sketch:
         return ()
@@ -135,7 +136,8 @@ def bands(sketch: bytes) -> tuple[int, ...]:
 
 
 def edits(one: str, other: str, most: int) -> int | None:
-    """How many letters are left out, added, changed or swapped with the next; None beyond `most`."""
+    """The edit distance: how many letters are removed, added, changed or swapped with the next; None beyond
+    `most`."""
     if abs(len(one) - len(other)) > most:
         return None
     before: list[int] = []
@@ -153,7 +155,7 @@ def edits(one: str, other: str, most: int) -> int | None:
 
 
 def _runs(content: str) -> list[bytes]:
-    text = normal(content[:_CAP]).casefold()
+    text = normal_form(content[:_CAP]).casefold()
     unit = _ASCII_UNIT if text.isascii() else _UNIT
     units = unit.findall(text) or list("".join(text.split()))
     if len(units) < _RUN:
@@ -163,10 +165,10 @@ def _runs(content: str) -> list[bytes]:
 
 
 def _lent(lowest: list[int], place: int) -> int:
-    """The value of another place for an empty one: which, is the same for all contents.
+    """The value that an empty place borrows from another one, which is the same for all contents.
 
-    Each place makes another eight bits of it. Else a text of two words would have one value 32 times, and in 1 of
-    256 cases that of any other short text.
+    Each place derives another eight bits from it. Otherwise a text of two words would have one value 32 times, and in
+    1 of 256 cases that of any other short text.
     """
     low = next(lowest[other] for other in _lenders(place) if lowest[other] != _MASK)
     return ((low ^ (place + 1) * _LENT) * _MIX & _MASK) >> 56
@@ -181,7 +183,7 @@ def _lenders(place: int) -> tuple[int, ...]:
 
 _WORD = lazy(r"[^\W_]+")
 _HAN = lazy(r"[\u3400-\u9fff]")
-_BEGINNING = 5  # letters of a word by which its forms are taken for one
+_BEGINNING = 5  # letters of a word that identify it in all its forms
 _STOP_WORDS = frozenset(
     "the a an of in on at to and or is are was were be has have had user users s my their his her its it that this "
     "with for from not no".split()
@@ -189,7 +191,7 @@ _STOP_WORDS = frozenset(
 
 
 def topic_words(text: str) -> frozenset[str]:
-    """The words that tell what a text is about, in the forms by which they compare."""
+    """The words that say what a text is about, in the form in which they are compared."""
     words = (word.casefold() for word in _WORD.findall(text))
     stems = {word[:_BEGINNING] for word in words if word not in _STOP_WORDS}
     return frozenset(stems | set(_HAN.findall(text)))

@@ -1,4 +1,4 @@
-"""Moments as they stand in properties, spans of time as people write them, and when a job is to run."""
+"""Moments as properties hold them, durations as people write them, and schedules of jobs."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from datetime import date, datetime, tzinfo
 
 
-# A day within what calendars know, in any zone.
+# A day that calendars can represent in any zone.
 _FIRST, _LAST = -62_135_000_000.0, 253_402_000_000.0
 
 
 def stamp(seconds: float) -> str:
-    """A moment in UTC, in whole seconds."""
-    from datetime import UTC, datetime  # a search only reads confidence, and mostly of no memory
+    """A moment in UTC, in whole seconds, in ISO 8601: "2026-11-22T10:00:00Z"."""
+    from datetime import UTC, datetime  # a search reads confidence alone, mostly of no memory
 
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def fine_stamp(seconds: float) -> str:
-    """The same to the millisecond, for what comes in quick succession."""
+    """The same to the millisecond, for events in quick succession."""
     from datetime import UTC, datetime
 
     moment = datetime.fromtimestamp(int(seconds * 1000) / 1000, UTC)
@@ -31,7 +31,7 @@ def fine_stamp(seconds: float) -> str:
 
 
 def seconds(stamp: object, zone: tzinfo | None = None) -> float | None:
-    """Seconds since the epoch of an ISO day or time; one that names no zone is in `zone`, or UTC. None for anything
+    """Seconds since the epoch of an ISO day or time; one without a zone is in `zone`, or UTC. None for anything
     else."""
     if not isinstance(stamp, str):
         return None
@@ -46,8 +46,9 @@ def seconds(stamp: object, zone: tzinfo | None = None) -> float | None:
 
 
 def moment(text: str, now: datetime, *, ahead: bool) -> float | None:
-    """What a person means by a day, a time or a span such as 7d: a day begins on the clock of `now`, and so does a time
-    that names no zone; a span is counted ahead from now, or back. None for anything else."""
+    """The moment that a person means by a day, a time or a duration such as 7d, in seconds since the epoch. Days and
+    times without a zone are in the zone of `now`; a duration is counted forwards from now, or backwards without
+    `ahead`. None for anything else."""
     at = seconds(text, now.tzinfo)
     if at is not None:
         return at
@@ -75,21 +76,22 @@ def day_range(value: str) -> tuple[str, str] | None:
 
 
 def days_of_month(year: int, month: int) -> int:
-    """How many days it has."""
+    """The number of days of a month."""
     if month == 2:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
     return 30 if month in (4, 6, 9, 11) else 31
 
 
-# Spans of time as people write them: "5m", "1h30m", "7d".
+# Durations as people write them: "5m", "1h30m", "7d".
 
 DURATION_UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 UNIT_NAMES = {604_800: "week", 86_400: "day", 3_600: "hour", 60: "minute", 1: "second"}
-LONGEST = 3_660 * 86_400  # ten years; calendars and clocks can count with it everywhere
+LONGEST = 3_660 * 86_400  # ten years, which every calendar and clock can represent
 
 
 def duration_seconds(text: str) -> int:
-    """The seconds of a span: "7d", "168h", "1h30m", "2w". ValueError for anything else, and for none."""
+    """The seconds of a duration: "7d", "168h", "1h30m", "2w". Raises ValueError for anything else, and for an empty
+    text."""
     total, number = 0, ""
     for letter in text.strip().lower().replace(" ", "") or "?":
         if letter in "0123456789" and len(number) < 10:
@@ -107,7 +109,7 @@ def duration_seconds(text: str) -> int:
 
 
 def format_duration(span: float) -> str:
-    """A span for a person, by its two largest units: "1 hour 30 minutes"."""
+    """A duration in words, by its two largest units: "1 hour 30 minutes"."""
     left = round(span)
     if left < 1:
         return "less than a second"
@@ -121,12 +123,12 @@ def format_duration(span: float) -> str:
     return " ".join(parts)
 
 
-# When a job is to run: every so often, at the times of a cron line, or never; and what it steps aside for.
+# Schedules of jobs: an interval, a cron line, or never; and the conditions under which a job waits.
 
 OFF = "off"
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _DAYS = "sun mon tue wed thu fri sat".split()
-# By field: the smallest and the largest number, and names that stand for numbers.
+# By field: the smallest and the largest number, and names for numbers.
 _FIELDS: Mapping[str, tuple[int, int, Mapping[str, int]]] = {
     "minute": (0, 59, {}),
     "hour": (0, 23, {}),
@@ -141,8 +143,8 @@ _ITEM = lazy(r"(?:(\*)|(\w{1,3})(?:-(\w{1,3}))?)(?:/(\d{1,2}))?")
 class Cron:
     """The numbers that each field of a cron line allows. Weekdays are 0 (Sunday) to 6.
 
-    `hourly` says that the hour is left open; `either` that a day fits by its number or by its weekday,
-    as cron has it where both are given.
+    `hourly` means that the hour is left open; `either` that a day fits by its number or by its weekday, as in cron
+    where both are given.
     """
 
     minute: list[int]
@@ -154,8 +156,9 @@ class Cron:
     either: bool
 
 
-def read(text: str) -> int | Cron | None:
-    """Seconds between two runs, a cron line, or None for "off". ValueError says what would be right."""
+def read_schedule(text: str) -> int | Cron | None:
+    """Parse a schedule: seconds between two runs, a cron line, or None for "off". Raises ValueError that says what is
+    allowed."""
     wanted = text.strip().lower()
     if wanted == OFF:
         return None
@@ -176,7 +179,7 @@ def _cron(fields: list[str]) -> Cron:
     by_day, by_weekday = (not fields[at].startswith("*") for at in (2, 4))
     longest = max(days_of_month(2024, month) for month in sets["month"])  # a leap year
     if by_day and not by_weekday and min(sets["day"]) > longest:
-        raise ValueError(f'a cron line with a day that comes (not "{" ".join(fields)}")')
+        raise ValueError(f'a cron line with a day that exists (not "{" ".join(fields)}")')
     return Cron(**sets, hourly=fields[1].startswith("*"), either=by_day and by_weekday)
 
 
@@ -209,16 +212,16 @@ def _number(name: str, word: str) -> int:
 
 
 class Waits(NamedTuple):
-    """What a job steps aside for."""
+    """The conditions under which a job waits."""
 
     typing: bool = False
     battery: bool = False
-    load: float | None = None  # the part of all processors in use above which it waits
-    busy: bool = False  # until nobody edits the vault or asks anything
+    load: float | None = None  # the share of all processors in use above which it waits
+    busy: bool = False  # until nobody edits the vault or sends a request
 
 
 class Planned(NamedTuple):
-    """A job as the clock sees it: its name, its schedule ("5m", "0 3 * * *", "off"), what it waits for."""
+    """A job with its schedule ("5m", "0 3 * * *", "off") and what it waits for."""
 
     name: str
     schedule: str
@@ -226,23 +229,23 @@ class Planned(NamedTuple):
 
 
 class Conditions(Protocol):
-    """What jobs can ask about the person and the machine."""
+    """What jobs check about the person and the machine."""
 
     def typing(self) -> bool:
         """Whether notes of the vault are being edited."""
 
     def idle(self) -> bool:
-        """Whether the vault was neither edited nor asked for a while."""
+        """Whether the vault has had no edits and no requests for a while."""
 
     def on_battery(self) -> bool:
         """Whether the computer runs on its battery."""
 
     def load(self) -> float:
-        """The part of all processors in use; above 1 there is a queue."""
+        """The share of all processors in use; above 1 there is a queue."""
 
 
 def reason_to_wait(waits: Waits, conditions: Conditions) -> str | None:
-    """What a job waits for now, said to a person; None when it may run."""
+    """What a job waits for now, in words for a person; None when it may run."""
     if waits.typing and conditions.typing():
         return "you are typing"
     if waits.battery and conditions.on_battery():
@@ -265,7 +268,7 @@ LAST = -1  # the last day of a month, the last Friday of a month
 
 
 def calendar_day(year: int, month: int, number: int) -> date | None:
-    """That day; None when there is none. The number LAST is the last day of the month."""
+    """The day of a month, or None when it does not exist. The number LAST means the last day of the month."""
     if not (1 <= year <= 9998 and 1 <= month <= 12):
         return None
     from datetime import date
@@ -277,7 +280,7 @@ def calendar_day(year: int, month: int, number: int) -> date | None:
 
 
 def month_after(day: date, months: int) -> date | None:
-    """The same day so many months on, or the last of that month when it is shorter."""
+    """The same day `months` later, or the last day of that month when it is shorter; None beyond the calendar."""
     count = day.year * 12 + day.month - 1 + months
     year, month = divmod(count, 12)
     first = calendar_day(year, month + 1, 1)
@@ -285,7 +288,7 @@ def month_after(day: date, months: int) -> date | None:
 
 
 def day_after(day: date, days: int) -> date | None:
-    """So many days on; None beyond the calendar."""
+    """The day `days` later; None beyond the calendar."""
     from datetime import timedelta
 
     try:
@@ -295,6 +298,6 @@ def day_after(day: date, days: int) -> date | None:
 
 
 def day_number(iso: str) -> int:
-    """An ISO day as YYYYMMDD, which sorts and ranges like the day itself; 0 for none."""
+    """An ISO day as the number YYYYMMDD, which sorts like the day itself; 0 for none."""
     digits = iso[:10].replace("-", "")
     return int(digits) if len(digits) == 8 and digits.isdecimal() else 0

@@ -1,4 +1,4 @@
-"""Titles of memories, which are the names of their files: safe on every system and free in the vault."""
+"""Titles of memories, which are their file names: valid on every system and not taken in the vault."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import accumulate
 
-from vaultmem.text.sanitize import columns, graphemes, visible
+from vaultmem.text.sanitize import columns, graphemes, without_invisible
 from vaultmem.text.values import ARCHIVE, CATEGORIES, ENTRIES, GENERATED, SYNC, lazy
 
 UNTITLED = "Untitled"
 MAX_CHARACTERS = 80
 MAX_BYTES = 180
-_COLUMNS = 60  # of a title that is taken from the content; a Chinese character has two
-_SHORTEST = 16  # columns: a cut does not go further back
+_COLUMNS = 60  # of a title taken from the content; a Chinese character has two
+_SHORTEST = 16  # columns: no title is cut shorter
 _LOOKED_AT = 20_000  # characters of the content
 _ROUNDS = 20
 
@@ -34,15 +34,15 @@ _TAG = lazy(r"<!--[^\n]{0,500}?-->|</?[a-zA-Z][^<>\n]{0,300}>")
 _ESCAPED = lazy(r"\\([!-/:-@\[-`{-~])")
 _EMPHASIS = lazy(r"\*+|~~|==|`+|(?<!\w)_+|_+(?!\w)|[ \t]\^[A-Za-z0-9-]+[ \t]*$")
 _SENTENCE_END = lazy(r"(?<=[^\W\d]{3})[.!?](?= )|[!?](?= )|\d\.(?= [^\W\d_])|[。！？；]")
-MORE = "…"  # behind what was cut within a statement
+MORE = "…"  # after a cut within a statement
 _YAML = lazy(r"[\w-]{1,40}:(?:[ \t]|$)|[ \t]+\S|[ \t]*-[ \t]|#|[ \t]*$")
-_LOGGED = lazy(  # what "git log" says before the words
+_LOGGED = lazy(  # what "git log" prints before the message
     r"(?:commit[ \t]+[0-9a-f]{7,64}\b.*|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}|Merge:(?:[ \t]+[0-9a-f]{7,64})+"
     r"|(?:Author|Commit):[ \t].*<[^<>]*>"
     r"|(?:Author|Commit)?Date:[ \t]+(?:[A-Z][a-z]{2} [A-Z][a-z]{2} \d|\d{4}-\d\d-\d\d).*)"
     r"[ \t]*"
 )
-# What no title ends with that was cut.
+# No title that was cut ends with these.
 _FUNCTION_WORD = lazy(
     r"(?<=\S)[\s,;:–—-]+(?:an?|the|of|and|or|but|nor|with|without|over|under|to|for|from|in|into|on|onto|at|by|as|is|are|was"
     r"|were|be|been|than|that|which|who|because|if|when|while|so|its?|this|these|those|my|our|your|his|her|their|will|would"
@@ -52,7 +52,7 @@ _FUNCTION_WORD = lazy(
 )
 _TRAILING = " \t.,;:!?…-–—·/\\&+=|(<[{、。，；：！？（「『《【"
 
-# --- Of the name of a file
+# --- File names
 
 _BETWEEN = lazy(r"(?<=\w)[/\\:|](?=\w)")
 _PARTS = lazy(r"[/\\|<>:]")
@@ -60,7 +60,7 @@ _MARKS = lazy(r"[*?\"#^\[\]]")
 _PERCENT = lazy(r"%(?=[0-9A-Fa-f]{2})|%(?=%)")  # Logseq reads %2F as "/"; %% is a comment
 _LOWBARS = lazy(r"_{3,}")  # Logseq reads three as "/"
 _LEADING = lazy(r"(?:[ .~]|-(?!\d))+")
-# What the name of another kind of file ends with; [[it]] would lead there, or sync programs skip it.
+# Endings of other kinds of files: [[it]] would lead there, or sync programs would skip it.
 _ENDING = lazy(
     r"\.(?=(?:tmp|swp|swo|bak|part|partial|crdownload|lock|markdown|org|txt|canvas|base|excalidraw|pdf|avif|bmp"
     r"|gif|jpe?g|png|svg|webp|flac|m4a|mp[34]|ogg|ogv|wav|webm|3gp|mkv|mov)$)",
@@ -82,9 +82,9 @@ _RESERVED = frozenset(
 
 
 def title_of(content: str) -> str:
-    """A title for a person, from the first line with words in it; "" when there is none.
+    """A readable title, from the first line with words in it; "" when there is none.
 
-    A title that is only emoji will do. It has about 60 columns, and ends with a statement or with a word and "…".
+    Emoji alone are enough. It has about 60 columns, and ends with a statement or with a word and "…".
     """
     for line in _lines(content[:_LOOKED_AT]):
         title = _cut_to_columns(_plain(line))
@@ -93,10 +93,10 @@ def title_of(content: str) -> str:
     return ""
 
 
-def safe(title: str) -> str:
-    """The title as a file may be called on Windows, macOS and Linux, in Obsidian and in Logseq, and so that
-    nobody takes it for a sync conflict, a daily note or a file of ours. safe(safe(x)) is safe(x)."""
-    for _ in range(_ROUNDS):  # what one step leaves, another may have to look at again
+def safe_title(title: str) -> str:
+    """The title as a valid file name on Windows, macOS and Linux, in Obsidian and in Logseq, that is not mistaken for
+    a sync conflict, a daily note or a file of ours. It is idempotent."""
+    for _ in range(_ROUNDS):  # what one step leaves may need another
         before, title = title, _step(title)
         if title == before:
             return title
@@ -104,14 +104,14 @@ def safe(title: str) -> str:
 
 
 def free_title(content: str, day: str, own_id: str, taken: Callable[[str], bool]) -> str:
-    """The title of a new memory: from its content, then with its ISO day, then with a piece of its id."""
-    title = safe(title_of(content))
-    result = map(safe, _candidates(title, f", {day}", own_id))
+    """A free title for a new memory: from its content, else with its ISO day, else with a piece of its id."""
+    title = safe_title(title_of(content))
+    result = map(safe_title, _candidates(title, f", {day}", own_id))
     return next(each for each in result if not taken(each))
 
 
 def free_path(path: str, own_id: str, taken: Callable[[str], bool]) -> str:
-    """The path, or the nearest one that is free: its name with a piece of the id."""
+    """The path if it is free, else its name with a piece of the id."""
     folder, slash, name = path.rpartition("/")
     stem, dot, ending = name.rpartition(".")
     if not dot:
@@ -127,7 +127,7 @@ def _candidates(title: str, addition: str, own_id: str) -> Iterator[str]:
     letters = "".join(filter(str.isalnum, own_id)).lower() or "0"
     for length in dict.fromkeys(min(n, len(letters)) for n in (6, 8, 12, len(letters))):
         yield _shorten(title, f"{addition} {letters[:length]}")
-    for number in itertools.count(2):  # also where others have the title and the id
+    for number in itertools.count(2):  # also where both the title and the id are taken
         yield _shorten(title, f"{addition} {letters} n{number}")
 
 
@@ -137,8 +137,8 @@ def _shorten(title: str, addition: str) -> str:
 
 
 def _lines(content: str) -> Iterable[str]:
-    """The lines a title may be taken from: first those of the text, then those of its code, of properties in front
-    of it and of a log of commits."""
+    """The lines that a title may be taken from: first those of the text, then those of its code, of properties before
+    it and of a log of commits."""
     lines = content.split("\n")
     begin = _front(lines)
     code: list[str] = []
@@ -155,7 +155,7 @@ def _lines(content: str) -> Iterable[str]:
 
 
 def _front(lines: list[str]) -> int:
-    """How many lines in front look like properties in YAML."""
+    """How many lines at the top look like YAML properties."""
     start = next((at for at, line in enumerate(lines) if line.strip()), 0)
     if lines[start].rstrip() != "---":
         return 0
@@ -168,7 +168,7 @@ def _front(lines: list[str]) -> int:
 
 
 def _plain(line: str) -> str:
-    """A line without the marks of Markdown."""
+    """A line without Markdown markup."""
     line = line[:2_000].strip()
     for _ in range(10):
         match = _START.match(line)
@@ -186,7 +186,7 @@ def _cut_to_columns(text: str) -> str:
     ends = list(accumulate(map(columns, pieces)))
     if not ends or ends[-1] <= _COLUMNS:
         return text.rstrip(_TRAILING)
-    fit = sum(end < _COLUMNS for end in ends)  # with room for the sign
+    fit = sum(end < _COLUMNS for end in ends)  # with room for the ellipsis
     head = "".join(pieces[:fit])
     least = len("".join(pieces[: sum(end < _SHORTEST for end in ends)]))
     sentence = _SENTENCE_END.search(text[: len(head) + 1], least)
@@ -198,15 +198,15 @@ def _cut_to_columns(text: str) -> str:
 
 
 def _trim_ending(cut: str, least: int) -> str:
-    """What was cut, without the words at its end that want another one behind them: "MySQL over"."""
+    """The cut text without words at its end that call for another one: "MySQL over"."""
     while match := _FUNCTION_WORD.search(cut, least):
         cut = cut[: match.start()]
     return cut
 
 
-@lru_cache(64)  # what one step leaves, another one looks at
+@lru_cache(64)  # the next step reads what this one leaves
 def _step(title: str) -> str:
-    title = visible(title[:1_000])
+    title = without_invisible(title[:1_000])
     title = _PARTS.sub(" ", _BETWEEN.sub("-", title))
     title = _LOWBARS.sub("__", _PERCENT.sub("", _MARKS.sub("", title)))
     title = " ".join(title.split())
@@ -217,7 +217,7 @@ def _step(title: str) -> str:
 
 
 def _unmistaken(title: str) -> str:
-    """The title, changed where it looks like something else."""
+    """The title, changed where it could be mistaken for something else."""
     title = _ENDING.sub(" ", _NOTE_ENDING.sub("", title))
     if "conflict" in title.lower():
         title = _CONFLICTED.sub("conflict copy", title.replace(".sync-", " sync-"))
@@ -232,7 +232,7 @@ def _unmistaken(title: str) -> str:
 
 
 def _is_date(title: str) -> bool:
-    """Whether a daily note could have this name, in whatever format somebody has chosen."""
+    """Whether a daily note could have this name, in any date format."""
     if not any(letter.isdigit() for letter in title):
         return False
     parts = [part for part in _DATE_SEPARATOR.split(title) if part]
@@ -242,7 +242,7 @@ def _is_date(title: str) -> bool:
 
 
 def _cut(title: str, characters: int, size: int) -> str:
-    """As much of the title as fits, in whole graphemes; one that is larger than all of it is left out."""
+    """As much of the title as fits, in whole graphemes; a grapheme that is too large for any title is left out."""
     pieces: list[str] = []
     for piece in graphemes(title):
         if len(piece) > MAX_CHARACTERS // 2:
@@ -259,16 +259,16 @@ def _cut(title: str, characters: int, size: int) -> str:
 
 # Characters; with its prefix it is a scope, which has 200 at most.
 LONGEST_CONVERSATION = 180
-# Control characters, and invisible ones that change how a line looks; emoji need their joiner (U+200D).
+# Control characters, and invisible ones that change how a line is displayed; emoji need their joiner (U+200D).
 _ODD = lazy("[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 
 
 def conversation_problem(conversation: str) -> str:
-    """Why this can be no id of a conversation, in a few words; "" when it can."""
+    """Why this cannot be the id of a conversation, in a few words; "" when it can."""
     if not conversation:
         return "is empty"
     if len(conversation) > LONGEST_CONVERSATION:
         return f"has {len(conversation):,} characters, and may have {LONGEST_CONVERSATION}"
     if _ODD.search(conversation) or conversation != conversation.strip():
-        return "holds control characters, invisible ones, or blanks around it"
+        return "holds control or invisible characters, or begins or ends with a blank"
     return "begins with a colon" if conversation.startswith(":") else ""

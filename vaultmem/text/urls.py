@@ -1,4 +1,4 @@
-"""The address of a service as a person gives it: checked, and made into what is asked."""
+"""URLs of services as people enter them: checked, and completed to the endpoint that requests go to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ WANTED = "an http:// or https:// URL such as http://127.0.0.1:11434/v1, without 
 
 
 def check_url(text: str) -> str:
-    """The URL as it is kept; "" stays "". ValueError says what it must be, and never what it was."""
+    """The URL in the form in which it is stored; "" stays "". Raises ValueError, which says what is expected and
+    never repeats the URL."""
     url = text.strip()
     if not url:
         return ""
@@ -28,8 +29,8 @@ def check_url(text: str) -> str:
 
 
 def endpoint(base_url: str) -> str:
-    """What /chat/completions and /models are appended to: without a slash at the end, and with /v1 where the URL names
-    a host only. Any other path stays as it is: some providers have no /v1."""
+    """The base for /chat/completions and /models: without a slash at the end, and with /v1 where the URL names only a
+    host. Any other path stays as it is: some providers have no /v1."""
     parts = urlsplit(check_url(base_url))
     path = parts.path.rstrip("/")
     for pasted in _PASTED:
@@ -54,5 +55,5 @@ def is_local(url: str) -> bool:
 
 
 def is_plaintext(url: str) -> bool:
-    """Whether what is sent there can be read on the way."""
+    """Whether data sent there can be read on the way."""
     return urlsplit(url).scheme != "https" and not is_local(url)

@@ -1,5 +1,5 @@
-"""Small things that every package uses: light records, patterns and word lists that are loaded at first use, limits,
-the names of our folders, plural forms."""
+"""Small things that every package uses: light records, patterns and word lists that load at first use, limits, the
+names of our folders, plural forms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
 
     def value(cls):
-        """Give a class with annotated fields __init__, __eq__, __repr__ and replace-able fields."""
+        """Give a class with annotated fields __init__, __eq__ and __repr__, like a dataclass."""
         names = tuple(cls.__annotations__)
         wanted = frozenset(names)
         defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
@@ -62,8 +62,8 @@ EDITOR_LINE = (
 _tables: dict[tuple[str, str], dict[str, Any]] = {}
 
 
-def table(package: str, name: str) -> dict[str, Any]:
-    """What the file `name`.toml of a package holds, read once."""
+def toml_table(package: str, name: str) -> dict[str, Any]:
+    """The contents of the file `name`.toml of a package, read once."""
     import tomllib
 
     if (package, name) not in _tables:
@@ -80,7 +80,8 @@ def file_text(package: str, name: str) -> str:
 
 
 def lazy(source: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
-    """The expression as re.compile() takes it, or what gives it; what is wrong with it shows at its first use."""
+    """A pattern that is compiled at first use, when an error in it is raised. `source` is an expression as for
+    re.compile(), or a function that returns one."""
     result: Any = _Lazy(source, flags)
     return result  # type: ignore[no-any-return] # has all that a pattern has
 
@@ -99,15 +100,15 @@ class _Lazy:
     def __getattr__(self, name: str) -> object:
         import re
 
-        if name.startswith("_"):  # copies ask for such before there is a source
+        if name.startswith("_"):  # copy asks for these before there is a source
             raise AttributeError(name)
         result = getattr(re.compile(self.pattern, self.flags), name)
-        setattr(self, name, result)  # of the compiled expression: from now on nothing is in between
+        setattr(self, name, result)  # called directly from now on
         return result
 
 
 class OnError:
-    """A block after whose failure, whatever it is, something is undone: `with OnError(file.close): …`."""
+    """A context manager that calls `undo` when its block raises anything: `with OnError(file.close): …`."""
 
     def __init__(self, undo: Callable[[], object]) -> None:
         self._undo = undo
@@ -121,7 +122,7 @@ class OnError:
 
 
 def json_object(data: str | bytes) -> dict[str, Any]:
-    """JSON that is an object; an empty one for everything else."""
+    """The JSON object that `data` holds; {} for anything else."""
     import json
 
     try:
@@ -131,14 +132,15 @@ def json_object(data: str | bytes) -> dict[str, Any]:
     return result if isinstance(result, dict) else {}
 
 
-# How much may be asked for at once: one limit each, whatever the door.
+# Limits of one request, the same for every interface.
 
 RESULTS = 1_000_000  # of a search or a list
 TOKENS, MEMORIES = 1_000_000, 1_000  # of a recall
-DAYS = 36_500  # ahead; a calendar ends somewhere
+DAYS = 36_500  # ahead
 
 
-# The memory folder: its folders by category, those beside them, and the pages we write there. No title may be one.
+# The memory folder: its folders by category, those beside them, and the pages we write there, whose names no title
+# may have.
 
 CATEGORIES = {
     "soul": "core identity, values, mission",
@@ -159,18 +161,18 @@ CATEGORIES = {
 INBOX, REMINDERS = "inbox", "reminders"
 # Properties of a memory that are a short text: each is written, listed and searched by its name.
 TEXT_PROPERTIES = ("source", "agent", "personality", "project", "type")
-EVERYBODY = "global"  # the scope of what has no other
+EVERYBODY = "global"  # the default scope
 ARCHIVE, ENTRIES, SYNC = "archive", "entries", "sync"  # folders beside those of the categories
-RECORDS = ".records"  # in the folder of a conversation: what editors pass over
-GENERATED = (  # written by us in the memory folder, no memories
+RECORDS = ".records"  # in the folder of a conversation, hidden from editors
+GENERATED = (  # written by us in the memory folder; not memories
     "pending.md", "What changed.md", "answers.md", "expectations.md", "Memory.md",
-    "Memories.md",  # of queries, where an editor knows such
+    "Memories.md",  # of queries, where an editor has them
 )  # fmt: skip
 
 
-def encodable(text: str) -> str:
-    """A text as an index and a model take it: accents as one with their letters (macOS types file names otherwise), and
-    without halves of characters, which bytes that are no UTF-8 leave."""
+def normalize_text(text: str) -> str:
+    """A text in the form that an index and a model expect: NFC (macOS stores file names in another form), and without
+    the lone surrogates that bytes that are not UTF-8 leave."""
     if text.isascii():
         return text
     from unicodedata import normalize
@@ -178,12 +180,12 @@ def encodable(text: str) -> str:
     return normalize("NFC", text.encode("utf-8", "replace").decode())
 
 
-# Small turns of phrase for messages.
+# Parts of messages.
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The known word that was meant by an unknown one, in brackets; "" where none is near."""
-    from difflib import get_close_matches  # rarely needed, and not light
+    """The suggestion " (did you mean …?)" with the known word closest to `word`; "" where none is close."""
+    from difflib import get_close_matches  # rarely needed, and slow to import
 
     near = get_close_matches(word, known, 1)
     return f" (did you mean {near[0]}?)" if near else ""
@@ -194,22 +196,23 @@ def plural(count: int, noun: str, several: str = "") -> str:
     return f"{count:,} {noun if count == 1 else several or noun + 's'}"
 
 
-def in_turns(*rows: Iterable[T], key: Callable[[T], object]) -> list[T]:
-    """The first of each row, then the second of each, and so on; each thing once."""
+def interleave(*rows: Iterable[T], key: Callable[[T], object]) -> list[T]:
+    """Interleave rows: the first of each, then the second of each, and so on; each item once, by its key."""
     from itertools import zip_longest
 
     every = (one for turn in zip_longest(*rows) for one in turn if one is not None)
     return list({key(one): one for one in every}.values())
 
 
-# Of 20 pending items that are listed, those of a section for which there is room, whatever stands before them.
+# How many of the 20 listed pending items are reserved for a section, whatever precedes it.
 LEAST_LISTED = {"soon": 2, "overdue": 4, "review": 3, "preferences": 3}
 
 
-def with_room(
+def fit_sections(
     sections: Mapping[str, list[T]], most: int, least: Mapping[str, int]
 ) -> dict[str, list[T]]:
-    """The first of each section, at most so many of all; each leaves to those after it the room for the least."""
+    """The first items of each section, at most `most` in all; each leaves the room that `least` reserves for those
+    after it."""
     left, room = most, {name: min(len(rows), least.get(name, 0)) for name, rows in sections.items()}
     result: dict[str, list[T]] = {}
     for name, rows in sections.items():
@@ -222,8 +225,8 @@ def with_room(
 def in_batches(
     every: Iterable[T], size: Callable[[T], int], most: int, largest: int
 ) -> Iterator[list[T]]:
-    """As many at once, one behind the other, as `most` allows, and as have at most the `largest` size together; what is
-    larger comes alone."""
+    """Split items into batches, in order, of at most `most` items and at most the size `largest` together; a larger
+    item gets a batch of its own."""
     batch: list[T] = []
     room = largest
     for one in every:

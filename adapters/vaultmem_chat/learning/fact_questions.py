@@ -12,8 +12,8 @@ from datetime import datetime
 from vaultmem.adapter.services import Message, Question, Schema, object_schema
 from vaultmem.dreams.paraphrase import keys
 from vaultmem.text.scripts import typed_part
-from vaultmem.text.similarity import normal
-from vaultmem.text.values import lazy, table
+from vaultmem.text.similarity import normal_form
+from vaultmem.text.values import lazy, toml_table
 from vaultmem_chat.llm.replies import parse_json, shape
 
 MOST = 3  # facts of one message
@@ -46,12 +46,12 @@ _NOTHING = lazy(
 
 def question(text: str, now: datetime | None = None) -> Question:
     """The question to a model about a message; read() takes its answer. Of a long message it sees what may be typed."""
-    data = normal(typed_part(text))
+    data = normal_form(typed_part(text))
     today = f"\nToday is {now:%A, %Y-%m-%d}: write days such as tomorrow as dates." if now else ""
     messages = [
         Message(
             "system",
-            table("vaultmem_chat", "prompts")["facts"].replace("{most}", str(MOST)) + today,
+            toml_table("vaultmem_chat", "prompts")["facts"].replace("{most}", str(MOST)) + today,
         )
     ]
     for example, facts in _EXAMPLES:
@@ -74,7 +74,7 @@ def read(answer: object) -> list[str]:
         if _NOTHING.match(fact) or fact.casefold().rstrip(".。") in _EXAMPLE_FACTS:
             continue
         if len(fact) <= LONGEST:
-            result.setdefault(fact.casefold().rstrip(".。!！"), normal(fact))
+            result.setdefault(fact.casefold().rstrip(".。!！"), normal_form(fact))
     return list(result.values())[:MOST]
 
 

@@ -16,8 +16,8 @@ from vaultmem.adapter.services import Message, Question, Schema, json_lines, lis
 from vaultmem.dreams import paraphrase
 from vaultmem.memories.conversation import Entry
 from vaultmem.plugins import language
-from vaultmem.text.similarity import normal, topic_words
-from vaultmem.text.values import in_turns, table
+from vaultmem.text.similarity import normal_form, topic_words
+from vaultmem.text.values import interleave, toml_table
 from vaultmem_chat.llm.replies import records
 
 EVENTS = ("ADD", "UPDATE", "DELETE", "NONE")
@@ -63,7 +63,7 @@ def question(new: Sequence[str], existing: Sequence[Existing], strategy: str) ->
     """The question to a model, by one of STRATEGIES."""
     numbered = strategy == "enumerate"
     example = [Existing("", text) for text in _REMEMBERED]
-    prompts = table("vaultmem_chat", "prompts")
+    prompts = toml_table("vaultmem_chat", "prompts")
     messages = (
         Message("system", prompts["task"] + prompts[strategy]),
         Message("user", _to_json(_LEARNED, example, numbered=numbered)),
@@ -204,7 +204,7 @@ def _already_known(
 
 def key(text: str) -> str:
     """Equal for texts that are the same word for word, whatever their case and last full stop."""
-    return " ".join(normal(text).casefold().split()).rstrip(" .。!！")
+    return " ".join(normal_form(text).casefold().split()).rstrip(" .。!！")
 
 
 def same(one: str, other: str) -> bool:
@@ -255,7 +255,7 @@ def neighbours(
         shared = {id_: len(words & about[id_][1]) for id_ in newest}
         similar = sorted((id_ for id_ in newest if shared[id_]), key=lambda id_: -shared[id_])
         rows += [on_topic, near[number] if number < len(near) else (), similar]
-    chosen = in_turns(*rows, newest, key=str)
+    chosen = interleave(*rows, newest, key=str)
     return [by_id[id_] for id_ in chosen if id_ in by_id][:most]
 
 
