@@ -181,7 +181,9 @@ def test_what_git_could_not_merge_is_named(indexed: Path, write: Write) -> None:
     on(indexed, "sync")
     told = on(indexed, "doctor", "--format", "json").data["findings"]
     assert [one["what"] for one in told] == ["1 note that Git could not merge"]
-    assert told[0]["places"] == ["Plan.md: front matter: both versions of a merge stand there"]
+    assert told[0]["places"] == [
+        "Plan.md: front matter: holds both versions of an unresolved merge"
+    ]
 
 
 def test_a_copy_of_a_page_of_ours_has_its_original(indexed: Path, write: Write) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.effort import takes_less
 from vaultmem.notes.frontmatter import LIMIT, read_yaml, split
-from vaultmem.notes.yaml_lines import scalar, simple
+from vaultmem.notes.yaml_lines import read_simple, scalar
 
 
 def properties(block: str) -> dict[str, object]:
@@ -146,8 +146,8 @@ def test_shapes(block: str, expected: dict[str, object]) -> None:
         ("owner: @bob", "line 2"),
         ("a: 1\nup: [[T]] and more", "line 3"),
         ("tags: [#a, #b]", "line"),
-        ("tags: [a]\ntags: [b]", 'line 3: the key "tags" stands there twice'),
-        ("a:\n  b: 1\n  'b': 2", 'line 4: the key "b" stands there twice'),
+        ("tags: [a]\ntags: [b]", 'line 3: the key "tags" occurs twice'),
+        ("a:\n  b: 1\n  'b': 2", 'line 4: the key "b" occurs twice'),
         ("created: {{date}}", "line 2: a key that is"),
         ("? [a]\n: b", "line 2: a key that is"),
         ("a: &x [*x]", 'line 2: nothing is called "&x"'),
@@ -210,7 +210,7 @@ LINES = st.one_of(
 
 @given(st.lists(LINES, max_size=8).map("\n".join))
 def test_fast_way_equals_full_reader(block: str) -> None:
-    fast = simple(block + "\n")
+    fast = read_simple(block + "\n")
     if fast is None:
         return
     full = read_yaml(block + "\n").properties
@@ -221,7 +221,7 @@ def test_fast_way_equals_full_reader(block: str) -> None:
     "block", ["t:\n- a\n  - b\n", "t:\n  - a\n- b\n", "t: x\n- a\n", "- a\n", "t: x\n  y\n"]
 )
 def test_fast_way_leaves_the_rest_to_the_reader(block: str) -> None:
-    assert simple(block) is None
+    assert read_simple(block) is None
 
 
 def test_reading_plain_front_matter_imports_no_yaml() -> None:

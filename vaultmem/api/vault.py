@@ -29,7 +29,7 @@ from vaultmem.index.catalog import as_state_error, below, like
 from vaultmem.index.catalog_read import LinkView
 from vaultmem.index.state import State
 from vaultmem.memories.access import Viewer, hidden, is_trusted, origin, viewer
-from vaultmem.notes.places import named
+from vaultmem.notes.places import with_our_keys
 from vaultmem.settings import OFF
 from vaultmem.text.values import TYPE_CHECKING, value
 
@@ -253,7 +253,7 @@ class Vault(MemoryVault):
 
     def _held_back(self, path: str, to: Viewer) -> list[str]:
         """Why a recall does not tell a memory that may be seen, if the person has still to approve it."""
-        own = named(self.note(path).properties)
+        own = with_our_keys(self.note(path).properties)
         trust = self.config.text("recall.trust")
         if is_trusted(origin(own), to, trust) or hidden(own, to, memory=True):
             return []

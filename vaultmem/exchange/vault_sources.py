@@ -16,7 +16,7 @@ from vaultmem.memories.model import link_targets
 from vaultmem.notes import frontmatter, pages
 from vaultmem.notes.dialects import Rulebook, open_rulebook
 from vaultmem.notes.frontmatter import split
-from vaultmem.notes.places import ours_as
+from vaultmem.notes.places import index_kind
 from vaultmem.vault import files
 from vaultmem.vault.files import Root
 
@@ -107,7 +107,7 @@ class Notes(NamedTuple):
         for entry in tree.files(_NOTE.search):
             if isinstance(entry, Passed):
                 yield entry
-            elif rules.kind(entry.path) != "note" or ours_as(entry.path, _MEMORIES) != "note":
+            elif rules.kind(entry.path) != "note" or index_kind(entry.path, _MEMORIES) != "note":
                 continue
             elif rules.at(entry.path).excluded(entry.path):
                 yield Passed(entry.path, "hidden by the settings of its vault")

@@ -26,7 +26,7 @@ from vaultmem.index.compare import Diff, Manner, Place, Report, Work
 from vaultmem.light import TYPE_CHECKING
 from vaultmem.notes import blocks
 from vaultmem.notes.dialects import Rulebook, parse_note
-from vaultmem.notes.places import ours_as, page_path
+from vaultmem.notes.places import index_kind, page_path
 from vaultmem.plugins import language
 from vaultmem.progress import Progress
 from vaultmem.vault import files as vault
@@ -191,7 +191,7 @@ class Indexer:
     def kind(self, path: str) -> str:
         """The kind of a file: note, file or nothing."""
         kind = self.rules.kind(path)
-        return ours_as(path, self._memory_folder, self._page) if kind == "note" else kind
+        return index_kind(path, self._memory_folder, self._page) if kind == "note" else kind
 
     def _remove(self, gone: dict[int, str]) -> None:
         orphans = self.catalog.orphans()
@@ -334,7 +334,7 @@ class Indexer:
             self.rules.at(row.path).excluded(row.path),
             [block_row(note.title, block) for block in grouped],
             language().sentences(note, text),
-            blocks.opening(note.pieces) if blocks.names_times(note.properties) else None,
+            blocks.opening(note.pieces) if blocks.may_name_times(note.properties) else None,
         )
         self.batch.note(file, record)
         return file, iter(()) if record.excluded else index_entries(row.path, record, grouped)

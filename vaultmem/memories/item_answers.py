@@ -13,7 +13,7 @@ from functools import lru_cache
 from vaultmem.adapter import Properties
 from vaultmem.light import TYPE_CHECKING, NamedTuple
 from vaultmem.memories import access
-from vaultmem.notes.places import key_of, named
+from vaultmem.notes.places import key_of, with_our_keys
 
 if TYPE_CHECKING:
     from vaultmem.history.commits import Commit
@@ -149,7 +149,9 @@ def is_foreign(path: str, properties: Properties, folder: str) -> bool:
         if "clippings" in path.casefold().split("/")[:-1]:
             return True
         return any(key.lower() in ("source", "url") and value for key, value in properties.items())
-    return named(properties).get("phase") == "inbox" or access.is_foreign(origin_of(properties))
+    return with_our_keys(properties).get("phase") == "inbox" or access.is_foreign(
+        origin_of(properties)
+    )
 
 
 def origin_of(properties: Properties) -> access.Origin:

@@ -20,7 +20,7 @@ from vaultmem.notes.places import (
     REMINDERS,
     category_of,
     key_of,
-    named,
+    with_our_keys,
 )
 from vaultmem.text.times import seconds
 from vaultmem.text.values import EVERYBODY, lazy, value
@@ -213,7 +213,7 @@ def aging(properties: Properties) -> Aging:
     """How a note with these properties ages."""
     if "id" not in properties:
         return NEVER
-    own = named(properties)
+    own = with_our_keys(properties)
     kind = policy(own.get("decay_policy"))
     return aging_of(kind, own["id"], *(own.get(key) for key in TIMES))
 

@@ -1,1 +1,1 @@
-"""What a note says and how it is edited: front matter, properties, blocks, by the rules of its editor."""
+"""Reads and edits notes by the rules of their editor: front matter, properties, blocks."""

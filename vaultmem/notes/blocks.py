@@ -1,9 +1,9 @@
 """Group the pieces of a note into blocks, the units of indexing and recall.
 
-Semantic chunking of the "logic" seed, section 1.3: a block has 50 to 300 tokens. Pieces under one
-heading are joined, a piece that is too long is cut at sentence ends, and what is too short joins its
-neighbour. A turn of a conversation (a piece with a label) stays a block of its own, however short: the
-answer to "what did Anne say" is one turn, not three. An outline block takes its children along.
+Semantic chunking of the "logic" seed, section 1.3: a block has 50 to 300 tokens. Pieces under one heading are joined,
+a piece that is too long is cut at sentence ends, and one that is too short joins its neighbour. A turn of a
+conversation (a piece with a label) stays a block of its own, however short: the answer to "what did Anne say" is one
+turn, not three. An outline block includes its children.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from vaultmem.text.values import lazy
 MIN_TOKENS = 50
 MAX_TOKENS = 300
 ENOUGH_TOKENS = 225  # about 900 characters: longer blocks blur the meaning that one vector can hold
-HEADING_TOKENS = 40  # by which the headings above a full block may lengthen it
+HEADING_TOKENS = 40  # that the headings above a full block may add
 SPEAKER_SHARE = 0.25  # of the first speaker's turns
-WINDOW_WORDS = 100  # of which about 60 are no stop words
+WINDOW_WORDS = 100  # of which about 60 are not stop words
 
 _TURNS = ("user", "assistant")  # roles of those who speak
 _WORD = lazy(r"[^\W\d_]{2}")  # of two letters: "T10:00Z" has none
@@ -32,7 +32,7 @@ _SENTENCE_END = lazy(r"(?<=[.!?])\s+(?=[\"'(\[]?[A-Z0-9À-Þ])|(?<=[。！？；
 
 
 class Block(NamedTuple):
-    """A run of text with its place in the note."""
+    """A run of text with its position in the note."""
 
     text: str
     line: int
@@ -43,7 +43,7 @@ class Block(NamedTuple):
 
 
 def count_tokens(text: str) -> int:
-    """About how many tokens a text has: four Latin characters or one CJK character each.
+    """The approximate number of tokens in a text: four Latin characters or one CJK character each.
 
     Four characters a token is the usual rule for English; UTF-8 spends two extra bytes on each CJK
     character, which counts them without looking at any.
@@ -60,8 +60,9 @@ def group(pieces: Iterable[Piece]) -> list[Block]:
 
 
 def _with_speakers(pieces: list[Piece]) -> list[Piece]:
-    """Keep the labels of those who speak: more than once, and at least a quarter as often as the first of them. Where
-    paragraphs speak, list items do not: in the answer of an assistant `- **Rating:** 4` is a heading."""
+    """Keep only the labels of speakers: those that occur more than once, and at least a quarter as often as the first
+    of them. Where paragraphs have speakers, list items have none: `- **Rating:** 4` in an assistant's answer is a
+    heading."""
     if not any(piece.label for piece in pieces):
         return pieces
     speakers = _speakers(p.label for p in pieces if p.label and p.kind != "list")
@@ -74,9 +75,9 @@ def _with_speakers(pieces: list[Piece]) -> list[Piece]:
 
 
 def _speakers(labels: Iterable[str]) -> set[str]:
-    """The labels of those who speak, from the labels in the order of the note. `Task 1` speaks only where no name does,
-    as in the transcript of a Speaker 1 and a Speaker 2."""
-    counts = Counter(labels)  # in the order in which they first come
+    """The labels of speakers among `labels`, which are in the order of the note. `Task 1` is a speaker only where no
+    name is one, as in a transcript of Speaker 1 and Speaker 2."""
+    counts = Counter(labels)  # in the order of their first occurrence
     repeated = {label: count for label, count in counts.items() if count > 1}
     named = {label: count for label, count in repeated.items() if not label[-1].isdigit()}
     repeated = named or repeated
@@ -85,7 +86,7 @@ def _speakers(labels: Iterable[str]) -> set[str]:
 
 
 def as_turn(blocks: list[Block], role: str) -> list[Block]:
-    """The blocks of a turn of a conversation: who speaks is the name before its first colon, else the role."""
+    """The blocks of a turn of a conversation. The speaker is the name before its first colon, else the role."""
     if role not in _TURNS:
         return blocks
     named = _SPEAKER.match(blocks[0].text)
@@ -93,7 +94,7 @@ def as_turn(blocks: list[Block], role: str) -> list[Block]:
 
 
 def cut(piece: Piece) -> Iterator[Piece]:
-    """Parts of at most MAX_TOKENS, at sentence ends (code: at line ends) as long as there are any."""
+    """Parts of at most MAX_TOKENS, cut at sentence ends (in code at line ends) where there are any."""
     start, line = 0, piece.line
     for end in _cut_points(piece):
         text = piece.text[start:end]
@@ -124,7 +125,7 @@ def _cut_points(piece: Piece) -> Iterator[int]:
 
 
 def _is_too_long(text: str, start: int, end: int) -> bool:
-    # No token has more than four letters: megabytes without a sentence's end need no counting.
+    # No token has more than four letters: megabytes without a sentence end need no counting.
     return end - start > 4 * MAX_TOKENS or count_tokens(text[start:end]) > MAX_TOKENS
 
 
@@ -158,8 +159,8 @@ def _join_sections(pieces: Iterable[Piece]) -> Iterator[Block]:
 
 
 def _own_headings(run: list[Piece], piece: Piece, tokens: int) -> int:
-    """Where the headings begin with which a run ends, if they are those of the piece that comes next: they are no end
-    of a block, they are the beginning of the next."""
+    """The index at which the headings at the end of a run begin, if they belong to the next piece: then they begin
+    the next block instead of ending this one."""
     start = len(run)
     if piece.label:
         return start
@@ -182,7 +183,7 @@ def _is_under(piece: Piece, above: Piece) -> bool:
 
 
 def _goes_on(first: Piece, total: int, piece: Piece, tokens: int) -> bool:
-    """Whether a piece belongs to the block that begins with `first` and has so many tokens until now."""
+    """Whether a piece belongs to the block that begins with `first` and has `total` tokens so far."""
     if first.label or piece.label or total + tokens > MAX_TOKENS:
         return False
     if piece.headings == first.headings:
@@ -200,7 +201,7 @@ def _block(run: list[Piece]) -> Block:
 
 
 def _join_short(blocks: Iterable[Block]) -> list[Block]:
-    """Give blocks under MIN_TOKENS to their neighbour; a heading that is crossed goes into the text."""
+    """Join blocks under MIN_TOKENS to their neighbour; a heading between them goes into the text."""
     joined: list[Block] = []
     size = 0
     for block in blocks:
@@ -215,7 +216,8 @@ def _join_short(blocks: Iterable[Block]) -> list[Block]:
 
 
 def _may_join(before: Block, size: int, after: Block, tokens: int) -> bool:
-    """A short block takes what follows; a short one that follows joins a block of its own section."""
+    """Whether two neighbours may be joined: a short block takes in the next one; a short block after a long one joins
+    it if both are in the same section."""
     if before.label or after.label or size + tokens > MAX_TOKENS:
         return False
     return size < MIN_TOKENS or (tokens < MIN_TOKENS and after.headings == before.headings)
@@ -228,9 +230,8 @@ def _join(before: Block, after: Block) -> Block:
 
 
 def of_properties(note: Note, text: str, body: int) -> list[Block]:
-    """The lines of a note's properties, up to character `body` or the first piece, where they say more than its name
-    and tags, cannot be read, or nothing else is there. What a person keeps as `director: Agnès Varda` they look for
-    like any other words."""
+    """The blocks of a note's properties, up to character `body` or the first piece: where they say more than its name
+    and tags, cannot be read, or are all there is. People search for `director: Agnès Varda` like any other text."""
     elsewhere = {note.title, *note.aliases, *note.tags}
     lists = (one if isinstance(one, list) else [one] for one in note.properties.values())
     values = (one for some in lists for one in some if isinstance(one, str))
@@ -244,7 +245,7 @@ def of_properties(note: Note, text: str, body: int) -> list[Block]:
 
 
 def neighbour_text(blocks: list[Block], at: int) -> str:
-    """The text of up to two blocks on either side of a short one, until WINDOW_WORDS with its own.
+    """The text of up to two blocks on either side of a short one, up to WINDOW_WORDS with its own.
 
     A short answer ("Yes, on Tuesday") is found by the question just before it: measured as 13 points
     of recall on chats and as nothing for long blocks, which therefore get "" (docs/adr/0006).
@@ -265,14 +266,14 @@ def neighbour_text(blocks: list[Block], at: int) -> str:
 
 
 def _is_inside_long_turn(blocks: list[Block], at: int) -> bool:
-    """Whether a block is a part of what somebody says in several blocks, such as the answer of an assistant."""
+    """Whether a block is part of a turn of several blocks, such as an assistant's answer."""
     if blocks[at].label:
         return at + 1 < len(blocks) and not blocks[at + 1].label
     return any(block.label for block in blocks[:at])
 
 
 def _beginning(text: str, length: int) -> str:
-    """About the first `length` characters, no word cut in two."""
+    """About the first `length` characters, without cutting a word in two."""
     blank = text.rfind(" ", 0, length + 1)
     return text[: blank if blank > length - 40 else length]
 
@@ -289,11 +290,12 @@ _QUESTION_END = lazy(r"[?？][*_\"'”’)\s]*\Z")
 
 
 def size(block: Block) -> tuple[int, bool]:
-    """How many words of four letters and more it has, at most ENOUGH_WORDS; of CJK texts, pairs of characters. And
-    whether it is a short turn that only asks: that is near to every question and answers none."""
+    """The number of words of four letters or more (in CJK text: pairs of characters), at most ENOUGH_WORDS; and
+    whether the block is a short turn that only asks a question, which is similar to every question and answers
+    none."""
     if block.is_properties:
         return 0, False
-    # Without the name of who speaks.
+    # Without the speaker's name.
     text = re.split("[:：]", block.text, maxsplit=1)[-1] if block.label else block.text
     if len(text) > 40 * ENOUGH_WORDS:
         return ENOUGH_WORDS, False
@@ -304,12 +306,12 @@ def size(block: Block) -> tuple[int, bool]:
 
 
 def telling_words(text: str) -> int:
-    """How many words of four letters and more a text has; of CJK texts, pairs of characters."""
+    """The number of words of four letters or more in a text; in CJK text, pairs of characters."""
     wide = 0 if text.isascii() else (len(text.encode("utf-8", "replace")) - len(text)) // 4
     return len(_LONG_WORD.findall(text)) + wide
 
 
-# Facts about a note that follow from what was read: its day, its category, the text to embed.
+# Facts derived from a note: its day, its category, the text to embed.
 
 _DATE_KEYS = (
     "date", "day", "created", "created_at", "created-at", "date created", "创建时间", "日期",
@@ -323,7 +325,8 @@ _NAME_DAY = lazy(r"(?<!\d)(\d{4})[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01]
 
 
 def note_day(path: str, properties: Properties, journal: str | None) -> str | None:
-    """The ISO day a note speaks of: its journal day, else a date property, else a date in its name."""
+    """The ISO day that a note is about: its journal day, else a date property, else a date in its name; None without
+    one."""
     if journal:
         return journal
     folded = {key.lower(): value for key, value in properties.items()}
@@ -348,8 +351,8 @@ def category(path: str, properties: Properties, memory_folder: str) -> str | Non
 
 
 def embedded_text(title: str, block: Block) -> str:
-    """What is embedded of a block: title and heading path first, then who speaks, then the text. The name of an entry
-    of a conversation is its day."""
+    """The text of a block that is embedded: title and heading path, then the speaker, then the text. An entry of a
+    conversation has its day as title."""
     name = _ENTRY_NAME.sub(r"\1", title) if "Z__" in title else title
     if block.is_properties:
         return block.text
@@ -358,17 +361,17 @@ def embedded_text(title: str, block: Block) -> str:
 
 
 def text_hash(text: str) -> bytes:
-    """The 16 bytes by which the vector of exactly this text is found again."""
+    """The 16 bytes under which the vector of exactly this text is stored."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def names_times(properties: Properties) -> bool:
+def may_name_times(properties: Properties) -> bool:
     """Whether properties of a note may say that it is due."""
     return any(key.lower() in _DUE_KEYS for key in properties)
 
 
 def opening(pieces: Iterable[Piece]) -> str:
-    """The first line of a note that says something, for its reader: without the mark of a list."""
+    """The first line of a note with words in it, without its list mark; "" when there is none."""
     for piece in pieces:
         if piece.kind in ("text", "list"):
             line = piece.text.strip().partition("\n")[0][:_LONGEST_OPENING]

@@ -1,9 +1,9 @@
-"""The property `vaultmem`: what a program alone needs of a memory, on one line.
+"""The property `vaultmem`: the properties of a memory that only programs need, on one line.
 
     vaultmem: 24ed4878-2b1c-4c0e-9d8e-0c6a5b7f3a11 memory_type=semantic importance=0.88 created_at=2026-11-22T10:00:00Z
 
-First the id, then words `key=value`. Wherever properties are read, it is as if each stood alone; one that does stand
-alone wins. So a memory means the same in either form, and a file keeps the form that it has.
+First the id, then words `key=value`. They are read as if each were a property of its own; a property with its own
+line wins. So a memory means the same in either form, and a file keeps its form.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from vaultmem.notes.places import COMPACT, LINE, key_of
 from vaultmem.notes.yaml_lines import format_value, scalar
 from vaultmem.text.values import EVERYBODY, INBOX, lazy
 
-_PLAIN = lazy(r"[0-9A-Za-z_.:+@-]+")  # what means nothing else in YAML, Obsidian and Logseq
-# Without these it is no memory of ours.
+_PLAIN = lazy(r"[0-9A-Za-z_.:+@-]+")  # without a special meaning in YAML, Obsidian and Logseq
+# Without these it is not a memory of ours.
 _ALWAYS = ("id", "phase", "category", "scope", "created_at", "updated_at")
 _WORD = lazy(rf"([a-z][a-z0-9_]*)=({_PLAIN.pattern})")
 
 
-def expanded(properties: Properties) -> Properties:
-    """The properties with those of the line, and with what a line leaves out because it follows."""
+def expand(properties: Properties) -> Properties:
+    """The properties together with those of the line, and with the ones that the line leaves out because they follow
+    from others."""
     inside = _inside(properties)
     if not inside:
         return properties
@@ -34,13 +35,14 @@ def expanded(properties: Properties) -> Properties:
     return {**{key: value for key, value in whole.items() if key not in names}, **alone}
 
 
-def sets(raw: Properties, wanted: Properties) -> dict[str, Value]:
-    """What to set in a file with the properties `raw` so that it says `wanted`. A file that gets its id gets a line."""
+def properties_to_set(raw: Properties, wanted: Properties) -> dict[str, Value]:
+    """The properties to set in a file with the properties `raw` so that it says `wanted`; None removes one. A file
+    that gets its id gets a line."""
     inside = _inside(raw)
     if not wanted or (not inside and ("id" not in wanted or "id" in raw or LINE in raw)):
         return dict(wanted)
     keys = [key for key in dict.fromkeys((*COMPACT, "scope", *inside)) if key not in raw]
-    whole = {**expanded(raw), **wanted}
+    whole = {**expand(raw), **wanted}
     implied = _implied(whole)
     follows = {key for key in keys if key in implied and _same(whole.get(key), implied[key])}
     words = _words(whole, (key for key in keys if key not in follows and key != "scope"))
@@ -57,7 +59,7 @@ def sets(raw: Properties, wanted: Properties) -> dict[str, Value]:
 
 
 def _implied(known: Properties) -> dict[str, Value]:
-    """What a line need not say."""
+    """The properties that a line need not state."""
     phase = "organized" if known.get("category") not in (None, "", INBOX) else "inbox"
     implied: dict[str, Value] = {"phase": phase, "scope": EVERYBODY}
     created = known.get("created_at")
@@ -65,7 +67,7 @@ def _implied(known: Properties) -> dict[str, Value]:
 
 
 def _words(properties: Properties, keys: Iterable[str]) -> dict[str, str]:
-    """The words of the line by their keys; what no word can say is left out."""
+    """The words of the line by key; values that a word cannot hold are left out."""
     words: dict[str, str] = {}
     for key in keys:
         value = properties.get(key)
@@ -83,7 +85,7 @@ def _inside(properties: Properties) -> dict[str, Value]:
 
 
 def _read(line: str) -> dict[str, Value]:
-    """What a line says; {} for any other text."""
+    """The properties on a line; {} for any other text."""
     words = line.split()
     first = words[:1] if words and "=" not in words[0] and _PLAIN.fullmatch(words[0]) else []
     matches = [_WORD.fullmatch(word) for word in words[len(first) :]]

@@ -1,4 +1,4 @@
-"""Find the dialects by entry point and read a vault by the rules of the right ones (R-DIAL-1)."""
+"""Find the dialects by entry point, and read a vault by the rules of the right ones (R-DIAL-1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vaultmem import paths, plugins
 from vaultmem.adapter import Dialect, Folder, Link, Note, Rules, Views
 from vaultmem.errors import ConfigError
 from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
-from vaultmem.notes.places import named
+from vaultmem.notes.places import with_our_keys
 from vaultmem.vault import files
 from vaultmem.vault.walk import without_records
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Unlinked mentions: where a text has a note's name or alias without linking to it.
 
-# Scripts without blanks between words: a name is found anywhere in them.
+# Scripts without blanks between words: a name is found anywhere in the text.
 _UNSPACED = (
     r"\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31a0-\u31bf\u31f0-\u31ff"
     r"\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
@@ -39,8 +39,8 @@ _DEEPEST = 20  # groups in groups: a compiled pattern is built by recursion
 Span = tuple[int, int]
 
 
-# What stands before and after a name, by Rules.mention_style: whole words where words are spaced; and as Logseq does
-# it, no Latin letter or digit beside, no "[" or "#" before.
+# What may precede and follow a name, by Rules.mention_style: whole words where words are spaced; and as in Logseq, no
+# Latin letter or digit on either side, no "[" or "#" before.
 MENTION_EDGES = {
     "words": (_EDGE, _EDGE),
     "latin": (r"(?<![\[#0-9a-zA-Z])", r"(?![0-9a-zA-Z])"),
@@ -48,7 +48,7 @@ MENTION_EDGES = {
 
 
 def mention_pattern(style: str, names: Iterable[str]) -> re.Pattern[str] | None:
-    """A pattern for these names in any case, the longest first; None for none."""
+    """A pattern that matches these names in any case, the longest first; None when there is nothing to match."""
     before, after = MENTION_EDGES[style]
     tree = _tree([_lower(name) for name in _distinct(names)])
     return re.compile(f"{before}(?:{tree}){after}", re.IGNORECASE) if tree else None
@@ -57,7 +57,7 @@ def mention_pattern(style: str, names: Iterable[str]) -> re.Pattern[str] | None:
 def spans_of_mentions(
     pattern: re.Pattern[str], text: str, links: Sequence[Span], start: int = 0
 ) -> Iterator[Span]:
-    """The offsets of all mentions from `start` on that touch none of the links.
+    """The offsets of all mentions from `start` on that do not overlap a link.
 
     `links` are the offsets of whole links; those of property links (-1) are left out.
     """
@@ -75,7 +75,7 @@ def spans_of_mentions(
 
 
 def _distinct(names: Iterable[str]) -> list[str]:
-    """The names that can be looked for, in both Unicode forms, longest first, once without case."""
+    """The names to match, in both Unicode forms, longest first, each once regardless of case."""
     wanted = [name.strip() for name in names]
     wanted += [unicodedata.normalize(form, name) for name in wanted for form in ("NFC", "NFD")]
     first = {name.lower(): name for name in wanted if 0 < len(name) <= _LONGEST_NAME}
@@ -83,13 +83,13 @@ def _distinct(names: Iterable[str]) -> list[str]:
 
 
 def _tree(ends: list[str], depth: int = _DEEPEST) -> str:
-    """A pattern for the ends of names, in which a beginning that several share stands once: a text is compared with
-    thousands of names about as fast as with one."""
+    """A pattern that matches any of `ends`, in which shared beginnings occur once: a text is compared with thousands
+    of names about as fast as with one."""
     by_letter: dict[str, list[str]] = {}
     for end in ends:
         by_letter.setdefault(end[:1] if depth else end, []).append(end)
     branches = []
-    for first in sorted(by_letter, key=lambda key: (-len(key), key)):  # where nothing follows, last
+    for first in sorted(by_letter, key=lambda key: (-len(key), key)):  # the empty end comes last
         group = by_letter[first]
         start = commonprefix(group)  # noqa: RUF071 - of letters
         rest = [end[len(start) :] for end in group]
@@ -107,7 +107,7 @@ GROUP = "vaultmem.adapters"
 
 @cache
 def installed() -> list[Dialect]:
-    """All dialects that are installed, by name, looked up once. A package that cannot be loaded says so."""
+    """All installed dialects, in the order of their names; looked up once. Logs packages that cannot be loaded."""
     loaded = (plugins.load(GROUP, name) for name in plugins.registered(GROUP))
     return [one for one in loaded if hasattr(one, "claims")]
 
@@ -122,7 +122,7 @@ def claimed_vault(start: str) -> str | None:
 
 
 class Target(NamedTuple):
-    """What a link leads to, and among how many files the choice was."""
+    """The target of a link, and the number of files it could mean."""
 
     path: str | None
     choices: int
@@ -131,8 +131,8 @@ class Target(NamedTuple):
 class Rulebook:
     """The rules of one vault: one dialect, or several that each own some folders.
 
-    Every file is known under the names that each dialect gives it, so that an Obsidian note can link to
-    a Logseq page of the same vault; names and keys carry the number of their dialect in front.
+    Every file is known by the names that each dialect gives it, so that an Obsidian note can link to a Logseq page of
+    the same vault; names and keys begin with the number of their dialect.
     """
 
     def __init__(self, parts: Sequence[tuple[tuple[str, ...], Rules]]) -> None:
@@ -140,7 +140,7 @@ class Rulebook:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What the reading depends on: another one means that every note is read again."""
+        """A digest of everything that parsing depends on; when it changes, every note is read again."""
         return "|".join(f"{r.dialect}:{home}:{r.fingerprint}" for home, r in self._parts)
 
     def _at(self, path: str) -> tuple[int, Rules]:
@@ -154,20 +154,20 @@ class Rulebook:
         return self.at(path).kind(without_records(path))
 
     def at(self, path: str) -> Rules:
-        """Those of the dialect by which the note at a path is read."""
+        """The rules of the dialect that reads the note at a path."""
         return self._at(path)[1]
 
     def page_style(self, path: str) -> str:
-        """How vaultmem writes a page there, see vaultmem.adapter.Rules."""
+        """The style of pages that vaultmem writes at a path, see vaultmem.adapter.Rules."""
         return self.at(path).page_style
 
     def views(self, path: str) -> Mapping[str, str]:
-        """What shows memories there in the editor, see vaultmem.adapter.Views; nothing, for a dialect without."""
+        """The views of memories for the editor, see vaultmem.adapter.Views; empty for a dialect without views."""
         rules = self.at(path)
         return cast(Views, rules).views() if hasattr(rules, "views") else {}
 
     def numbered(self, path: str, note: Note) -> Note:
-        """The note with link keys of this rulebook, which other dialects' keys cannot equal."""
+        """The note with link keys of this rulebook, which never equal those of other dialects."""
         if not note.links:
             return note
         number = self._at(path)[0]
@@ -175,7 +175,7 @@ class Rulebook:
         return note._replace(links=tuple(links))
 
     def names(self, path: str, note: Note | None) -> set[str]:
-        """All names under which links find the file."""
+        """All names under which links can refer to the file."""
         return {
             f"{n}:{name}"
             for n, (_, rules) in enumerate(self._parts)
@@ -188,7 +188,7 @@ class Rulebook:
         return tuple(f"{number}:{name}" for name in self._parts[int(number)][1].lookups(bare))
 
     def affected(self, name: str) -> tuple[str, ...]:
-        """The keys of the links that a file of this name can change."""
+        """The keys of the links whose target can change when a file with this name appears or disappears."""
         number, _, bare = name.partition(":")
         if int(number) >= len(self._parts):
             return ()  # from when another dialect read this vault, too: all links are read again
@@ -206,19 +206,19 @@ class Rulebook:
         return Target(None, 0)
 
     def mention_pattern(self, path: str, names: list[str]) -> re.Pattern[str] | None:
-        """What finds unlinked mentions of a note with these names."""
+        """The pattern for unlinked mentions of a note with these names."""
         return mention_pattern(self.at(path).mention_style, names)
 
     def uri_templates(self) -> dict[str, str]:
-        """By dialect, the link that opens a note in its editor (see text.sanitize)."""
+        """By dialect, the template of the link that opens a note in its editor (see text.sanitize)."""
         return {rules.dialect: rules.uri_template for _, rules in self._parts}
 
 
 def _choices(rules: Rules, link: tuple[str, str, str], others: Sequence[str]) -> int:
-    """How many of the other files with this name the link could mean as well.
+    """The number of the other files with this name that the link could mean as well.
 
-    A name without a folder can mean each of them, and a path that leads to one file mostly leads to
-    no second one; to ask for every file alone would take too long where thousands share a name.
+    A name without a folder can mean each of them, and a path to one file seldom leads to a second one; resolving for
+    every file would take too long where thousands share a name.
     """
     if "/" not in link[0] or not others:
         return len(others)
@@ -228,7 +228,8 @@ def _choices(rules: Rules, link: tuple[str, str, str], others: Sequence[str]) ->
 
 
 def open_rulebook(root: Folder, wanted: str = "auto") -> Rulebook:
-    """The rules for a vault: the dialect by its name, else the one that claims it, else the fallback."""
+    """The rules for a vault: those of the dialect named `wanted`, else of the one that claims the vault, else of the
+    fallback."""
     dialects = installed()
     if not dialects:
         raise ConfigError("no dialect is installed; install vaultmem again, with its adapters")
@@ -247,9 +248,9 @@ def open_rulebook(root: Folder, wanted: str = "auto") -> Rulebook:
     return Rulebook([(d.home, d.open(root)) for d in chosen])
 
 
-# Read one note by the rules of its vault: bytes, text, what the dialect sees, blocks.
+# Read one note by the rules of its vault: bytes, text, note, blocks.
 
-# A page that we have made of what notes say must not come back as one of them, wherever it was left.
+# A page that we generate from notes must not be read as one of them, wherever it was moved to.
 MARK, MARKED = "generated", "vaultmem"
 
 
@@ -262,13 +263,13 @@ class NoteRead(NamedTuple):
 
 
 def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[Block]]:
-    """What a dialect sees in a text, and its blocks."""
+    """The note that a dialect reads from a text, and its blocks."""
     from vaultmem.notes import blocks as blocking  # who only needs the rules does without
     from vaultmem.notes import compact_line, frontmatter
 
     front = frontmatter.split(text)
     note = rules.at(path).parse(path, text, front)
-    if (whole := compact_line.expanded(note.properties)) is not note.properties:
+    if (whole := compact_line.expand(note.properties)) is not note.properties:
         note = note._replace(properties=whole)
     if note.properties.get(MARK) == MARKED:
         note = Note(note.title, properties=note.properties)
@@ -276,13 +277,13 @@ def parse_note(rules: Rulebook, path: str, text: str) -> tuple[Note, list[Block]
     if "id" not in note.properties:
         blocks = [*blocking.of_properties(note, text, front.body), *blocks]
     blocks = blocks or [blocking.Block("", 1, 1)]
-    if "role" in note.properties and (own := named(note.properties)).get("conversation_id"):
+    if "role" in note.properties and (own := with_our_keys(note.properties)).get("conversation_id"):
         blocks = blocking.as_turn(blocks, str(own["role"]))
     return note, blocks
 
 
 def read_note(rules: Rulebook, folder: str, path: str, raw: str | None, cap: int) -> NoteRead:
-    """Read and parse a note. Trouble is in `read.trouble`, never an exception."""
+    """Read and parse a note. Problems are in `read.trouble`; it raises nothing."""
     read = files.read(folder, raw or path, cap)
     return NoteRead(read, *parse_note(rules, path, read.text))
 

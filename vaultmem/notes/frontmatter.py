@@ -1,7 +1,7 @@
-"""Front matter: the YAML block at the top of a note, found as the editors do and read as YAML 1.2.
+"""Front matter: the YAML block at the top of a note, located as the editors do it and read as YAML 1.2.
 
-The reader is a loop over libyaml's events, so no nesting can overflow a stack and no alias can fill the memory. Only
-this module imports PyYAML, and python-frontmatter to compose a new note, and only when it needs them.
+The reader is a loop over libyaml's events, so no nesting overflows the stack and no alias fills the memory. Only this
+module imports PyYAML, and python-frontmatter to compose a new note, and only when it needs them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cache
 
 from vaultmem.adapter import FrontMatter, Properties
 from vaultmem.light import TYPE_CHECKING, NamedTuple, Protocol, cast
-from vaultmem.notes.yaml_lines import format_lines, scalar, simple
+from vaultmem.notes.yaml_lines import format_lines, read_simple, scalar
 from vaultmem.text.values import lazy
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _CLOSING = lazy(r"^---[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """Where front matter stands in a text (offsets)."""
+    """The position of front matter in a text (offsets)."""
 
     start: int  # of the first line after the opening dashes
     end: int  # of the closing line
@@ -43,21 +43,21 @@ def locate(text: str) -> Block | None:
     return Block(opening.end(), closing.start(), closing.end()) if closing else None
 
 
-# Git's mark before any text, or between properties of Logseq: below it nothing is a property.
+# Git's conflict mark before any text, or between properties of Logseq: nothing below it is a property.
 _UNMERGED = lazy(r"(?:[^\n:]+::[^\n]*\n)*<<<<<<< ")
-UNMERGED = "both versions of a merge stand there"
+UNMERGED = "holds both versions of an unresolved merge"
 PLACEHOLDER = "holds {{placeholders}}, as templates do"
 
 
 def split(text: str) -> FrontMatter:
-    """Read the properties of a note. Never raises; what cannot be read gives an error line."""
+    """Read the properties of a note. Never raises; front matter that cannot be read gives an error line."""
     block = locate(text)
     if block is None:
         return FrontMatter({}, UNMERGED if _UNMERGED.match(text) else None, 0)
     source = text[block.start : block.end]
     if len(source) > LIMIT:
         return FrontMatter({}, f"longer than {LIMIT} characters", block.body)
-    properties = simple(source)
+    properties = read_simple(source)
     if properties is not None:
         return FrontMatter(properties, None, block.body)
     try:
@@ -69,7 +69,7 @@ def split(text: str) -> FrontMatter:
 
 
 def compose(properties: Properties, body: str) -> str:
-    """A new note: the properties in their order, then the body as it is."""
+    """The text of a new note: the properties in their order, then the body unchanged."""
     import frontmatter
 
     post = frontmatter.Post("")
@@ -79,7 +79,7 @@ def compose(properties: Properties, body: str) -> str:
 
 @cache
 def _handler() -> BaseHandler:
-    """python-frontmatter's frame around our own lines: PyYAML's are made for YAML 1.1."""
+    """A python-frontmatter handler that writes our own lines: PyYAML's are YAML 1.1."""
     from frontmatter.default_handlers import YAMLHandler
 
     class Handler(YAMLHandler):
@@ -107,7 +107,7 @@ _HAS_BREAK = lazy(f"[{_BREAKS}]")
 
 
 class UnreadableError(Exception):
-    """Front matter that YAML 1.2 or the editors refuse; the text is one line.
+    """Front matter that YAML 1.2 or the editors reject; the message is one line.
 
     `line` counts from 0 in the block, whose first line is the second of its file.
     """
@@ -119,7 +119,7 @@ class UnreadableError(Exception):
 
 
 class Span(NamedTuple):
-    """Where one top-level property stands in the block (offsets of characters)."""
+    """The position of one top-level property in the block (offsets of characters)."""
 
     key: str
     key_start: int
@@ -127,11 +127,11 @@ class Span(NamedTuple):
     start: int  # of the value; start == end for an empty one
     end: int  # after the value's last character; trailing blank lines of a "|" text included
     style: str  # "|" or ">" for block texts, "block" for other lists and mappings, "" for the rest
-    items: tuple[tuple[int, int], ...] = ()  # where the items of a list begin and end
+    items: tuple[tuple[int, int], ...] = ()  # the begin and end of each item of a list
 
 
 class Document(NamedTuple):
-    """The properties of a block and where they stand in it."""
+    """The properties of a block and their positions in it."""
 
     properties: dict[str, Value]
     spans: tuple[Span, ...] = ()
@@ -141,7 +141,7 @@ class Document(NamedTuple):
 
 
 def read_yaml(source: str) -> Document:
-    """Read the text between the dashes; raises UnreadableError."""
+    """Read the text between the dashes. Raises UnreadableError."""
     import yaml
 
     if len(source) > LIMIT:
@@ -162,7 +162,7 @@ def read_yaml(source: str) -> Document:
 
 
 class _Frame:
-    """A list or mapping that is still being read."""
+    """A list or mapping that is not closed yet."""
 
     __slots__ = ("anchor", "items", "key", "mapping", "weight")
 
@@ -175,7 +175,7 @@ class _Frame:
 
 
 class _Builder:
-    """Turns events into plain values and notes where the top-level properties stand."""
+    """Turns events into plain values and records the positions of the top-level properties."""
 
     def __init__(self, *, hidden: bool) -> None:
         self.hidden = hidden
@@ -186,12 +186,12 @@ class _Builder:
         self.top: yaml.Event | None = None  # the mapping's first event
         self.key: yaml.NodeEvent | None = None  # the open top-level property
         self.value: yaml.NodeEvent | None = None  # the first event of its value
-        self.end = 0  # where its value ends as far as it is known
+        self.end = 0  # the end of its value as far as it is known
         self.items: list[tuple[int, int]] = []  # of its value, if that is a list
         self.spans: list[Span] = []
 
     def take(self, event: yaml.Event) -> None:
-        """Read on by one event."""
+        """Process one event."""
         import yaml
 
         if isinstance(event, yaml.ScalarEvent):
@@ -209,7 +209,7 @@ class _Builder:
             raise UnreadableError("a second YAML document", _line(event))
 
     def _node(self, event: yaml.NodeEvent) -> None:
-        """Note the places of a key or the beginning of a value at the top."""
+        """Record the position of a top-level key, or the beginning of its value."""
         if not self.frames:
             self.top = event
             return
@@ -225,7 +225,7 @@ class _Builder:
             self.items = []
 
     def _is_item(self) -> bool:
-        """Whether what is read now is an item in the list of a top-level property."""
+        """Whether the current node is an item of a top-level property's list."""
         outer = self.frames[0].mapping
         return len(self.frames) == 2 and outer is not None and self.frames[1].mapping is None
 
@@ -244,7 +244,7 @@ class _Builder:
 
     def _take_key(self, frame: _Frame, text: str, event: yaml.Event) -> None:
         if frame.mapping is not None and text in frame.mapping:
-            raise UnreadableError(f'the key "{text}" stands there twice', _line(event))
+            raise UnreadableError(f'the key "{text}" occurs twice', _line(event))
         frame.key = text
 
     def _alias(self, event: yaml.AliasEvent) -> None:
@@ -283,7 +283,7 @@ class _Builder:
         self._put(value)
 
     def _put(self, value: Value) -> None:
-        """Hand a finished value to the list or mapping it stands in."""
+        """Add a finished value to the list or mapping that contains it."""
         if not self.frames:
             self.root = value
             return
@@ -302,7 +302,7 @@ class _Builder:
             self.spans.append(Span(key, start, end, begin, self.end, style, items))
 
     def document(self) -> Document:
-        """What has been read, once all events are taken."""
+        """The document, once all events are processed."""
         if self.root is None:
             return Document({})
         if not isinstance(self.root, dict):
@@ -321,7 +321,7 @@ def _style(event: yaml.NodeEvent) -> str:
 
 
 class _Mark(Protocol):
-    """What PyYAML's two kinds of marks have in common."""
+    """The common interface of PyYAML's two kinds of marks."""
 
     index: int
 

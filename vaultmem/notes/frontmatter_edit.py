@@ -1,7 +1,7 @@
 """Change one property of a note and no byte outside its lines (R-EDIT-1 to 6).
 
-The places come from the parser, the new lines from one writer, and the result is read again before
-it is handed out: an edit that would change anything else is refused.
+The positions come from the parser, the new lines from one writer, and the result is parsed again before it is
+returned: an edit that would change anything else is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FLOW_MARKS = lazy(r"[,\[\]{}]")
 
 
 class Items:
-    """The items of one list, by where they stand in the text: `[a, b]` if `flow`, else a line each."""
+    """The items of one list with their positions in the text: `[a, b]` if `flow`, else a line each."""
 
     def __init__(self, text: str, places: Sequence[tuple[int, int]], *, flow: bool) -> None:
         self.text = text
@@ -43,8 +43,8 @@ class Items:
         self.flow = flow
 
     def changed(self, old: list[Value], new: list[Value], newline: str) -> str:
-        """The text with other values in the list. Neither is empty; the result is to be read again, for an item in
-        an odd place may get lost."""
+        """The text with other values in the list. Neither list is empty. The caller parses the result again: an item
+        in an unusual position may get lost."""
         was, now = [json.dumps(each) for each in old], [json.dumps(each) for each in new]
         first = 0
         while first < min(len(was), len(now)) and was[first] == now[first]:
@@ -91,7 +91,7 @@ class Items:
         self._put(place, place, new)
 
     def _written(self, value: Value, like: int) -> str:
-        """A value as an item beside another one, in its quotes."""
+        """A value written like a neighbouring item, in the same quotes."""
         start, end = self.places[like]
         quote = self.text[start:end][:1]
         if isinstance(value, str) and quote == "'" and value.isprintable():
@@ -105,7 +105,7 @@ class Items:
         return self.text.rfind("\n", 0, at) + 1
 
 
-_DAY = lazy(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")  # as editors write one, and so where one was
+_DAY = lazy(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")  # as editors write it, and so where a date was
 _COMMENT = lazy(r"[ \t]+#[^\r\n]*")
 
 
@@ -159,7 +159,7 @@ def set_property(text: str, key: str, value: Value) -> str:
 
 
 def remove_property(text: str, key: str) -> str:
-    """The note without the lines of one property; the same note when it has none of that name."""
+    """The note without the lines of one property; the same note when it has no property of that name."""
     block = locate(text)
     if block is None:
         return text
@@ -195,12 +195,12 @@ def _find(document: Document, key: str) -> Span | None:
 
 
 def _same(one: Value, other: Value) -> bool:
-    """Equal in value and type (1, 1.0 and True are three values)."""
+    """Whether two values are equal in value and type (1, 1.0 and True differ)."""
     return json.dumps(one) == json.dumps(other)
 
 
 def _check(text: str, expected: dict[str, Value]) -> str:
-    """The text, if its properties now are just the expected ones."""
+    """The text, if its properties are exactly the expected ones; else raises FrontMatterError."""
     block = locate(text)
     properties: dict[str, Value] | None = None
     if block is not None:
@@ -244,7 +244,7 @@ def _with_flow_value(text: str, block: Block, span: Span, value: Value) -> str:
 
 
 def _flow_entry(document: Document, span: Span) -> tuple[int, int]:
-    """The part of a `{..}` front matter that goes with one entry, one comma included."""
+    """The range of a `{..}` front matter that one entry takes up, one comma included."""
     number = document.spans.index(span)
     if number + 1 < len(document.spans):
         return span.key_start, document.spans[number + 1].key_start
@@ -256,7 +256,7 @@ def _flow_entry(document: Document, span: Span) -> tuple[int, int]:
 
 
 class _Place:
-    """One property in block style: where its name, value and comment stand in the text."""
+    """One property in block style: the positions of its name, value and comment in the text."""
 
     def __init__(self, text: str, block: Block, span: Span, column: int) -> None:
         self.text = text
@@ -310,11 +310,11 @@ class _Place:
         return name + added + self.text[self._end_of_value() :]
 
     def _end_of_value(self) -> int:
-        """Where the last line of the value ends."""
+        """The offset of the end of the value's last line."""
         return _end_of_line(self.text, self.end)
 
     def _comment(self) -> str:
-        """The comment on the line of the name, or else behind a value of one piece."""
+        """The comment on the line of the name, or else after a scalar value."""
         if self.block_text:
             return self._comment_in(self.start, _end_of_line(self.text, self.start))
         if self.inline:
@@ -327,7 +327,7 @@ class _Place:
         return match[0] if match else ""
 
     def _between(self) -> str:
-        """Lines of comment between the name and a value that stands below it."""
+        """Comment lines between the name and a value below it."""
         if self.inline:
             return ""
         first = _end_of_line(self.text, self.colon)

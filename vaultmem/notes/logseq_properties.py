@@ -1,7 +1,7 @@
 """The properties of a Logseq page: lines `key:: value` before anything else in it (R-LS-17, R-LS-18).
 
-Texts come as they stand in the file, with their line ends and byte order mark; an edit changes the lines of
-its property and nothing else.
+Texts are passed as they are in the file, with their line ends and byte order mark; an edit changes the lines of its
+property and nothing else.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _PAGE = lazy(r"\[\[([^\[\]\n]+)\]\]")
 _ITEM = lazy(r"(?:\[\[[^\[\]]*\]\]|[^,，])+")
 _INTEGER = lazy(r"-?(?:0|[1-9][0-9]{0,17})")
 _FLOAT = lazy(r"-?[0-9]{1,17}(?:\.[0-9]{1,30})?(?:e[-+]?[0-9]{1,3})?")
-# With these in it a value could hide the lines after it from Logseq, or is not on one line.
+# With these a value could hide the lines after it from Logseq, or is not on one line.
 _ODD = lazy(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff\\`$<>]|::|~~~")
 _ESCAPED = lazy(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff`$<>]|(?<=:):|(?<=~)~")
 
 
 class Line(NamedTuple):
-    """One property line: where it stands in the text."""
+    """One property line and its position in the text."""
 
-    key: str  # as Logseq has it: lower case, with "-" for "_"
+    key: str  # in Logseq's spelling: lower case, with "-" for "_"
     value: str
     start: int  # of the line
     end: int  # after its line end
@@ -46,7 +46,7 @@ class Lines(NamedTuple):
     """The properties at the top of a page."""
 
     items: list[Line]
-    start: int  # where the first one stands, or would stand
+    start: int  # offset of the first one, or of where it would be
     end: int  # after the last one's line end; `start` when there is none
 
 
@@ -70,7 +70,7 @@ def locate(text: str, start: int = 0) -> Lines:
 
 
 def spell_key(key: str) -> str:
-    """A key as Logseq has it."""
+    """A key in Logseq's spelling."""
     return key.lower().replace("_", "-").replace(" ", "-")
 
 
@@ -98,7 +98,8 @@ def set_property(text: str, key: str, value: Value, start: int = 0) -> str:
 
 
 def _with_more(line: str, value: Value) -> str:
-    """The line of a list with the items that a longer one has behind its own; "" where that is not all."""
+    """The line of a list with the items appended that `value` has after its own; "" where the change is more than
+    that."""
     known = list_items(line, linked=True), list_items(line)
     is_json = line[:1] in {'"', "["} and not line.startswith("[[")
     if not isinstance(value, list) or is_json:
@@ -122,8 +123,8 @@ def format_lines(
     properties: Iterable[tuple[str, Value]],
     meaning: Callable[[str, str], Value] = lambda _, line: parse_value(line),
 ) -> list[str]:
-    """The lines of a new page. `meaning` is how a line with a key will be read: a list that would not come back as
-    the same list is written as one of JSON."""
+    """The property lines of a new page. `meaning(key, value)` is how the line will be read back: a list that would
+    not be read back as the same list is written as JSON."""
     return [f"{_name(key)}:: {_exact(key, value, meaning)}".rstrip() for key, value in properties]
 
 
@@ -139,15 +140,15 @@ def _exact(key: str, value: Value, meaning: Callable[[str, str], Value]) -> str:
     with contextlib.suppress(ValueError):
         exact = escape(json.dumps(value, ensure_ascii=False, allow_nan=False), _ESCAPED)
         if exact.startswith("[["):
-            exact = f"[ {exact[1:]}"  # else it would be a reference
+            exact = f"[ {exact[1:]}"  # without the quotes it would be a reference
         if repr(meaning(key, exact)) == repr(value):
             return exact
     return format_value(value)
 
 
 def format_value(value: Value) -> str:
-    """A value as it stands behind the two colons. A text that would be read as something else is in double
-    quotes, with JSON's escapes."""
+    """A value as written after the two colons. A text that would be read as something else is put in double quotes,
+    with JSON's escapes."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and not math.isfinite(value):
@@ -166,7 +167,7 @@ def format_value(value: Value) -> str:
 
 
 def parse_value(value: str) -> Value:
-    """What a value means that is no list by its key: a number, true or false, or text."""
+    """The value of a property that is not a list by its key: a number, true or false, or text."""
     if value in {"true", "false"}:
         return value == "true"
     if _INTEGER.fullmatch(value):
@@ -183,7 +184,7 @@ def parse_value(value: str) -> Value:
 
 
 def list_items(value: str, *, linked: bool = False) -> list[Value]:
-    """The items of a list by its key, such as `tags::`; `linked` keeps the brackets of links."""
+    """The items of a property that is a list by its key, such as `tags::`; `linked` keeps the brackets of links."""
     quoted = parse_value(value) if value[:1] in {'"', "["} else value
     if isinstance(quoted, list):
         return quoted
@@ -237,7 +238,7 @@ def _with_line(text: str, lines: Lines, line: str) -> str:
     return before + line + newline + gap + after
 
 
-# A content as the outline of a Logseq page, and back.
+# Convert a content to the outline of a Logseq page, and back.
 
 _ITEM_OUTLINE = lazy(r"((?:  )*)(?:- (?=\S)|(?=\d{1,9}[.)] ))(.*)")
 _BULLET = lazy(r"(\t*)-(?: (.*)|)")
@@ -258,7 +259,7 @@ def to_outline(content: str) -> str:
 
 
 def from_outline(text: str) -> str:
-    """The content of a page without its properties; a line that belongs to no block stays as it is."""
+    """The content of a page without its properties; lines that belong to no block stay as they are."""
     written: list[str] = []
     empty = 0
     for line in text.replace("\r\n", "\n").split("\n"):
@@ -275,7 +276,7 @@ def from_outline(text: str) -> str:
 
 
 def _read(line: str) -> tuple[bool, str | None]:
-    """Whether a line begins an outermost block, and what it is in the content; None for an empty block."""
+    """Whether a line begins a top-level block, and its text in the content; None for an empty block."""
     bullet = _BULLET.fullmatch(line)
     if bullet and not bullet[1]:
         return True, bullet[2] if (bullet[2] or "").strip(" \t") else None
@@ -288,15 +289,15 @@ def _read(line: str) -> tuple[bool, str | None]:
 
 
 class _Writer:
-    """Goes through the lines of a content; what was written before decides what a line is."""
+    """Converts the lines of a content one by one; the lines before decide what a line is."""
 
     def __init__(self) -> None:
         self.written: list[str] = []
-        self.depth = -1  # of the item we are in; -1 in a paragraph
-        self.fence = ""  # what closes the code we are in
+        self.depth = -1  # indentation of the current item; -1 in a paragraph
+        self.fence = ""  # the fence that closes the current code block
 
     def outline(self, lines: list[str]) -> str | None:
-        """The outline, or None when these lines have none."""
+        """The outline, or None when these lines cannot be written as one."""
         empty = 0
         for line in lines:
             if not line:

@@ -1,4 +1,4 @@
-"""A memory's file: properties and content, in an Obsidian note or in a Logseq page.
+"""The file of a memory: properties and content, in an Obsidian note or in a Logseq page.
 
 "frontmatter" is a YAML block and the content as it is; "outline" is property lines and the content as blocks
 (logseq_properties), or a YAML block where a page has one.
@@ -26,9 +26,9 @@ _BLANK_LINES = lazy(r"(?:[ \t]*\r?\n)*")
 
 
 class Page(NamedTuple):
-    """What a file says."""
+    """The properties and the content of a file."""
 
-    properties: dict[str, Value]  # by our spelling of the keys
+    properties: dict[str, Value]  # by our spelling of keys
     content: str
     error: str | None  # why the properties cannot be read, in one line
 
@@ -36,11 +36,11 @@ class Page(NamedTuple):
 def read(style: str, text: str) -> Page:
     """Read a file's text (line ends "\\n", no byte order mark, as vault.files.read() gives it)."""
     page = _read(style, text)
-    return page._replace(properties=dict(compact_line.expanded(page.properties)))
+    return page._replace(properties=dict(compact_line.expand(page.properties)))
 
 
 def _read(style: str, text: str) -> Page:
-    """The same with the properties that stand there."""
+    """Like read(), but with the properties as they are in the file."""
     front = frontmatter.split(text)
     properties = _rename_keys(front.properties.items()) if front.properties else {}
     if style != OUTLINE:
@@ -53,10 +53,10 @@ def _read(style: str, text: str) -> Page:
 
 
 def compose(style: str, properties: Properties, content: str) -> bytes:
-    """A new file. Properties that are None are left out; NUL and halves of characters, which no text can
+    """The bytes of a new file. Properties that are None are left out; NUL and lone surrogates, which no text can
     hold, become U+FFFD. Raises FrontMatterError when a property cannot be written."""
     there = {key: value for key, value in properties.items() if value is not None}
-    present = compact_line.sets({}, there)
+    present = compact_line.properties_to_set({}, there)
     items = sorted(present.items(), key=lambda item: _RANK.get(item[0], len(KEYS)))
     if style != OUTLINE:
         text = frontmatter.compose(dict(items), _lines_of(content))
@@ -69,8 +69,8 @@ def compose(style: str, properties: Properties, content: str) -> bytes:
 
 
 def edit(style: str, data: bytes, sets: Properties, content: str | None) -> bytes:
-    """The file with properties set, or removed where they are None, and with another content unless that is
-    None. All other bytes stay. Raises FrontMatterError when the properties cannot be read or written."""
+    """The bytes of a file with properties set, or removed where they are None, and with another content unless that
+    is None. All other bytes stay. Raises FrontMatterError when the properties cannot be read or written."""
     encoding, _ = encoding_of(data)
     if encoding.startswith("utf-32"):
         raise FrontMatterError("the note is UTF-32; save it as UTF-8 in your editor first")
@@ -84,7 +84,7 @@ def edit(style: str, data: bytes, sets: Properties, content: str | None) -> byte
     error_line = frontmatter.split(text).error
     if error_line is not None:
         raise FrontMatterError(f"the properties cannot be read ({error_line}); correct them first")
-    for key, value in compact_line.sets(_read(style, text).properties, sets).items():
+    for key, value in compact_line.properties_to_set(_read(style, text).properties, sets).items():
         text = _with_property(style, text, key, value)
     if content is not None:
         text = _with_content(style, text, content)
@@ -95,7 +95,7 @@ _RANK = {key: number for number, key in enumerate(KEYS)}
 
 
 def _rename_keys(items: Iterable[tuple[str, Value]]) -> dict[str, Value]:
-    """By our spelling of the keys; one that is spelled so already wins."""
+    """The items under our spelling of their keys; a key that has this spelling already wins."""
     renamed: dict[str, Value] = {}
     for name, value in items:
         key = key_of(name)
@@ -113,7 +113,7 @@ def _logseq(key: str) -> str:
 
 
 def _as_names(key: str, value: Value) -> Value:
-    """Of tags and aliases only their names: so Logseq splits them at commas, whatever YAML took them for."""
+    """Tags and aliases as names only, as Logseq splits them at commas, whatever YAML read; other values unchanged."""
     if key not in ("tags", "aliases") or not isinstance(value, list):
         return value
     if not all(isinstance(each, (str, int, float)) for each in value):
@@ -147,7 +147,7 @@ def _with_property(style: str, text: str, key: str, value: Value) -> str:
 
 
 def _spelling(text: str, key: str) -> str:
-    """How the front matter spells a key."""
+    """The spelling of a key in the front matter."""
     names = frontmatter.split(text).properties
     if key in names:
         return key
@@ -169,12 +169,12 @@ def _with_content(style: str, text: str, content: str) -> str:
         new = new.removesuffix("\n")
     head = text[:start] + _gap(style, text[:start], old, newline)
     if block is None and (new.startswith("\ufeff") or frontmatter.locate(new)):
-        head += f"---{newline}---{newline}"  # else it would be read as the beginning of a file
+        head += f"---{newline}---{newline}"  # otherwise it would be read as the beginning of a file
     return head + new.replace("\n", newline)
 
 
 def _gap(style: str, head: str, body: str, newline: str) -> str:
-    """What stands between properties and content: as it was, or as a new file has it."""
+    """The blank lines between properties and content: as they were, or as in a new file."""
     if not head.strip("\ufeff"):
         return ""
     end = "" if head.endswith("\n") else newline
@@ -185,6 +185,6 @@ def _gap(style: str, head: str, body: str, newline: str) -> str:
 
 
 def _lines_of(content: str) -> str:
-    """The content with line ends "\\n", one at its end, and no empty lines around it."""
+    """The content with line ends "\\n", one of them at its end, and no empty lines around it."""
     lines = content.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     return _NO_TEXT.sub("\ufffd", lines) + "\n" if lines else ""

@@ -1,4 +1,4 @@
-"""Where in the memory folder what lies: categories, archive, conversations, what is written by us."""
+"""The layout of the memory folder: categories, archive, conversations, generated pages."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ if TYPE_CHECKING:
 CATEGORIES, INBOX, REMINDERS = values.CATEGORIES, values.INBOX, values.REMINDERS
 ARCHIVE, ENTRIES, GENERATED = values.ARCHIVE, values.ENTRIES, values.GENERATED
 EXPECTATIONS = GENERATED[3]
-_EDITED = (EXPECTATIONS, GENERATED[-1])  # pages of which the person merges the copies
-SYNC = values.SYNC  # the logs by which machines agree
+_EDITED = (EXPECTATIONS, GENERATED[-1])  # pages whose conflict copies the person merges
+SYNC = values.SYNC  # the sync logs of machines
 RECORDS = values.RECORDS
-# What a person's own notes keep their paths in, when they are put away.
+# Archived notes of the person's own, under the paths they had.
 ARCHIVED_NOTES = f"{ARCHIVE}/notes"
 
 
-CHAT = "Chat"  # how the name of the page of a conversation begins
+CHAT = "Chat"  # prefix of the names of conversation pages
 _TRANSCRIPT = lazy(rf"{CHAT} \d{{4}}-\d\d-\d\d .*\.md\Z", re.IGNORECASE)
 
 
 def category_of(inner: str, value: object) -> str:
-    """The category of the file at `inner`, its path in the memory folder, with that property. A person who moves
-    it into the folder of a category means that; in the inbox, or in a folder of no category, its word counts."""
+    """The category of the file at `inner`, a path in the memory folder, whose property `category` is `value`. The
+    folder of a category decides, because a person may move a file there; in the inbox or any other folder the
+    property does."""
     folder = inner.partition("/")[0] if "/" in inner else ""
     category = value if isinstance(value, str) and value in CATEGORIES else ""
     if folder in CATEGORIES and folder != INBOX:
@@ -40,7 +41,7 @@ def category_of(inner: str, value: object) -> str:
 
 
 def in_conversation(path: str, folder: str) -> bool:
-    """Whether the file at a path of the vault is an entry of a conversation: nobody's memory yet."""
+    """Whether the file at a path of the vault is an entry of a conversation, and so not a memory yet."""
     return path.startswith(f"{folder}/{ENTRIES}/")
 
 
@@ -50,30 +51,30 @@ def phase_of(category: str) -> str:
 
 
 def file_name(path: str) -> str:
-    """The name of a note's file, by which links lead to it."""
+    """The file name of a note without its ending, which links refer to."""
     return path.rpartition("/")[2].removesuffix(".md")
 
 
 def folded_name(path: str) -> str:
-    """The same without its case and whatever ending: by it notes of one name are known."""
+    """The file name in lower case, without any ending, by which notes with the same name are recognized."""
     name = path.rpartition("/")[2]
     return unicodedata.normalize("NFC", (name.rpartition(".")[0] or name).casefold())
 
 
 def entry_parts(parts: list[str]) -> list[str]:
-    """The path of an entry in the folder of its conversation, from that in the memory folder; earlier versions had
-    their records where the page is."""
+    """The parts of an entry's path inside the folder of its conversation, from those in the memory folder; earlier
+    versions kept the records beside the page."""
     return parts[3:] if parts[2:3] == [RECORDS] else parts[2:]
 
 
 def page_path(folder: str, setting: str) -> str:
-    """Where pending.md is, by the setting pending.path; "" for nowhere."""
+    """The path of pending.md by the setting pending.path; "" when it is off."""
     return "" if setting == "off" else setting or f"{folder}/{GENERATED[0]}"
 
 
-def ours_as(path: str, folder: str, page: str = "") -> str:
-    """What the index takes a note for: what is generated from the index ("") must not come back into it, such as the
-    page of pending items, and what was put away is a "file", which can be linked to and is not found."""
+def index_kind(path: str, folder: str, page: str = "") -> str:
+    """How the index treats a path: "" for pages that are generated from the index, such as the pending items, which
+    must not come back into it; "file" for archived notes, which can be linked to but are not found; else "note"."""
     if path == page:
         return ""
     if not path.startswith(folder + "/"):
@@ -87,62 +88,62 @@ def ours_as(path: str, folder: str, page: str = "") -> str:
 
 
 def is_our_page(inner: str) -> bool:
-    """Whether what is at a path in the memory folder is a page of ours, in our own spelling, and no memory."""
+    """Whether a path in the memory folder is that of a generated page, spelled as we write it."""
     return inner in GENERATED or inner.startswith(f"{SYNC}/") or _is_transcript(inner)
 
 
 def _is_copy(inner: str) -> bool:
-    """Whether a sync program made it of a page of ours that takes in what its copies say."""
+    """Whether it is a conflict copy of a generated page that takes over answers from its copies."""
     original = _conflict_original(inner)
     return original in GENERATED and original not in _EDITED
 
 
 def _conflict_original(inner: str) -> str | None:
-    from vaultmem.vault.conflicts import conflict_original  # who searches does without
+    from vaultmem.vault.conflicts import conflict_original  # not needed for a search
 
     return conflict_original(inner)
 
 
 def is_recorded(inner: str) -> bool:
-    """Whether the history keeps it: memories and expectations, no page that is made of others, no copy of one, wherever
-    it was put, and no view."""
+    """Whether the history records it: memories and expectations, but no generated pages, copies of them (wherever
+    they are) or views."""
     is_made = is_our_page(inner) or _is_copy(inner.removeprefix(f"{ARCHIVE}/"))
     return inner == EXPECTATIONS or not (is_made or is_view(inner))
 
 
 def _is_transcript(inner: str) -> bool:
-    """Whether it is the page of a conversation, which is made of its entries."""
+    """Whether it is the page of a conversation, which is generated from its entries."""
     parts = inner.split("/")
     return len(parts) == 3 and parts[0] == ENTRIES and bool(_TRANSCRIPT.match(parts[2]))
 
 
 def is_view(inner: str) -> bool:
-    """Whether it is a view of memories that an editor keeps there: it is the person's, and tells of no memory."""
+    """Whether it is an editor's view of memories, which belongs to the person and is not a memory."""
     return "/" not in inner and inner.endswith(".base")
 
 
-# Which places in the memory folder no memory may have, however they are spelled: a disk may not tell cases apart.
+# Places in the memory folder that no memory may have, in any spelling: a disk may ignore case.
 
-UNREAD = "node_modules"  # what editors do not look into
+UNREAD = "node_modules"  # folders that editors ignore
 _GENERATED = {name.casefold() for name in GENERATED}
 _FOLDERS = {*CATEGORIES, ARCHIVE, ENTRIES, SYNC}
-# What Windows takes for a device, whatever stands behind it.
+# Names that Windows takes for a device, whatever follows.
 _DEVICE = lazy(
     r"(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³]|con(?:in|out)\$)(?= *(?:\.|\Z))", re.IGNORECASE
 )
 
 
 def is_generated(inner: str) -> bool:
-    """Whether it is a page that vaultmem writes, or what a sync program calls a copy of one: these are read for
-    answers, and only a person gives them."""
+    """Whether it is a page that vaultmem writes, or a conflict copy of one: these are read for answers, which only a
+    person may give."""
     if is_in(inner, SYNC):
         return True
     return _fold(inner) in _GENERATED or _fold(_conflict_original(inner) or "") in _GENERATED
 
 
 def is_reserved(inner: str) -> bool:
-    """Whether nobody's memories lie there: pages of vaultmem, conversations, notes that were put away, and what is
-    hidden from editors."""
+    """Whether memories cannot be there: generated pages, conversations, archived notes, and folders that are hidden
+    from editors."""
     parts = _fold(inner).split("/")
     if UNREAD in parts or any(part.startswith(".") for part in parts):
         return True
@@ -150,13 +151,13 @@ def is_reserved(inner: str) -> bool:
 
 
 def is_in(inner: str, folder: str) -> bool:
-    """Whether it lies in a folder of the memory folder, or is that folder."""
+    """Whether it is in a folder of the memory folder, or is that folder."""
     return _is_below(_fold(inner).split("/"), folder)
 
 
 def portable(inner: str) -> str:
-    """The place as any system can have it: no blanks and dots at the ends of names, no devices and colons of Windows,
-    and the folders of ours in the letters in which we write them."""
+    """The path in a form that is valid on any system: no blanks and dots at the ends of names, no device names and
+    colons of Windows, and our own folders in our spelling."""
     parts = [_category_in(part) for part in inner.split("/")]
     if len(parts) > 1 and _fold(parts[0]) in _FOLDERS:
         parts[0] = _fold(parts[0])
@@ -177,9 +178,9 @@ def _is_below(parts: list[str], folder: str) -> bool:
     return parts[: len(wanted)] == wanted
 
 
-# The properties of memories: what they are called.
+# The names of the properties of memories.
 
-# In this order they are written: what a person reads, and what a program alone needs, which is one line (compact_line).
+# They are written in this order: first those for a person, then those for programs, on one line (compact_line).
 LINE = "vaultmem"
 COMPACT = (
     "id", "phase", "memory_type", "decay_policy", "importance", "conversation_id", "session_id", "role", "summary_kind",
@@ -194,11 +195,11 @@ KEYS = (
 
 
 def key_of(written: str) -> str:
-    """Our spelling of a key that Logseq or a person spelled with dashes or capitals."""
+    """Our spelling of a key that Logseq or a person wrote with dashes or capitals."""
     folded = written.strip().lower().replace("-", "_").replace(" ", "_")
     return folded if folded in KEYS else written
 
 
-def named(properties: Mapping[str, _V]) -> dict[str, _V]:
-    """Properties by our spelling of their keys."""
+def with_our_keys(properties: Mapping[str, _V]) -> dict[str, _V]:
+    """Properties under our spelling of their keys."""
     return {key_of(key): value for key, value in properties.items()}

@@ -1,4 +1,4 @@
-"""What plain YAML means and how it is written, without a parser.
+"""Reads and writes plain YAML without a parser.
 
 Scalars of the YAML 1.2 core schema, the simplest front matter, and the lines of a property. Editors
 read YAML 1.2; PyYAML's own rules (1.1) would turn `no` into False.
@@ -25,12 +25,12 @@ _WORDS: dict[str, bool | None] = {
 _INT = lazy(r"[-+]?[0-9]+")
 _PREFIXED = lazy(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = lazy(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_LONGEST_INT = 20  # sign and 19 digits: what 64 bits and other programs hold
+_LONGEST_INT = 20  # sign and 19 digits, which fit into 64 bits
 _INT64 = 1 << 63
 
 
 def scalar(text: str) -> str | int | float | bool | None:
-    """The value of an unquoted scalar. Infinity, nan and numbers beyond 64 bits stay text."""
+    """The value of an unquoted scalar. Infinity, NaN and numbers beyond 64 bits stay text."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "+-.0123456789":
@@ -52,10 +52,10 @@ def _integer(text: str, radix: int) -> int | str:
     return number if -_INT64 <= number < _INT64 else text
 
 
-# --- The fast way in: lines whose meaning needs no parser; anything else is left to one.
+# --- The fast path: lines that need no parser; anything else is left to one.
 
-# Letters that libyaml does not take in a plain text without a second thought (control characters, exotic line breaks,
-# a byte order mark). None of them is printable.
+# Characters that libyaml treats specially in a plain text (control characters, exotic line breaks, a byte order
+# mark). None of them is printable.
 _ODD = r"\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff"
 _ODD_LETTER = lazy(rf"(?!\n)[{_ODD}]")
 _PLAIN = r"(\w[^:#]*(?::(?=[\w/])[^:#]*)*)"
@@ -67,8 +67,8 @@ _ITEM_LINE = lazy(rf"( *)- +(?:{_PLAIN}|{_QUOTED})")
 _LONGEST_KEY = 200
 
 
-def simple(block: str) -> dict[str, Value] | None:
-    """Properties of a block of `key: value` lines and plain lists; None when a parser is needed."""
+def read_simple(block: str) -> dict[str, Value] | None:
+    """The properties of a block of `key: value` lines and plain lists; None when it needs a parser."""
     if not block.replace("\n", "").isprintable() and _ODD_LETTER.search(block):
         return None
     properties: dict[str, Value] = {}
@@ -98,7 +98,7 @@ def simple(block: str) -> dict[str, Value] | None:
 
 
 def _matched_value(match: re.Match[str]) -> Value:
-    """What stands behind a name, or behind the dash of an item."""
+    """The value after a name, or after the dash of an item."""
     form = match.lastindex
     if form == 1:
         return None
@@ -110,7 +110,7 @@ def _matched_value(match: re.Match[str]) -> Value:
     return match[form or 0]
 
 
-# --- Writing: one form that YAML 1.1 and 1.2 read alike.
+# --- Writing: in a form that YAML 1.1 and 1.2 read alike.
 
 _WORDS_OF_11 = frozenset(
     ("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", "=", "<<")
@@ -126,7 +126,7 @@ _SURROGATE = lazy(r"[\ud800-\udfff]")
 
 
 def format_value(value: Value, *, item: bool = False) -> str:
-    """A value on one line. Nothing (null) is written as nothing, but in a list as `null`."""
+    """A value on one line. None is written as an empty value, but in a list as `null`."""
     if value is None:
         return "null" if item else ""
     if isinstance(value, str):
@@ -135,7 +135,7 @@ def format_value(value: Value, *, item: bool = False) -> str:
 
 
 def format_text(text: str) -> str:
-    """A text, in double quotes when any YAML could read it as something else (R-EDIT-5)."""
+    """A text, in double quotes if any version of YAML could read it as something else (R-EDIT-5)."""
     plain = (
         text.strip() == text
         and text.lower() not in _WORDS_OF_11
@@ -150,19 +150,19 @@ def _quote(text: str) -> str:
 
 
 def json_string(text: str) -> str:
-    """A text in JSON's double quotes. Raises FrontMatterError where no file can hold it."""
+    """A text in JSON's double quotes. Raises FrontMatterError for lone surrogates, which no file can hold."""
     if _SURROGATE.search(text):
-        raise FrontMatterError("a property cannot hold half a character; nothing was written")
+        raise FrontMatterError("a property cannot hold half a surrogate pair; nothing was written")
     return json.dumps(text, ensure_ascii=False)
 
 
 def escape(text: str, odd: re.Pattern[str]) -> str:
-    """JSON in which the odd letters have JSON's escapes."""
+    """JSON text in which the `odd` characters are escaped."""
     return odd.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def format_flow(value: Value) -> str:
-    """A value in braces, brackets and double quotes, as JSON and YAML read it alike."""
+    """A value in braces, brackets and double quotes, which JSON and YAML read alike."""
     if isinstance(value, str):
         return _quote(value)
     if isinstance(value, list):
@@ -183,7 +183,7 @@ def newline_of(text: str) -> str:
 
 
 def format_lines(key: str, value: Value, indent: str = "") -> list[str]:
-    """The lines of one property; a list gets a line an item."""
+    """The lines of one property; a list has one line per item."""
     name = indent + format_text(key) + ":"
     if isinstance(value, list) and value:
         return [name, *item_lines(value, indent)]

@@ -24,7 +24,7 @@ from vaultmem.memories.access import CONNECTED, OWN, Origin, is_private
 from vaultmem.memories.conversation import MEMORY, entry_of
 from vaultmem.memories.model import PASSING, TYPES
 from vaultmem.notes import pages
-from vaultmem.notes.places import ENTRIES, REMINDERS, category_of, named
+from vaultmem.notes.places import ENTRIES, REMINDERS, category_of, with_our_keys
 from vaultmem.text.sanitize import one_line
 from vaultmem.text.secrets import redact
 from vaultmem.text.similarity import content_hash, topic_words
@@ -55,7 +55,7 @@ class Note:
     @cached_property
     def own(self) -> dict[str, Value]:
         """Its properties in our spelling."""
-        return named(json.loads(self.raw))
+        return with_our_keys(json.loads(self.raw))
 
     @property
     def id(self) -> str:

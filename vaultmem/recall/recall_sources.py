@@ -32,7 +32,7 @@ from vaultmem.notes.places import (
     category_of,
     file_name,
     is_our_page,
-    named,
+    with_our_keys,
 )
 from vaultmem.recall import archive
 from vaultmem.recall.recall_candidate import LEAST_IMPORTANCE, NEAR, VERY_NEAR, Candidate, Wanted
@@ -275,7 +275,7 @@ class Sources:
         return one
 
     def _block(self, look: Look, place: Hit, text: str) -> Candidate:
-        own = named(place.properties)
+        own = with_our_keys(place.properties)
         day = seconds(place.day) if place.day else None
         origin = access.origin(own)
         rest = {key: value for key, value in own.items() if key not in ("agent", "source")}
