@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from vaultmem.errors import NoteNotFoundError
 from vaultmem.memories.memory_file import MemoryCache, Reader, Stored, fold
 from vaultmem.memories.model import Memory
-from vaultmem.memories.snapshot import Names, Snapshot, is_suspect
+from vaultmem.memories.snapshot import Names, Snapshot
 from vaultmem.notes import pages
 from vaultmem.text.similarity import resemblance, resembling
 from vaultmem.text.values import lazy
@@ -124,7 +124,6 @@ class Collection:
         self._cache = MemoryCache(cache, self.folder) if cache else None
         self._names = Names()
         self._files = self._names.files
-        self._suspects: set[str] = set()
         self._again: set[str] = set()  # paths to be read again, whatever their stats say
         self._unsaved: dict[str, None] = {}  # paths whose state the cache does not have
         self._walked: list[Trouble] = []
@@ -208,7 +207,7 @@ class Collection:
 
     def titled(self, title: str) -> Memory | None:
         """The one that lives with this title."""
-        return self._snapshot.by_title.get(fold(title))
+        return self._snapshot.titled(title)
 
     def with_hash(self, hash: str) -> list[Memory]:  # noqa: A002 - the word of the field
         """Those that live with this content, by path, see text.similarity.content_hash."""
@@ -226,7 +225,7 @@ class Collection:
 
     def has_title(self, title: str) -> bool:
         """Whether any note of the memory folder has this title, in any case of letters."""
-        return self._loaded_names.titles[fold(title)] > 0
+        return bool(self._loaded_names.of_title(title))
 
     def exists(self, path: str) -> bool:
         """Whether there is a file at this path of the vault, in any case of letters."""
@@ -256,7 +255,7 @@ class Collection:
         if not self._loaded:
             self.refresh()
         if self._now is None:
-            self._now = Snapshot(self._names, self._suspects)
+            self._now = Snapshot(self._names)
         return self._now
 
     # Looking at the disk
@@ -269,7 +268,6 @@ class Collection:
         for path, stored in self._cache.load().items():
             if not stored.style or stored.style == style(path):
                 self._names.put(path, stored)
-        self._suspects = {path for path in self._files if is_suspect(path)}
 
     def _refresh_all(self) -> bool:
         self._walked = []
@@ -306,12 +304,6 @@ class Collection:
             changed |= not is_unlisted and self._forget(path)
         return changed
 
-    def _changed(self, path: str, old: Stored | None, new: Stored | None) -> None:
-        """Bring what follows from the files up to date where that is easy, else work it out when it is asked for."""
-        was, now = (each.memory if each else None for each in (old, new))
-        if self._now is not None and not self._now.take_in(path, was, now):
-            self._now = None
-
     def _read(self, inside: Inside, entry: Entry, known: Stored | None) -> bool:
         try:
             stored = self._reader.read(inside, entry)
@@ -329,20 +321,14 @@ class Collection:
         if stored == known:
             return False
         self._names.put(entry.path, stored)
-        self._changed(entry.path, known, stored)
-        self._unsaved[entry.path] = None
-        if is_suspect(entry.path):
-            self._suspects.add(entry.path)
+        self._unsaved[entry.path], self._now = None, None
         return True
 
     def _forget(self, path: str) -> bool:
         self._again.discard(path)
-        self._suspects.discard(path)
-        removed = self._names.drop(path)
-        if removed is None:
+        if not self._names.drop(path):
             return False
-        self._changed(path, removed, None)
-        self._unsaved[path] = None
+        self._unsaved[path], self._now = None, None
         return True
 
     def _save(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from operator import attrgetter
@@ -19,21 +19,13 @@ _COPY = 0.9  # resemblance from which "Plan 2.md" is a copy of the "Plan.md" bes
 _SUSPECT = lazy(r" (?:\([0-9]{1,2}\)|[0-9]{1,2})\.md$|-[^/]*\.md$|onflict[^/]*$", re.IGNORECASE)
 
 
-def is_suspect(path: str) -> bool:
-    """Whether the name of a file could be that of a sync conflict copy."""
-    return _SUSPECT.search(path) is not None
-
-
 class _Suspects(Places):
     def __init__(self, suspects: Iterable[str], exists: Callable[[str], str | None]) -> None:
         super().__init__(suspects)
         self._exists = exists
-        # Folded paths: nothing but a file at one of them could change what is found.
-        self.looked_up: set[str] = set()
 
     def find(self, path: str, copy: str) -> str | None:
         """The path as it is in the vault, unless it is the copy itself or nothing."""
-        self.looked_up.add(fold(path))
         match = self._exists(path)
         return None if match == copy else match
 
@@ -44,14 +36,19 @@ class Names:
     def __init__(self) -> None:
         self.files: dict[str, Stored] = {}
         self.paths: dict[str, str] = {}  # by their folded spelling
-        self.titles: Counter[str] = Counter()  # of notes, folded
+        self.titles: defaultdict[str, set[str]] = defaultdict(
+            set
+        )  # paths of notes, by their folded titles
+        self.suspects: set[str] = set()  # whose names could be those of sync conflict copies
 
     def put(self, path: str, stored: Stored) -> None:
         """Add a file, or update it."""
         if path not in self.files:
             self.paths[fold(path)] = path
             if path[-3:].lower() == ".md":
-                self.titles[fold(title_of(path))] += 1
+                self.titles[fold(title_of(path))].add(path)
+            if _SUSPECT.search(path):
+                self.suspects.add(path)
         self.files[path] = stored
 
     def drop(self, path: str) -> Stored | None:
@@ -59,9 +56,13 @@ class Names:
         stored = self.files.pop(path, None)
         if stored is not None:
             self.paths.pop(fold(path), None)
-            if path[-3:].lower() == ".md":
-                self.titles[fold(title_of(path))] -= 1
+            self.titles[fold(title_of(path))].discard(path)
+            self.suspects.discard(path)
         return stored
+
+    def of_title(self, title: str) -> list[str]:
+        """The paths of the notes with a title, in any case of letters."""
+        return sorted(self.titles.get(fold(title), ()))
 
 
 _path = attrgetter("path")
@@ -70,53 +71,9 @@ _path = attrgetter("path")
 class Snapshot:
     """All that follows from the files, each part worked out when it is first asked for. Its lists never change."""
 
-    def __init__(self, names: Names, suspects: Iterable[str]) -> None:
+    def __init__(self, names: Names) -> None:
         self._names = names
         self._files = names.files
-        self._suspects = sorted(suspects)
-
-    def take_in(self, path: str, old: Memory | None, new: Memory | None) -> bool:
-        """Take in one file that has changed, where that changes nothing of others; False where all is to be computed
-        again."""
-        if self._bears_on_copies(path) or not (self._is_simple(old) and self._is_simple(new)):
-            return False
-        if old is None and new is None:
-            return True  # no memory
-        if old is not None:
-            self.ids.discard(old.id)
-        if new is not None:
-            if new.id in self.ids:
-                return False
-            self.ids.add(new.id)
-        known = self.__dict__
-        if any(each is not None and each.archived for each in (old, new)):
-            known["archived"] = _with(self.archived, path, new)
-        else:
-            live, contested = self._living
-            known["_living"] = _with(live, path, new), contested
-        for name in ("_memories", "by_title", "sketches"):
-            known.pop(name, None)
-        return True
-
-    def _is_simple(self, memory: Memory | None) -> bool:
-        return memory is None or (memory.adopted and memory.id not in self._living[1])
-
-    def _bears_on_copies(self, path: str) -> bool:
-        """Whether a file could make another a copy, or no copy any more, or be one itself."""
-        copies, originals = self._copies_and_originals
-        if path in copies or fold(path) in originals:
-            return True
-        if not is_suspect(path):
-            return False
-        alone = _Suspects([path], self._spelling)
-        result = conflicts(alone) or doubtful(alone)
-        originals.update(alone.looked_up)
-        return bool(result)
-
-    @cached_property
-    def ids(self) -> set[str]:
-        """All ids."""
-        return {memory.id for memory in (*self.live, *self.archived)}
 
     def at(self, path: str) -> Memory | None:
         """The memory at a path, alive or archived."""
@@ -126,47 +83,39 @@ class Snapshot:
                 return memories[place]
         return None
 
+    def titled(self, title: str) -> Memory | None:
+        """The living memory of a title; of several the one whose path comes first."""
+        every = map(self.at, self._names.of_title(title))
+        return next((memory for memory in every if memory and not memory.archived), None)
+
     @cached_property
     def copies(self) -> dict[str, str | None]:
         """Sync conflict copies, each with its original when that is there."""
-        return self._copies_and_originals[0]
-
-    @cached_property
-    def _copies_and_originals(self) -> tuple[dict[str, str | None], set[str]]:
-        """The copies, and the folded paths of files that would make others copies, or no copies any more."""
-        places = _Suspects(self._suspects, self._spelling)
+        places = _Suspects(sorted(self._names.suspects), self._spelling)
         results = {copy: self._spelling(original) for copy, original in conflicts(places).items()}
         for copy, original in doubtful(places):
             one, other = self._files[copy].memory, self._files[original].memory
             if one and other and original not in results and _is_copy(one, other):
                 results[copy] = original
-        return results, places.looked_up
+        return results
 
     @cached_property
     def archived(self) -> list[Memory]:
         """The archived memories, by path."""
         return [memory for memory in self._memories if memory.archived]
 
-    @property
+    @cached_property
     def live(self) -> list[Memory]:
         """The living memories, by path; ids are unique."""
-        return self._living[0]
-
-    @cached_property
-    def _living(self) -> tuple[list[Memory], set[str]]:
-        """The living memories, and the ids that several files claim."""
         results = [memory for memory in self._memories if not memory.archived]
+        if len({memory.id for memory in results if memory.adopted}) == len(results):
+            return results
         owners = _owners(results)
         used = {*owners, *(memory.id for memory in self.archived)}
-        live, contested = list[Memory](), set[str]()
-        for memory in results:
-            if memory.adopted and owners[memory.id] is memory:
-                live.append(memory)
-                continue
-            live.append(_with_own_id(memory, used))
-            if memory.adopted:
-                contested.add(memory.id)
-        return live, contested
+        return [
+            memory if owners.get(memory.id) is memory else _with_own_id(memory, used)
+            for memory in results
+        ]
 
     @cached_property
     def _memories(self) -> list[Memory]:
@@ -179,23 +128,12 @@ class Snapshot:
         return sorted(results, key=attrgetter("path"))
 
     @cached_property
-    def by_title(self) -> dict[str, Memory]:
-        """The living memories by folded title; of several the one whose path comes first."""
-        return {fold(memory.title): memory for memory in reversed(self.live)}
-
-    @cached_property
     def sketches(self) -> bytes:
         """The concatenated sketches of living memories; SIZE zeros for one without."""
         return b"".join([memory.sketch or bytes(SIZE) for memory in self.live])
 
     def _spelling(self, path: str) -> str | None:
         return path if path in self._files else self._names.paths.get(fold(path))
-
-
-def _with(memories: list[Memory], path: str, new: Memory | None) -> list[Memory]:
-    at = bisect_left(memories, path, key=_path)
-    is_there = at < len(memories) and memories[at].path == path
-    return [*memories[:at], *([new] if new else ()), *memories[at + is_there :]]
 
 
 def _is_copy(one: Memory, other: Memory) -> bool:
