@@ -61,7 +61,7 @@ PLANTED = [
     ("vaultmem/reminders/notify.py", "tests/test_notify.py",
      "            record(list(alarm.records))\n            try:", "            try:"),
     ("vaultmem/pending/pending_page.py", "tests/test_page.py",
-     "            turn.record_all()\n            turn.on_page", "            turn.on_page"),
+     "        self.record_all()\n        self.on_page", "        self.on_page"),
     ("vaultmem/synclog/log_entries.py", "tests/test_record.py -k of_two_answers",
      "if known is None or (known != entry and rank(known) < rank(entry)):", "if known is None:"),
     ("vaultmem/memories/item_answers.py", "tests/test_pending_items.py",

@@ -15,7 +15,6 @@ from vaultmem.paths import replace_private
 from vaultmem.text.values import json_object
 from vaultmem.vault import conflicts, files, write
 from vaultmem.vault.files import decode
-from vaultmem.vault.moves import refuse_links
 from vaultmem.vault.walk import Entry as File
 
 BY = "vaultmem"  # the property `generated` of notes that are never read
@@ -69,24 +68,12 @@ def keep(store: MemoryStore, texts: Mapping[str, str]) -> int:
             is_merged = b"\n<<<<<<< " in (store.bytes_of(path, _LONGEST_COPY) or b"")
             is_whole = os.path.lexists(f"{store.vault}/{path}") and not is_merged
             if last.get(path) != files.digest(data) or not is_whole:
-                written += _write(store, path, data)
+                written += write.put(store.vault, path, _replace_generated(path, data))
                 last[path] = files.digest(data)
     finally:
         if last != before:
             _remember(store, last)
     return written
-
-
-def _write(store: MemoryStore, path: str, data: bytes) -> bool:
-    refuse_links(store.vault, path)
-    full = f"{store.vault}/{path}"
-    write.sweep(os.path.dirname(full))
-    if not os.path.lexists(full):
-        write.create(store.vault, path, data)
-        return True
-    if not os.path.isfile(full):
-        raise VaultmemError(f"{path} is no file; move it away")
-    return write.change(store.vault, path, _replace_generated(path, data), part=True)
 
 
 def _last_texts(store: MemoryStore) -> dict[str, str]:
@@ -102,9 +89,9 @@ def _remember(store: MemoryStore, last: dict[str, str]) -> None:
         replace_private(store.state.path(_STATE_FILE), json.dumps(last))
 
 
-def _replace_generated(path: str, data: bytes) -> Callable[[bytes], bytes]:
-    def replace(before: bytes) -> bytes:
-        if not is_generated(before):
+def _replace_generated(path: str, data: bytes) -> Callable[[bytes | None], bytes]:
+    def replace(before: bytes | None) -> bytes:
+        if before is not None and not is_generated(before):
             raise VaultmemError(f"{path} is a note of yours and stays as it is")
         return data
 

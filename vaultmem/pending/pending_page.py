@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from vaultmem.errors import NoteChangedError, NoteNotFoundError, VaultmemError
+from vaultmem.errors import NoteNotFoundError, VaultmemError
 from vaultmem.index.state import State
 from vaultmem.light import NamedTuple
 from vaultmem.memories.item_answers import OPEN
@@ -21,11 +21,9 @@ from vaultmem.pending import ticks
 from vaultmem.pending.ticks import Ack, Content
 from vaultmem.reminders.items import SHORT, Extent, Item, render
 from vaultmem.vault import conflicts, files, write
-from vaultmem.vault.moves import refuse_links
 
 MOST_BYTES = 4_000_000  # of a page, and of a copy of it
 _LONGEST_MEMORY = 1_000_000  # characters
-_TRIES = 3
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 Recorder = Callable[[Mapping[str, Ack]], None]
@@ -60,7 +58,7 @@ class Page:
 
     def acks(self, now: datetime) -> dict[str, Ack]:
         """Answers on the page and its conflict copies that are not taken yet. Never raises."""
-        turn = _Turn(self.style, (), now, self._load_memory().recorded)
+        turn = _Turn(self, (), now, self._load_memory())
         page = self._copy(self.path)
         if page is None and os.path.isfile(f"{self.vault}/{self.path}"):
             return {}  # a note of the person
@@ -73,76 +71,21 @@ class Page:
     ) -> Refreshed:
         """Pass new answers to `record`, then write the page with the remaining items."""
         before = self._load_memory()
-        turn = _Turn(self.style, items, now, before.recorded, record)
+        turn = _Turn(self, items, now, before, record)
         turn.extent = extent
         try:
             copies = self._copies()
             for copy in copies:
                 turn.take(copy.content)
                 turn.typed += copy.content.notes
-            written = self._write(turn, before)
-            self._remember(_Memory(turn.digest(), turn.on_page or frozenset()), before)
+            written = write.put(self.vault, self.path, turn.new_bytes)
+            self._remember(_Memory(turn.digest(), turn.after), before)
             problems = self._put_away(turn, copies)
         except VaultmemError as error:
             if turn.on_page is not None:
                 self._remember(before._replace(recorded=turn.on_page), before)
             return Refreshed(written=False, acks=turn.recorded, problems=[str(error)])
         return Refreshed(written, turn.acks, problems)
-
-    def _write(self, turn: _Turn, before: _Memory) -> bool:
-        full = f"{self.vault}/{self.path}"
-        for _ in range(_TRIES):
-            refuse_links(self.vault, self.path)
-            if os.path.lexists(full) and not os.path.isfile(full):
-                raise VaultmemError(f"{self.path} is no file; move it away")
-            write.sweep(os.path.dirname(full))
-            with contextlib.suppress(NoteChangedError, NoteNotFoundError):  # since we looked
-                if os.path.lexists(full):
-                    return self._change(turn, before)
-                return self._create(turn)
-        raise NoteChangedError(f"{self.path} is being changed by another program")
-
-    def _create(self, turn: _Turn) -> bool:
-        turn.record_all()
-        if not turn.left() and not "".join(turn.typed).strip():
-            return False
-        page = turn.page(ticks.read(""))
-        write.create(self.vault, self.path, _encode(page))
-        turn.on_page = frozenset()
-        return True
-
-    def _change(self, turn: _Turn, before: _Memory) -> bool:
-        after = frozenset[str]()
-
-        def new_bytes(data: bytes) -> bytes:
-            nonlocal after
-            if len(data) > MOST_BYTES:
-                raise VaultmemError(
-                    f"{self.path} is larger than {MOST_BYTES // 1_000_000} MB, and is left alone; "
-                    "move your notes elsewhere"
-                )
-            text = _decode(data)
-            if not ticks.is_page(text):
-                raise VaultmemError(
-                    f"{self.path} is a note of yours and stays as it is; give it another name, "
-                    "or set pending.path to where what is pending may be written"
-                )
-            content = ticks.read(text)
-            turn.take(content)
-            turn.record_all()
-            turn.on_page = after = _answer_ids(content)
-            is_new = bool(turn.acks) or before.digest != turn.digest() or not content.is_whole
-            if not (is_new or ticks.missing_lines(content, turn.typed)):
-                return data
-            if not (text.strip() or turn.left() or turn.typed):
-                return data  # empty, and nothing to say
-            page = turn.page(content)
-            after = _answer_ids(ticks.read(page))
-            return _encode(page)
-
-        changed = write.change(self.vault, self.path, new_bytes, part=True)
-        turn.on_page = after
-        return changed
 
     # --- Copies by sync programs
 
@@ -199,21 +142,23 @@ class Page:
 
 class _Turn:
     def __init__(
-        self, style: str, items: Sequence[Item], now: datetime, known: frozenset[str], record: Recorder = lambda _: None
+        self, page: Page, items: Sequence[Item], now: datetime, before: _Memory, record: Recorder = lambda _: None
     ) -> None:  # fmt: skip
         self.acks: dict[str, Ack] = {}
         self.recorded: dict[str, Ack] = {}
-        self.on_page: frozenset[str] | None = None  # answers there that are recorded by now
+        # Answers that are recorded: on the page as it was read, and as it is after this.
+        self.on_page: frozenset[str] | None = None
+        self.after = frozenset[str]()
         self.typed: list[str] = []  # lines of a person on copies of the page
         self.extent = SHORT
-        self._style, self._items, self._now = style, items, now
-        self._known, self._record = known, record
+        self._page, self._items, self._now = page, items, now
+        self._before, self._record = before, record
 
     def take(self, content: Content) -> None:
         """Collect the answers of a page that are not recorded yet."""
         items = {item.id: item for item in self._items}
         for id_, ack in ticks.acks_on(content, items, self._now).items():
-            if f"{id_} {ack.state}" not in self._known:
+            if f"{id_} {ack.state}" not in self._before.recorded:
                 self.acks[id_] = ticks.stronger(self.acks.get(id_), ack)
 
     def record_all(self) -> None:
@@ -222,23 +167,46 @@ class _Turn:
             self._record(dict(self.acks))
             self.recorded = dict(self.acks)
 
+    def new_bytes(self, data: bytes | None) -> bytes | None:
+        """The page with the remaining items; the same where it would say nothing new. Records its answers first."""
+        text = "" if data is None else self._own_text(data)
+        content = ticks.read(text)
+        self.take(content)
+        self.record_all()
+        self.on_page = self.after = _answer_ids(content)
+        is_new = bool(self.acks) or self._before.digest != self.digest() or not content.is_whole
+        says_something = text.strip() or self._left() or "".join(self.typed).strip()
+        if not (says_something and (is_new or ticks.missing_lines(content, self.typed))):
+            return data
+        page = ticks.compose(content, self._left(), self._page.style, self.typed, self.extent)
+        self.after = _answer_ids(ticks.read(page))
+        return _encode(page)
+
+    def _own_text(self, data: bytes) -> str:
+        path, text = self._page.path, _decode(data)
+        if len(data) > MOST_BYTES:
+            raise VaultmemError(
+                f"{path} is larger than {MOST_BYTES // 1_000_000} MB, and is left alone; move your notes elsewhere"
+            )
+        if not ticks.is_page(text):
+            raise VaultmemError(
+                f"{path} is a note of yours and stays as it is; give it another name, "
+                "or set pending.path to where what is pending may be written"
+            )
+        return text
+
     def holds_all_of(self, copy: Content, page: Content) -> bool:
         """Whether nothing that a person did on a copy would be lost with it: its answers are recorded."""
         is_noted = not ticks.missing_lines(page, copy.notes) and {*copy.front} <= {*page.front}
         items = {item.id: item for item in self._items}
         return is_noted and not any(ticks.typed_on(tick, items.get(tick.id)) for tick in copy.ticks)
 
-    def left(self) -> list[Item]:
-        """The items that were not answered."""
-        return [item for item in self._items if item.id not in self.acks]
-
-    def page(self, content: Content) -> str:
-        """The page, with the lines of a person that are on copies alone."""
-        return ticks.compose(content, self.left(), self._style, self.typed, self.extent)
-
     def digest(self) -> str:
         """The digest of the page that this machine would write."""
-        return files.digest(_encode(render(self.left(), self._style, extent=self.extent)))
+        return files.digest(_encode(render(self._left(), self._page.style, extent=self.extent)))
+
+    def _left(self) -> list[Item]:
+        return [item for item in self._items if item.id not in self.acks]
 
 
 def _answer_ids(content: Content) -> frozenset[str]:

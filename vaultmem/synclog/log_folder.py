@@ -167,29 +167,20 @@ class LogFolder:
         return bool(changed) and abs(now - stat[2] / 1e9) >= (ALONE if is_alone else TOGETHER)
 
     def _write(self, compose: Callable[[Page], Page]) -> None:
-        refuse_links(self._vault, self.path)
         full = f"{self._vault}/{self.path}"
-        write.sweep(os.path.dirname(full))
         if os.path.lexists(f"{os.path.dirname(full)}/.{os.path.basename(full)}.icloud"):
             raise VaultmemError(
                 f"{self.path} is in iCloud and not on this machine; download it, and answers go to your other machines"
             )
-        if os.path.lexists(full) and not os.path.isfile(full):
-            raise VaultmemError(
-                f"{self.path} is no file, so other machines do not hear of answers; move it away"
-            )
-        if os.path.lexists(full) and self._read(self.path, "") is None:
+        refuse_links(self._vault, self.path)
+        if os.path.isfile(full) and self._read(self.path, "") is None:
             conflicts.put_away(self._vault, self.path, self._memories)  # whatever it was
-        if not os.path.lexists(full):
-            data = log_entries.render(compose(self.own()), self._style).encode()
-            write.create(self._vault, self.path, data)
-            return
 
-        def new_bytes(data: bytes) -> bytes:
-            now = log_entries.read(files.decode(data)[0]) or Page()
-            return log_entries.render(compose(now), self._style).encode()
+        def new_bytes(data: bytes | None) -> bytes:
+            page = self.own() if data is None else log_entries.read(files.decode(data)[0])
+            return log_entries.render(compose(page or Page()), self._style).encode()
 
-        write.change(self._vault, self.path, new_bytes, part=True)
+        write.put(self._vault, self.path, new_bytes)
 
     def put_copies_away(self) -> list[Page]:
         """Remove copies of this machine's page, and archive the page of all machines; what was written into them

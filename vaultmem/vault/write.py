@@ -24,6 +24,7 @@ from vaultmem.vault.moves import (
     exchange,
     existing,
     new_place,
+    refuse_links,
     take_name,
     write_all,
     write_in_place,
@@ -150,6 +151,28 @@ def create(root: str, path: str, data: bytes) -> None:
         raise NoteChangedError(exists) from error
     except OSError as error:
         raise VaultmemError(f"{path} cannot be written: {reason_of(error)}") from error
+
+
+def put(root: str, path: str, edit: Callable[[bytes | None], bytes | None]) -> bool:
+    """Write a page that is ours: what `edit` makes of its newest bytes, or of None where there is no file, which stays
+    so if it returns None. Whether anything was written. No link is followed."""
+    refuse_links(root, path)
+    full = f"{root}/{path}"
+    sweep(os.path.dirname(full))
+    for left in reversed(range(_TRIES)):
+        if os.path.lexists(full) and not os.path.isfile(full):
+            raise VaultmemError(f"{path} is no file; move it away")
+        try:
+            if os.path.lexists(full):
+                return change(root, path, lambda data: edit(data) or data, part=True)
+            if (new := edit(None)) is not None:
+                create(root, path, new)
+        except (NoteChangedError, NoteNotFoundError):  # it came or went since that look
+            if not left:
+                raise
+        else:
+            return new is not None
+    raise AssertionError
 
 
 def newest(root: str, path: str) -> bytes:
