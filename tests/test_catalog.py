@@ -14,6 +14,7 @@ from vaultmem.api import Vault
 from vaultmem.errors import DamagedError, StateError
 from vaultmem.index import catalog_read
 from vaultmem.index.catalog import Catalog, spoken
+from vaultmem.notes.dialects import Rulebook
 from vaultmem.search import cache
 from vaultmem.search.query import Filter
 from vaultmem.text.times import day_range
@@ -151,9 +152,9 @@ def test_finding_notes_equals_looking_at_all(vault: Path, write: Write) -> None:
                 f"[[{bare}]]",
                 f"/{path}",
             }:
-                assert catalog_read.find_notes(catalog, name, frozenset()) == by_looking_at_all(
-                    catalog, name
-                ), name
+                assert catalog_read.find_notes(
+                    catalog, name, frozenset(), lambda: Rulebook([])
+                ) == by_looking_at_all(catalog, name), name
 
 
 def test_a_pattern_fits_whatever_lower_makes_equal() -> None:

@@ -66,6 +66,26 @@ def test_titles_are_unique_in_the_whole_vault(opened: Vault, write: Write) -> No
     assert third["title"].lower() not in titles
 
 
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        (".obsidian/app.json", '{"userIgnoreFilters": ["vaultmem/"]}'),
+        ("logseq/config.edn", '{:hidden ["/vaultmem"]}'),
+    ],
+)
+def test_memories_are_found_where_the_editor_hides_their_folder(
+    opened: Vault, write: Write, settings: str, text: str
+) -> None:
+    write(settings, text)
+    write("pages/Femi.md", "alias:: Femi Adeyemi\n\n- a friend\n")
+    opened.sync()
+    own = opened.write("Femi Adeyemi\nis allergic to hazelnuts")
+    is_alias_a_name = settings.startswith("logseq")
+    assert (own["title"] == "Femi Adeyemi") is not is_alias_a_name
+    opened.sync()
+    assert [one.path for one in opened.search("hazelnuts")] == [own["path"]]
+
+
 def test_of_a_long_text_only_what_is_new_and_matters_becomes_memories(opened: Vault) -> None:
     minutes = (
         "Anne and Berit met in Lisbon on 3 May 2026 and agreed that the release of vaultmem 2.0 waits for the new "

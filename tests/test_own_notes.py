@@ -138,13 +138,19 @@ def test_broken_front_matter_is_left_alone(vault: Path, write: Write) -> None:
 def test_a_logseq_page(vault: Path, write: Write) -> None:
     write("logseq/config.edn", "{}")
     write("pages/Tea.md", "type:: drink\ntags:: green, [[hot water]]\n\n- TODO brew\n- NOW pour\n")
+    write("pages/Old.org", "#+TITLE: Old page\n* TODO brew\n")
+    write("journals/2026_11_20.md", "- tea with [[Anne]]\n")
     with Vault(str(vault)) as opened:
         opened.sync()
         opened.set("Tea", "tags", "new", add=True)
         opened.set("Tea", "rating", 5)
         opened.unset("Tea", "type")
         assert opened.done("pages/Tea.md:4")["carried_out"]
-        with pytest.raises(UsageError):
-            opened.set("Tea", "", 5)
+        for note, key in (("Tea", ""), ("Old page", "rating")):
+            with pytest.raises(UsageError):
+                opened.set(note, key, 5)
+        for day in ("Nov 20th, 2026", "2026-11-20", "2026_11_20"):
+            assert opened.links(day)[0].path == "Anne"
+            assert opened.set(day, "rating", 5)["note"] == "journals/2026_11_20.md"
     now = (vault / "pages/Tea.md").read_text()
     assert now == "tags:: green, [[hot water]], new\nrating:: 5\n\n- DONE brew\n- NOW pour\n"

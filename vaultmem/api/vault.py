@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from vaultmem.adapter import Note
     from vaultmem.index.compare import Report
+    from vaultmem.notes.dialects import Rulebook
     from vaultmem.progress import Progress
     from vaultmem.search.query import Answer, Ask, Filter, Hit
     from vaultmem.search.related import Mention, Related, Why
@@ -272,13 +273,20 @@ class Vault(MemoryVault):
         return self.mended(lambda: related(self.searcher(), path, limit))
 
     def find_note(self, name: str, *, but: frozenset[str] = frozenset()) -> str:
-        """The path of the note that is meant by a path, title, file name or alias; where nothing answers to
-        that, by the id of a memory or its beginning. What is at the paths of `but` counts as not there.
+        """The path of the note that is meant by a path, title, file name or alias; where nothing answers to that, by a
+        link, by the id of a memory or its beginning. What is at the paths of `but` counts as not there.
 
         Raises NoteNotFoundError when there is none, or when several have the name.
         """
+
+        def rules() -> Rulebook:
+            from vaultmem.notes.dialects import open_rulebook
+            from vaultmem.vault.files import Root
+
+            return open_rulebook(Root(self.path), self.config.text("dialect"))
+
         catalog = self.searcher().catalog
-        paths = catalog_read.find_notes(catalog, name, but)
+        paths = catalog_read.find_notes(catalog, name, but, rules)
         paths = paths or [path for path in self._with_id(name) if path not in but]
         if len(paths) == 1:
             return paths[0]
@@ -287,9 +295,8 @@ class Vault(MemoryVault):
             raise NoteNotFoundError(
                 f"several notes are called {name!r}: {some}; name one by its path"
             )
-        near = catalog_read.similar_titles(catalog, name, but)
-        advice = f"did you mean {' or '.join(near)}?" if near else ""
-        advice = advice or "vaultmem search finds notes by their words"
+        near = " or ".join(catalog_read.similar_titles(catalog, name, but))
+        advice = f"did you mean {near}?" if near else "vaultmem search finds notes by their words"
         raise NoteNotFoundError(f"no note is called {name!r}; {advice}")
 
     def _with_id(self, start: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from vaultmem.index.catalog import Catalog, among, below
 from vaultmem.text.values import TYPE_CHECKING, normalize_text, value
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from vaultmem.adapter import Value
+    from vaultmem.notes.dialects import Rulebook
 
     PlaceRow = list[Any]  # as it comes out of JSON
 
@@ -65,11 +66,9 @@ _RANGE = "json_array(b.note, b.ordinal, b.line, b.end_line)"
 _RANGES = f"SELECT json_group_array({_RANGE}) FROM {_WANTED}"  # noqa: S608 - own text
 _SIZES = f"SELECT json_group_array(json_array(w.value, b.size)) FROM {_WANTED}"  # noqa: S608 - own text
 
-_BY_PATH = """SELECT f.path FROM files f JOIN notes n ON n.id = f.id WHERE f.path IN (?, ?)
-    ORDER BY f.path"""
 # Two looks at what is stored together: six times as fast as handing out all names.
 _BY_NAME = """SELECT f.path, n.title FROM (SELECT id FROM notes WHERE title LIKE ?
-    UNION SELECT id FROM files WHERE path LIKE ?) w
+    UNION SELECT id FROM files WHERE path LIKE ? OR path IN (?, ?)) w
     CROSS JOIN notes n ON n.id = w.id CROSS JOIN files f ON f.id = w.id ORDER BY f.path"""
 
 _LINK = """SELECT f.path, l.line, l.kind, l.path, l.subpath, l.display, t.path, l.choices
@@ -115,25 +114,26 @@ def conflict_copies(catalog: Catalog) -> set[int]:
     return {copy for (copy,) in catalog.db.execute("SELECT copy FROM conflicts").fetchall()}
 
 
-def find_notes(catalog: Catalog, name: str, but: frozenset[str]) -> list[str]:
-    """The paths that may be meant by a name: exact path, else file name or title, else alias; none of `but`."""
+def find_notes(
+    catalog: Catalog, name: str, but: frozenset[str], rules: Callable[[], Rulebook]
+) -> list[str]:
+    """The paths that a name may mean: as a path, else file name or title, alias, or link; none of `but`."""
     wanted = normalize_text(name).strip().removeprefix("[[").removesuffix("]]").strip().lstrip("/")
-    exact = catalog.db.execute(_BY_PATH, (wanted, wanted + ".md")).fetchall()
-    if result := [str(row[0]) for row in exact if row[0] not in but]:
-        return result
     folded = wanted.lower()
     low = folded.removesuffix(".md") + ".md"
-    names = (_maybe(folded), f"%{_maybe(low.removesuffix('.md'))}.%")
-    rows = [row for row in catalog.db.execute(_BY_NAME, names) if row[0] not in but]
+    exact = (wanted, f"{wanted}.md")
+    names = (_maybe(folded), f"%{_maybe(low.removesuffix('.md'))}.%", *exact)
+    rows = catalog.db.execute(_BY_NAME, names).fetchall()
     stages = (
-        [path for path, _ in rows if path.lower() == low],
-        [path for path, title in rows if title.lower() == folded or _stem(path) == folded],
-        [path for path, _ in rows if path.lower().endswith("/" + low)],
+        lambda: [path for path, _ in rows if path in exact],
+        lambda: [path for path, _ in rows if path.lower() == low],
+        lambda: [path for path, title in rows if title.lower() == folded or _stem(path) == folded],
+        lambda: [path for path, _ in rows if path.lower().endswith("/" + low)],
+        lambda: alias_owners(catalog, wanted),
+        lambda: rules().follow_anywhere(wanted, lambda one: files_named(catalog, one)),
     )
-    for result in stages:
-        if result:
-            return result
-    return [path for path in alias_owners(catalog, wanted) if path not in but]
+    results = ([str(path) for path in stage() if path not in but] for stage in stages)
+    return next(filter(None, results), [])
 
 
 def _maybe(folded: str) -> str:

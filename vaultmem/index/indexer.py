@@ -31,6 +31,7 @@ from vaultmem.plugins import language
 from vaultmem.progress import Progress
 from vaultmem.vault import files as vault
 from vaultmem.vault.walk import Entry as File
+from vaultmem.vault.walk import is_hidden
 
 if TYPE_CHECKING:
     from vaultmem.index.keyword import KeywordWriter
@@ -189,9 +190,13 @@ class Indexer:
         return compare.differences(self.catalog, self.folder, how, place)
 
     def kind(self, path: str) -> str:
-        """The kind of a file: note, file or nothing."""
-        kind = self.rules.kind(path)
+        """The kind of a file: note, file or nothing. A memory is a note, also where the editor hides it."""
+        kind = "note" if self._is_ours(path) else self.rules.kind(path)
         return index_kind(path, self._memory_folder, self._page) if kind == "note" else kind
+
+    def _is_ours(self, path: str) -> bool:
+        inside = path.startswith(f"{self._memory_folder}/") and path.lower().endswith(".md")
+        return inside and not is_hidden(path)
 
     def _remove(self, gone: dict[int, str]) -> None:
         orphans = self.catalog.orphans()
@@ -331,7 +336,7 @@ class Indexer:
             self.rules.at(row.path).dialect,
             blocks.note_day(row.path, note.properties, note.journal),
             blocks.category(row.path, note.properties, self._memory_folder),
-            self.rules.at(row.path).excluded(row.path),
+            not self._is_ours(row.path) and self.rules.at(row.path).excluded(row.path),
             [block_row(note.title, block) for block in grouped],
             language().sentences(note, text),
             blocks.opening(note.pieces) if blocks.may_name_times(note.properties) else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 
 from vaultmem.adapter import FrontMatter
 from vaultmem.index import catalog_read
@@ -80,7 +80,7 @@ class View:
         return {memory.id for memory in (*self._live, *self._collection.archived())}
 
     def is_taken(self, title: str) -> bool:
-        """Whether [[title]] would lead somewhere already."""
+        """Whether [[title]] would lead somewhere already, if only as another name of a page."""
         root = f"{self._store.vault}/{self.folder}"
         blocked = (f"{root}/{name}/{title}.md" for name in (*CATEGORIES, ARCHIVE))
         if self._collection.has_title(title) or any(map(os.path.lexists, blocked)):
@@ -91,7 +91,10 @@ class View:
             return title.lower() in self._stems
         rules = self._store.rules
         note = rules.at(path).parse(path, "", FrontMatter({}, None, 0))
-        return any(self._paths_named(catalog, name) for name in rules.names(path, note))
+        names = rules.names(path, note)
+        keys = {key for name in names for key in rules.affected(name)}
+        names |= {name for key in keys for name in rules.lookups(key)}
+        return any(self._paths_named(catalog, name) for name in names)
 
     @cached_property
     def _catalog(self) -> Catalog | None:
@@ -113,19 +116,10 @@ class View:
         if own is not None:
             return own.path
         catalog = self._catalog
-        return None if catalog is None else self._resolve(catalog, name)
-
-    def _resolve(self, catalog: Catalog, name: str) -> str | None:
-        rules = self._store.rules
-        source = f"{self.folder}/inbox/-.md"
-        note = rules.numbered(
-            source, rules.at(source).parse(source, f"[[{name}]]", FrontMatter({}, None, 0))
-        )
-        if not note.links or not note.links[0].key:
+        if catalog is None:
             return None
-        link = note.links[0]
-        results = [self._paths_named(catalog, wanted) for wanted in rules.lookups(link.key)]
-        return rules.resolve(link.path, link.key, source, results).path
+        source = f"{self.folder}/inbox/-.md"
+        return self._store.rules.follow(name, source, partial(catalog_read.files_named, catalog))
 
     def _paths_named(self, catalog: Catalog, name: str) -> list[str]:
         return [path for path, _ in catalog_read.files_named(catalog, name)]

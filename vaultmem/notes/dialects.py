@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from itertools import accumulate
 from os.path import commonprefix
 
 from vaultmem import paths, plugins
-from vaultmem.adapter import Dialect, Folder, Link, Note, Rules, Views
+from vaultmem.adapter import Dialect, Folder, FrontMatter, Link, Note, Rules, Views
 from vaultmem.errors import ConfigError
 from vaultmem.light import TYPE_CHECKING, NamedTuple, cast
 from vaultmem.notes.places import with_our_keys
@@ -37,6 +37,7 @@ _LONGEST_NAME = 250
 _DEEPEST = 20  # groups in groups: a compiled pattern is built by recursion
 
 Span = tuple[int, int]
+FilesNamed = Callable[[str], Sequence[tuple[str, int]]]  # see index.catalog_read.files_named
 
 
 # What may precede and follow a name, by Rules.mention_style: whole words where words are spaced; and as in Logseq, no
@@ -204,6 +205,21 @@ class Rulebook:
                 rest = [each for each in candidates if each != target]
                 return Target(target, 1 + _choices(rules, (path, bare, source), rest))
         return Target(None, 0)
+
+    def follow(self, name: str, source: str, files_named: FilesNamed) -> str | None:
+        """The path that [[name]] leads to from the file at `source`."""
+        front = FrontMatter({}, None, 0)
+        note = self.numbered(source, self.at(source).parse(source, f"[[{name}]]", front))
+        if not note.links or not (key := note.links[0].key):
+            return None
+        paths = [[path for path, _ in files_named(each)] for each in self.lookups(key)]
+        return self.resolve(note.links[0].path, key, source, paths).path
+
+    def follow_anywhere(self, name: str, files_named: FilesNamed) -> list[str]:
+        """The note that [[name]] leads to by the first dialect for which it leads to one."""
+        sources = [f"{home[0] if home else ''}-.md" for home, _ in self._parts]
+        targets = (self.follow(name, source, files_named) for source in sources)
+        return [one for one in targets if one and self.kind(one) == "note"][:1]
 
     def mention_pattern(self, path: str, names: list[str]) -> re.Pattern[str] | None:
         """The pattern for unlinked mentions of a note with these names."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _PLACE = lazy(r"(.+):([1-9][0-9]{0,6})")
 _MOST_NAMED = 5
+_MARKDOWN = (".md", ".markdown")  # properties are written in no other format
 
 
 # --- Properties
@@ -56,6 +57,8 @@ def _edit(session: Session, params: Arguments, new: Callable[[list[Value]], Valu
     path, key = path_of(session, params.needed("note")), params.needed("key")
     if not key.isprintable():
         raise UsageError("the name of a property is one line")
+    if not path.lower().endswith(_MARKDOWN):
+        raise UsageError(f"{path} is no Markdown note; change its properties in your editor")
     data = session.store.bytes_of(path) or b""
     form = session.store.rules.page_style(path)
     was = _value(form, decode(data)[0], key)
@@ -167,7 +170,9 @@ def path_of(session: Session, text: str) -> str:
     near = {wanted, f"{wanted}.md"} - but
     exact = [path for path in sorted(near) if session.store.bytes_of(path) is not None]
     searcher = session.reader.searcher() if not exact else None
-    result = exact or (catalog_read.find_notes(searcher.catalog, text, but) if searcher else [])
+    rules = session.store.rules
+    named = catalog_read.find_notes(searcher.catalog, text, but, lambda: rules) if searcher else []
+    result = exact or named
     if not result:
         raise NoteNotFoundError(f"no note is called {text[:80]!r}; name it by its path")
     if not exact and len(result) > 1:
