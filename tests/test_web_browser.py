@@ -275,6 +275,10 @@ def test_a_save_in_the_editor_is_shown(page: Page, door: Door) -> None:
     live(page)
     (door.folder / "home" / "Pilot.md").write_text("The pilot boat waits off the [[Harbour]].\n")
     expect(page.locator("#content")).to_contain_text("Linked from", timeout=15_000)
+    page.get_by_role("link", name="Pilot.md:1").click()
+    expect(page.locator(".prose")).to_contain_text("The pilot boat waits")
+    page.locator(".prose").get_by_role("link", name="Harbour").click()
+    expect(page.locator("h1")).to_have_text("Harbour")
 
 
 def test_a_thousand_memories_scroll(page: Page, door: Door) -> None:

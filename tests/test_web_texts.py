@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vaultmem_web
+from tests.agent_run import until
 from tests.cli_run import on, ran, tree_hash
 from tests.effort import takes_less
 from tests.http_run import Door
@@ -37,7 +38,12 @@ EVIL = [
 ]  # fmt: skip
 
 
-def test_texts_of_memories_come_as_text(me: Browser) -> None:
+def test_texts_of_notes_and_memories_come_as_text(me: Browser) -> None:
+    evils = "\n\n".join(EVIL)
+    note = me.door.folder / "home" / "Odd.md"
+    note.write_text(f"---\nx: {EVIL[0]}\n---\n{evils}\n\nis odd text of a note", "utf-8")
+    until(lambda: me.send("GET", "/ui/note?path=Odd").status == 200)
+    assert "is odd text of a note" in me.get("/ui/note?path=Odd")
     for at, evil in enumerate(EVIL):
         made = me.door.ask("write", "me", content=f"{evil} is odd text number {at}").data
         for path in (
@@ -45,6 +51,7 @@ def test_texts_of_memories_come_as_text(me: Browser) -> None:
             "/ui/memories",
             "/ui/search?q=odd+text",
             "/ui/tell?q=odd+text",
+            "/ui/note?path=Odd",
         ):
             text = me.get(path)
             assert not re.search(
@@ -63,8 +70,37 @@ def test_texts_of_memories_come_as_text(me: Browser) -> None:
 
 
 def test_private_notes_stay_private_on_their_way(me: Browser) -> None:
-    """The page is the person's own, so it may show them; an assistant's view of it does not have them."""
+    """The page is the person's own, so it shows them; an assistant's view of it does not have them, and no token does."""
     assert "5150" not in me.get("/ui/tell?q=PIN+of+the+boiler&as=claude")
+    assert "5150" in me.get("/ui/note?path=Secret")
+    for token in ("me", "claude", "reader"):
+        answer = me.door.ask("note", token, path="Secret.md")
+        assert answer.status == 404
+        assert b"5150" not in answer.body
+
+
+def test_a_note_is_read_up_to_a_size_and_its_links_lead_on(me: Browser) -> None:
+    home = me.door.folder / "home"
+    (home / "Deep").mkdir()
+    (home / "Deep" / "Pump.md").write_text(
+        "# Pump\n\nSee [[Valve]].\nAnd [it](../Boiler.md), [[Nowhere]], ![[gone.png]]."
+    )
+    (home / "Valve.md").write_text(
+        "---\naliases: [tap]\n---\n" + "The valve sticks. " * 6_000 + "THE END"
+    )
+    until(lambda: "the valve sticks" in me.send("GET", "/ui/note?path=Valve").body.decode().lower())
+    text = me.get("/ui/note?path=Pump")
+    assert text.count("Pump</h1>") == 1
+    assert "Pump</h2>" not in text
+    assert 'href="obsidian://open?vault=' in text
+    assert ('See <a href="/ui/note?path=Valve.md" rel="noopener noreferrer">Valve</a>.<br>\n'
+            'And <a href="/ui/note?path=Boiler.md" rel="noopener noreferrer">it</a>') in text  # fmt: skip
+    assert not re.search("path=(Nowhere|gone)", text)
+    long = me.get("/ui/note?path=Valve")
+    assert "It is longer" in long
+    assert "THE END" not in long
+    assert "aliases: [tap]" in long
+    assert '<details id="text">' in me.get("/ui/note?path=Pump&beside=1")
 
 
 @given(

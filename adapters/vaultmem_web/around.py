@@ -1,4 +1,4 @@
-"""What stands around a note, and what was said in conversations."""
+"""A note with what stands around it, and what was said in conversations."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from vaultmem_web.views import Page, button, note_link, url, when
 
 
 async def note(visit: Visit) -> Page:
-    """What stands around a note: links, mentions, what is alike, and memories drawn from it."""
+    """A note, and what stands around it: links, mentions, what is alike, and memories drawn from it."""
     t, reader, named = visit.t, visit.reader, visit.text("path")
     links, back, related, from_it = await asyncio.gather(
         reader.call("links", note=named), reader.call("backlinks", note=named, mentions=True),
         reader.call("related", note=named, limit=20), reader.list(source=named, limit=100),
     )  # fmt: skip
     path, drawn = str(links["note"]), from_it["memories"]
-    title = views.name_of(path)
-    out = {str(one["target"]) for one in links["links"] if one["target"]} - {path}
+    known = await reader.ask("note", path=path)
+    notes = {*known["links"].values()}
+    title = str(known["title"])
+    targets = sorted({str(one["target"]) for one in links["links"] if one["target"]})
+    out = notes - {path}
     into = {str(one["source"]) for one in back["backlinks"]} - {path}
     like = {str(one["path"]): str(one["title"]) for one in related["related"]}
     linked = {one: views.name_of(one) for one in sorted(out | into)}
@@ -37,19 +40,38 @@ async def note(visit: Visit) -> Page:
         title,
         [
             h.p(".labels")[path],
-            drawing.graph(title, linked, unlinked, t),
+            views.later(_text(visit, known)),
             _places(t("Linked from"), back["backlinks"], "source"),
             _places(t("Mentioned without a link"), back.get("mentions", ()), "path"),
-            _places(t("Links to"), [one for one in links["links"] if one["target"]], "target"),
+            bool(targets) and views.section(
+                t("Links to"), h.ul[(h.li[note_link(one) if one in notes else one] for one in targets)]
+            ),
             bool(like) and views.section(t("Alike"), views.rows(alike)),
             bool(drawn) and views.section(t("Memories drawn from it"), h.ul[(h.li[views.memory_link(row)] for row in drawn)]),
+            drawing.graph(title, linked, unlinked, t),
         ],
         "", "notes",
     )  # fmt: skip
 
 
+async def _text(visit: Visit, known: Record) -> h.Node:
+    """The note itself. Beside an editor that shows it, it is folded."""
+    t = visit.t
+    text = str(known["text"]).lstrip("\n").removeprefix(f"# {known['title']}\n")
+    made = await asyncio.to_thread(prose, text, known["links"])
+    return [
+        known["uri"] and h.a(".button", href=known["uri"])[t("Open in the editor")],
+        known["properties"] and h.details("#properties")[h.summary[t("Properties")], h.pre(tabindex="0")[known["properties"]]],
+        h.details("#text", open=not visit.text("beside"))[
+            h.summary[t("Text")],
+            h.div(".prose")[made],
+            known["is_cut"] and h.p(".problem")[t("It is longer; the editor shows all of it.")],
+        ],
+    ]  # fmt: skip
+
+
 def _places(heading: str, rows: Iterable[Record], key: str) -> h.Node:
-    links = {f"{one[key]}:{one['line']}" if key != "target" else str(one[key]) for one in rows}
+    links = {f"{one[key]}:{one['line']}" for one in rows}
     return links and views.section(heading, h.ul[(h.li[note_link(one)] for one in sorted(links))])
 
 

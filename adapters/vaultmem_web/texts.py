@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import nh3
 from markdown_it import MarkdownIt
@@ -40,12 +40,13 @@ class Translator:
         return known.format(**values) if values else known
 
 
-# The text of notes and memories as HTML: Markdown without HTML of its own, and then a sanitiser (owner of markdown-it
-# and nh3). What stands in a note is data, whoever wrote it.
+# The text of notes and memories as HTML: Markdown without HTML of its own, with breaks as editors show them, and then a
+# sanitiser (owner of markdown-it and nh3). What stands in a note is data, whoever wrote it.
 
 _SCHEMES = {"http", "https", "mailto", "obsidian", "logseq"}
 _TAGS = nh3.ALLOWED_TAGS - {"img", "map", "area", "center"}  # no image is loaded from anywhere
 _TURNS = re.compile(f"[{''.join(map(chr, TURNING))}]")
+_ELSEWHERE = re.compile(r"[\w+.-]+:|[/#]")
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|#]+)(?:#[^\[\]|]*)?(?:\|([^\[\]]*))?\]\]")
 
 
@@ -59,9 +60,9 @@ class Clean:
         return self._html
 
 
-def prose(text: str) -> Clean:
-    """A text as HTML that can do nothing."""
-    made = _markdown.render(text)
+def prose(text: str, links: Mapping[str, str] | None = None) -> Clean:
+    """A text as HTML that can do nothing. `links`: the notes that its links mean, where these are known."""
+    made = _markdown.render(text, {"links": links})
     clean = nh3.clean(made, tags=_TAGS, url_schemes=_SCHEMES, link_rel="noopener noreferrer")
     return Clean(in_order(clean))
 
@@ -72,28 +73,40 @@ def in_order(text: str) -> str:
 
 
 def _link_notes(state: StateCore) -> None:
-    """Wikilinks lead to what stands around the note."""
+    """Links to notes lead to their pages, and headings stand below that of the page."""
+    links = state.env["links"]
     for block in state.tokens:
+        if block.type in ("heading_open", "heading_close"):
+            block.tag = f"h{min(6, int(block.tag[1]) + 1)}"
         if block.type == "inline" and block.children:
-            block.children = [new for one in block.children for new in _parted(one)]
+            block.children = [new for one in block.children for new in _parted(one, links)]
 
 
-def _parted(token: Token) -> list[Token]:
+def _parted(token: Token, links: Mapping[str, str] | None) -> list[Token]:
+    if token.type == "link_open" and not _ELSEWHERE.match(address := str(token.attrs["href"])):
+        token.attrs = _to_note(unquote(address).partition("#")[0], links)
     if token.type != "text" or "[[" not in token.content:
         return [token]
     # after the first: a name, what is shown, and the text up to the next
     first, *pieces = _WIKILINK.split(token.content)
     parts = [_text(first)]
     for name, label, after in zip(*[iter(pieces)] * 3, strict=True):
-        link = Token("link_open", "a", 1, attrs={"href": f"/ui/note?path={quote(name.strip())}"})
+        link = Token("link_open", "a", 1, attrs=_to_note(name.strip(), links))
         end = Token("link_close", "a", -1)
         parts += [link, _text((label or name).strip()), end, _text(after)]
     return parts
+
+
+def _to_note(name: str, links: Mapping[str, str] | None) -> dict[str, str | int | float]:
+    path = name if links is None else links.get(name)
+    return {"href": f"/ui/note?path={quote(path)}"} if path else {}
 
 
 def _text(content: str) -> Token:
     return Token("text", "", 0, content=content)
 
 
-_markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+_markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(
+    ["table", "strikethrough"]
+)
 _markdown.core.ruler.push("notes", _link_notes)

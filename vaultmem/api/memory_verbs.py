@@ -198,6 +198,7 @@ VERBS = {
         '"replaced", "replaced_by" and "recalled"',
         tool=Exposed("All of one memory or note.", {"id": "id, title or path", "scope": ""}, quiet="scope"),
     ),
+    "note": Verb("", NONE, (Param("path", needed=True),), run="operations.reading:note", writes=False, method="-"),
     "get": Verb("show one memory (the same as read)", REMEMBER, _READ, agent=True, same_as="read"),
     "list": Verb(
         "list memories, the newest first", REMEMBER,

@@ -1,4 +1,4 @@
-"""Verbs that read memories: one, and lists of them. They load nothing that plans or writes."""
+"""Verbs that read: a memory, lists of them, a note. They load nothing that plans or writes."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from vaultmem.memories.store import Session
 
 MOST_VALUES = 60  # of one facet
+MOST_OF_NOTE = 100_000  # bytes of its text
 
 
 def read(session: Session, params: Arguments) -> JsonObject:
@@ -121,6 +122,37 @@ def _attribution(session: Session, memory: Memory) -> dict[str, str]:
     if not texts or session.is_approved(memory):
         return {}
     return {"attribution": one_line(texts)}
+
+
+def note(session: Session, params: Arguments) -> JsonObject:
+    """A note at a path, for the person: its text up to a size, the notes that its links mean, and what opens it."""
+    from vaultmem.index import catalog_read
+    from vaultmem.notes.frontmatter import Block, locate
+    from vaultmem.text.values import without_editor_lines
+
+    path, searcher = params.needed("path"), session.reader.searcher()
+    number = catalog_read.note_ids(searcher.catalog, [path]).get(path) if searcher else None
+    data = session.store.bytes_of(path, MOST_OF_NOTE + 1) if number else None
+    if searcher is None or number is None or data is None:
+        raise NoteNotFoundError(f"{path!r} cannot be read now; it was moved, or is no note")
+    text = decode(data[:MOST_OF_NOTE])[0]
+    head = locate(text) or Block(0, 0, 0)
+    links = {
+        one.path: one.target
+        for one in catalog_read.links_from(searcher.catalog, path)
+        if one.target
+    }
+    notes = catalog_read.note_ids(searcher.catalog, [*links.values()])
+    known = catalog_read.note_heads(searcher.catalog, [number])[number]
+    return {
+        "path": path,
+        "title": known.title,
+        "properties": text[head.start : head.end],
+        "text": without_editor_lines(text[head.body :]),
+        "is_cut": len(data) > MOST_OF_NOTE,
+        "links": {name: target for name, target in links.items() if target in notes},
+        "uri": searcher.cache().uri(known.dialect, path, known.title),
+    }
 
 
 # Files that a person has removed: the history has their last bytes, so they are found and come back like those of the

@@ -40,9 +40,9 @@ from vaultmem.search import cache
 from vaultmem.search.query import Ask, Hit, parse, plain
 from vaultmem.search.rank import telling
 from vaultmem.search.search import Searcher
-from vaultmem.search.snippet import Marker, cut_lines, without_editor_lines
+from vaultmem.search.snippet import Marker, cut_lines
 from vaultmem.text.times import seconds
-from vaultmem.text.values import lazy
+from vaultmem.text.values import lazy, without_editor_lines
 
 if TYPE_CHECKING:
     from vaultmem.memories.item_answers import Answer

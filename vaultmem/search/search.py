@@ -18,7 +18,7 @@ from vaultmem.search.cache import CatalogCache, Pair
 from vaultmem.search.keyword_search import KeywordSearcher, Question, Sized
 from vaultmem.search.query import Answer, Ask, Hit
 from vaultmem.search.snippet import NoteTexts, cut_lines
-from vaultmem.text.values import TYPE_CHECKING
+from vaultmem.text.values import TYPE_CHECKING, without_editor_lines
 
 if TYPE_CHECKING:
     from vaultmem.index.catalog_read import BlockPlace
@@ -327,7 +327,7 @@ class Searcher:
         marker = snippet.Marker(result.forms, tokenize)
         for block, hit in hits:
             content = cut_lines(texts[hit.raw or hit.path], hit.line, hit.end_line)
-            shown = marker.snippet(snippet.without_editor_lines(content))
+            shown = marker.snippet(without_editor_lines(content))
             hit.content, hit.snippet, hit.marks = content, shown.text, shown.marks
             hit.more = [ranges[pair] for pair in result.others(block) if pair in ranges]
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 
-from vaultmem.text.values import EDITOR_LINE, TYPE_CHECKING, lazy, value
+from vaultmem.text.values import TYPE_CHECKING, lazy, value
 from vaultmem.vault import files
 from vaultmem.vault.walk import Look
 
@@ -177,19 +177,12 @@ MAX_BYTES = 8_000_000
 MOST_NOTES = 2000  # remembered,
 MOST_LETTERS = 300_000  # and so many of all of them together
 
-_EDITOR_LINE = lazy(EDITOR_LINE, re.MULTILINE | re.IGNORECASE)
-
 Signature = tuple[int, int, int, int, int]
 
 
 def cut_lines(text: str, first: int, last: int) -> str:
     """Lines first to last (from 1) of a text without the empty ones around them."""
     return "\n".join(text.split("\n", max(last, 0))[max(first - 1, 0) : last]).strip("\n")
-
-
-def without_editor_lines(text: str) -> str:
-    """The text without the state of an outline, which tells a reader nothing: id::, collapsed::, created-at::."""
-    return _EDITOR_LINE.sub("", text).rstrip("\n") if "::" in text else text
 
 
 def _signed(status: os.stat_result) -> Signature:

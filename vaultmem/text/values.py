@@ -86,6 +86,11 @@ def lazy(source: str | Callable[[], str], flags: int = 0) -> re.Pattern[str]:
     return result  # type: ignore[no-any-return] # has all that a pattern has
 
 
+def without_editor_lines(text: str) -> str:
+    """The text without the state of an outline, which tells a reader nothing: id::, collapsed::, created-at::."""
+    return _EDITOR_LINE.sub("", text).rstrip("\n") if "::" in text else text
+
+
 class _Lazy:
     """Stands for a compiled expression; the first use of one of its methods compiles it."""
 
@@ -105,6 +110,9 @@ class _Lazy:
         result = getattr(re.compile(self.pattern, self.flags), name)
         setattr(self, name, result)  # called directly from now on
         return result
+
+
+_EDITOR_LINE = lazy(f"(?im){EDITOR_LINE}")
 
 
 class OnError:

@@ -1,5 +1,5 @@
 const { Notice, Plugin } = require("obsidian");
-const PAGE = "http://127.0.0.1:PORT/ui/note?path=";
+const PAGE = "http://127.0.0.1:PORT/ui/note?beside=1&path=";
 module.exports = class extends Plugin {
   onload() {
     const open = () => this.show(true);
